@@ -262,3 +262,12 @@ func (s *Service) RemoveDeleted(ctx context.Context) error {
 
 	return errors.Join(append(errs, s.OpenGates(ctx))...)
 }
+
+// checkCompleted fails with Conflict, code backup_not_completed, unless a backup is completed.
+func checkCompleted(b Backup) error {
+	if b.Status == Completed {
+		return nil
+	}
+
+	return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
+}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/hex"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -10,13 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
-func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (Manifest, []string, error) {
+func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Manifest, []string, error) {
 	manifest, err := s.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
 	if err != nil {
 		return manifest, nil, err
@@ -41,7 +41,7 @@ func version() string {
 
 // newManifest returns the manifest of the transaction's snapshot without tables and dump. It reads
 // no table of the user.
-func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (Manifest, error) {
+func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (archive.Manifest, error) {
 	type about struct {
 		Schema     int64
 		PostgreSQL int `db:"postgresql"`
@@ -52,49 +52,44 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 		select (select max(version_id) from socle.migrations where is_applied) as schema,
 			current_setting('server_version_num')::int as postgresql, now() as at`)
 	if err != nil {
-		return Manifest{}, err
+		return archive.Manifest{}, err
 	}
 
 	files, err := contentsOf(ctx, tx)
 	if err != nil {
-		return Manifest{}, err
+		return archive.Manifest{}, err
 	}
 
 	extensions, err := projectdb.Extensions(ctx, tx)
 	if err != nil {
-		return Manifest{}, err
+		return archive.Manifest{}, err
 	}
 
 	extended, err := s.projects.ExtensionChanges(ctx, tx, project)
 	if err != nil {
-		return Manifest{}, err
+		return archive.Manifest{}, err
 	}
 
-	format := extensionsFormat
-	if len(extensions) == 0 {
-		format = firstFormat
-		if len(extended.Rights) == 0 {
-			extended = nil
-		}
-	}
-
-	database := s.projects.Database(project)
-	if database == (projectdb.Names{}).Database(project) {
-		database = ""
-	} else {
-		format = Format
-	}
-
-	return Manifest{Format: format, Socle: version(), Project: project, Backup: backup, Database: database,
-		Schema: a.Schema, PostgreSQL: a.PostgreSQL,
-		At: a.At.UTC(), TimeZone: dumpTimeZone, Files: files, Extensions: extensions, Extended: extended}, nil
+	return archive.Manifest{
+		Socle:      version(),
+		Project:    project,
+		Backup:     backup,
+		Database:   s.projects.Database(project),
+		Schema:     a.Schema,
+		PostgreSQL: a.PostgreSQL,
+		At:         a.At.UTC(),
+		TimeZone:   dumpTimeZone,
+		Files:      files,
+		Extensions: extensions,
+		Extended:   extended,
+	}.WithFormat(), nil
 }
 
 // contentsOf returns the distinct contents of a database's files, each with one of its blobs.
-func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
-	all := &Contents{}
+func contentsOf(ctx context.Context, tx pgx.Tx) (*archive.Contents, error) {
+	all := &archive.Contents{}
 	err := object.EachContent(ctx, tx, func(c object.StoredContent) error {
-		return all.add(content{Digest{c.Size, hex.EncodeToString(c.SHA256)}, c.BlobUUID})
+		return all.Add(archive.Content{Digest: archive.NewDigest(c.Size, c.SHA256), Blob: c.BlobUUID})
 	})
 
 	return all, err
@@ -103,8 +98,8 @@ func contentsOf(ctx context.Context, tx pgx.Tx) (*Contents, error) {
 // countRows counts the rows of every table that is dumped whole; tables of extensions are not. It
 // runs as the dump login, from which policies hide no rows and for which user code in the database
 // is harmless. The caller has locked the tables, or has exclusive access to the database.
-func countRows(ctx context.Context, tx pgx.Tx) ([]Table, error) {
-	tables, err := pg.All[Table](ctx, tx, `
+func countRows(ctx context.Context, tx pgx.Tx) ([]archive.Table, error) {
+	tables, err := pg.All[archive.Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and c.relpersistence <> 't' and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
@@ -139,7 +134,7 @@ func countRows(ctx context.Context, tx pgx.Tx) ([]Table, error) {
 // server's lock table has room for some thousand locks.
 const countBatchSize = 500
 
-func countBatch(ctx context.Context, tx pgx.Tx, tables []Table) error {
+func countBatch(ctx context.Context, tx pgx.Tx, tables []archive.Table) error {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {
 		return err

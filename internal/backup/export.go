@@ -2,19 +2,39 @@ package backup
 
 import (
 	"context"
+	"io"
+	"time"
 
-	"filippo.io/age"
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/token"
+	"github.com/socle-dev/socle/internal/backup/archive"
 )
 
-// OpenArchive returns a backup as an archive, which the caller closes. It fails with NotFound if
-// the backup does not exist and with Conflict if it is not completed.
-func (s *Service) OpenArchive(ctx context.Context, project, id uuid.UUID, c ExportEncryption) (*Archive, error) {
-	to, err := c.recipient(&s.passphrases)
+// Export is a backup on its way out, as an archive.
+type Export struct {
+	service  *Service
+	writer   *archive.Writer
+	manifest archive.Manifest // as stored by this install
+}
+
+// Export returns a backup as an archive, which the caller closes, and writes the audit entry. It
+// fails with NotFound if the backup does not exist and with Conflict if it is not completed.
+func (s *Service) Export(ctx context.Context, project, id uuid.UUID, e archive.Encryption) (*Export, error) {
+	out, err := s.openExport(ctx, project, id, e)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := s.inTx(ctx, func(*store) error { return nil }); err != nil {
+		out.Close()
+		return nil, err
+	}
+
+	return out, nil
+}
+
+func (s *Service) openExport(ctx context.Context, project, id uuid.UUID, e archive.Encryption) (*Export, error) {
+	recipient, err := archive.NewRecipient(e, &s.passphrases)
 	if err != nil {
 		return nil, err
 	}
@@ -24,66 +44,50 @@ func (s *Service) OpenArchive(ctx context.Context, project, id uuid.UUID, c Expo
 		return nil, err
 	}
 
-	if err := CheckCompleted(b); err != nil {
+	if err := checkCompleted(b); err != nil {
 		return nil, err
 	}
 
-	stored, err := s.readManifest(ctx, project, id)
+	manifest, err := s.readManifest(ctx, project, id)
 	if err != nil {
 		return nil, err
 	}
 
-	out := stored
-	out.Project, out.Source = stored.source(), uuid.Nil
-
-	text := newDigest()
-	if err := json.MarshalWrite(text, out); err != nil {
-		stored.Files.Close()
-		return nil, err
-	}
-
-	return &Archive{out, s, stored, text.size, to}, nil
-}
-
-// CheckCompleted fails with Conflict, code backup_not_completed, unless a backup is completed.
-func CheckCompleted(b Backup) error {
-	if b.Status == Completed {
-		return nil
-	}
-
-	return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
-}
-
-// Export returns a backup as an archive, which the caller closes, and writes the audit
-// entry. It fails like [Service.OpenArchive].
-func (s *Service) Export(
-	ctx context.Context, project, id uuid.UUID, c ExportEncryption,
-) (*Archive, error) {
-	a, err := s.OpenArchive(ctx, project, id, c)
+	w, err := archive.NewWriter(manifest, recipient)
 	if err != nil {
+		manifest.Files.Close()
 		return nil, err
 	}
 
-	if err := s.inTx(ctx, func(*store) error { return nil }); err != nil {
-		a.Close()
-		return nil, err
-	}
-
-	return a, nil
+	return &Export{s, w, manifest}, nil
 }
 
-// identity returns the key pair of this install, derived from its backup key.
-func (s *Service) identity() (*age.X25519Identity, error) {
-	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(s.key(), "recipient of backups")))
+// Encrypted reports whether the archive is encrypted.
+func (e *Export) Encrypted() bool { return e.writer.Encrypted() }
+
+// At returns the time of the backup's snapshot.
+func (e *Export) At() time.Time { return e.manifest.At }
+
+// Close releases the export.
+func (e *Export) Close() { e.manifest.Files.Close() }
+
+// Write writes the archive and verifies its contents on the way. It calls begin with the size in
+// bytes before it writes the first byte.
+func (e *Export) Write(ctx context.Context, to io.Writer, begin func(size int64)) error {
+	return e.writer.Write(to, begin, func(p archive.Part, read func(io.Reader) error) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+
+		key := contentKey(e.manifest.Project, p.SHA256)
+		if p.Dump {
+			key = DumpKey(e.manifest.Project, e.manifest.Backup)
+		}
+
+		return e.service.readPart(ctx, key, read)
+	})
 }
 
 // Recipient returns the public key of this install: only this install can import a backup encrypted
 // for it.
-func (s *Service) Recipient() (string, error) {
-	own, err := s.identity()
-	if err != nil {
-		return "", err
-	}
-
-	return own.Recipient().String(), nil
-}
+func (s *Service) Recipient() (string, error) { return s.encryptionKey().Recipient() }

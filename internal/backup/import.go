@@ -1,8 +1,6 @@
 package backup
 
 import (
-	"archive/tar"
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pgdump"
@@ -60,14 +59,15 @@ func (s *Service) Import(
 	return errors.Join(err, s.forgetImport(cleanupCtx, b.UUID))
 }
 
-// receive stores the archive, and converts errors of its format to errArchive.
+// receive stores the archive. It fails with the error of [archive.Invalid] also for an invalid
+// dump.
 func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	object, err := s.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
-	damage := errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errContentMismatch) ||
-		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
-	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errContentMismatch)) {
-		return object, errArchive.WithCause(err)
+	damage := errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || exited
+	if damage && fault.Is(err, fault.Internal) {
+		return object, archive.Invalid(err)
 	}
 
 	return object, err
@@ -75,69 +75,39 @@ func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object
 
 func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	none := blob.Object{}
-	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.MaxBytes)
-	from := bufio.NewReaderSize(&limitedReader{r: in.Reader, left: maxArchiveSize(in.MaxBytes), err: tooLarge}, chunk)
-	plain := io.Reader(from)
-	if head, _ := from.Peek(len(agePrefix)); string(head) == agePrefix {
-		var err error
-		if plain, err = s.decryptArchive(from, in.Passphrase); err != nil {
-			return none, err
-		}
-	}
-
-	t := tar.NewReader(plain)
-	manifest, size, err := readArchiveManifest(t)
+	from, err := archive.NewReader(in.Reader, archive.ReaderConfig{
+		Key:         s.encryptionKey(),
+		Passphrase:  in.Passphrase,
+		Passphrases: &s.passphrases,
+		MaxBytes:    in.MaxBytes,
+	})
 	if err != nil {
 		return none, err
 	}
-	defer manifest.Files.Close()
+	defer from.Close()
 
-	for f, err := range manifest.Files.followedBy(manifest.Dump) {
-		if err != nil {
-			return none, err
-		}
-
-		if f.Size > in.MaxBytes-size {
-			return none, tooLarge
-		}
-
-		size += f.Size
-	}
-
-	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID,
-		max(manifest.Format, extensionsFormat)
+	manifest := from.Manifest.Import(b.ProjectUUID, b.UUID)
 	if err := s.checkRestorable(ctx, manifest); err != nil {
 		return none, err
 	}
 
-	noted, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
-	if err == nil && noted != manifest.Files.Len() {
-		err = errArchive.WithCause(errors.New("the manifest lists a content twice"))
+	added, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.Sums())
+	if err == nil && added != manifest.Files.Len() {
+		err = archive.Invalid(errors.New("the manifest lists a content twice"))
 	}
 	if err != nil {
 		return none, err
 	}
 
-	dump, err := nextEntry(t, dumpName, manifest.Dump)
-	if err != nil {
-		return none, err
-	}
-
-	object, err := s.putEncrypted(ctx, DumpKey(b.ProjectUUID, b.UUID), dump)
-	if err != nil {
-		return none, err
-	}
-
-	for f, err := range manifest.Files.all() {
-		if err == nil {
-			err = s.storeEntry(ctx, t, b.ProjectUUID, f.Digest)
+	var dump blob.Object
+	if err := from.Each(func(p archive.Part, r io.Reader) (err error) {
+		if p.Dump {
+			dump, err = s.putPart(ctx, DumpKey(b.ProjectUUID, b.UUID), r)
+			return err
 		}
-		if err != nil {
-			return none, err
-		}
-	}
 
-	if err := checkEnd(t, plain); err != nil {
+		return s.storeContent(ctx, b.ProjectUUID, p.Digest, r)
+	}); err != nil {
 		return none, err
 	}
 
@@ -150,34 +120,19 @@ func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object,
 		return none, err
 	}
 
-	return object, s.putManifest(ctx, manifest)
+	return dump, s.putManifest(ctx, manifest)
 }
 
-// storeEntry stores the next entry, the content of a file. If the project's backups have it
-// already, it reads the entry and discards it.
-func (s *Service) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Digest) error {
-	r, err := nextEntry(t, filesName+f.SHA256, f)
-	if err != nil {
+// storeContent stores a content. It reads nothing of r if the project's backups have it already.
+func (s *Service) storeContent(ctx context.Context, project uuid.UUID, d archive.Digest, r io.Reader) error {
+	key := contentKey(project, d.SHA256)
+	found, err := s.hasPart(ctx, key, d.Size)
+	if err != nil || found {
 		return err
 	}
 
-	name := contentKey(project, f.SHA256)
-	found, err := s.isStored(ctx, name, f.Size)
-	if err != nil {
-		return err
-	}
-
-	if found {
-		_, err = io.Copy(io.Discard, r)
-		return err
-	}
-
-	_, err = s.putEncrypted(ctx, name, r)
-	if fault.Is(err, fault.Conflict) {
-		return nil // a concurrent backup has stored it
-	}
-
-	return err
+	_, err = s.putPart(ctx, key, r)
+	return fault.Ignore(err, fault.Conflict) // a concurrent backup has stored it
 }
 
 // ImportArchive stores an uploaded archive as a backup of a project and enqueues its proof. It

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
@@ -93,7 +94,7 @@ func backupFailure(ctx context.Context, err error) string {
 	if e := fault.Of(err); e.Kind != fault.Internal {
 		return e.Detail
 	}
-	if errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) {
+	if errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) {
 		return "the dump is incomplete"
 	}
 	if why := programFailure(err); why != "" {
@@ -190,7 +191,7 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Duration) (
 	object blob.Object, warnings []string, err error,
 ) {
-	var manifest Manifest
+	var manifest archive.Manifest
 	defer func() { manifest.Files.Close() }()
 
 	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
@@ -218,7 +219,7 @@ func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Durati
 // table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
 // rows. present reads the current state, outside the snapshot.
 func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTimeout time.Duration) (
-	object blob.Object, manifest Manifest, warnings []string, err error,
+	object blob.Object, manifest archive.Manifest, warnings []string, err error,
 ) {
 	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
 		tx, err := beginLocked(ctx, conn)
@@ -237,7 +238,7 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 			return err
 		}
 
-		var dump Digest
+		var dump archive.Digest
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
 			object, dump, err = s.dump(working, b, exported, lockTimeout)
@@ -263,7 +264,7 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 // dump streams a dump of the project's database into the storage. It returns the stored object, and
 // the size and checksum of the unencrypted dump.
 func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeout time.Duration) (
-	object blob.Object, plain Digest, err error,
+	object blob.Object, plain archive.Digest, err error,
 ) {
 	address, password := s.projects.DumpURL(b.ProjectUUID)
 	to := pgtool.Connection{Address: address, Password: password}
@@ -277,26 +278,26 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 
 	cmd.Env = append(cmd.Env, "PGTZ="+dumpTimeZone)
 
-	sum := newDigest()
+	sum := archive.NewHasher()
 	err = s.tools.RunStrict(cmd, func(out io.Reader) error {
-		sealed := s.key().encrypt(io.TeeReader(out, sum))
+		sealed := s.encryptionKey().Encrypt(io.TeeReader(out, sum))
 		defer sealed.Close()
 
 		object, err = s.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
 		return err
 	})
 
-	return object, sum.bytes(), err
+	return object, sum.Digest(), err
 }
 
 // verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
 // returns the table of contents, and fails unless pg_restore can read that too.
-func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]pgdump.Entry, error) {
+func (s *Service) verifyDump(ctx context.Context, manifest archive.Manifest) ([]pgdump.Entry, error) {
 	name := DumpKey(manifest.Project, manifest.Backup)
 	var entries []pgdump.Entry
-	sum := newDigest()
+	sum := archive.NewHasher()
 
-	err := s.readBlob(ctx, name, func(r io.Reader) error {
+	err := s.readPart(ctx, name, func(r io.Reader) error {
 		r = io.TeeReader(r, sum)
 		var err error
 		if entries, err = pgdump.ReadTOC(r); err != nil && !errors.Is(err, pgdump.ErrTOC) {
@@ -306,15 +307,15 @@ func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]pgdump.E
 		_, rest := io.Copy(io.Discard, r)
 		return errors.Join(err, rest)
 	})
-	if err == nil && sum.bytes() != manifest.Dump {
-		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(),
+	if err == nil && sum.Digest() != manifest.Dump {
+		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", archive.ErrDamaged, sum.Digest(),
 			manifest.Dump)
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	return entries, s.readBlob(ctx, name, func(r io.Reader) error {
+	return entries, s.readPart(ctx, name, func(r io.Reader) error {
 		cmd, done, err := s.tools.Command(ctx, pgtool.Connection{}, "pg_restore", "--list")
 		if err != nil {
 			return err

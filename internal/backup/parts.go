@@ -7,14 +7,12 @@ import (
 	"io"
 	"math"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 )
-
-func (s *Service) key() key { return s.projects.BackupKey() }
 
 // DumpKey returns the blob key of a backup's dump.
 func DumpKey(project, backup uuid.UUID) string {
@@ -29,32 +27,34 @@ func contentKey(project uuid.UUID, sum string) string {
 	return "projects/" + project.String() + "/backups/content/" + sum
 }
 
+// encryptionKey returns the key of all stored parts.
+func (s *Service) encryptionKey() archive.Key { return s.projects.BackupKey() }
+
 // putManifest stores a manifest beside its dump.
-func (s *Service) putManifest(ctx context.Context, manifest Manifest) error {
-	out, in := io.Pipe()
-	go func() { in.CloseWithError(json.MarshalWrite(in, manifest)) }()
+func (s *Service) putManifest(ctx context.Context, manifest archive.Manifest) error {
+	text := manifest.JSON()
+	defer text.Close()
 
-	defer out.Close()
-
-	sealed := s.key().encrypt(out)
+	sealed := s.encryptionKey().Encrypt(text)
 	defer sealed.Close()
 
-	_, err := s.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*maxManifestSize)
+	_, err := s.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*archive.MaxManifestSize)
 	return err
 }
 
-// readManifest reads the manifest of a backup. It fails with errDamaged if it belongs to another
-// backup, and with Unprocessable if its format is newer.
-func (s *Service) readManifest(ctx context.Context, project, backup uuid.UUID) (Manifest, error) {
-	var found Manifest
-	err := s.readBlob(ctx, manifestKey(project, backup), func(r io.Reader) error {
+// readManifest reads the manifest of a backup. The caller closes its Files. It fails with
+// [archive.ErrDamaged] if it belongs to another backup, and with Unprocessable if its format is
+// newer.
+func (s *Service) readManifest(ctx context.Context, project, backup uuid.UUID) (archive.Manifest, error) {
+	var found archive.Manifest
+	err := s.readPart(ctx, manifestKey(project, backup), func(r io.Reader) error {
 		var err error
-		if found, err = parseManifest(r, maxManifestSize); err != nil {
+		if found, err = archive.ReadManifest(r); err != nil {
 			return err
 		}
 
 		if found.Project != project || found.Backup != backup {
-			return fmt.Errorf("%w: the manifest belongs to backup %s", errDamaged, found.Backup)
+			return fmt.Errorf("%w: the manifest belongs to backup %s", archive.ErrDamaged, found.Backup)
 		}
 
 		return nil
@@ -63,11 +63,21 @@ func (s *Service) readManifest(ctx context.Context, project, backup uuid.UUID) (
 	return found, err
 }
 
-// readBlob passes the decrypted blob under a key to read. A missing blob is damage.
-func (s *Service) readBlob(ctx context.Context, name string, read func(io.Reader) error) error {
-	stored, _, err := s.blobs.Open(ctx, name)
+// putPart stores the content of r, encrypted. When it returns, r is no longer read.
+func (s *Service) putPart(ctx context.Context, key string, r io.Reader) (blob.Object, error) {
+	sealed := s.encryptionKey().Encrypt(r)
+	object, err := s.blobs.Put(ctx, key, sealed, math.MaxInt64)
+	sealed.Close()
+	sealed.Wait()
+
+	return object, err
+}
+
+// readPart passes the decrypted blob under a key to read. A missing blob is damage.
+func (s *Service) readPart(ctx context.Context, key string, read func(io.Reader) error) error {
+	stored, _, err := s.blobs.Open(ctx, key)
 	if fault.Is(err, fault.NotFound) {
-		return errors.Join(errDamaged, err)
+		return errors.Join(archive.ErrDamaged, err)
 	}
 	if err != nil {
 		return err
@@ -75,7 +85,7 @@ func (s *Service) readBlob(ctx context.Context, name string, read func(io.Reader
 
 	defer stored.Close()
 
-	plain, err := s.key().decrypt(stored)
+	plain, err := s.encryptionKey().Decrypt(stored)
 	if err != nil {
 		return err
 	}
@@ -83,20 +93,10 @@ func (s *Service) readBlob(ctx context.Context, name string, read func(io.Reader
 	return read(plain)
 }
 
-// putEncrypted stores the content of r, encrypted. When it returns, r is no longer read.
-func (s *Service) putEncrypted(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
-	sealed := s.key().encrypt(r)
-	object, err := s.blobs.Put(ctx, name, sealed, math.MaxInt64)
-	sealed.Close()
-	<-sealed.done
-
-	return object, err
-}
-
-// isStored reports whether a content of n bytes is stored. It removes one of another size, which is
-// damaged.
-func (s *Service) isStored(ctx context.Context, name string, n int64) (bool, error) {
-	stored, got, err := s.blobs.Open(ctx, name)
+// hasPart reports whether n bytes are stored under a key. It removes a part of another size, which
+// is damaged.
+func (s *Service) hasPart(ctx context.Context, key string, n int64) (bool, error) {
+	stored, got, err := s.blobs.Open(ctx, key)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -104,7 +104,7 @@ func (s *Service) isStored(ctx context.Context, name string, n int64) (bool, err
 		return false, err
 	}
 
-	want, err := s.key().sizeOf(n)
+	want, err := s.encryptionKey().EncryptedSize(n)
 	if err := errors.Join(err, stored.Close()); err != nil {
 		return false, err
 	}
@@ -113,5 +113,5 @@ func (s *Service) isStored(ctx context.Context, name string, n int64) (bool, err
 		return true, nil
 	}
 
-	return false, s.blobs.Delete(ctx, name)
+	return false, s.blobs.Delete(ctx, key)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
@@ -27,9 +28,9 @@ type restorePlan struct {
 // planRestore classifies the entries of a dump. to is the owner login of the target project. It
 // fails with Unprocessable if the dump has an object that projects cannot have. Extensions in the
 // manifest are created beforehand.
-func planRestore(entries []pgdump.Entry, manifest Manifest, to string) (restorePlan, error) {
+func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (restorePlan, error) {
 	var p restorePlan
-	from := projectdb.OwnerLoginOf(manifest.database())
+	from := projectdb.OwnerLoginOf(manifest.DatabaseName())
 	inManifest := func(match func(projectdb.Extension) bool) bool {
 		return slices.ContainsFunc(manifest.Extensions, match)
 	}
@@ -127,9 +128,9 @@ func isRoleError(err error) bool {
 }
 
 // checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
-func (s *Service) checkRestorable(ctx context.Context, manifest Manifest) error {
+func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest) error {
 	if manifest.Schema > projectdb.Version() {
-		return errNewer
+		return archive.ErrNewer
 	}
 
 	server, err := s.projects.ServerVersion(ctx)
@@ -143,5 +144,5 @@ func (s *Service) checkRestorable(ctx context.Context, manifest Manifest) error 
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return s.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.imported())
+	return s.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.Imported())
 }

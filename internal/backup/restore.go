@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
@@ -123,7 +123,7 @@ func restoreFailure(ctx context.Context, err error) string {
 	switch e := fault.Of(err); {
 	case ctx.Err() != nil:
 		return "the server was stopped"
-	case errors.Is(err, errDamaged), errors.Is(err, pgdump.ErrTOC):
+	case errors.Is(err, archive.ErrDamaged), errors.Is(err, pgdump.ErrTOC):
 		return "the backup is damaged; nothing was restored"
 	case e.Kind != fault.Internal:
 		return e.Detail
@@ -159,7 +159,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 		return err
 	}
 
-	if manifest.imported() {
+	if manifest.Imported() {
 		if err := repairImported(ctx, c); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 // verifyBackup reads all stored data of a backup. It fails unless every byte is unchanged, or could
 // be repaired, and this release can restore the backup.
 func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
-	manifest Manifest, entries []pgdump.Entry, err error,
+	manifest archive.Manifest, entries []pgdump.Entry, err error,
 ) {
 	if manifest, err = s.readManifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("read manifest: %w", err)
@@ -199,12 +199,12 @@ func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 		return manifest, nil, fmt.Errorf("verify dump: %w", err)
 	}
 
-	for f, err := range manifest.Files.all() {
+	for f, err := range manifest.Files.All() {
 		if err == nil {
 			err = s.verifyContent(ctx, project, f.Digest)
 		}
 
-		if errors.Is(err, errDamaged) && s.repairContent(ctx, project, f.Digest, err) {
+		if errors.Is(err, archive.ErrDamaged) && s.repairContent(ctx, project, f.Digest, err) {
 			err = nil
 		}
 		if err != nil {
@@ -221,7 +221,7 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 // fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
 func (s *Service) fill(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgdump.Entry, newProject bool,
+	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
 ) error {
 	settings, err := s.platform.Settings(ctx)
@@ -247,7 +247,7 @@ func (s *Service) fill(
 // confirm is called under the project's lock before the copy is created. It fails if the restore
 // has been abandoned, which removes the copy once, so that none may appear afterwards.
 func (s *Service) fillCopy(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgdump.Entry, newProject bool,
+	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
 ) error {
 	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
@@ -303,12 +303,12 @@ func (s *Service) fillCopy(
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
-func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
+func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
 
-	failed, err := c.ApplyExtensionChanges(ctx, manifest.Extended, manifest.database(), manifest.imported())
+	failed, err := c.ApplyExtensionChanges(ctx, manifest.Extended, manifest.DatabaseName(), manifest.Imported())
 	if len(failed) > 0 {
 		s.Log.Warn("changes of extensions and multirange types not restored",
 			"project", c.Project, "changes", failed)
@@ -318,8 +318,10 @@ func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, mani
 }
 
 // restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
-func (s *Service) restoreUserObjects(ctx context.Context, c *projectdb.Copy, manifest Manifest, p restorePlan) error {
-	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+func (s *Service) restoreUserObjects(
+	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan,
+) error {
+	return s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		address, password := c.OwnerURL()
 		to := pgtool.Connection{Address: address, Password: password}
 		cmd, done, err := s.tools.RestoreCommand(ctx, to, useList(p.user),
@@ -337,8 +339,11 @@ func (s *Service) restoreUserObjects(ctx context.Context, c *projectdb.Copy, man
 	})
 }
 
+// restoreBatchSize is the number of files whose rows are read at once.
+const restoreBatchSize = 5000
+
 // restoreFiles copies the files' bytes from the backup to the blobs that the copy's rows name.
-func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
+func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
 		return err
@@ -346,7 +351,7 @@ func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest 
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	for last := uuid.Nil; ; {
-		files, err := object.ContentsAfter(ctx, conn, last, contentBatch)
+		files, err := object.ContentsAfter(ctx, conn, last, restoreBatchSize)
 		if err != nil || len(files) == 0 {
 			return err
 		}
@@ -358,16 +363,16 @@ func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest 
 
 		complete, err := s.hasContents(ctx, manifest.Project, manifest.Backup, sums)
 		if err == nil && !complete {
-			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
+			err = fmt.Errorf("%w: the manifest lacks files of the dump", archive.ErrDamaged)
 		}
 		if err != nil {
 			return err
 		}
 
 		for _, f := range files {
-			want := Digest{f.Size, hex.EncodeToString(f.SHA256)}
-			err := s.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
-				verified := newVerifyingReader(r, want)
+			want := archive.NewDigest(f.Size, f.SHA256)
+			err := s.readPart(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
+				verified := archive.Verify(r, want)
 				_, err := s.blobs.Put(ctx, projectdb.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
 				return err
 			})

@@ -1,4 +1,4 @@
-package backup
+package archive
 
 import (
 	"errors"
@@ -10,38 +10,43 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// ExportEncryption selects how an exported backup is encrypted: for an age recipient, with a
-// passphrase, or, if zero, not at all.
-type ExportEncryption struct{ Recipient, Passphrase string }
+// Encryption selects how an archive is encrypted: for an age recipient, with a passphrase, or, if
+// zero, not at all.
+type Encryption struct{ Recipient, Passphrase string }
 
 const (
 	workFactor    = 16 // scrypt's log2(N): 64 MiB and a fraction of a second
 	maxWorkFactor = 18 // the default of the age tool
 )
 
-// recipient returns the age recipient, or nil without encryption.
-func (c ExportEncryption) recipient(mu *sync.Mutex) (age.Recipient, error) {
+// NewRecipient returns the age recipient of an encryption, or nil without encryption. It fails with
+// Unprocessable for an invalid recipient.
+func NewRecipient(e Encryption, p *Passphrases) (age.Recipient, error) {
 	switch {
-	case c.Recipient != "":
-		r, err := age.ParseX25519Recipient(c.Recipient)
+	case e.Recipient != "":
+		r, err := age.ParseX25519Recipient(e.Recipient)
 		if err != nil {
 			return nil, fault.OnField(fault.Unprocessable, "recipient", "invalid_format",
 				"must be an age public key, such as age1…").WithCause(err)
 		}
 
 		return r, nil
-	case c.Passphrase != "":
-		r, err := age.NewScryptRecipient(c.Passphrase)
+	case e.Passphrase != "":
+		r, err := age.NewScryptRecipient(e.Passphrase)
 		if err != nil {
 			return nil, err
 		}
 
 		r.SetWorkFactor(workFactor)
-		return serialRecipient{r, mu}, nil
+		return serialRecipient{r, &p.mu}, nil
 	}
 
 	return nil, nil
 }
+
+// Passphrases derives keys from passphrases, one at a time: each takes 64 MiB, and the wait also
+// slows guessing. The zero value is ready to use.
+type Passphrases struct{ mu sync.Mutex }
 
 // serialRecipient derives one key from a passphrase at a time.
 type serialRecipient struct {
@@ -74,28 +79,28 @@ const (
 	maxHeaderSize = 16 << 10 // bytes
 )
 
-// decryptArchive decrypts an archive. It reads r to the end of the age header.
-func (s *Service) decryptArchive(r io.Reader, passphrase string) (io.Reader, error) {
-	own, err := s.identity()
+// decrypt decrypts an archive. It reads r to the end of the age header.
+func (c ReaderConfig) decrypt(r io.Reader) (io.Reader, error) {
+	own, err := c.Key.identity()
 	if err != nil {
 		return nil, err
 	}
 
 	identities := []age.Identity{own}
-	if passphrase != "" {
-		i, err := age.NewScryptIdentity(passphrase)
+	if c.Passphrase != "" {
+		i, err := age.NewScryptIdentity(c.Passphrase)
 		if err != nil {
 			return nil, err
 		}
 
 		i.SetMaxWorkFactor(maxWorkFactor)
-		identities = append(identities, serialIdentity{i, &s.passphrases})
+		identities = append(identities, serialIdentity{i, &c.Passphrases.mu})
 	}
 
-	header := &limitedReader{r: r, left: maxHeaderSize, err: errArchive}
+	header := &limitedReader{r: r, left: maxHeaderSize, err: Invalid(nil)}
 	plain, err := decryptAge(header, identities...)
 	header.left = -1 // no limit: the chunks that follow are authenticated one by one
-	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && passphrase != "" {
+	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && c.Passphrase != "" {
 		return nil, errPassphrase
 	} else if wrong {
 		return nil, errNoKey

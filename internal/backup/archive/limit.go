@@ -1,11 +1,12 @@
-package backup
+package archive
 
 import (
 	"errors"
 	"io"
 )
 
-// limitedReader fails with err after left bytes; -1 is unlimited.
+// limitedReader fails with err after left bytes; -1 is unlimited. It keeps errors of the source
+// apart from errors in what was read.
 type limitedReader struct {
 	r       io.Reader
 	left    int64
@@ -39,5 +40,5 @@ func (b *limitedReader) asDamage(err error) error {
 	if err == nil || err == io.EOF || b.readErr != nil {
 		return err
 	}
-	return errors.Join(errDamaged, err)
+	return errors.Join(ErrDamaged, err)
 }

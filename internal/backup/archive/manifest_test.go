@@ -1,4 +1,4 @@
-package backup
+package archive
 
 import (
 	"bytes"
@@ -82,7 +82,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 		t.Error(err)
 	}
 
-	text := newDigest()
+	text := NewHasher()
 	if err := json.MarshalWrite(text, manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 
 	t.Logf("%d MiB of text, %d KiB of memory", text.size>>20, (peak-before)>>10)
 	i := 0
-	for f, err := range manifest.Files.all() {
+	for f, err := range manifest.Files.All() {
 		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
 		if want := (Digest{int64(i), hex.EncodeToString(sum[:])}); err != nil || f.Digest != want {
 			t.Fatalf("content %d: got %v, %v, want %v", i, f.Digest, err, want)
@@ -122,7 +122,7 @@ func TestManifestDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got := m.database(); got != want {
+		if got := m.DatabaseName(); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 
@@ -138,13 +138,13 @@ func TestInvalidManifests(t *testing.T) {
 	for text, want := range map[string]error{
 		`{"format":1,"files":null}`: nil,
 		`{"format":1}`:              nil, `{"format":1,"files":[{"size":1,"sha256":"` + sum + `"}]}`: nil,
-		`{"format":4,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged,
-		`{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
-		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`:                 errDamaged,
-		`{"format":1,"files":[{"size":1,"sha256":"../x"}]}`:                         errDamaged,
-		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: errDamaged,
-		`{"format":1,"files":[`: errDamaged, ``: errDamaged, `{"format":1} x`: errDamaged,
-		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: errDamaged,
+		`{"format":4,"files":7}`: ErrNewer, `{"format":1,"files":7}`: ErrDamaged,
+		`{"format":1,"files":{}}`: ErrDamaged, `{"format":1,"files":[7]}`: ErrDamaged,
+		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`:                 ErrDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"../x"}]}`:                         ErrDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: ErrDamaged,
+		`{"format":1,"files":[`: ErrDamaged, ``: ErrDamaged, `{"format":1} x`: ErrDamaged,
+		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: ErrDamaged,
 	} {
 		got, err := parseManifest(strings.NewReader(text), 1000)
 		if !errors.Is(err, want) {
