@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/go-json-experiment/json"
 )
@@ -152,5 +153,44 @@ func TestInvalidManifests(t *testing.T) {
 		}
 
 		got.Files.Close()
+	}
+}
+
+// TestManifestLimit reads manifests around the limit of bytes, which contents do not count toward.
+func TestManifestLimit(t *testing.T) {
+	t.Parallel()
+
+	const most = 1 << 20
+	contents := strings.Repeat(`{"size":1,"sha256":"`+strings.Repeat("a", 64)+`"},`, most/50)
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"below":               {`{"format":1` + strings.Repeat(" ", most-100) + `}`, nil},
+		"above":               {`{"format":1` + strings.Repeat(" ", most) + `}`, ErrDamaged},
+		"much above":          {`{"format":1,"socle":"` + strings.Repeat("x", 3*most) + `"}`, ErrDamaged},
+		"contents":            {`{"format":1,"files":[` + strings.TrimSuffix(contents, ",") + `]}`, nil},
+		"contents, and above": {`{"format":1,"files":[` + contents + strings.Repeat(" ", 2*most) + `]}`, ErrDamaged},
+	} {
+		m, err := parseManifest(strings.NewReader(c.text), most)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+
+		m.Files.Close()
+	}
+}
+
+// TestManifestFromFailingSource reads a manifest from a storage that fails, which is no damage.
+func TestManifestFromFailingSource(t *testing.T) {
+	t.Parallel()
+
+	away := errors.New("the storage is unavailable")
+	text := formats["3"]
+	for i := range text {
+		_, err := ReadManifest(io.MultiReader(strings.NewReader(text[:i]), iotest.ErrReader(away)))
+		if !errors.Is(err, away) || errors.Is(err, ErrDamaged) {
+			t.Errorf("failure at byte %d: got %v, want %v", i, err, away)
+		}
 	}
 }
