@@ -14,17 +14,27 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
+// The parts of all backups of a project are in one folder, and the contents that they share in a
+// folder in it.
+const (
+	dumpSuffix     = ".dump"
+	manifestSuffix = ".manifest"
+	contentFolder  = "content/"
+)
+
+func partsFolder(project uuid.UUID) string { return "projects/" + project.String() + "/backups/" }
+
 // DumpKey returns the blob key of a backup's dump.
 func DumpKey(project, backup uuid.UUID) string {
-	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
+	return partsFolder(project) + backup.String() + dumpSuffix
 }
 
 func manifestKey(project, backup uuid.UUID) string {
-	return "projects/" + project.String() + "/backups/" + backup.String() + ".manifest"
+	return partsFolder(project) + backup.String() + manifestSuffix
 }
 
 func contentKey(project uuid.UUID, sum string) string {
-	return "projects/" + project.String() + "/backups/content/" + sum
+	return partsFolder(project) + contentFolder + sum
 }
 
 // encryptionKey returns the key of all stored parts.

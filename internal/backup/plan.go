@@ -8,7 +8,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -91,40 +90,6 @@ func useList(entries []pgdump.Entry) string {
 	}
 
 	return text.String()
-}
-
-// grantPrivileges executes the privilege statements of a dump as the owner. It skips statements for
-// roles that this server lacks, such as those of another project.
-func grantPrivileges(ctx context.Context, c *projectdb.Copy, statements []string) error {
-	conn, err := c.ConnectOwner(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
-	for _, sql := range statements {
-		_, err := conn.PgConn().Exec(ctx, sql).ReadAll()
-		if isRoleError(err) {
-			err = nil
-			for _, one := range strings.SplitAfter(sql, ";\n") {
-				if _, e := conn.PgConn().Exec(ctx, one).ReadAll(); e != nil && !isRoleError(e) {
-					err = e
-				}
-			}
-		}
-
-		if err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// isRoleError reports whether a statement failed because a role does not exist or belongs to
-// another project.
-func isRoleError(err error) bool {
-	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
 }
 
 // checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
