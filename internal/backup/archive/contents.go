@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -82,6 +83,13 @@ func (c *Contents) Add(with Content) error {
 	c.n++
 	_, err = c.out.Write(record[:])
 	return err
+}
+
+// isLocal reports whether an error is one of a local file, such as that of [Contents]. It says
+// nothing about what was read.
+func isLocal(err error) bool {
+	_, local := errors.AsType[*fs.PathError](err)
+	return local
 }
 
 // All returns the contents in the order of their addition.

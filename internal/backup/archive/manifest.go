@@ -98,6 +98,7 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	found.Files.budget = nil
 
 	switch {
+	case isLocal(err): // of the Contents
 	case found.Format > Format:
 		err = ErrNewer
 	case err != nil && rest.readErr != nil:

@@ -82,12 +82,12 @@ func maxSize(n int64) int64 {
 	return 2*n + maxManifestRest
 }
 
-// asInvalid converts an error to that of [Invalid] unless it has a kind already or is a read error
-// of the source.
+// asInvalid converts an error to that of [Invalid] unless it has a kind already, is a read error of
+// the source, or is one of a local file.
 func (r *Reader) asInvalid(err error) error {
 	sourceFailed := r.source.readErr != nil && errors.Is(err, r.source.readErr)
 	hasKind := !fault.Is(err, fault.Internal) && !errors.Is(err, ErrMismatch)
-	if err == nil || sourceFailed || hasKind {
+	if err == nil || sourceFailed || hasKind || isLocal(err) {
 		return err
 	}
 
