@@ -75,8 +75,8 @@ type Encrypter struct {
 	done chan struct{} // closed when the source is no longer read
 }
 
-// Wait returns when the source is no longer read. That is after Close at the earliest, and after
-// the read in flight.
+// Wait returns when the source is no longer read: at its end, or after Close when the read in
+// flight has returned.
 func (e *Encrypter) Wait() { <-e.done }
 
 // chunk is the number of bytes per age chunk, tag the overhead of a chunk.
