@@ -12,6 +12,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
@@ -49,8 +50,10 @@ func (s *Server) findBackupToDownload(ctx context.Context, p *projectdb.Project,
 	return err
 }
 
-func (s *Server) downloadBackup(ctx context.Context, p *projectdb.Project, in *downloadBackupInput) (archive, error) {
-	var encryption backup.ExportEncryption
+func (s *Server) downloadBackup(
+	ctx context.Context, p *projectdb.Project, in *downloadBackupInput,
+) (backupFile, error) {
+	var encryption archive.Encryption
 	given := 0
 	for _, option := range []struct {
 		from, to *string
@@ -66,32 +69,32 @@ func (s *Server) downloadBackup(ctx context.Context, p *projectdb.Project, in *d
 
 	if given != 1 {
 		if err := s.findBackupToDownload(ctx, p, in); err != nil {
-			return archive{}, err
+			return backupFile{}, err
 		}
 
-		return archive{}, fault.OnField(fault.Unprocessable, "encryption", "required",
+		return backupFile{}, fault.OnField(fault.Unprocessable, "encryption", "required",
 			"is required unless recipient or passphrase is given; give exactly one of the three")
 	}
 
-	a, err := s.backups.Export(ctx, p.UUID, in.UUID, encryption)
-	return archive{a, p.UUID}, err
+	e, err := s.backups.Export(ctx, p.UUID, in.UUID, encryption)
+	return backupFile{e, p.UUID}, err
 }
 
-// archive responds with a backup archive.
-type archive struct {
-	*backup.Archive
+// backupFile responds with a backup as an archive.
+type backupFile struct {
+	*backup.Export
 	project uuid.UUID
 }
 
 // ServeHTTP writes the archive. A failure before the first byte gets an error response. A later one
 // aborts the connection, so that a truncated archive does not look complete.
-func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer a.Close()
+func (f backupFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer f.Close()
 
 	var size int64
 	out := &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), setHeaders: func() {
-		name, h := "socle-"+a.project.String()+"-"+a.Manifest.At.UTC().Format("20060102T150405Z")+".tar", w.Header()
-		if a.Encrypted() {
+		name, h := "socle-"+f.project.String()+"-"+f.At().UTC().Format("20060102T150405Z")+".tar", w.Header()
+		if f.Encrypted() {
 			name += ".age"
 		}
 
@@ -102,7 +105,7 @@ func (a archive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}}
 
 	buffer := bufio.NewWriterSize(out, exportBufferSize)
-	err := a.Write(r.Context(), buffer, func(n int64) { size = n })
+	err := f.Write(r.Context(), buffer, func(n int64) { size = n })
 	if err == nil {
 		err = buffer.Flush()
 	}

@@ -17,7 +17,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/backup/archive"
 )
 
 const octetStream = "Content-Type: application/octet-stream"
@@ -385,7 +385,7 @@ func TestImportBackupRefuses(t *testing.T) {
 			append([]byte("age-encryption.org/v1\n"), bytes.Repeat([]byte("-> x\n\n"), 100_000)...), nil,
 			"damaged_backup",
 		},
-		"a newer format":     {manifest("format", backup.Format+1), nil, "newer_version"},
+		"a newer format":     {manifest("format", archive.Format+1), nil, "newer_version"},
 		"another database":   {manifest("database", "postgres"), nil, "damaged_backup"},
 		"a newer schema":     {manifest("schema", 1_000_000), nil, "newer_version"},
 		"no schema":          {manifest("schema", 0), nil, "damaged_backup"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/pgserver"
 
 	"github.com/google/uuid"
@@ -49,7 +50,7 @@ func dumpOf(t *testing.T, a *apitest.API, id string) string {
 	}
 	defer f.Close()
 
-	plain, err := backup.Decrypt(a.Server.Projects().BackupKey(), stored)
+	plain, err := archive.Key(a.Server.Projects().BackupKey()).Decrypt(stored)
 	if err == nil {
 		_, err = f.ReadFrom(plain)
 	}

@@ -2,19 +2,19 @@
 //
 // A backup consists of a dump of the project's database, the bytes of its files, and a manifest
 // that describes both. The package has the rows of backups, schedules and restores in the platform
-// database, and their jobs. It runs pg_dump and pg_restore and owns the layout of stored backups.
-// Package projectdb creates and swaps databases.
+// database, and their jobs. It runs pg_dump and pg_restore, stores the parts of backups, and
+// decides what can be restored. Package archive owns the format of these parts and of exported
+// backups. Package projectdb creates and swaps databases.
 package backup
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/object"
@@ -42,8 +42,8 @@ type Service struct {
 	blobs    *blob.Store
 	tools    *pgtool.Tools
 
-	finished    broadcast  // notified when a backup finishes
-	passphrases sync.Mutex // serializes key derivation: each takes 64 MiB, which also slows guessing
+	finished    broadcast // notified when a backup finishes
+	passphrases archive.Passphrases
 }
 
 // New registers the workers of backups, proofs and restores.
@@ -67,13 +67,6 @@ func New(c Config) *Service {
 	}
 
 	return s
-}
-
-func (s *Service) key() key { return s.projects.BackupKey() }
-
-// DumpKey returns the blob key of a backup's dump.
-func DumpKey(project, backup uuid.UUID) string {
-	return "projects/" + project.String() + "/backups/" + backup.String() + ".dump"
 }
 
 // registerWorkers registers the workers of all jobs. A backup and a restore have one attempt: a

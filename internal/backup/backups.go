@@ -2,12 +2,11 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"errors"
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
@@ -261,4 +260,13 @@ func (s *Service) RemoveDeleted(ctx context.Context) error {
 	}
 
 	return errors.Join(append(errs, s.OpenGates(ctx))...)
+}
+
+// checkCompleted fails with Conflict, code backup_not_completed, unless a backup is completed.
+func checkCompleted(b Backup) error {
+	if b.Status == Completed {
+		return nil
+	}
+
+	return fault.New(fault.Conflict, "the backup is not completed but %s", b.Status).WithCode("backup_not_completed")
 }

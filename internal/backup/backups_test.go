@@ -16,6 +16,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/pgserver"
@@ -69,7 +70,7 @@ func dump(t *testing.T, a *apitest.API, id string) string {
 	}
 	defer f.Close()
 
-	plain, err := backup.Decrypt(a.Server.Projects().BackupKey(), stored)
+	plain, err := archive.Key(a.Server.Projects().BackupKey()).Decrypt(stored)
 	if err == nil {
 		_, err = f.ReadFrom(plain)
 	}

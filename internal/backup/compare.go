@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
@@ -28,7 +29,7 @@ import (
 )
 
 // compare fails unless each restored table of a copy has the row count of the manifest.
-func compare(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
+func compare(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
 		return err
@@ -53,13 +54,13 @@ func compare(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
 }
 
 // rows returns the row counts of the tables that are restored.
-func rows(tables []Table) map[Table]int64 {
-	all := map[Table]int64{}
+func rows(tables []archive.Table) map[archive.Table]int64 {
+	all := map[archive.Table]int64{}
 	for _, t := range tables {
 		if !object.IsRestored(t.Schema, t.Name) {
 			continue
 		}
-		all[Table{Schema: t.Schema, Name: t.Name}] = t.Rows
+		all[archive.Table{Schema: t.Schema, Name: t.Name}] = t.Rows
 	}
 
 	return all
@@ -69,7 +70,7 @@ func rows(tables []Table) map[Table]int64 {
 // the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
 // dumps of unknown time zone, whose times cannot be compared.
 func (s *Service) compareRows(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgdump.Entry,
+	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry,
 ) error {
 	if manifest.TimeZone == "" {
 		return nil
@@ -87,7 +88,7 @@ func (s *Service) compareRows(
 
 	counted := rows(manifest.Tables)
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e pgdump.Entry) bool {
-		_, ok := counted[Table{Schema: e.Namespace, Name: e.Tag}]
+		_, ok := counted[archive.Table{Schema: e.Namespace, Name: e.Tag}]
 		// tables of extensions have rows that are in no dump
 		return e.Desc != "TABLE DATA" || slices.Contains(schemas, e.Namespace) || !ok
 	})
@@ -95,7 +96,7 @@ func (s *Service) compareRows(
 		return nil
 	}
 
-	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+	return s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 		cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries), "--data-only", "--file=-")
 		if err != nil {
 			return err
@@ -104,7 +105,7 @@ func (s *Service) compareRows(
 
 		cmd.Stdin = r
 		return pgtool.Run(cmd, func(out io.Reader) error {
-			script := bufio.NewReaderSize(out, chunk)
+			script := bufio.NewReaderSize(out, scriptBufferSize)
 			for _, e := range entries {
 				if err := compareTable(ctx, conn, e, script); err != nil {
 					return err
@@ -118,7 +119,7 @@ func (s *Service) compareRows(
 }
 
 // asDumped returns settings under which a session formats values as pg_dump did.
-func asDumped(manifest Manifest) string {
+func asDumped(manifest archive.Manifest) string {
 	return "set timezone = " + pg.Literal(manifest.TimeZone) +
 		"; set datestyle = iso; set intervalstyle = postgres; set extra_float_digits = 3; " +
 		"set search_path = ''; set statement_timeout = 0; set row_security = off"
@@ -167,7 +168,7 @@ func find(script *bufio.Reader, statement string) error {
 	for {
 		line, err := readLine(script)
 		if err != nil {
-			return fmt.Errorf("%w: COPY statement not found", errors.Join(errDamaged, err))
+			return fmt.Errorf("%w: COPY statement not found", errors.Join(archive.ErrDamaged, err))
 		}
 
 		if line == first+"\n" {
@@ -177,7 +178,7 @@ func find(script *bufio.Reader, statement string) error {
 
 	following := make([]byte, len(rest))
 	if _, err := io.ReadFull(script, following); err != nil || string(following) != rest {
-		return fmt.Errorf("%w: COPY statement continues with %q", errDamaged, following)
+		return fmt.Errorf("%w: COPY statement continues with %q", archive.ErrDamaged, following)
 	}
 
 	return nil

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -21,12 +21,12 @@ var errFileDeleted = errors.New("a file was deleted during the backup")
 // copyFiles copies the bytes of files to the project's backup storage, each content once. Contents
 // that another backup has copied are reused. It records the required contents first, so that the
 // cleanup of other backups keeps them.
-func (s *Service) copyFiles(ctx context.Context, manifest Manifest) error {
-	if _, err := s.addContents(ctx, manifest.Project, manifest.Backup, manifest.Files.sums()); err != nil {
+func (s *Service) copyFiles(ctx context.Context, manifest archive.Manifest) error {
+	if _, err := s.addContents(ctx, manifest.Project, manifest.Backup, manifest.Files.Sums()); err != nil {
 		return err
 	}
 
-	for f, err := range manifest.Files.all() {
+	for f, err := range manifest.Files.All() {
 		if err == nil {
 			err = s.copyFile(ctx, manifest.Project, f)
 		}
@@ -40,9 +40,9 @@ func (s *Service) copyFiles(ctx context.Context, manifest Manifest) error {
 
 // withFileName adds the file name to an error of copying a content, if its bytes are missing or
 // wrong. Only then can the user fix the file, without which no backup succeeds.
-func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f content, failure error) error {
+func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f archive.Content, failure error) error {
 	failure = fmt.Errorf("copy blob %s: %w", f.Blob, failure)
-	if !errors.Is(failure, errFileDeleted) && !errors.Is(failure, errContentMismatch) {
+	if !errors.Is(failure, errFileDeleted) && !errors.Is(failure, archive.ErrMismatch) {
 		return failure
 	}
 
@@ -57,30 +57,26 @@ func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f content
 }
 
 // copyFile copies the bytes of a file unless they are already stored.
-func (s *Service) copyFile(ctx context.Context, project uuid.UUID, f content) error {
-	name := contentKey(project, f.SHA256)
-	found, err := s.isStored(ctx, name, f.Size)
+func (s *Service) copyFile(ctx context.Context, project uuid.UUID, f archive.Content) error {
+	key := contentKey(project, f.SHA256)
+	found, err := s.hasPart(ctx, key, f.Size)
 	if err != nil || found {
 		return err
 	}
 
 	err = s.readFile(ctx, project, f, func(r io.Reader) error {
-		sealed := s.key().encrypt(r)
-		defer sealed.Close()
-
-		_, err := s.blobs.Put(ctx, name, sealed, math.MaxInt64)
+		_, err := s.putPart(ctx, key, r)
 		return err
 	})
-	if fault.Is(err, fault.Conflict) {
-		return nil // a worker that lost its task copied it concurrently
-	}
 
-	return err
+	return fault.Ignore(err, fault.Conflict) // a worker that lost its task copied it concurrently
 }
 
 // readFile passes the bytes of a file to read. The reader fails at its end unless they match the
 // content's size and checksum.
-func (s *Service) readFile(ctx context.Context, project uuid.UUID, f content, read func(io.Reader) error) error {
+func (s *Service) readFile(
+	ctx context.Context, project uuid.UUID, f archive.Content, read func(io.Reader) error,
+) error {
 	bytes, _, err := s.blobs.Open(ctx, projectdb.FileKey(project, f.Blob))
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(errFileDeleted, err)
@@ -91,18 +87,18 @@ func (s *Service) readFile(ctx context.Context, project uuid.UUID, f content, re
 
 	defer bytes.Close()
 
-	return read(newVerifyingReader(bytes, f.Digest))
+	return read(archive.Verify(bytes, f.Digest))
 }
 
 // verifyContent reads a stored content and fails unless its size and checksum match.
-func (s *Service) verifyContent(ctx context.Context, project uuid.UUID, want Digest) error {
-	sum := newDigest()
-	err := s.readBlob(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
+func (s *Service) verifyContent(ctx context.Context, project uuid.UUID, want archive.Digest) error {
+	sum := archive.NewHasher()
+	err := s.readPart(ctx, contentKey(project, want.SHA256), func(r io.Reader) error {
 		_, err := io.Copy(sum, r)
 		return err
 	})
-	if err == nil && sum.bytes() != want {
-		err = errDamaged
+	if err == nil && sum.Digest() != want {
+		err = archive.ErrDamaged
 	}
 
 	return err
@@ -111,7 +107,7 @@ func (s *Service) verifyContent(ctx context.Context, project uuid.UUID, want Dig
 // repairContent replaces a damaged content by a copy of a file of the project with the same
 // content, and reports whether it did. That repairs all backups that need it. Later backups would
 // reuse the damaged content otherwise.
-func (s *Service) repairContent(ctx context.Context, project uuid.UUID, damaged Digest, damage error) bool {
+func (s *Service) repairContent(ctx context.Context, project uuid.UUID, damaged archive.Digest, damage error) bool {
 	err := s.replaceContent(ctx, project, damaged)
 	if err != nil {
 		s.Log.Error("damaged content of backups cannot be repaired", "project", project,
@@ -126,13 +122,13 @@ func (s *Service) repairContent(ctx context.Context, project uuid.UUID, damaged 
 }
 
 // replaceContent copies a content again from a file of the project.
-func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged Digest) error {
+func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged archive.Digest) error {
 	sum, err := hex.DecodeString(damaged.SHA256)
 	if err != nil {
 		return err
 	}
 
-	f := content{Digest: damaged}
+	f := archive.Content{Digest: damaged}
 	if f.Blob, err = object.BlobOfContent(ctx, s.projects.Open(project), damaged.Size, sum); err != nil {
 		return err
 	}
@@ -150,54 +146,6 @@ func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged
 	}
 
 	return s.copyFile(ctx, project, f)
-}
-
-// isStored reports whether a content of n bytes is stored. It removes one of another size, which is
-// damaged.
-func (s *Service) isStored(ctx context.Context, name string, n int64) (bool, error) {
-	stored, got, err := s.blobs.Open(ctx, name)
-	if fault.Is(err, fault.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-
-	want, err := s.key().sizeOf(n)
-	if err := errors.Join(err, stored.Close()); err != nil {
-		return false, err
-	}
-
-	if got == want {
-		return true, nil
-	}
-
-	return false, s.blobs.Delete(ctx, name)
-}
-
-// errContentMismatch reports that the bytes of a file do not match their recorded size and
-// checksum.
-var errContentMismatch = fault.New(fault.Unprocessable, "the bytes of a file do not match its checksum")
-
-// verifyingReader reads r and fails at its end unless its size and checksum match want.
-type verifyingReader struct {
-	r    io.Reader
-	sum  *digest
-	want Digest
-}
-
-func newVerifyingReader(r io.Reader, want Digest) *verifyingReader {
-	return &verifyingReader{r, newDigest(), want}
-}
-
-func (e *verifyingReader) Read(b []byte) (int, error) {
-	n, err := e.r.Read(b)
-	_, _ = e.sum.Write(b[:n])
-	if err == io.EOF && e.sum.bytes() != e.want {
-		err = fmt.Errorf("%w: got %v, want %v", errContentMismatch, e.sum.bytes(), e.want)
-	}
-
-	return n, err
 }
 
 // Discard removes the blobs of a backup, and the contents that no other backup of the project

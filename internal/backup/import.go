@@ -1,23 +1,15 @@
 package backup
 
 import (
-	"archive/tar"
-	"bufio"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"os/exec"
-	"regexp"
-	"strings"
-	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pgdump"
@@ -29,8 +21,6 @@ type Import struct {
 	Passphrase string // empty unless the archive is encrypted with one
 	MaxBytes   int64  // limit in bytes of the decrypted content
 }
-
-const maxPadding = 64 << 10 // bytes after the end of the tar
 
 // Import reads an archive and stores it as a backup of a project, created by StartImport. complete
 // completes the backup in the database. If Import fails, it leaves nothing behind. It fails with
@@ -69,14 +59,15 @@ func (s *Service) Import(
 	return errors.Join(err, s.forgetImport(cleanupCtx, b.UUID))
 }
 
-// receive stores the archive, and converts errors of its format to errArchive.
+// receive stores the archive. It fails with the error of [archive.Invalid] also for an invalid
+// dump.
 func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	object, err := s.unpack(ctx, b, in)
 	_, exited := errors.AsType[*exec.ExitError](err)
-	damage := errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errContentMismatch) ||
-		errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || exited
-	if e := fault.Of(err); e != nil && damage && (e.Kind == fault.Internal || errors.Is(err, errContentMismatch)) {
-		return object, errArchive.WithCause(err)
+	damage := errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || exited
+	if damage && fault.Is(err, fault.Internal) {
+		return object, archive.Invalid(err)
 	}
 
 	return object, err
@@ -84,69 +75,39 @@ func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object
 
 func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	none := blob.Object{}
-	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", in.MaxBytes)
-	from := bufio.NewReaderSize(&limitedReader{r: in.Reader, left: maxArchiveSize(in.MaxBytes), err: tooLarge}, chunk)
-	plain := io.Reader(from)
-	if head, _ := from.Peek(len(agePrefix)); string(head) == agePrefix {
-		var err error
-		if plain, err = s.decryptArchive(from, in.Passphrase); err != nil {
-			return none, err
-		}
-	}
-
-	t := tar.NewReader(plain)
-	manifest, size, err := readArchiveManifest(t)
+	from, err := archive.NewReader(in.Reader, archive.ReaderConfig{
+		Key:         s.encryptionKey(),
+		Passphrase:  in.Passphrase,
+		Passphrases: &s.passphrases,
+		MaxBytes:    in.MaxBytes,
+	})
 	if err != nil {
 		return none, err
 	}
-	defer manifest.Files.Close()
+	defer from.Close()
 
-	for f, err := range manifest.Files.followedBy(manifest.Dump) {
-		if err != nil {
-			return none, err
-		}
-
-		if f.Size > in.MaxBytes-size {
-			return none, tooLarge
-		}
-
-		size += f.Size
-	}
-
-	manifest.Source, manifest.Project, manifest.Backup, manifest.Format = manifest.Project, b.ProjectUUID, b.UUID,
-		max(manifest.Format, extensionsFormat)
+	manifest := from.Manifest.Import(b.ProjectUUID, b.UUID)
 	if err := s.checkRestorable(ctx, manifest); err != nil {
 		return none, err
 	}
 
-	noted, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.sums())
-	if err == nil && noted != manifest.Files.Len() {
-		err = errArchive.WithCause(errors.New("the manifest lists a content twice"))
+	added, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.Sums())
+	if err == nil && added != manifest.Files.Len() {
+		err = archive.Invalid(errors.New("the manifest lists a content twice"))
 	}
 	if err != nil {
 		return none, err
 	}
 
-	dump, err := nextEntry(t, dumpName, manifest.Dump)
-	if err != nil {
-		return none, err
-	}
-
-	object, err := s.putEncrypted(ctx, DumpKey(b.ProjectUUID, b.UUID), dump)
-	if err != nil {
-		return none, err
-	}
-
-	for f, err := range manifest.Files.all() {
-		if err == nil {
-			err = s.storeEntry(ctx, t, b.ProjectUUID, f.Digest)
+	var dump blob.Object
+	if err := from.Each(func(p archive.Part, r io.Reader) (err error) {
+		if p.Dump {
+			dump, err = s.putPart(ctx, DumpKey(b.ProjectUUID, b.UUID), r)
+			return err
 		}
-		if err != nil {
-			return none, err
-		}
-	}
 
-	if err := checkEnd(t, plain); err != nil {
+		return s.storeContent(ctx, b.ProjectUUID, p.Digest, r)
+	}); err != nil {
 		return none, err
 	}
 
@@ -159,169 +120,19 @@ func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object,
 		return none, err
 	}
 
-	return object, s.putManifest(ctx, manifest)
+	return dump, s.putManifest(ctx, manifest)
 }
 
-// maxArchiveSize returns the maximum size of an archive that holds n bytes, including headers and
-// encryption.
-func maxArchiveSize(n int64) int64 {
-	if n > math.MaxInt64/4 {
-		return math.MaxInt64
-	}
-	return 2*n + maxManifestRest
-}
-
-// readArchiveManifest reads the manifest at the start of an archive and returns its size in bytes.
-func readArchiveManifest(t *tar.Reader) (Manifest, int64, error) {
-	var manifest Manifest
-	h, err := t.Next()
-	if err != nil {
-		return manifest, 0, asArchiveError(err)
-	}
-
-	if h.Name != manifestName || h.Typeflag != tar.TypeReg || h.Size > maxManifestSize {
-		return manifest, 0, errArchive
-	}
-
-	if manifest, err = parseManifest(t, maxManifestRest); err != nil {
-		return manifest, 0, asArchiveError(err)
-	}
-
-	return manifest, h.Size, manifest.validate()
-}
-
-// asArchiveError converts an error of package tar to errArchive, but not a read error of its
-// source.
-func asArchiveError(err error) error {
-	if e := fault.Of(err); e.Kind != fault.Internal || errors.Is(err, errDamaged) {
-		return err
-	}
-	return errArchive.WithCause(err)
-}
-
-// parseManifest reads a manifest. most limits its size in bytes, not counting the contents of
-// files. It fails with Unprocessable if the format is newer than this release.
-func parseManifest(r io.Reader, most int64) (Manifest, error) {
-	tooLarge := fmt.Errorf("%w: the manifest has more than %d bytes", errDamaged, most)
-	rest := &limitedReader{r: r, left: most, err: tooLarge}
-	found := Manifest{Files: &Contents{budget: rest}}
-	err := json.UnmarshalRead(rest, &found)
-	if found.Files == nil { // null in the text
-		found.Files = &Contents{}
-	}
-
-	found.Files.budget = nil
-
-	switch {
-	case found.Format > Format:
-		err = errNewer
-	case err != nil && rest.readErr != nil:
-		err = rest.readErr
-	case err != nil:
-		err = errors.Join(errDamaged, err)
-	}
-
-	if err != nil {
-		found.Files.Close()
-	}
-
-	return found, err
-}
-
-// databaseName matches names of projects' databases, see [projectdb.Names].
-var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
-
-// validate fails unless a release could have written the manifest, which may be untrusted.
-func (m Manifest) validate() error {
-	for f, err := range m.Files.followedBy(m.Dump) {
-		if err != nil {
-			return err
-		}
-
-		if f.Size < 0 || len(f.SHA256) != 2*sha256.Size || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
-			return errArchive.WithCause(fmt.Errorf("invalid content in the manifest: %v", f))
-		}
-	}
-
-	if m.Format < firstFormat || m.Schema < 1 || m.PostgreSQL < 1 || m.Project == uuid.Nil ||
-		m.At.After(time.Now().AddDate(1, 0, 0)) {
-		return errArchive.WithCause(errors.New("invalid manifest"))
-	}
-	if m.Database != "" && !databaseName.MatchString(m.Database) {
-		return errArchive.WithCause(fmt.Errorf("invalid database name in the manifest: %q", m.Database))
-	}
-
-	return nil
-}
-
-// nextEntry returns the content of the next entry, which must have the name and size wanted.
-func nextEntry(t *tar.Reader, name string, want Digest) (io.Reader, error) {
-	h, err := t.Next()
-	if err != nil {
-		return nil, asArchiveError(err)
-	}
-
-	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size != want.Size {
-		return nil, errArchive.WithCause(
-			fmt.Errorf("got entry %q of %d bytes, want %q of %d", h.Name, h.Size, name, want.Size),
-		)
-	}
-
-	return newVerifyingReader(t, want), nil
-}
-
-// putEncrypted stores the content of r, encrypted. When it returns, r is no longer read.
-func (s *Service) putEncrypted(ctx context.Context, name string, r io.Reader) (blob.Object, error) {
-	sealed := s.key().encrypt(r)
-	object, err := s.blobs.Put(ctx, name, sealed, math.MaxInt64)
-	sealed.Close()
-	<-sealed.done
-
-	return object, err
-}
-
-// storeEntry stores the next entry, the content of a file. If the project's backups have it
-// already, it reads the entry and discards it.
-func (s *Service) storeEntry(ctx context.Context, t *tar.Reader, project uuid.UUID, f Digest) error {
-	r, err := nextEntry(t, filesName+f.SHA256, f)
-	if err != nil {
+// storeContent stores a content. It reads nothing of r if the project's backups have it already.
+func (s *Service) storeContent(ctx context.Context, project uuid.UUID, d archive.Digest, r io.Reader) error {
+	key := contentKey(project, d.SHA256)
+	found, err := s.hasPart(ctx, key, d.Size)
+	if err != nil || found {
 		return err
 	}
 
-	name := contentKey(project, f.SHA256)
-	found, err := s.isStored(ctx, name, f.Size)
-	if err != nil {
-		return err
-	}
-
-	if found {
-		_, err = io.Copy(io.Discard, r)
-		return err
-	}
-
-	_, err = s.putEncrypted(ctx, name, r)
-	if fault.Is(err, fault.Conflict) {
-		return nil // a concurrent backup has stored it
-	}
-
-	return err
-}
-
-// checkEnd fails unless the archive is at its end.
-func checkEnd(t *tar.Reader, plain io.Reader) error {
-	if _, err := t.Next(); err != io.EOF {
-		if err == nil {
-			err = errors.New("more entries than in the manifest")
-		}
-		return asArchiveError(err)
-	}
-
-	n, err := io.Copy(io.Discard, io.LimitReader(plain, maxPadding+1))
-	if err == nil && n > maxPadding {
-		err = errArchive
-	}
-
-	return err
+	_, err = s.putPart(ctx, key, r)
+	return fault.Ignore(err, fault.Conflict) // a concurrent backup has stored it
 }
 
 // ImportArchive stores an uploaded archive as a backup of a project and enqueues its proof. It

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
@@ -31,7 +32,7 @@ type platformTable struct {
 // blobs, since the old ones belong to the database being replaced. In a new project forms get new
 // UUIDs.
 func (s *Service) loadPlatform(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, p restorePlan, newProject bool,
+	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
 ) error {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *Service) loadPlatform(
 			return err
 		}
 
-		if err := s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
+		if err := s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
 			cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(p.platform),
 				"--data-only", "--file=-")
 			if err != nil {
@@ -55,7 +56,7 @@ func (s *Service) loadPlatform(
 
 			cmd.Stdin = r
 			return pgtool.Run(cmd, func(out io.Reader) error {
-				return load(ctx, tx, bufio.NewReaderSize(out, chunk), tables)
+				return load(ctx, tx, bufio.NewReaderSize(out, scriptBufferSize), tables)
 			})
 		}); err != nil {
 			return err
@@ -72,9 +73,9 @@ func (s *Service) loadPlatform(
 // renewForms gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
 // imported forms whose UUIDs another project uses.
 func (s *Service) renewForms(
-	ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest Manifest, newProject bool,
+	ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest archive.Manifest, newProject bool,
 ) error {
-	if !newProject && !manifest.imported() {
+	if !newProject && !manifest.Imported() {
 		return nil
 	}
 
@@ -144,13 +145,13 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 
 		t, ok := tables[found[1]+"."+found[2]]
 		if !ok {
-			return fmt.Errorf("%w: unknown table %s.%s", errDamaged, found[1], found[2])
+			return fmt.Errorf("%w: unknown table %s.%s", archive.ErrDamaged, found[1], found[2])
 		}
 
 		columns := strings.Split(strings.ReplaceAll(found[3], `"`, ""), ", ")
 		for i, column := range columns {
 			if !slices.Contains(t.Columns, column) {
-				return fmt.Errorf("%w: table %s.%s has no column %s", errDamaged, t.Schema, t.Name, column)
+				return fmt.Errorf("%w: table %s.%s has no column %s", archive.ErrDamaged, t.Schema, t.Name, column)
 			}
 			columns[i] = pg.Quote(column)
 		}
@@ -162,6 +163,9 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 		}
 	}
 }
+
+// scriptBufferSize is the size in bytes of the buffer through which a script of pg_restore is read.
+const scriptBufferSize = 64 << 10
 
 // maxLine is the number of bytes kept of a script line. COPY statements are shorter.
 const maxLine = 1 << 20

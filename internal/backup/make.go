@@ -3,22 +3,16 @@ package backup
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"math"
-	"os/exec"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/pgdump"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // backupArgs are the arguments of a job that makes a backup.
@@ -86,50 +80,6 @@ func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) er
 	return errors.Join(err, failErr)
 }
 
-// backupFailure explains to the user why a backup failed.
-func backupFailure(ctx context.Context, err error) string {
-	if ctx.Err() != nil {
-		return "the server was stopped"
-	}
-	if e := fault.Of(err); e.Kind != fault.Internal {
-		return e.Detail
-	}
-	if errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) {
-		return "the dump is incomplete"
-	}
-	if why := programFailure(err); why != "" {
-		return "the dump failed: " + why
-	}
-	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return "the dump failed; see the server's log"
-	}
-
-	return "the dump failed; see the server's log"
-}
-
-// programFailure describes a defect of the installed pg_dump or pg_restore to the user. It returns
-// "" if the error has another cause.
-func programFailure(err error) string {
-	switch {
-	case errors.Is(err, pgtool.ErrNotExecutable):
-		return "PostgreSQL's programs cannot run on Socle's server"
-	case errors.Is(err, pgtool.ErrOldProgram):
-		return "PostgreSQL's programs on Socle's server are older than the database server"
-	case errors.Is(err, pgtool.ErrUnexpectedOutput):
-		return "a PostgreSQL program reported a problem; see the server's log"
-	}
-
-	return ""
-}
-
-// compressionFlag takes half the time of pg_dump's default for a dump that is some percent larger.
-// Most of a backup's time is compression.
-const compressionFlag = "--compress=3"
-
-// dumpTimeZone is the time zone of times in a dump. It is fixed, so that rows of a restored
-// database compare equal whatever the settings of server and environment.
-const dumpTimeZone = "UTC"
-
 const (
 	// maxDumpAttempts is the maximum number of immediate attempts if pg_dump collides with other
 	// transactions, most of which are short. If the bytes of a file are missing, there is one more
@@ -139,7 +89,8 @@ const (
 	firstRetryDelay = 100 * time.Millisecond // doubles with each attempt
 )
 
-// make makes a backup and reads it back. It returns a *Later if other transactions prevented it.
+// make makes a backup and reads it back. It returns a *RetryError if other transactions prevented
+// it.
 func (s *Service) make(ctx context.Context, b Backup) error {
 	var object blob.Object
 	var warnings []string
@@ -191,7 +142,7 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Duration) (
 	object blob.Object, warnings []string, err error,
 ) {
-	var manifest Manifest
+	var manifest archive.Manifest
 	defer func() { manifest.Files.Close() }()
 
 	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
@@ -219,7 +170,7 @@ func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Durati
 // table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
 // rows. present reads the current state, outside the snapshot.
 func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTimeout time.Duration) (
-	object blob.Object, manifest Manifest, warnings []string, err error,
+	object blob.Object, manifest archive.Manifest, warnings []string, err error,
 ) {
 	err = s.session(ctx, b.ProjectUUID, func(conn *pgx.Conn) error {
 		tx, err := beginLocked(ctx, conn)
@@ -238,7 +189,7 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 			return err
 		}
 
-		var dump Digest
+		var dump archive.Digest
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
 			object, dump, err = s.dump(working, b, exported, lockTimeout)
@@ -259,93 +210,4 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 	})
 
 	return object, manifest, warnings, err
-}
-
-// describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
-func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (Manifest, []string, error) {
-	manifest, err := s.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
-	if err != nil {
-		return manifest, nil, err
-	}
-
-	warnings, err := projectdb.UnrestoredChanges(ctx, tx)
-	if err != nil {
-		return manifest, nil, err
-	}
-
-	manifest.Tables, err = countRows(ctx, tx)
-	return manifest, warnings, err
-}
-
-// dump streams a dump of the project's database into the storage. It returns the stored object, and
-// the size and checksum of the unencrypted dump.
-func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeout time.Duration) (
-	object blob.Object, plain Digest, err error,
-) {
-	address, password := s.projects.DumpURL(b.ProjectUUID)
-	to := pgtool.Connection{Address: address, Password: password}
-	cmd, done, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
-		"--encoding=UTF8",
-		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
-	if err != nil {
-		return object, plain, err
-	}
-	defer done()
-
-	cmd.Env = append(cmd.Env, "PGTZ="+dumpTimeZone)
-
-	sum := newDigest()
-	err = s.tools.RunStrict(cmd, func(out io.Reader) error {
-		sealed := s.key().encrypt(io.TeeReader(out, sum))
-		defer sealed.Close()
-
-		object, err = s.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
-		return err
-	})
-
-	return object, sum.bytes(), err
-}
-
-// verifyDump reads a dump to its end and verifies its size and checksum against the manifest. It
-// returns the table of contents, and fails unless pg_restore can read that too.
-func (s *Service) verifyDump(ctx context.Context, manifest Manifest) ([]pgdump.Entry, error) {
-	name := DumpKey(manifest.Project, manifest.Backup)
-	var entries []pgdump.Entry
-	sum := newDigest()
-
-	err := s.readBlob(ctx, name, func(r io.Reader) error {
-		r = io.TeeReader(r, sum)
-		var err error
-		if entries, err = pgdump.ReadTOC(r); err != nil && !errors.Is(err, pgdump.ErrTOC) {
-			return err
-		}
-
-		_, rest := io.Copy(io.Discard, r)
-		return errors.Join(err, rest)
-	})
-	if err == nil && sum.bytes() != manifest.Dump {
-		err = fmt.Errorf("%w: the dump has %v, invalid content in the manifest: %v", errDamaged, sum.bytes(),
-			manifest.Dump)
-	}
-	if err != nil {
-		return nil, err
-	}
-
-	return entries, s.readBlob(ctx, name, func(r io.Reader) error {
-		cmd, done, err := s.tools.Command(ctx, pgtool.Connection{}, "pg_restore", "--list")
-		if err != nil {
-			return err
-		}
-		defer done()
-
-		cmd.Stdin = r
-		return s.tools.RunStrict(cmd, func(out io.Reader) error {
-			n, err := io.Copy(io.Discard, out)
-			if err == nil && n == 0 {
-				err = errors.New("the dump has no table of contents")
-			}
-
-			return err
-		})
-	})
 }

@@ -185,7 +185,7 @@ func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, 
 		return 0, err
 	}
 
-	folder := "projects/" + project.String() + "/backups/"
+	folder := partsFolder(project)
 	var remove, contents []string
 	for e, err := range s.blobs.List(ctx, strings.TrimSuffix(folder, "/")) {
 		if err != nil {
@@ -193,14 +193,14 @@ func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, 
 		}
 
 		old, name := time.Since(e.Modified) >= age, strings.TrimPrefix(e.Key, folder)
-		if sum, ok := strings.CutPrefix(name, "content/"); ok {
+		if sum, ok := strings.CutPrefix(name, contentFolder); ok {
 			if old {
 				contents = append(contents, sum)
 			}
 			continue
 		}
 
-		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, ".dump"), ".manifest"))
+		id, err := uuid.Parse(strings.TrimSuffix(strings.TrimSuffix(name, dumpSuffix), manifestSuffix))
 		if err != nil {
 			continue // not a backup's
 		}
@@ -221,14 +221,14 @@ func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, 
 		}
 	}
 
-	n, err := s.removeOrphanedContents(ctx, project, folder+"content/", contents)
+	n, err := s.removeOrphanedContents(ctx, project, contents)
 	return len(remove) + n, err
 }
 
 // removeOrphanedContents removes the contents, given by checksum, that no backup of the project
 // needs.
 func (s *Service) removeOrphanedContents(
-	ctx context.Context, project uuid.UUID, folder string, contents []string,
+	ctx context.Context, project uuid.UUID, contents []string,
 ) (removed int, err error) {
 	for len(contents) > 0 {
 		var sums [][]byte
@@ -247,7 +247,7 @@ func (s *Service) removeOrphanedContents(
 		for _, sum := range sums {
 			err := s.deleteOrphanContent(ctx, project, sum, func() error {
 				removed++
-				return s.blobs.Delete(ctx, folder+hex.EncodeToString(sum))
+				return s.blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
 			})
 			if err != nil {
 				return removed, err

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -27,9 +27,9 @@ type restorePlan struct {
 // planRestore classifies the entries of a dump. to is the owner login of the target project. It
 // fails with Unprocessable if the dump has an object that projects cannot have. Extensions in the
 // manifest are created beforehand.
-func planRestore(entries []pgdump.Entry, manifest Manifest, to string) (restorePlan, error) {
+func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (restorePlan, error) {
 	var p restorePlan
-	from := projectdb.OwnerLoginOf(manifest.database())
+	from := projectdb.OwnerLoginOf(manifest.DatabaseName())
 	inManifest := func(match func(projectdb.Extension) bool) bool {
 		return slices.ContainsFunc(manifest.Extensions, match)
 	}
@@ -92,36 +92,22 @@ func useList(entries []pgdump.Entry) string {
 	return text.String()
 }
 
-// grantPrivileges executes the privilege statements of a dump as the owner. It skips statements for
-// roles that this server lacks, such as those of another project.
-func grantPrivileges(ctx context.Context, c *projectdb.Copy, statements []string) error {
-	conn, err := c.ConnectOwner(ctx)
+// checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
+func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest) error {
+	if manifest.Schema > projectdb.Version() {
+		return archive.ErrNewer
+	}
+
+	server, err := s.projects.ServerVersion(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
 
-	for _, sql := range statements {
-		_, err := conn.PgConn().Exec(ctx, sql).ReadAll()
-		if isRoleError(err) {
-			err = nil
-			for _, one := range strings.SplitAfter(sql, ";\n") {
-				if _, e := conn.PgConn().Exec(ctx, one).ReadAll(); e != nil && !isRoleError(e) {
-					err = e
-				}
-			}
-		}
-
-		if err != nil {
-			return err
-		}
+	if major := manifest.PostgreSQL / 10000; major > server/10000 {
+		return fault.New(fault.Unprocessable,
+			"the backup requires PostgreSQL %d or newer, and this server is PostgreSQL %d", major,
+			server/10000).WithCode("newer_postgresql")
 	}
 
-	return nil
-}
-
-// isRoleError reports whether a statement failed because a role does not exist or belongs to
-// another project.
-func isRoleError(err error) bool {
-	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
+	return s.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.Imported())
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -16,8 +17,10 @@ import (
 func TestPlanRestore(t *testing.T) {
 	t.Parallel()
 
-	manifest := Manifest{Project: uuid.New(), Extensions: []projectdb.Extension{{Name: "hstore", Schema: "extensions"}}}
-	from, to := projectdb.OwnerLoginOf(manifest.database()), "socle_other_owner"
+	manifest := archive.Manifest{
+		Project: uuid.New(), Extensions: []projectdb.Extension{{Name: "hstore", Schema: "extensions"}},
+	}
+	from, to := projectdb.OwnerLoginOf(manifest.DatabaseName()), "socle_other_owner"
 
 	type entry = pgdump.Entry
 	for name, c := range map[string]struct {

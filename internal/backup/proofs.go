@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
@@ -77,7 +78,7 @@ func (s *Service) RequestProof(ctx context.Context, project, id uuid.UUID) (Back
 			return err
 		}
 
-		if err := CheckCompleted(b); err != nil {
+		if err := checkCompleted(b); err != nil {
 			return err
 		}
 
@@ -170,7 +171,7 @@ func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) error 
 // isTransient reports whether a proof failed for reasons unrelated to the backup: a database or
 // storage that is unavailable, or a concurrent change.
 func isTransient(err error) bool {
-	if errors.Is(err, errDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errRestoreTimeout) {
+	if errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{

@@ -2,18 +2,13 @@ package backup
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"math"
-	"os/exec"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
@@ -117,25 +112,6 @@ func (s *Service) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uu
 	return nil
 }
 
-// restoreFailure explains to the user why a restore failed.
-func restoreFailure(ctx context.Context, err error) string {
-	_, exited := errors.AsType[*exec.ExitError](err)
-	switch e := fault.Of(err); {
-	case ctx.Err() != nil:
-		return "the server was stopped"
-	case errors.Is(err, errDamaged), errors.Is(err, pgdump.ErrTOC):
-		return "the backup is damaged; nothing was restored"
-	case e.Kind != fault.Internal:
-		return e.Detail
-	case programFailure(err) != "":
-		return "the restore failed: " + programFailure(err)
-	case exited:
-		return "an object in the backup cannot be restored as the project's owner; see the server's log"
-	}
-
-	return "the restore failed; see the server's log"
-}
-
 // restore checks a backup, restores it into a copy beside the project's database, compares them,
 // and swaps the copy in.
 func (s *Service) restore(ctx context.Context, r Restore) error {
@@ -159,7 +135,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 		return err
 	}
 
-	if manifest.imported() {
+	if manifest.Imported() {
 		if err := repairImported(ctx, c); err != nil {
 			return err
 		}
@@ -180,7 +156,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 // verifyBackup reads all stored data of a backup. It fails unless every byte is unchanged, or could
 // be repaired, and this release can restore the backup.
 func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
-	manifest Manifest, entries []pgdump.Entry, err error,
+	manifest archive.Manifest, entries []pgdump.Entry, err error,
 ) {
 	if manifest, err = s.readManifest(ctx, project, backup); err != nil {
 		return manifest, nil, fmt.Errorf("read manifest: %w", err)
@@ -199,12 +175,12 @@ func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 		return manifest, nil, fmt.Errorf("verify dump: %w", err)
 	}
 
-	for f, err := range manifest.Files.all() {
+	for f, err := range manifest.Files.All() {
 		if err == nil {
 			err = s.verifyContent(ctx, project, f.Digest)
 		}
 
-		if errors.Is(err, errDamaged) && s.repairContent(ctx, project, f.Digest, err) {
+		if errors.Is(err, archive.ErrDamaged) && s.repairContent(ctx, project, f.Digest, err) {
 			err = nil
 		}
 		if err != nil {
@@ -213,167 +189,4 @@ func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
 	}
 
 	return manifest, entries, nil
-}
-
-// errRestoreTimeout reports that restoring a database exceeded its time limit.
-var errRestoreTimeout = errors.New("restore timeout exceeded")
-
-// fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
-// when the caller drops the copy, which terminates all its sessions.
-func (s *Service) fill(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgdump.Entry, newProject bool,
-	confirm func() error,
-) error {
-	settings, err := s.platform.Settings(ctx)
-	if err != nil {
-		return err
-	}
-
-	limit := settings.RestoreTimeout(manifest.Dump.Size)
-	fillCtx, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
-	defer cancel()
-
-	err = s.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
-	if err != nil && context.Cause(fillCtx) == errRestoreTimeout {
-		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
-			WithCause(errors.Join(errRestoreTimeout, err))
-	}
-
-	return err
-}
-
-// fillCopy creates a copy and restores a dump into it: first the platform's tables, which the
-// user's may reference, then everything else as the owner. It compares the row counts at the end.
-// confirm is called under the project's lock before the copy is created. It fails if the restore
-// has been abandoned, which removes the copy once, so that none may appear afterwards.
-func (s *Service) fillCopy(
-	ctx context.Context, c *projectdb.Copy, manifest Manifest, entries []pgdump.Entry, newProject bool,
-	confirm func() error,
-) error {
-	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
-	if err != nil {
-		return err
-	}
-
-	// A project that is being removed gets no new database, which the removal would miss.
-	if err := s.Lifecycle.WithLock(ctx, c.Project, func() error {
-		status, err := s.platform.ProjectStatus(ctx, c.Project)
-		if err == nil && status != platform.Active {
-			err = errInactive
-		}
-
-		if err == nil {
-			err = confirm()
-		}
-		if err != nil {
-			return err
-		}
-
-		return c.Create(ctx, manifest.Schema, manifest.Extensions)
-	}); err != nil {
-		return err
-	}
-	if err := s.loadPlatform(ctx, c, manifest, p, newProject); err != nil {
-		return fmt.Errorf("load the platform's tables: %w", err)
-	}
-
-	members, err := c.ExtensionMembers(ctx)
-	if err != nil {
-		return err
-	}
-
-	p.excludeExtensionTables(members)
-	if err := c.GrantInsert(ctx, members); err != nil {
-		return err
-	}
-	if err := s.restoreUserObjects(ctx, c, manifest, p); err != nil {
-		return err
-	}
-	if err := c.RevokeInsert(ctx, members); err != nil {
-		return err
-	}
-	if err := grantPrivileges(ctx, c, p.statements); err != nil {
-		return fmt.Errorf("grant privileges: %w", err)
-	}
-	if err := s.restoreExtensions(ctx, c, manifest); err != nil {
-		return fmt.Errorf("restore extensions: %w", err)
-	}
-
-	return compare(ctx, c, manifest)
-}
-
-// restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
-func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
-	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
-		return nil
-	}
-
-	failed, err := c.ApplyExtensionChanges(ctx, manifest.Extended, manifest.database(), manifest.imported())
-	if len(failed) > 0 {
-		s.Log.Warn("changes of extensions and multirange types not restored",
-			"project", c.Project, "changes", failed)
-	}
-
-	return err
-}
-
-// restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
-func (s *Service) restoreUserObjects(ctx context.Context, c *projectdb.Copy, manifest Manifest, p restorePlan) error {
-	return s.readBlob(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		address, password := c.OwnerURL()
-		to := pgtool.Connection{Address: address, Password: password}
-		cmd, done, err := s.tools.RestoreCommand(ctx, to, useList(p.user),
-			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
-		if err != nil {
-			return err
-		}
-		defer done()
-
-		cmd.Stdin = r
-		return pgtool.Run(cmd, func(out io.Reader) error {
-			_, err := io.Copy(io.Discard, out)
-			return err
-		})
-	})
-}
-
-// restoreFiles copies the files' bytes from the backup to the blobs that the copy's rows name.
-func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest Manifest) error {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
-	for last := uuid.Nil; ; {
-		files, err := object.ContentsAfter(ctx, conn, last, contentBatch)
-		if err != nil || len(files) == 0 {
-			return err
-		}
-
-		sums := make([][]byte, len(files))
-		for i, f := range files {
-			sums[i], last = f.SHA256, f.BlobUUID
-		}
-
-		complete, err := s.hasContents(ctx, manifest.Project, manifest.Backup, sums)
-		if err == nil && !complete {
-			err = fmt.Errorf("%w: the manifest lacks files of the dump", errDamaged)
-		}
-		if err != nil {
-			return err
-		}
-
-		for _, f := range files {
-			want := Digest{f.Size, hex.EncodeToString(f.SHA256)}
-			err := s.readBlob(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
-				verified := newVerifyingReader(r, want)
-				_, err := s.blobs.Put(ctx, projectdb.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("restore content %s: %w", want.SHA256, err)
-			}
-		}
-	}
 }

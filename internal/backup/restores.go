@@ -282,7 +282,7 @@ func (s *Service) RequestRestoreAs(
 		return Restore{}, err
 	}
 
-	if err := CheckCompleted(b); err != nil {
+	if err := checkCompleted(b); err != nil {
 		return Restore{}, err
 	}
 

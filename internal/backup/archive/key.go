@@ -1,7 +1,6 @@
-package backup
+package archive
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -10,15 +9,15 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// key encrypts and decrypts stored backups. It is an age recipient and identity that wraps file
-// keys with a key of the install. Data that was changed, truncated or encrypted with another key
-// does not decrypt.
-type key []byte
+// Key is the backup key of an install: 32 bytes, which encrypt and decrypt stored parts. It is an
+// age recipient and identity that wraps file keys. Data that was changed, truncated or encrypted
+// with another key does not decrypt.
+type Key []byte
 
 const stanza = "socle"
 
 // Wrap encrypts a file key.
-func (k key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+func (k Key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	sealed, err := token.Seal(k, fileKey)
 	if err != nil {
 		return nil, err
@@ -28,7 +27,7 @@ func (k key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 }
 
 // Unwrap decrypts a file key encrypted by Wrap.
-func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+func (k Key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	for _, s := range stanzas {
 		if s.Type == stanza {
 			fileKey, err := token.Open(k, s.Body)
@@ -43,11 +42,11 @@ func (k key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-// encrypt returns a reader of the encrypted content of r. The caller closes it, which stops the
+// Encrypt returns a reader of the bytes of r, encrypted. The caller closes it, which stops the
 // encryption.
-func (k key) encrypt(r io.Reader) *encryptingReader {
+func (k Key) Encrypt(r io.Reader) *Encrypter {
 	out, in := io.Pipe()
-	e := &encryptingReader{out, make(chan struct{})}
+	e := &Encrypter{out, make(chan struct{})}
 	go func() {
 		defer close(e.done)
 
@@ -57,7 +56,7 @@ func (k key) encrypt(r io.Reader) *encryptingReader {
 	return e
 }
 
-func (k key) encryptTo(w io.Writer, r io.Reader) error {
+func (k Key) encryptTo(w io.Writer, r io.Reader) error {
 	sealed, err := age.Encrypt(w, k)
 	if err != nil {
 		return err
@@ -70,12 +69,15 @@ func (k key) encryptTo(w io.Writer, r io.Reader) error {
 	return sealed.Close()
 }
 
-// encryptingReader is a reader of data being encrypted. done is closed when the source is no longer
-// read.
-type encryptingReader struct {
+// Encrypter is a reader of data being encrypted.
+type Encrypter struct {
 	*io.PipeReader
-	done chan struct{}
+	done chan struct{} // closed when the source is no longer read
 }
+
+// Wait returns when the source is no longer read: at its end, or after Close when the read in
+// flight has returned.
+func (e *Encrypter) Wait() { <-e.done }
 
 // chunk is the number of bytes per age chunk, tag the overhead of a chunk.
 const (
@@ -83,9 +85,9 @@ const (
 	tag   = 16
 )
 
-// sizeOf returns the encrypted size of n bytes.
-func (k key) sizeOf(n int64) (int64, error) {
-	empty := k.encrypt(eof{})
+// EncryptedSize returns the encrypted size of n bytes.
+func (k Key) EncryptedSize(n int64) (int64, error) {
+	empty := k.Encrypt(eof{})
 	defer empty.Close()
 
 	size, err := io.Copy(io.Discard, empty) // header and one chunk: even empty data has one
@@ -96,22 +98,11 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// errDamaged reports that stored data of a backup is missing or was changed.
-var errDamaged = errors.New("the stored backup is damaged")
-
 // decryptAge decrypts from with one of the identities. Errors are damage, when opening and when
 // reading, unless reading from itself failed.
 func decryptAge(from *limitedReader, by ...age.Identity) (io.Reader, error) {
 	plain, err := age.Decrypt(from, by...)
 	return decryptingReader{plain, from}, from.asDamage(err)
-}
-
-// asDamage marks an error as damage unless reading the source failed.
-func (b *limitedReader) asDamage(err error) error {
-	if err == nil || err == io.EOF || b.readErr != nil {
-		return err
-	}
-	return errors.Join(errDamaged, err)
 }
 
 // decryptingReader marks read errors of encrypted data as damage.
@@ -125,11 +116,25 @@ func (d decryptingReader) Read(b []byte) (int, error) {
 	return n, d.from.asDamage(err)
 }
 
-// Decrypt decrypts data that was encrypted with an install's backup key, see
-// [projectdb.Registry.BackupKey].
-func Decrypt(of []byte, r io.Reader) (io.Reader, error) { return key(of).decrypt(r) }
-
-// decrypt decrypts r. Reading fails with errDamaged where data was changed or truncated.
-func (k key) decrypt(r io.Reader) (io.Reader, error) {
+// Decrypt returns a reader of the decrypted bytes of r. It fails with ErrDamaged, when opening and
+// when reading, where the data was changed, truncated or encrypted with another key. Read errors of
+// r are returned as they are.
+func (k Key) Decrypt(r io.Reader) (io.Reader, error) {
 	return decryptAge(&limitedReader{r: r, left: -1}, k)
+}
+
+// Recipient returns the public key of the install in the age format. Only this install can read an
+// archive encrypted for it.
+func (k Key) Recipient() (string, error) {
+	own, err := k.identity()
+	if err != nil {
+		return "", err
+	}
+
+	return own.Recipient().String(), nil
+}
+
+// identity returns the key pair of the install, derived from its key.
+func (k Key) identity() (*age.X25519Identity, error) {
+	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(k, "recipient of backups")))
 }

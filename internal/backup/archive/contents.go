@@ -1,12 +1,12 @@
-package backup
+package archive
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -18,7 +18,8 @@ import (
 
 // Contents is the list of distinct contents of a backup's files. There can be millions, so it is
 // stored in an unlinked temporary file, which disappears with the process at the latest. A nil
-// Contents is empty. Only one goroutine may add; afterwards any number may read concurrently.
+// Contents is empty. Only one goroutine may add; afterwards any number may read concurrently. Who
+// fills it closes it.
 type Contents struct {
 	file   *os.File
 	out    *bufio.Writer
@@ -26,17 +27,16 @@ type Contents struct {
 	budget *limitedReader // of the text being parsed, beside the contents; nil: unlimited
 }
 
-// content is the content of one or more files, and a blob that holds it in the project's storage.
-type content struct {
+// Content is the content of one or more files.
+type Content struct {
 	Digest
-	Blob uuid.UUID
+	Blob uuid.UUID // that holds it in the project's storage; not in a manifest
 }
 
 // A record is a size, a checksum and a blob UUID.
 const (
-	sumSize      = 32
-	recordSize   = 8 + sumSize + 16
-	contentBatch = 5000 // contents per batch
+	recordSize = 8 + sha256.Size + 16
+	sumBatch   = 5000 // sums per batch
 )
 
 // Len returns the number of contents.
@@ -54,8 +54,14 @@ func (c *Contents) Close() {
 	}
 }
 
-// add appends a content. It fails unless the checksum is canonical and the size is not negative.
-func (c *Contents) add(with content) error {
+// Add appends a content. It fails with ErrDamaged unless the checksum is canonical and the size is
+// not negative.
+func (c *Contents) Add(with Content) error {
+	sum, err := with.sum()
+	if err != nil {
+		return err
+	}
+
 	if c.file == nil {
 		f, err := os.CreateTemp("", "socle-")
 		if err != nil {
@@ -72,27 +78,29 @@ func (c *Contents) add(with content) error {
 	var record [recordSize]byte
 	binary.BigEndian.PutUint64(record[:], uint64(with.Size))
 
-	sum, err := hex.DecodeString(with.SHA256)
-	if err != nil || len(sum) != sumSize || hex.EncodeToString(sum) != with.SHA256 || with.Size < 0 {
-		return fmt.Errorf("%w: invalid content %v", errDamaged, with.Digest)
-	}
-
 	copy(record[8:], sum)
-	copy(record[8+sumSize:], with.Blob[:])
+	copy(record[8+sha256.Size:], with.Blob[:])
 	c.n++
 	_, err = c.out.Write(record[:])
 	return err
 }
 
-// all returns the contents in insertion order.
-func (c *Contents) all() iter.Seq2[content, error] {
-	return func(yield func(content, error) bool) {
+// isLocal reports whether an error is one of a local file, such as that of [Contents]. It says
+// nothing about what was read.
+func isLocal(err error) bool {
+	_, local := errors.AsType[*fs.PathError](err)
+	return local
+}
+
+// All returns the contents in the order of their addition.
+func (c *Contents) All() iter.Seq2[Content, error] {
+	return func(yield func(Content, error) bool) {
 		if c.Len() == 0 {
 			return
 		}
 
 		if err := c.out.Flush(); err != nil {
-			yield(content{}, err)
+			yield(Content{}, err)
 			return
 		}
 
@@ -100,15 +108,13 @@ func (c *Contents) all() iter.Seq2[content, error] {
 		var record [recordSize]byte
 		for range c.n {
 			if _, err := io.ReadFull(in, record[:]); err != nil {
-				yield(content{}, err)
+				yield(Content{}, err)
 				return
 			}
 
+			size := int64(binary.BigEndian.Uint64(record[:]))
 			if !yield(
-				content{
-					Digest{int64(binary.BigEndian.Uint64(record[:])), hex.EncodeToString(record[8 : 8+sumSize])},
-					uuid.UUID(record[8+sumSize:]),
-				}, nil,
+				Content{NewDigest(size, record[8:8+sha256.Size]), uuid.UUID(record[8+sha256.Size:])}, nil,
 			) {
 				return
 			}
@@ -116,31 +122,18 @@ func (c *Contents) all() iter.Seq2[content, error] {
 	}
 }
 
-// followedBy returns the contents followed by last.
-func (c *Contents) followedBy(last Digest) iter.Seq2[Digest, error] {
-	return func(yield func(Digest, error) bool) {
-		for f, err := range c.all() {
-			if !yield(f.Digest, err) {
-				return
-			}
-		}
-
-		yield(last, nil)
-	}
-}
-
-// sums returns the checksums of the contents in batches.
-func (c *Contents) sums() iter.Seq2[[][]byte, error] {
+// Sums returns the SHA-256 sums of the contents in batches.
+func (c *Contents) Sums() iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
-		batch := make([][]byte, 0, contentBatch)
-		for f, err := range c.all() {
+		batch := make([][]byte, 0, sumBatch)
+		for f, err := range c.All() {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 
-			sum, _ := hex.DecodeString(f.SHA256) // add has validated it
-			if batch = append(batch, sum); len(batch) == contentBatch {
+			sum, _ := f.sum() // Add has validated it
+			if batch = append(batch, sum); len(batch) == sumBatch {
 				if !yield(slices.Clone(batch), nil) {
 					return
 				}
@@ -160,7 +153,7 @@ func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 		return err
 	}
 
-	for f, err := range c.all() {
+	for f, err := range c.All() {
 		if err != nil {
 			return err
 		}
@@ -190,7 +183,7 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if err := json.UnmarshalDecode(dec, &f); err != nil {
 			return err
 		}
-		if err := c.add(content{Digest: f}); err != nil {
+		if err := c.Add(Content{Digest: f}); err != nil {
 			return err
 		}
 

@@ -1,4 +1,4 @@
-package backup
+package archive
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/go-json-experiment/json"
 )
@@ -82,7 +83,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 		t.Error(err)
 	}
 
-	text := newDigest()
+	text := NewHasher()
 	if err := json.MarshalWrite(text, manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestManifestOfManyFiles(t *testing.T) {
 
 	t.Logf("%d MiB of text, %d KiB of memory", text.size>>20, (peak-before)>>10)
 	i := 0
-	for f, err := range manifest.Files.all() {
+	for f, err := range manifest.Files.All() {
 		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
 		if want := (Digest{int64(i), hex.EncodeToString(sum[:])}); err != nil || f.Digest != want {
 			t.Fatalf("content %d: got %v, %v, want %v", i, f.Digest, err, want)
@@ -122,7 +123,7 @@ func TestManifestDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got := m.database(); got != want {
+		if got := m.DatabaseName(); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 
@@ -138,13 +139,13 @@ func TestInvalidManifests(t *testing.T) {
 	for text, want := range map[string]error{
 		`{"format":1,"files":null}`: nil,
 		`{"format":1}`:              nil, `{"format":1,"files":[{"size":1,"sha256":"` + sum + `"}]}`: nil,
-		`{"format":4,"files":7}`: errNewer, `{"format":1,"files":7}`: errDamaged,
-		`{"format":1,"files":{}}`: errDamaged, `{"format":1,"files":[7]}`: errDamaged,
-		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`:                 errDamaged,
-		`{"format":1,"files":[{"size":1,"sha256":"../x"}]}`:                         errDamaged,
-		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: errDamaged,
-		`{"format":1,"files":[`: errDamaged, ``: errDamaged, `{"format":1} x`: errDamaged,
-		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: errDamaged,
+		`{"format":4,"files":7}`: ErrNewer, `{"format":1,"files":7}`: ErrDamaged,
+		`{"format":1,"files":{}}`: ErrDamaged, `{"format":1,"files":[7]}`: ErrDamaged,
+		`{"format":1,"files":[{"size":-1,"sha256":"` + sum + `"}]}`:                 ErrDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"../x"}]}`:                         ErrDamaged,
+		`{"format":1,"files":[{"size":1,"sha256":"` + strings.ToUpper(sum) + `"}]}`: ErrDamaged,
+		`{"format":1,"files":[`: ErrDamaged, ``: ErrDamaged, `{"format":1} x`: ErrDamaged,
+		`{"format":1,"socle":"` + strings.Repeat("x", 2000) + `"}`: ErrDamaged,
 	} {
 		got, err := parseManifest(strings.NewReader(text), 1000)
 		if !errors.Is(err, want) {
@@ -152,5 +153,44 @@ func TestInvalidManifests(t *testing.T) {
 		}
 
 		got.Files.Close()
+	}
+}
+
+// TestManifestLimit reads manifests around the limit of bytes, which contents do not count toward.
+func TestManifestLimit(t *testing.T) {
+	t.Parallel()
+
+	const most = 1 << 20
+	contents := strings.Repeat(`{"size":1,"sha256":"`+strings.Repeat("a", 64)+`"},`, most/50)
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"below":               {`{"format":1` + strings.Repeat(" ", most-100) + `}`, nil},
+		"above":               {`{"format":1` + strings.Repeat(" ", most) + `}`, ErrDamaged},
+		"much above":          {`{"format":1,"socle":"` + strings.Repeat("x", 3*most) + `"}`, ErrDamaged},
+		"contents":            {`{"format":1,"files":[` + strings.TrimSuffix(contents, ",") + `]}`, nil},
+		"contents, and above": {`{"format":1,"files":[` + contents + strings.Repeat(" ", 2*most) + `]}`, ErrDamaged},
+	} {
+		m, err := parseManifest(strings.NewReader(c.text), most)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+
+		m.Files.Close()
+	}
+}
+
+// TestManifestFromFailingSource reads a manifest from a storage that fails, which is no damage.
+func TestManifestFromFailingSource(t *testing.T) {
+	t.Parallel()
+
+	away := errors.New("the storage is unavailable")
+	text := formats["3"]
+	for i := range text {
+		_, err := ReadManifest(io.MultiReader(strings.NewReader(text[:i]), iotest.ErrReader(away)))
+		if !errors.Is(err, away) || errors.Is(err, ErrDamaged) {
+			t.Errorf("failure at byte %d: got %v, want %v", i, err, away)
+		}
 	}
 }
