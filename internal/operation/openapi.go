@@ -136,6 +136,7 @@ func (rt *route) describe(output reflect.Type) {
 	}
 
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
+	rt.describeMembers(output)
 	failures := rt.op.Errors
 	if rt.op.Ranges { // responses of net/http to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
@@ -273,11 +274,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 		}
 	}
 
-	content, metadata := output, reflect.TypeFor[struct{}]()
-	if a, ok := reflect.Zero(output).Interface().(detailedResult); ok {
-		content, metadata = a.types()
-	}
-
+	content, metadata := typesOf(output)
 	meta := &huma.Schema{Type: huma.TypeObject}
 	if metadata != reflect.TypeFor[struct{}]() {
 		meta = rt.registry.Schema(metadata, true, rt.op.ID+"Metadata")
@@ -291,6 +288,39 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 
 	return &huma.Response{
 		Description: http.StatusText(rt.status), Content: map[string]*huma.MediaType{"application/json": {Schema: s}},
+	}
+}
+
+// typesOf returns the types of content and metadata of an output.
+func typesOf(output reflect.Type) (content, metadata reflect.Type) {
+	if a, ok := reflect.Zero(output).Interface().(detailedResult); ok {
+		return a.types()
+	}
+	return output, reflect.TypeFor[struct{}]()
+}
+
+// describeMembers gives each member of the body that has no description the one of the content's
+// member of the same name. Names of bodies have underscores, those of contents capitals.
+func (rt *route) describeMembers(output reflect.Type) {
+	if rt.bodySchema == nil || rt.bodySchema.Ref == "" || !rt.hasEnvelope() {
+		return
+	}
+
+	content, _ := typesOf(output)
+	schema := rt.registry.Schema(content, true, rt.op.ID+"Content")
+	if schema.Ref == "" {
+		return
+	}
+
+	known := map[string]string{}
+	for name, member := range rt.registry.SchemaFromRef(schema.Ref).Properties {
+		known[strings.ToLower(name)] = member.Description
+	}
+
+	for name, member := range rt.registry.SchemaFromRef(rt.bodySchema.Ref).Properties {
+		if member.Description == "" && member.Ref == "" {
+			member.Description = known[strings.ReplaceAll(name, "_", "")]
+		}
 	}
 }
 
