@@ -276,7 +276,7 @@ func longName(t *testing.T) []byte {
 
 // stride is the distance of the positions at which an archive is damaged. It is no power of two, so
 // that all parts of a header are met.
-const stride = 13
+const stride = 37
 
 // TestReadFromFailingSource reads an archive whose source fails in many places: the archive is not
 // at fault.
