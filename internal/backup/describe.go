@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
+	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -29,14 +29,6 @@ func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Ma
 
 	manifest.Tables, err = countRows(ctx, tx)
 	return manifest, warnings, err
-}
-
-// version returns the version of this build.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }
 
 // newManifest returns the manifest of the transaction's snapshot without tables and dump. It reads
@@ -71,7 +63,7 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 	}
 
 	return archive.Manifest{
-		Socle:      version(),
+		Socle:      build.Version(),
 		Project:    project,
 		Backup:     backup,
 		Database:   s.projects.Database(project),
