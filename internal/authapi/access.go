@@ -1,7 +1,6 @@
 package authapi
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -13,12 +12,6 @@ import (
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/query"
 )
-
-// tokenClaims are the claims of an access token that this package reads.
-type tokenClaims struct {
-	Subject string `json:"sub"`
-	Session string `json:"session_id"`
-}
 
 // anyone admits requests without a key.
 func anyone(*call) error { return nil }
@@ -35,11 +28,7 @@ func withKey(c *call) error {
 		return err
 	}
 
-	c.role, c.bearer = caller.Role, bearer
-	if len(caller.Claims) > 0 {
-		_ = json.Unmarshal(caller.Claims, &c.claims) // claims of other types identify no user
-	}
-
+	c.caller, c.bearer = caller, bearer
 	return nil
 }
 
@@ -92,14 +81,14 @@ func withUser(c *call) error {
 		return err
 	}
 
-	switch _, err := uuid.Parse(c.claims.Subject); {
-	case c.claims.Subject == "":
+	switch _, err := uuid.Parse(c.caller.Subject); {
+	case c.caller.Subject == "":
 		return fault.New(fault.Forbidden, "invalid claim: missing sub claim").WithCode("bad_jwt")
 	case err != nil:
 		return fault.New(fault.Invalid, "invalid claim: sub claim must be a UUID").WithCode("bad_jwt")
 	}
 
-	if _, err := uuid.Parse(c.claims.Session); err != nil {
+	if _, err := uuid.Parse(c.caller.Session); err != nil {
 		return enduser.ErrSessionMissing()
 	}
 
@@ -109,8 +98,8 @@ func withUser(c *call) error {
 
 // identity returns the user and the session of the access token that withUser has admitted.
 func (c *call) identity() enduser.Identity {
-	user, _ := uuid.Parse(c.claims.Subject)
-	session, _ := uuid.Parse(c.claims.Session)
+	user, _ := uuid.Parse(c.caller.Subject)
+	session, _ := uuid.Parse(c.caller.Session)
 
 	return enduser.Identity{User: user, Session: session}
 }
@@ -124,7 +113,7 @@ func asAdmin(c *call) error {
 	if err := withKey(c); err != nil {
 		return err
 	}
-	if c.role != "service_role" {
+	if c.caller.Role != "service_role" {
 		return fault.New(fault.Forbidden, "User not allowed").WithCode("not_admin")
 	}
 

@@ -42,8 +42,7 @@ type call struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	client enduser.Client
-	role   string // of the key or token
-	claims tokenClaims
+	caller rest.Caller
 	bearer bool // the Authorization header has a token
 }
 

@@ -9,7 +9,7 @@ type captchaToken struct {
 
 // checkCaptcha verifies the token of a captcha. Administrators of the project need none.
 func (c *call) checkCaptcha(in captchaToken) error {
-	if c.role == "service_role" {
+	if c.caller.Role == "service_role" {
 		return nil
 	}
 	return c.CheckCaptcha(c.r.Context(), in.Security.Token, c.client)

@@ -186,9 +186,9 @@ func (c *Client) verifySignature(ctx context.Context, tenant, keysURL, text stri
 			return nil, errors.Join(ErrProvider, err)
 		}
 
-		_, payload, err := verifier.Verify(text)
+		verified, err := verifier.Verify(text)
 		if err == nil {
-			return payload, nil
+			return verified.Claims, nil
 		}
 
 		failure = errors.Join(ErrIDToken, err)

@@ -1,7 +1,9 @@
 package pg
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -94,6 +96,17 @@ func (n optionalArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql stri
 	}
 
 	return o.sql, values, nil
+}
+
+// scanJSON is [json.Unmarshal], but that a [json.RawMessage] takes the text without parsing it:
+// PostgreSQL has.
+func scanJSON(data []byte, v any) error {
+	if raw, ok := v.(*json.RawMessage); ok {
+		*raw = bytes.Clone(data)
+		return nil
+	}
+
+	return json.Unmarshal(data, v)
 }
 
 // uuidCodec encodes and decodes UUIDs as their 16 bytes, without a detour through text.

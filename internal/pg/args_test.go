@@ -1,6 +1,7 @@
 package pg_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +69,28 @@ func TestUUIDs(t *testing.T) {
 			"many": want.Many, "text": id,
 		})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// TestJSON reads JSON as its text, and into values.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+
+	type row struct {
+		Text, Binary, Absent json.RawMessage
+		Value                map[string]int
+		Pointer, None        *json.RawMessage
+	}
+
+	raw := json.RawMessage(`{"b" : 1}`)
+	want := row{Text: raw, Binary: json.RawMessage(`{"b": 1}`), Value: map[string]int{"b": 1}, Pointer: &raw}
+
+	got, err := pg.All[row](t.Context(), connect(t), `
+		select @text::json as text, @text::jsonb as binary, null::jsonb as absent, @text::jsonb as value, @text::json as pointer,
+			null::json as none
+		from generate_series(1, 2)`, pgx.StrictNamedArgs{"text": string(raw)})
+	if diff := cmp.Diff([]row{want, want}, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }

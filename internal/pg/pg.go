@@ -5,6 +5,7 @@ package pg
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -59,6 +60,10 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}})
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "json", OID: pgtype.JSONOID,
+			Codec: &pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: scanJSON}})
+		conn.TypeMap().RegisterType(&pgtype.Type{Name: "jsonb", OID: pgtype.JSONBOID,
+			Codec: &pgtype.JSONBCodec{Marshal: json.Marshal, Unmarshal: scanJSON}})
 
 		return nil
 	}

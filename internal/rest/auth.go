@@ -9,8 +9,10 @@ import (
 
 // Caller is the identity that the database sees.
 type Caller struct {
-	Role   string // "" means anonymous
-	Claims []byte // JSON object; nil means the role only
+	Role    string // "" means anonymous
+	Claims  []byte // JSON object; nil means the role only
+	Subject string // claim sub, "" if it is no text
+	Session string // claim session_id, "" if it is no text
 }
 
 // caller authenticates a request by its bearer token or API key.

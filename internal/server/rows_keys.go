@@ -130,13 +130,13 @@ func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, er
 			return s.verifyKey(ctx, id, text)
 		}
 
-		role, claims, err := tokens.Verify(text)
+		verified, err := tokens.Verify(text)
 		httpx.From(ctx).Token = err == nil
 		if err != nil && token.IsPlatformJWT(text) {
 			err = errPlatformToken
 		}
 
-		return rest.Caller{Role: role, Claims: claims}, err
+		return rest.Caller(verified), err
 	}, nil
 }
 

@@ -305,8 +305,8 @@ func (c *Config) initVerifier() error {
 
 	if secret != "" {
 		c.api.Auth.Verify = func(_ context.Context, token string) (rest.Caller, error) {
-			role, claims, err := v.Verify(token)
-			return rest.Caller{Role: role, Claims: claims}, err
+			verified, err := v.Verify(token)
+			return rest.Caller(verified), err
 		}
 	}
 

@@ -240,11 +240,6 @@ func (c *call) authenticate() error {
 		return err
 	}
 
-	var claims struct {
-		Subject string `json:"sub"`
-	}
-	_ = json.Unmarshal(caller.Claims, &claims) // claims of other types identify no user
-
 	switch caller.Role {
 	case "anon", "authenticated", "service_role":
 	case "":
@@ -253,7 +248,7 @@ func (c *call) authenticate() error {
 		return fault.New(fault.Forbidden, "The role of the token is none of the Storage API").WithCode("AccessDenied")
 	}
 
-	c.actor = object.Actor{Role: caller.Role, Claims: caller.Claims, Subject: claims.Subject,
+	c.actor = object.Actor{Role: caller.Role, Claims: caller.Claims, Subject: caller.Subject,
 		Timeout: c.Timeout(caller.Role)}
 	return nil
 }

@@ -60,10 +60,17 @@ type verifyingKey struct {
 	algorithms []string
 }
 
+// Token is a verified token.
+type Token struct {
+	Role    string // Config.Anonymous if it claims none
+	Claims  []byte // JSON object, whose member role is Role
+	Subject string // claim sub, "" if it is no text
+	Session string // claim session_id, "" if it is no text
+}
+
 // claims are the claims of a verified token.
 type claims struct {
-	role                       string
-	payload                    []byte // JSON object
+	Token
 	expires, notBefore, issued *float64
 	audienceError              error // reported after the checks of time
 	verifiedAt                 time.Time
@@ -147,9 +154,8 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	return k, nil
 }
 
-// Verify returns the role of a token, Config.Anonymous if it claims none, and its claims: a JSON
-// object whose member role is that role. It fails with a *query.Error.
-func (v *Verifier) Verify(token string) (role string, payload []byte, err error) {
+// Verify verifies a token. It fails with a *query.Error.
+func (v *Verifier) Verify(token string) (Token, error) {
 	v.mu.RLock()
 	c, ok := v.cache[token]
 	v.mu.RUnlock()
@@ -160,20 +166,21 @@ func (v *Verifier) Verify(token string) (role string, payload []byte, err error)
 	}
 
 	if !ok {
-		if payload, err = v.verifySignature(token); err != nil {
-			return "", nil, err
+		payload, err := v.verifySignature(token)
+		if err != nil {
+			return Token{}, err
 		}
 		if c, err = v.parseClaims(payload); err != nil {
-			return "", nil, err
+			return Token{}, err
 		}
 	}
 
 	if err := c.checkTimes(float64(now.UnixMilli()) / 1000); err != nil {
-		return "", nil, err
+		return Token{}, err
 	}
 
 	if c.audienceError != nil {
-		return "", nil, c.audienceError
+		return Token{}, c.audienceError
 	}
 
 	if !ok && v.cacheSize > 0 {
@@ -191,7 +198,7 @@ func (v *Verifier) Verify(token string) (role string, payload []byte, err error)
 		v.mu.Unlock()
 	}
 
-	return c.role, c.payload, nil
+	return c.Token, nil
 }
 
 func decodeError(message string) *query.Error {
@@ -280,9 +287,12 @@ func (v *Verifier) parseClaims(payload []byte) (claims, error) {
 		return claims{}, claimsError("Parsing claims failed")
 	}
 
-	c.role, c.payload = cmp.Or(roleAt(all, v.role), v.anonymous), payload
-	if c.role != "" {
-		c.payload = withRole(payload, members, c.role)
+	_ = json.Unmarshal(members["sub"], &c.Subject) // another type identifies no user
+	_ = json.Unmarshal(members["session_id"], &c.Session)
+
+	c.Role, c.Claims = cmp.Or(roleAt(all, v.role), v.anonymous), payload
+	if c.Role != "" {
+		c.Claims = withRole(payload, members, c.Role)
 	}
 
 	return c, nil

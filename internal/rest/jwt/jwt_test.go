@@ -79,7 +79,7 @@ func TestVerify(t *testing.T) {
 		{good[:len(good)-2], "", "PGRST301",
 			"No suitable key or wrong key type: None of the keys was able to decode the JWT"},
 	} {
-		role, _, err := v.Verify(test.token)
+		got, err := v.Verify(test.token)
 		e := &query.Error{}
 		errors.As(err, &e)
 		message := e.Message
@@ -87,9 +87,9 @@ func TestVerify(t *testing.T) {
 			message += fmt.Sprint(": ", e.Details)
 		}
 
-		if role != test.role || e.Code != test.code || message != test.message ||
+		if got.Role != test.role || e.Code != test.code || message != test.message ||
 			(test.code != "" && e.Status != 401) {
-			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, role, err, test.role,
+			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, got.Role, err, test.role,
 				test.code, test.message)
 		}
 	}
@@ -109,9 +109,30 @@ func TestVerifyAnonymous(t *testing.T) {
 		`{"role":null}`:                      `null {"role":"null"}`,
 		`{"role":["anon"]}`:                  `["anon"] {"role":"[\"anon\"]"}`,
 	} {
-		role, claims, err := v.Verify(hs256(t, payload))
-		if got := role + " " + string(claims); err != nil || got != want {
+		verified, err := v.Verify(hs256(t, payload))
+		if got := verified.Role + " " + string(verified.Claims); err != nil || got != want {
 			t.Errorf("%s: got %s, %v, want %s", payload, got, err, want)
+		}
+	}
+}
+
+func TestVerifySubject(t *testing.T) {
+	t.Parallel()
+
+	v, err := New(Config{Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for payload, want := range map[string]string{
+		`{"role":"anon","sub":"ann","session_id":"s"}`: "ann s", `{"role":"anon"}`: " ",
+		`{"role":"anon","sub":1,"session_id":"s"}`: " s", `{"role":"anon","Sub":"ann","session_id":null}`: " ",
+	} {
+		for range 2 { // verified, and cached
+			got, err := v.Verify(hs256(t, payload))
+			if text := got.Subject + " " + got.Session; err != nil || text != want {
+				t.Errorf("%s: got %q, %v, want %q", payload, text, err, want)
+			}
 		}
 	}
 }
@@ -162,21 +183,22 @@ func TestVerifyByKeySet(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		role, payload, err := v.Verify(string(token))
+		got, err := v.Verify(string(token))
 		e := &query.Error{}
 		errors.As(err, &e)
 
 		if e.Code != want {
 			t.Errorf("key %q: %v, want %q", id, err, want)
 		}
-		if want == "" && (role != "authenticated" || !strings.Contains(string(payload), `"role":"authenticated"`)) {
-			t.Errorf("key %q: %s %s", id, role, payload)
+		if want == "" && (got.Role != "authenticated" ||
+			!strings.Contains(string(got.Claims), `"role":"authenticated"`)) {
+			t.Errorf("key %q: %s %s", id, got.Role, got.Claims)
 		}
 	}
 
 	// A public key is no secret of HS256.
 	forged, _ := jws.Sign([]byte(`{"role":"service_role"}`), jws.WithKey(jwa.HS256(), keys))
-	if _, _, err := v.Verify(string(forged)); err == nil {
+	if _, err := v.Verify(string(forged)); err == nil {
 		t.Error("got no error for a token signed with the public key as a secret")
 	}
 }
@@ -196,13 +218,13 @@ func TestCachedTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := v.Verify(string(token)); err != nil {
+	if _, err := v.Verify(string(token)); err != nil {
 		t.Fatal(err)
 	}
 
 	v.keys = nil
 
-	if _, _, err := v.Verify(string(token)); err != nil {
+	if _, err := v.Verify(string(token)); err != nil {
 		t.Errorf("cached token: got %v, want no error", err)
 	}
 
@@ -210,7 +232,7 @@ func TestCachedTokens(t *testing.T) {
 	c.verifiedAt = c.verifiedAt.Add(-time.Minute)
 	v.cache[string(token)] = c
 
-	if _, _, err := v.Verify(string(token)); err == nil {
+	if _, err := v.Verify(string(token)); err == nil {
 		t.Error("got no error for a token beyond its cache TTL, without a key")
 	}
 }
