@@ -412,14 +412,17 @@ func (w *watchdog) terminatedSessions() int64 {
 }
 
 // selectAltered selects the logins of projects with settings that the platform did not give them.
-// Nearly all logins have exactly the platform's, so the query compares those first.
+// Nearly all logins have exactly the platform's, so the query compares those first, and reads the
+// names of the others only: an install has thousands of logins.
 const selectAltered = `
 	with altered as materialized (
 		select setrole from pg_db_role_setting
 		where setconfig <> '{temp_file_limit=` + tempFileLimit + `,log_min_messages=fatal}'
 			and exists (select from unnest(setconfig) setting where not ` + isLoginSetting + `)
+	), named as materialized (
+		select (select rolname::text from pg_roles where oid = setrole) as name from altered
 	)
-	select distinct r.rolname::text from altered a join pg_roles r on r.oid = a.setrole where r.rolname ~ '^socle_[0-9a-f]{32}_(owner|request|service|reader)$'`
+	select distinct name from named where name ~ '^socle_[0-9a-f]{32}_(owner|request|service|reader)$'`
 
 // findAltered schedules a reset of the logins that changed their own settings, see
 // [Registry.guard]. Sessions that began with those settings are closed when idle.
