@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -55,7 +56,10 @@ func Run(
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(ctx) }()
 
-	defer func() { stop(); <-stopped }()
+	var memory sync.WaitGroup
+	memory.Go(func() { server.ReleaseMemory(ctx) })
+
+	defer func() { stop(); <-stopped; memory.Wait() }()
 
 	b := &Socle{Server: s, Config: c, Dir: dir}
 	if err := b.signUp(); err != nil {

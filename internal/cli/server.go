@@ -3,10 +3,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +71,15 @@ func serve(e environment) *cobra.Command {
 			}
 
 			printReady(cmd.OutOrStdout(), s)
-			return s.Run(cmd.Context())
+			ctx, stop := context.WithCancel(cmd.Context())
+
+			var memory sync.WaitGroup
+			memory.Go(func() { server.ReleaseMemory(ctx) })
+
+			defer memory.Wait()
+			defer stop()
+
+			return s.Run(ctx)
 		},
 	}
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 )
 
@@ -191,6 +192,28 @@ func Drop(ctx context.Context, names ...string) error {
 		if err := c.exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)"); err != nil {
 			return err
 		}
+	}
+
+	return nil
+}
+
+// DropRoles drops the roles whose names begin with a prefix. It leaves those that still own objects
+// or are being changed: a role that stays costs only the time of queries that read all roles.
+func DropRoles(ctx context.Context, prefix string) error {
+	c, err := start()
+	if err != nil {
+		return err
+	}
+
+	roles, err := pg.Value[string](ctx, c.admin,
+		`select coalesce(string_agg(quote_ident(rolname), ', '), '') from pg_roles where starts_with(rolname::text, $1)`,
+		prefix)
+	if err != nil || roles == "" {
+		return err
+	}
+
+	if err := c.exec(ctx, "drop role "+roles); pg.State(err) == "" {
+		return err
 	}
 
 	return nil

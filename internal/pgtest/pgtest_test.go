@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -210,5 +211,30 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("timeout waiting for: %s", what)
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+}
+
+func TestDropRoles(t *testing.T) {
+	t.Parallel()
+
+	execute(t, pgtest.URL(t), `create role "drop_a%"; create role drop_b; create role dropped_not`)
+
+	address := pgtest.URL(t)
+	execute(t, address, `create role drop_owner; create schema s authorization drop_owner`)
+
+	for _, prefix := range []string{"drop_a", "drop_b", "drop_o", "drop_none"} {
+		if err := pgtest.DropRoles(t.Context(), prefix); err != nil {
+			t.Errorf("%s: %v", prefix, err)
+		}
+	}
+
+	var got []string
+	if err := connect(t, address).QueryRow(t.Context(),
+		`select array_agg(rolname::text order by rolname) from pg_roles where rolname ~ '^drop'`).Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+
+	if want := []string{"drop_owner", "dropped_not"}; !slices.Equal(got, want) {
+		t.Errorf("roles left: got %q, want %q", got, want)
 	}
 }

@@ -24,17 +24,17 @@ func limitMemory() {
 	}
 }
 
-// releaseMemory returns unused memory to the system until ctx ends. The runtime alone collects
+// ReleaseMemory returns unused memory to the system until ctx ends. The runtime alone collects
 // garbage when the heap has doubled or after two minutes, and returns the memory of a burst over
-// many minutes.
-func releaseMemory(ctx context.Context) error {
+// many minutes. It is for a process with one server: it collects the garbage of the whole process.
+func ReleaseMemory(ctx context.Context) {
 	tick := time.NewTicker(releaseInterval)
 	defer tick.Stop()
 
 	for started := false; ; started = true {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 

@@ -326,7 +326,6 @@ func (s *Server) Run(ctx context.Context) error {
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("traces", s.tracer.Run)
-	run("memory", releaseMemory)
 
 	if s.postgres != nil {
 		run("PostgreSQL clients", s.postgres.Run)

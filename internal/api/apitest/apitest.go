@@ -137,7 +137,7 @@ func Start(t testing.TB, c config.Config) *API {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 
-		if err := pgtest.Drop(ctx, projects...); err != nil {
+		if err := dropProjects(ctx, projects); err != nil {
 			t.Logf("drop the databases of projects: %v", err)
 		}
 	})

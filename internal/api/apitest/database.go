@@ -6,6 +6,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // connect returns a connection pool of the test's own for the platform database.
@@ -72,4 +74,20 @@ func (a *API) ConnectProject() *pgx.Conn {
 
 	a.t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
+}
+
+// dropProjects drops the databases of projects and their logins. A server's watchdog reads all
+// logins of the PostgreSQL that the tests of a binary share.
+func dropProjects(ctx context.Context, databases []string) error {
+	if err := pgtest.Drop(ctx, databases...); err != nil {
+		return err
+	}
+
+	for _, name := range databases {
+		if err := pgtest.DropRoles(ctx, name+"_"); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }

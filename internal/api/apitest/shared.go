@@ -129,7 +129,7 @@ func (a *API) leave() {
 	defer cancel()
 
 	_, err := a.platform().Exec(ctx, `delete from platform.projects where created_by = any($1)`, a.users.list())
-	if err := errors.Join(err, pgtest.Drop(ctx, databases...)); err != nil {
+	if err := errors.Join(err, dropProjects(ctx, databases)); err != nil {
 		a.t.Errorf("remove the projects of the test: %v", err)
 	}
 }

@@ -63,7 +63,10 @@ export async function withBrowser(server, f) {
 			page.setDefaultTimeout(patience)
 			if (options.blocked) return page
 			page.on('console', m => m.type() === 'error' && !m.text().startsWith('Failed to load resource') && problems.push(`console: ${m.text()}`))
-			page.on('requestfailed', async r => (await r.response())?.status() !== 204 && problems.push(`${r.url()}: ${r.failure().errorText}`))
+			page.on('requestfailed', async r => {
+				const left = r.failure().errorText === 'net::ERR_ABORTED' && !r.isNavigationRequest() // leaving a page ends its requests
+				if (!left && (await r.response())?.status() !== 204) problems.push(`${r.url()}: ${r.failure().errorText}`)
+			})
 			page.on('request', r => {
 				const { protocol, origin } = new URL(r.url())
 				if (protocol !== 'data:' && ![server, ...(options.origins ?? [])].includes(origin)) problems.push(`request to ${r.url()}`)
