@@ -86,15 +86,18 @@ func TestWorkForKnownAddresses(t *testing.T) {
 		{"change again", "/resend", `{"type": "email_change", "email": "%s@example.com"}`},
 		{"sign-up", "/signup", `{"email": "%s@example.com", "password": "` + userPassword + `"}`},
 	}
-	trace := func(request, address int) string { return fmt.Sprintf("%030d%d%d", 7, request+1, address+1) }
+	const rounds = 4 // the first one opens connections
+	trace := func(request, address, round int) string {
+		return fmt.Sprintf("%029d%d%d%d", 7, request+1, address+1, round)
+	}
 	for i, r := range requests {
-		for round := range 2 { // the first one opens connections
+		for round := range rounds {
 			for j, address := range addresses {
 				if r.path == "/signup" && address == "unknown" {
 					address = fmt.Sprintf("unknown%d", round)
 				}
 
-				parent := fmt.Sprintf("Traceparent: 00-%s-b7ad6b7169203331-0%d", trace(i, j), round)
+				parent := fmt.Sprintf("Traceparent: 00-%s-b7ad6b7169203331-0%d", trace(i, j, round), min(round, 1))
 				status, _, text := c.do(t, "POST", "/projects/"+c.project+"/auth/v1"+r.path,
 					fmt.Appendf(nil, r.body, address), "Authorization: Bearer "+keys["publishable"], parent)
 				if status != 200 && r.name != "log-in" {
@@ -107,9 +110,20 @@ func TestWorkForKnownAddresses(t *testing.T) {
 	p.signal(syscall.SIGTERM) // exports what is left
 	p.wait()
 
+	// least returns the work of the round that had the least: cached settings and keys expire between
+	// requests.
+	least := func(request, address int) (work []string) {
+		for round := 1; round < rounds; round++ {
+			if w := collected.work(trace(request, address, round)); round == 1 || len(w) < len(work) {
+				work = w
+			}
+		}
+
+		return work
+	}
+
 	for i, r := range requests {
-		confirmed, unconfirmed := collected.work(trace(i, 0)), collected.work(trace(i, 1))
-		unknown := collected.work(trace(i, 2))
+		confirmed, unconfirmed, unknown := least(i, 0), least(i, 1), least(i, 2)
 		if len(confirmed) < 3 || !slices.Equal(confirmed, unconfirmed) {
 			t.Errorf("%s: a confirmed address takes\n%v\nan unconfirmed one\n%v", r.name, confirmed, unconfirmed)
 		}
