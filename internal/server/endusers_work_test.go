@@ -110,8 +110,8 @@ func TestWorkForKnownAddresses(t *testing.T) {
 	p.signal(syscall.SIGTERM) // exports what is left
 	p.wait()
 
-	// least returns the work of the round that had the least: cached settings and keys expire between
-	// requests.
+	// least returns the work of the round that had the least: cached settings and keys expire
+	// between requests.
 	least := func(request, address int) (work []string) {
 		for round := 1; round < rounds; round++ {
 			if w := collected.work(trace(request, address, round)); round == 1 || len(w) < len(work) {
