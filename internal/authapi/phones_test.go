@@ -434,7 +434,7 @@ func TestTwilio(t *testing.T) {
 	}
 }
 
-// TestSMSLimits asks for many messages, as those do who earn by messages to their own numbers.
+// TestSMSLimits requests many messages, as SMS pumping fraud does.
 func TestSMSLimits(t *testing.T) {
 	t.Parallel()
 

@@ -62,7 +62,7 @@ func (d *Directory) callEndpoint(ctx context.Context, w webhook) ([]byte, error)
 	}
 }
 
-// retryAfter reports whether an attempt should be repeated, and after what time.
+// retryAfter reports whether an attempt should be repeated, and the backoff.
 func retryAfter(res outbound.Response, err error) (wait time.Duration, again bool) {
 	switch {
 	case errors.Is(err, outbound.ErrNetwork), errors.Is(err, outbound.ErrRedirect),

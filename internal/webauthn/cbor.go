@@ -6,7 +6,7 @@ import (
 )
 
 // Authenticators encode by CTAP2's canonical form of CBOR (RFC 8949): lengths are definite and
-// keys are integers or texts. This reader knows what keys and attestation objects consist of:
+// keys are integers or texts. This reader supports the types of keys and attestation objects:
 // integers, byte strings, texts, arrays, maps and booleans.
 
 const maxDepth = 4 // of nested arrays and maps, by CTAP2

@@ -21,7 +21,7 @@
 //
 // An install stores each part under a name that is package backup's, encrypted on its own in the
 // age format. Its one recipient has the type "socle" and no arguments: the file key is sealed with
-// the install's [Key]. So whoever knows the size of a part knows its encrypted size.
+// the install's [Key]. The size of a part thus determines its encrypted size.
 //
 // # Archives
 //
