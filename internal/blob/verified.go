@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 	"time"
+
+	"github.com/socle-dev/socle/internal/cache"
 )
 
 const (
@@ -47,15 +48,18 @@ type verifiedSum struct {
 	sum [sha256.Size]byte
 }
 
-// sumCache is a bounded cache of verified checksums.
+// sumCache is a cache of verified checksums.
 type sumCache struct {
-	mu         sync.Mutex
-	verifiedAt map[verifiedSum]time.Time
-	clock      func() time.Time
+	clock    func() time.Time
+	verified *cache.Cache[verifiedSum, struct{}]
 }
 
 func newSumCache() *sumCache {
-	return &sumCache{verifiedAt: map[verifiedSum]time.Time{}, clock: time.Now}
+	s := &sumCache{clock: time.Now}
+	s.verified = cache.New[verifiedSum, struct{}](cache.Limits{Entries: maxSums, TTL: sumTTL,
+		Now: func() time.Time { return s.clock() }})
+
+	return s
 }
 
 // VerifiedFile returns the VerifiedFile of a blob opened by Open with the expected checksum sum, or
@@ -80,17 +84,7 @@ func (v *VerifiedFile) MarkVerified() {
 		return
 	}
 
-	v.sums.mu.Lock()
-	defer v.sums.mu.Unlock()
-
-	for other := range v.sums.verifiedAt {
-		if len(v.sums.verifiedAt) < maxSums {
-			break
-		}
-		delete(v.sums.verifiedAt, other) // an arbitrary one
-	}
-
-	v.sums.verifiedAt[v.expected] = v.sums.clock()
+	v.sums.verified.Put(v.expected, struct{}{})
 }
 
 // IsVerified reports whether the checksum was verified recently and the file is unchanged since.
@@ -99,16 +93,8 @@ func (v *VerifiedFile) IsVerified() bool {
 		return false
 	}
 
-	v.sums.mu.Lock()
-	defer v.sums.mu.Unlock()
-
-	verifiedAt, known := v.sums.verifiedAt[v.expected]
-	if known && v.sums.clock().Sub(verifiedAt) < sumTTL {
-		return true
-	}
-
-	delete(v.sums.verifiedAt, v.expected)
-	return false
+	_, ok := v.sums.verified.Get(v.expected)
+	return ok
 }
 
 // Send writes the whole blob to to, with sendfile if possible; the reader must be at its beginning.

@@ -169,13 +169,13 @@ func TestSumCacheBound(t *testing.T) {
 
 	s, _, openBlob := openLater(t, "hello")
 	for i := range maxSums {
-		s.sums.verifiedAt[verifiedSum{stamp: stamp{inode: uint64(i)}}] = time.Now()
+		s.sums.verified.Put(verifiedSum{stamp: stamp{inode: uint64(i)}}, struct{}{})
 	}
 
 	w := openBlob()
-	if w.MarkVerified(); !w.IsVerified() || len(s.sums.verifiedAt) != maxSums {
+	if w.MarkVerified(); !w.IsVerified() || s.sums.verified.Len() != maxSums {
 		t.Errorf("%d checksums cached, including the new one: %v, want %d",
-			len(s.sums.verifiedAt), w.IsVerified(), maxSums)
+			s.sums.verified.Len(), w.IsVerified(), maxSums)
 	}
 }
 

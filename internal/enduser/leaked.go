@@ -13,9 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
@@ -34,22 +34,18 @@ type LeakedPasswords struct {
 	address string // URL without the range, or a folder
 	client  *outbound.Client
 	clock   func() time.Time
-
-	mu     sync.Mutex
-	ranges map[string]cachedRange
-}
-
-type cachedRange struct {
-	hashes []byte
-	read   time.Time
+	ranges  *cache.Cache[string, []byte]
 }
 
 // NewLeakedPasswords returns the passwords at an address that the administrator of the install has
 // chosen, in any network: a URL to which the range is appended, or a folder with a file per range.
 func NewLeakedPasswords(address string) *LeakedPasswords {
 	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	return &LeakedPasswords{address: address, client: outbound.New(everywhere), clock: time.Now,
-		ranges: map[string]cachedRange{}}
+	l := &LeakedPasswords{address: address, client: outbound.New(everywhere), clock: time.Now}
+	l.ranges = cache.New[string, []byte](cache.Limits{Entries: maxCachedRanges, TTL: rangeTTL,
+		Now: func() time.Time { return l.clock() }})
+
+	return l
 }
 
 // Contains reports whether a password is known from a leak.
@@ -75,12 +71,8 @@ func (l *LeakedPasswords) Contains(ctx context.Context, tenant, password string)
 
 // find returns the hashes of a range, without their first digits.
 func (l *LeakedPasswords) find(ctx context.Context, tenant, prefix string) ([]byte, error) {
-	l.mu.Lock()
-	found, ok := l.ranges[prefix]
-	l.mu.Unlock()
-
-	if ok && l.clock().Sub(found.read) < rangeTTL {
-		return found.hashes, nil
+	if hashes, ok := l.ranges.Get(prefix); ok {
+		return hashes, nil
 	}
 
 	read := l.readFile
@@ -93,17 +85,7 @@ func (l *LeakedPasswords) find(ctx context.Context, tenant, prefix string) ([]by
 		return nil, err
 	}
 
-	l.mu.Lock()
-	defer l.mu.Unlock()
-
-	for other := range l.ranges {
-		if len(l.ranges) < maxCachedRanges {
-			break
-		}
-		delete(l.ranges, other) // an arbitrary one
-	}
-
-	l.ranges[prefix] = cachedRange{hashes, l.clock()}
+	l.ranges.Put(prefix, hashes)
 	return hashes, nil
 }
 

@@ -73,8 +73,8 @@ func TestLeakedPasswords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(l.ranges) > maxCachedRanges {
-		t.Errorf("%d ranges are cached, want at most %d", len(l.ranges), maxCachedRanges)
+	if got := l.ranges.Len(); got > maxCachedRanges {
+		t.Errorf("%d ranges are cached, want at most %d", got, maxCachedRanges)
 	}
 }
 

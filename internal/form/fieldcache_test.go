@@ -17,34 +17,24 @@ func TestFieldCache(t *testing.T) {
 		return fieldSet{frozenAt: &now, fields: []Field{{Definition: Definition{Label: label}}}}
 	}
 
-	var c FieldCache
+	c := NewFieldCache()
 	for range maxCachedForms + 10 {
 		c.put(uuid.New(), set("short"))
 	}
-	if got := len(c.forms); got != maxCachedForms {
+	if got := c.forms.Len(); got != maxCachedForms {
 		t.Errorf("got %d forms, want %d", got, maxCachedForms)
 	}
 
-	last := uuid.New()
 	for range 10 {
-		c.put(last, set(large))
 		c.put(uuid.New(), set(large))
 	}
-	if c.bytes > maxCachedBytes || c.bytes < maxCachedBytes/2 {
-		t.Errorf("got %d bytes, want up to %d", c.bytes, maxCachedBytes)
-	}
-
-	sum := 0
-	for _, d := range c.forms {
-		sum += d.size()
-	}
-	if sum != c.bytes {
-		t.Errorf("got %d bytes, want %d", c.bytes, sum)
+	if got := c.forms.Weight(); got > maxCachedBytes || got < maxCachedBytes/2 {
+		t.Errorf("got %d bytes, want up to %d", got, maxCachedBytes)
 	}
 
 	unknown := uuid.New()
 	c.put(unknown, fieldSet{})
-	if _, ok := c.get(unknown); ok {
+	if _, ok := c.forms.Get(unknown); ok {
 		t.Error("fields without a stored version were kept")
 	}
 }

@@ -290,7 +290,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 			continue
 		}
 
-		p, err := patterns.get(*f.Pattern)
+		p, err := compilePattern(patterns, *f.Pattern)
 		if err != nil { // stored under the limits of an older release
 			continue
 		}

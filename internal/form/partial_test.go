@@ -34,7 +34,7 @@ func TestSweep(t *testing.T) {
 		late = r.UUID
 	}
 
-	if _, err := CreateResponse(t.Context(), p, nil, f.UUID, projectdbtest.UUID(t), answers(),
+	if _, err := CreateResponse(t.Context(), p, FieldCache{}, f.UUID, projectdbtest.UUID(t), answers(),
 		Attachments{}); err != nil {
 		t.Fatal(err)
 	}

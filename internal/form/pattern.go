@@ -5,7 +5,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strconv"
-	"sync"
+
+	"github.com/socle-dev/socle/internal/cache"
 )
 
 // Limits of the cost of patterns. RE2 takes at most one step per instruction and character, of some
@@ -66,59 +67,27 @@ func newPattern(text string) (*pattern, error) {
 	return p, nil
 }
 
-// patterns is the process-wide cache of compiled patterns.
-var patterns = patternCache{maxWeight: patternCacheWeight}
+// patterns is the cache of compiled patterns by their text, so that each is compiled once for all
+// responses.
+var patterns = newPatternCache(patternCacheWeight)
 
-// patternCache caches compiled patterns by their text, so that each is compiled once for all
-// responses. It is safe for concurrent use.
-type patternCache struct {
-	maxWeight int64 // weight
-
-	mu      sync.Mutex
-	entries map[string]*pattern
-	weight  int64
-	misses  int
+func newPatternCache(weight int64) *cache.Cache[string, *pattern] {
+	return cache.New[string, *pattern](cache.Limits{Weight: weight})
 }
 
-// get returns a compiled pattern and caches it. Concurrent calls may compile the same pattern.
-func (c *patternCache) get(text string) (*pattern, error) {
-	c.mu.Lock()
-	p := c.entries[text]
-	c.mu.Unlock()
-
-	if p != nil {
+// compilePattern returns a pattern of a cache, or compiles and caches it. Concurrent calls may
+// compile the same pattern.
+func compilePattern(c *cache.Cache[string, *pattern], text string) (*pattern, error) {
+	if p, ok := c.Get(text); ok {
 		return p, nil
 	}
 
 	p, err := newPattern(text)
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	c.misses++
-
-	if err != nil || c.entries[text] != nil {
-		return p, err
+	if err == nil {
+		c.PutWeighted(text, p, p.weight)
 	}
 
-	if c.entries == nil {
-		c.entries = map[string]*pattern{}
-	}
-
-	c.entries[text] = p
-	c.weight += p.weight
-	for other, old := range c.entries { // in random order
-		if c.weight <= c.maxWeight {
-			break
-		}
-
-		if other != text {
-			delete(c.entries, other)
-			c.weight -= old.weight
-		}
-	}
-
-	return p, nil
+	return p, err
 }
 
 // patternBudget is the remaining budget of a response for patterns.

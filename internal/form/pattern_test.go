@@ -106,29 +106,25 @@ func TestValidateCanceled(t *testing.T) {
 func TestPatternCache(t *testing.T) {
 	t.Parallel()
 
-	c := patternCache{maxWeight: 5000}
-	for range 3 {
-		if _, err := c.get("a+"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c := newPatternCache(5000)
 
-	if c.misses != 1 {
-		t.Errorf("compiled %d times, want 1", c.misses)
+	first, err := compilePattern(c, "a+")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := compilePattern(c, "a+"); again != first {
+		t.Errorf("compiled twice (%v)", err)
+	}
+	if _, err := compilePattern(c, "("); err == nil || c.Len() != 1 {
+		t.Errorf("an invalid pattern: got %v, %d patterns in the cache", err, c.Len())
 	}
 
 	for i := range 20 {
-		if _, err := c.get(fmt.Sprintf("%d(?:.?){500}", i)); err != nil {
+		if _, err := compilePattern(c, fmt.Sprintf("%d(?:.?){500}", i)); err != nil {
 			t.Fatal(err)
 		}
-
-		var sum int64
-		for _, p := range c.entries {
-			sum += p.weight
-		}
-
-		if sum != c.weight || sum > c.maxWeight || sum == 0 {
-			t.Fatalf("%d patterns weigh %d, recorded %d, limit %d", len(c.entries), sum, c.weight, c.maxWeight)
+		if got := c.Weight(); got > 5000 || got == 0 {
+			t.Fatalf("%d patterns weigh %d", c.Len(), got)
 		}
 	}
 }

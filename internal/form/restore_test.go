@@ -38,7 +38,7 @@ func newAnsweredForm(t *testing.T, p *projectdb.Project) uuid.UUID {
 		FormUpdate{State: optOf("open")}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateResponse(t.Context(), p, nil, f.UUID, projectdbtest.UUID(t),
+	if _, err := CreateResponse(t.Context(), p, FieldCache{}, f.UUID, projectdbtest.UUID(t),
 		Answers{field.UUID.String(): jsontext.Value(`"Ann"`)}, Attachments{}); err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	compiled, err := patterns.get(*d.Pattern)
+	compiled, err := compilePattern(patterns, *d.Pattern)
 	if err == errTooComplex {
 		p.add("pattern", "invalid_value", err.Error())
 		return nil

@@ -173,13 +173,13 @@ var ErrRepeated = errors.New("form: the response is already stored")
 // form's maximum. For a UUID that is taken it fails with [ErrRepeated], or with Conflict, code
 // already_sent, if the answers differ from the stored ones.
 func CreateResponse(
-	ctx context.Context, p *projectdb.Project, cache *FieldCache, form, id uuid.UUID, answers Answers,
+	ctx context.Context, p *projectdb.Project, cache FieldCache, form, id uuid.UUID, answers Answers,
 	files Attachments,
 ) (Receipt, error) {
 	s := submission{p, form, id, answers, files}
 	audit.CreatedUUID(ctx, id)
 
-	if d, ok := cache.get(form); ok {
+	if d, ok := cache.forms.Get(form); ok {
 		if receipt, tried, err := s.createAtOnce(ctx, d); tried {
 			return receipt, err
 		}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
@@ -46,13 +47,13 @@ func (e *RefusedError) Unwrap() error { return ErrProvider }
 
 // Client talks to providers. It is safe for concurrent use.
 type Client struct {
-	out   *outbound.Client
-	cache cache
+	out       *outbound.Client
+	documents *cache.Cache[string, []byte] // of providers, by address
 }
 
 // New returns a client that sends its requests by out.
 func New(out *outbound.Client) *Client {
-	return &Client{out: out, cache: cache{entries: map[string]entry{}}}
+	return &Client{out: out, documents: cache.New[string, []byte](cache.Limits{Entries: maxEntries})}
 }
 
 // Flow is a sign-in under way. Its secrets are unknown to anyone but the browser that began it.

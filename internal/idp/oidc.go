@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/socle-dev/socle/internal/rest/jwt"
@@ -27,42 +26,9 @@ const (
 	maxToken    = 16 << 10         // bytes of a token
 )
 
-// cache holds documents of providers by address. It evicts any when it is full.
-type cache struct {
-	mu      sync.Mutex
-	entries map[string]entry
-}
-
-type entry struct {
-	text []byte
-	read time.Time
-}
-
-func (c *cache) get(address string, age time.Duration) ([]byte, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	e, ok := c.entries[address]
-	return e.text, ok && time.Since(e.read) < age
-}
-
-func (c *cache) put(address string, text []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	if len(c.entries) >= maxEntries {
-		for old := range c.entries {
-			delete(c.entries, old)
-			break
-		}
-	}
-
-	c.entries[address] = entry{text, time.Now()}
-}
-
 // document returns a document of a provider, from the cache if that has it younger than age.
 func (c *Client) document(ctx context.Context, tenant, address string, age time.Duration) ([]byte, error) {
-	if text, ok := c.cache.get(address, age); ok {
+	if text, ok := c.documents.GetYounger(address, age); ok {
 		return text, nil
 	}
 
@@ -74,7 +40,7 @@ func (c *Client) document(ctx context.Context, tenant, address string, age time.
 		return nil, errors.Join(ErrProvider, fmt.Errorf("%s is no JSON of at most %d bytes", address, maxDocument))
 	}
 
-	c.cache.put(address, text)
+	c.documents.Put(address, text)
 	return text, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -49,7 +50,7 @@ type rows struct {
 	projects          map[uuid.UUID]*projectRows
 	recent            *list.List // the same projects, most recently used first
 	requestsSinceTrim int
-	cache             map[cacheKey]cacheEntry
+	cache             *cache.Cache[cacheKey, cacheEntry]
 	invalidations     uint64
 }
 
@@ -60,7 +61,8 @@ func newRows(
 	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, errBadKey }
 	return &rows{store: store, registry: registry, endUsers: endUsers, url: url, log: log,
 		responses: session.NewBudget(session.BudgetSize), bodies: bodies,
-		projects: map[uuid.UUID]*projectRows{}, recent: list.New(), cache: map[cacheKey]cacheEntry{},
+		projects: map[uuid.UUID]*projectRows{}, recent: list.New(),
+		cache:          cache.New[cacheKey, cacheEntry](cache.Limits{Entries: maxCacheEntries}),
 		unknownProject: rest.New(rest.Config{Auth: rest.Auth{APIKeys: true, Verify: refuse}})}
 }
 
@@ -195,7 +197,7 @@ func (s *rows) cacheSizes() (projects, keys int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	return len(s.projects), len(s.cache)
+	return len(s.projects), s.cache.Len()
 }
 
 // close drops the handlers of all projects.

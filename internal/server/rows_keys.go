@@ -45,10 +45,7 @@ func (s *rows) settingsLoader(ctx context.Context, id uuid.UUID) func() (cacheEn
 // lookup returns the cached entry of a key, or refreshes it. The entry of an unknown API key or
 // project has an empty value.
 func (s *rows) lookup(now time.Time, key cacheKey, load func() (cacheEntry, error)) (cacheEntry, error) {
-	s.mu.Lock()
-	entry, ok := s.cache[key]
-	s.mu.Unlock()
-
+	entry, ok := s.cache.Get(key)
 	if ok && now.Before(entry.expiresAt) {
 		return entry, nil
 	}
@@ -83,14 +80,7 @@ func (s *rows) refresh(key cacheKey, load func() (cacheEntry, error)) (cacheEntr
 		return entry, err // possibly stale: do not cache
 	}
 
-	for other := range s.cache { // evict at random; entries in use are looked up again
-		if len(s.cache) < maxCacheEntries {
-			break
-		}
-		delete(s.cache, other)
-	}
-
-	s.cache[key] = entry
+	s.cache.Put(key, entry)
 	return entry, err
 }
 
@@ -101,7 +91,7 @@ func (s *rows) invalidate(id uuid.UUID) {
 	defer s.mu.Unlock()
 
 	s.invalidations++
-	delete(s.cache, cacheKey{project: id})
+	s.cache.Delete(cacheKey{project: id})
 }
 
 // verifier authenticates an API key or a token.

@@ -46,7 +46,7 @@ func (s *Service) withFiles(
 		return form.Receipt{}, files.finish(ctx, err)
 	}
 
-	receipt, err := form.CreateResponse(ctx, p, &s.fields, r.Form, r.ID(), r.Answers,
+	receipt, err := form.CreateResponse(ctx, p, s.fields, r.Form, r.ID(), r.Answers,
 		form.Attachments{Fields: files.fields(), Create: files.store})
 	return receipt, files.finish(ctx, err)
 }

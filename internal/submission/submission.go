@@ -46,7 +46,7 @@ type Service struct {
 }
 
 // New returns a service.
-func New(c Config) *Service { return &Service{Config: c} }
+func New(c Config) *Service { return &Service{Config: c, fields: form.NewFieldCache()} }
 
 // Response is a response that a respondent sends.
 type Response struct {
@@ -117,7 +117,7 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, r Response, 
 	if next != nil {
 		receipt, err = s.withFiles(ctx, p, id.String(), r, next)
 	} else {
-		receipt, err = form.CreateResponse(ctx, p, &s.fields, r.Form, r.ID(), r.Answers, form.Attachments{})
+		receipt, err = form.CreateResponse(ctx, p, s.fields, r.Form, r.ID(), r.Answers, form.Attachments{})
 	}
 	if errors.Is(err, form.ErrRepeated) {
 		return form.Receipt{}, nil

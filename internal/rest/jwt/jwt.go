@@ -12,13 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 
+	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/rest/query"
 )
 
@@ -47,11 +47,7 @@ type Verifier struct {
 	audience  string
 	role      []roleStep
 	anonymous string
-	cacheSize int
-	cacheTTL  time.Duration
-
-	mu    sync.RWMutex
-	cache map[string]claims
+	cache     *cache.Cache[string, claims] // of verified tokens; nil: none
 }
 
 type verifyingKey struct {
@@ -73,15 +69,13 @@ type claims struct {
 	Token
 	expires, notBefore, issued *float64
 	audienceError              error // reported after the checks of time
-	verifiedAt                 time.Time
 }
 
 // New returns a verifier. It fails for an invalid key or role path.
 func New(c Config) (*Verifier, error) {
-	v := &Verifier{audience: c.Audience, anonymous: c.Anonymous, cacheSize: c.CacheSize, cacheTTL: c.CacheTTL,
-		cache: map[string]claims{}}
-	if v.cacheSize == 0 {
-		v.cacheSize = 1000
+	v := &Verifier{audience: c.Audience, anonymous: c.Anonymous}
+	if c.CacheSize >= 0 {
+		v.cache = cache.New[string, claims](cache.Limits{Entries: cmp.Or(c.CacheSize, 1000), TTL: c.CacheTTL})
 	}
 
 	var err error
@@ -156,16 +150,8 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 
 // Verify verifies a token. It fails with a *query.Error.
 func (v *Verifier) Verify(token string) (Token, error) {
-	v.mu.RLock()
-	c, ok := v.cache[token]
-	v.mu.RUnlock()
-
-	now := time.Now()
-	if ok && v.cacheTTL > 0 && now.Sub(c.verifiedAt) >= v.cacheTTL {
-		ok = false
-	}
-
-	if !ok {
+	c, isCached := v.cache.Get(token)
+	if !isCached {
 		payload, err := v.verifySignature(token)
 		if err != nil {
 			return Token{}, err
@@ -175,27 +161,15 @@ func (v *Verifier) Verify(token string) (Token, error) {
 		}
 	}
 
-	if err := c.checkTimes(float64(now.UnixMilli()) / 1000); err != nil {
+	if err := c.checkTimes(float64(time.Now().UnixMilli()) / 1000); err != nil {
 		return Token{}, err
 	}
-
 	if c.audienceError != nil {
 		return Token{}, c.audienceError
 	}
 
-	if !ok && v.cacheSize > 0 {
-		c.verifiedAt = now
-		v.mu.Lock()
-
-		if _, again := v.cache[token]; !again && len(v.cache) >= v.cacheSize {
-			for old := range v.cache { // evict any
-				delete(v.cache, old)
-				break
-			}
-		}
-
-		v.cache[strings.Clone(token)] = c
-		v.mu.Unlock()
+	if !isCached {
+		v.cache.Put(strings.Clone(token), c)
 	}
 
 	return c.Token, nil
