@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
+	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
@@ -22,10 +23,19 @@ func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Ma
 		return manifest, nil, err
 	}
 
-	warnings, err := projectdb.UnrestoredChanges(ctx, tx)
+	warnings, err := extension.Unrestored(ctx, tx)
 	if err != nil {
 		return manifest, nil, err
 	}
+
+	settings, err := projectdb.LoginSettings(ctx, tx)
+	if err != nil {
+		return manifest, nil, err
+	}
+	for _, name := range settings {
+		warnings = append(warnings, "the setting "+name+" of a login of the project is in no backup")
+	}
+	slices.Sort(warnings)
 
 	manifest.Tables, err = countRows(ctx, tx)
 	return manifest, warnings, err
@@ -57,7 +67,7 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 		return archive.Manifest{}, err
 	}
 
-	extended, err := s.projects.ExtensionChanges(ctx, tx, project)
+	extended, err := extension.Read(ctx, tx, s.projects.OwnerLogin(project))
 	if err != nil {
 		return archive.Manifest{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
+	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
@@ -114,10 +115,20 @@ func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, mani
 		return nil
 	}
 
-	failed, err := c.ApplyExtensionChanges(ctx, manifest.Extended, manifest.DatabaseName(), manifest.Imported())
-	if len(failed) > 0 {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	skipped, err := extension.Apply(ctx, extension.Target{
+		Conn: conn, ConnectOwner: c.ConnectOwner,
+		Database: s.projects.Database(c.Project), Owner: s.projects.OwnerLogin(c.Project),
+		Source: manifest.DatabaseName(), Foreign: manifest.Imported(),
+	}, manifest.Extended)
+	if len(skipped) > 0 {
 		s.Log.Warn("changes of extensions and multirange types not restored",
-			"project", c.Project, "changes", failed)
+			"project", c.Project, "changes", skipped)
 	}
 
 	return err

@@ -32,7 +32,7 @@ func TestStatementsPrepare(t *testing.T) {
 
 	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
 		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
-		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"},
+		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "backup/extension": {"project"},
 		"migration": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
 		"standalone": {"project"}, "rest": {"project"}, "pgproxy": {"platform"}, "enduser": {"platform",

@@ -324,14 +324,6 @@ func (r *Registry) grantDatabase(ctx context.Context, conn *pgx.Conn, project uu
 // exempt.
 const tempFileLimit = "8GB"
 
-// loginSettings are the settings of a project's logins in its database that only a superuser can
-// change: the size of temporary files, and messages of user code in PostgreSQL's log.
-var loginSettings = []string{"temp_file_limit = '" + tempFileLimit + "'", "log_min_messages = fatal"}
-
-// isLoginSetting is a condition on setting, a name=value of pg_db_role_setting: it is one of
-// loginSettings.
-const isLoginSetting = `setting ~ '^(temp_file_limit|log_min_messages)='`
-
 // grantConnectStatements returns the statements that let a project's logins connect to a database.
 func (r *Registry) grantConnectStatements(project uuid.UUID, database string) []string {
 	var statements []string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -68,14 +69,14 @@ func TestWithFormat(t *testing.T) {
 	const other = "socle_0123456789abcdef0123456789abcdef"
 	derived := projectdb.Names{}.Database(testProject)
 	extensions := []projectdb.Extension{{Name: "postgis", Schema: "extensions"}}
-	unchanged := &projectdb.ExtensionChanges{Tables: []projectdb.ExtensionTable{}}
-	changed := &projectdb.ExtensionChanges{Rights: []projectdb.ExtensionObject{{Kind: "type", Identity: "public.days"}}}
+	unchanged := &extension.Changes{Tables: []extension.Table{}}
+	changed := &extension.Changes{Rights: []extension.Object{{Kind: "type", Identity: "public.days"}}}
 
 	for name, c := range map[string]struct {
 		manifest Manifest
 		format   int
 		database string
-		extended *projectdb.ExtensionChanges
+		extended *extension.Changes
 	}{
 		"nothing":           {Manifest{Database: derived}, firstFormat, "", nil},
 		"no changes":        {Manifest{Database: derived, Extended: unchanged}, firstFormat, "", nil},

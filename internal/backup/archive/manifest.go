@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -41,7 +42,7 @@ type Manifest struct {
 
 	Extensions []projectdb.Extension `json:"extensions,omitempty"` // in the order of their creation
 	// changes to extensions and multirange types; nil if there are none or they are unknown
-	Extended *projectdb.ExtensionChanges `json:"extended,omitempty"`
+	Extended *extension.Changes `json:"extended,omitempty"`
 }
 
 // Origin returns the project whose logins are named in the dump.

@@ -1,4 +1,4 @@
-package projectdb
+package extension
 
 import (
 	"context"
@@ -13,53 +13,55 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// ApplyExtensionChanges applies the changes e to the extension members and multirange types of the
-// copy. source is the name of the database that e was read from.
+// Target is a database that is filled from a backup.
+type Target struct {
+	Conn         *pgx.Conn // of the platform's login
+	ConnectOwner func(context.Context) (*pgx.Conn, error)
+	Database     string // name of the project's database, which the names of its logins begin with
+	Owner        string // login of the project's owner
+	Source       string // name of the database that the changes were read from
+	Foreign      bool   // the backup may be of another install
+}
+
+// Apply applies the changes c to the extension members and multirange types of t. nil is the record
+// of a release that had none.
 //
 // Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
 // nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
 // the log.
-func (c *Copy) ApplyExtensionChanges(
-	ctx context.Context, e *ExtensionChanges, source string, foreign bool,
-) (skipped []string, err error) {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
-	current, err := c.registry.ExtensionChanges(ctx, conn, c.Project)
+func Apply(ctx context.Context, t Target, c *Changes) (skipped []string, err error) {
+	current, err := Read(ctx, t.Conn, t.Owner)
 	if err != nil {
 		return nil, err
 	}
 
-	// Backups of older releases have no such record: use the state after CREATE EXTENSION.
-	if e == nil {
-		e = &ExtensionChanges{Tables: slices.Clone(current.Tables)}
-		for i := range e.Tables {
-			e.Tables[i].RowSecurity = true
+	// Use the state after CREATE EXTENSION.
+	if c == nil {
+		c = &Changes{Tables: slices.Clone(current.Tables)}
+		for i := range c.Tables {
+			c.Tables[i].RowSecurity = true
 		}
 	}
 
-	roles, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where not rolsuper`)
+	roles, err := pg.Values[string](ctx, t.Conn, `select rolname::text from pg_roles where not rolsuper`)
 	if err != nil {
 		return nil, err
 	}
 
-	x := extender{Copy: c, conn: conn, source: source, foreign: foreign, roles: roles}
-	if err := x.restoreRights(ctx, e.Rights); err != nil {
+	x := extender{Target: t, roles: roles}
+	if err := x.restoreRights(ctx, c.Rights); err != nil {
 		return nil, err
 	}
 
-	for _, t := range e.Tables {
-		if !slices.ContainsFunc(current.Tables, func(o ExtensionTable) bool {
-			return o.Schema == t.Schema && o.Name == t.Name
+	for _, table := range c.Tables {
+		if !slices.ContainsFunc(current.Tables, func(o Table) bool {
+			return o.Schema == table.Schema && o.Name == table.Name
 		}) {
-			x.skip("table %s.%s", t.Schema, t.Name)
+			x.skip("table %s.%s", table.Schema, table.Name)
 			continue
 		}
 
-		if err := x.restoreTable(ctx, t); err != nil {
+		if err := x.restoreTable(ctx, table); err != nil {
 			return nil, err
 		}
 	}
@@ -67,12 +69,9 @@ func (c *Copy) ApplyExtensionChanges(
 	return x.skipped, nil
 }
 
-// extender is a run of [Copy.ApplyExtensionChanges].
+// extender is a run of [Apply].
 type extender struct {
-	*Copy
-	conn    *pgx.Conn // of the platform's login
-	source  string    // name of the source database
-	foreign bool
+	Target
 	roles   []string // all roles of the server without superuser
 	skipped []string
 }
@@ -88,14 +87,14 @@ func (x *extender) role(name string) string {
 		return "public"
 	}
 
-	if login, ok := strings.CutPrefix(name, x.source+"_"); ok {
-		name = x.registry.Database(x.Project) + "_" + login
+	if login, ok := strings.CutPrefix(name, x.Source+"_"); ok {
+		name = x.Database + "_" + login
 	}
 
 	known := slices.Contains(x.roles, name)
-	if x.foreign {
+	if x.Foreign {
 		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) ||
-			strings.HasPrefix(name, x.registry.Database(x.Project)+"_") && known
+			strings.HasPrefix(name, x.Database+"_") && known
 	}
 
 	if !known {
@@ -112,17 +111,17 @@ var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true,
 
 // restoreRights restores the privileges of objects. The statements contain only names of this
 // server and keywords of this package.
-func (x *extender) restoreRights(ctx context.Context, wanted []ExtensionObject) error {
+func (x *extender) restoreRights(ctx context.Context, wanted []Object) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 
-	current, err := pg.All[extendedRow](ctx, x.conn, selectExtendedRights)
+	current, err := pg.All[rightsRow](ctx, x.Conn, selectRights)
 	if err != nil {
 		return err
 	}
 
-	objects := map[[2]string]extendedRow{}
+	objects := map[[2]string]rightsRow{}
 	for _, o := range current {
 		objects[[2]string{o.Kind, o.Identity}] = o
 	}
@@ -135,7 +134,7 @@ func (x *extender) restoreRights(ctx context.Context, wanted []ExtensionObject) 
 			continue
 		}
 
-		var grants []ExtensionGrant
+		var grants []Grant
 		if err := json.Unmarshal([]byte(o.Grants), &grants); err != nil {
 			return err
 		}
@@ -150,7 +149,7 @@ func (x *extender) restoreRights(ctx context.Context, wanted []ExtensionObject) 
 			harmless, known := privileges[g.Privilege]
 
 			role := x.role(g.Role)
-			if role == "" || !known || (x.foreign && !harmless) {
+			if role == "" || !known || (x.Foreign && !harmless) {
 				x.skip("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
 				continue
 			}
@@ -164,7 +163,7 @@ func (x *extender) restoreRights(ctx context.Context, wanted []ExtensionObject) 
 		}
 	}
 
-	return execAll(ctx, x.conn, statements)
+	return executeAll(ctx, x.Conn, statements)
 }
 
 // grantedOn returns the part of a GRANT or REVOKE from the privilege to the object. privilege is
@@ -207,9 +206,9 @@ func columnAt(identity string) int {
 // Expressions of policies are untrusted, so the owner executes the statements and owns the table
 // meanwhile. They are sent one at a time: a text that begins with CREATE POLICY can be nothing
 // else, and CREATE POLICY runs no user code.
-func (x *extender) restoreTable(ctx context.Context, t ExtensionTable) error {
-	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.registry.login(x.Project, owner))
-	formerOwner, err := pg.Value[string](ctx, x.conn,
+func (x *extender) restoreTable(ctx context.Context, t Table) error {
+	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.Owner)
+	formerOwner, err := pg.Value[string](ctx, x.Conn,
 		`select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
 	if err != nil {
 		return err
@@ -229,33 +228,33 @@ func (x *extender) restoreTable(ctx context.Context, t ExtensionTable) error {
 		statements = append(statements, "alter table "+name+" force row level security")
 	}
 
-	if t.Owned && x.foreign {
+	if t.Owned && x.Foreign {
 		x.skip("the owner of %s", name)
 	} else if t.Owned {
 		statements = append(statements, "alter table "+name+" owner to "+own)
 	}
 
-	return execAll(ctx, x.conn, statements)
+	return executeAll(ctx, x.Conn, statements)
 }
 
 // createPoliciesAsOwner creates policies of a table as the owner, with the table temporarily owned
 // by it.
 func (x *extender) createPoliciesAsOwner(
-	ctx context.Context, name, own, formerOwner string, policies []ExtensionPolicy,
+	ctx context.Context, name, own, formerOwner string, policies []Policy,
 ) error {
-	if err := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + own}); err != nil {
+	if err := executeAll(ctx, x.Conn, []string{"alter table " + name + " owner to " + own}); err != nil {
 		return err
 	}
 
 	err := x.createPolicies(ctx, name, policies)
-	if e := execAll(ctx, x.conn, []string{"alter table " + name + " owner to " + formerOwner}); err == nil {
+	if e := executeAll(ctx, x.Conn, []string{"alter table " + name + " owner to " + formerOwner}); err == nil {
 		err = e
 	}
 
 	return err
 }
 
-func (x *extender) createPolicies(ctx context.Context, table string, policies []ExtensionPolicy) error {
+func (x *extender) createPolicies(ctx context.Context, table string, policies []Policy) error {
 	conn, err := x.ConnectOwner(ctx)
 	if err != nil {
 		return err
@@ -289,8 +288,7 @@ func (x *extender) createPolicies(ctx context.Context, table string, policies []
 			sql += " with check (" + p.Check + ")"
 		}
 
-		// The extended protocol accepts a single statement.
-		err := oneStatement(ctx, conn.PgConn(), sql)
+		err := executeOne(ctx, conn.PgConn(), sql)
 		// A permissive policy with undefined or forbidden names is skipped: that shows rows to
 		// fewer roles.
 		if state := pg.State(err); p.Permissive && strings.HasPrefix(state, "42") {
@@ -305,7 +303,18 @@ func (x *extender) createPolicies(ctx context.Context, table string, policies []
 	return nil
 }
 
-func oneStatement(ctx context.Context, conn *pgconn.PgConn, sql string) error {
+func executeAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	for _, sql := range statements {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+
+	return nil
+}
+
+// executeOne executes a text that is a single statement; PostgreSQL rejects any other.
+func executeOne(ctx context.Context, conn *pgconn.PgConn, sql string) error {
 	_, err := conn.ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err
 }

@@ -1,35 +1,36 @@
-package projectdb
+// Package extension keeps the state of extensions that no dump has: privileges, row security and
+// owners that an operator changed after CREATE EXTENSION.
+package extension
 
 import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// ExtensionChanges is the state of a project's extension members that differs from the extension's
+// Changes is the state of a project's extension members that differs from the extension's
 // script. pg_dump includes only their privileges, as statements that only the objects' owner can
 // run. It omits multirange types, which have privileges of their own before PostgreSQL 17.
-type ExtensionChanges struct {
-	Tables []ExtensionTable  `json:"tables"`           // all tables of extensions
-	Rights []ExtensionObject `json:"rights,omitempty"` // objects with changed privileges
+type Changes struct {
+	Tables []Table  `json:"tables"`           // all tables of extensions
+	Rights []Object `json:"rights,omitempty"` // objects with changed privileges
 }
 
-// ExtensionTable is the row security of an extension's table.
-type ExtensionTable struct {
-	Schema      string            `json:"schema"`
-	Name        string            `json:"name"`
-	Owned       bool              `json:"owned,omitempty"` // by the project's owner
-	RowSecurity bool              `json:"rowSecurity,omitempty"`
-	Forced      bool              `json:"forced,omitempty"`
-	Policies    []ExtensionPolicy `json:"policies,omitempty"`
+// Table is the row security of an extension's table.
+type Table struct {
+	Schema      string   `json:"schema"`
+	Name        string   `json:"name"`
+	Owned       bool     `json:"owned,omitempty"` // by the project's owner
+	RowSecurity bool     `json:"rowSecurity,omitempty"`
+	Forced      bool     `json:"forced,omitempty"`
+	Policies    []Policy `json:"policies,omitempty"`
 }
 
-// ExtensionPolicy is a policy of an extension's table.
-type ExtensionPolicy struct {
+// Policy is a policy of an extension's table.
+type Policy struct {
 	Name       string   `json:"name"`
 	Permissive bool     `json:"permissive"`
 	Command    string   `json:"command"` // as in pg_policy.polcmd: r, a, w, d or *
@@ -38,21 +39,21 @@ type ExtensionPolicy struct {
 	Check      string   `json:"check"`
 }
 
-// ExtensionObject is the access privileges of an extension's object, or of a multirange type.
-type ExtensionObject struct {
-	Kind     string           `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
-	Identity string           `json:"identity"` // as pg_identify_object returns it
-	Grants   []ExtensionGrant `json:"grants,omitempty"`
+// Object is the access privileges of an extension's object, or of a multirange type.
+type Object struct {
+	Kind     string  `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
+	Identity string  `json:"identity"` // as pg_identify_object returns it
+	Grants   []Grant `json:"grants,omitempty"`
 }
 
-// ExtensionGrant is a privilege granted to a role other than the object's owner.
-type ExtensionGrant struct {
+// Grant is a privilege granted to a role other than the object's owner.
+type Grant struct {
 	Role      string `json:"role"` // "" is PUBLIC
 	Privilege string `json:"privilege"`
 	Grantable bool   `json:"grantable,omitempty"`
 }
 
-const selectExtendedTables = `
+const selectTables = `
 	select n.nspname as schema, c.relname as name, pg_get_userbyid(c.relowner) = @owner as owned, c.relrowsecurity as row_security, c.relforcerowsecurity as forced,
 		coalesce((
 			select jsonb_agg(jsonb_build_object('name', p.polname, 'permissive', p.polpermissive, 'command', p.polcmd,
@@ -65,9 +66,9 @@ const selectExtendedTables = `
 	where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
 	order by 1, 2`
 
-// selectExtendedRights compares the privileges of extension members, and of multirange types, with
+// selectRights compares the privileges of extension members, and of multirange types, with
 // the initial ones. The owner's own privileges are left out, since they follow the owner.
-const selectExtendedRights = `
+const selectRights = `
 	with members as (
 		select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.deptype = 'e'
 		union
@@ -103,29 +104,29 @@ const selectExtendedRights = `
 	from compared c cross join lateral pg_identify_object(c.classid, c.objid, c.part) i
 	order by 1, 2`
 
-// extendedRow is an object of an extension and its privileges.
-type extendedRow struct {
+// rightsRow is an object of an extension and its privileges.
+type rightsRow struct {
 	Kind, Identity, Grants string
 	Other                  bool // privileges differ from the initial ones
 }
 
-// ExtensionChanges returns the changes to the extension members and multirange types of a project's
-// database, to which q is connected.
-func (r *Registry) ExtensionChanges(ctx context.Context, q pg.Querier, project uuid.UUID) (*ExtensionChanges, error) {
+// Read returns the changes to the extension members and multirange types of the database that q is
+// connected to. owner is the login of the project's owner.
+func Read(ctx context.Context, q pg.Querier, owner string) (*Changes, error) {
 	type table struct {
 		Schema, Name               string
 		Owned, RowSecurity, Forced bool
 		Policies                   string
 	}
 
-	tables, err := pg.All[table](ctx, q, selectExtendedTables, pgx.StrictNamedArgs{"owner": r.login(project, owner)})
+	tables, err := pg.All[table](ctx, q, selectTables, pgx.StrictNamedArgs{"owner": owner})
 	if err != nil {
 		return nil, err
 	}
 
-	e := &ExtensionChanges{Tables: make([]ExtensionTable, len(tables))}
+	e := &Changes{Tables: make([]Table, len(tables))}
 	for i, t := range tables {
-		e.Tables[i] = ExtensionTable{
+		e.Tables[i] = Table{
 			Schema:      t.Schema,
 			Name:        t.Name,
 			Owned:       t.Owned,
@@ -137,7 +138,7 @@ func (r *Registry) ExtensionChanges(ctx context.Context, q pg.Querier, project u
 		}
 	}
 
-	objects, err := pg.All[extendedRow](ctx, q, selectExtendedRights)
+	objects, err := pg.All[rightsRow](ctx, q, selectRights)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,7 @@ func (r *Registry) ExtensionChanges(ctx context.Context, q pg.Querier, project u
 			continue
 		}
 
-		object := ExtensionObject{Kind: o.Kind, Identity: o.Identity}
+		object := Object{Kind: o.Kind, Identity: o.Identity}
 		if err := json.Unmarshal([]byte(o.Grants), &object.Grants); err != nil {
 			return nil, err
 		}
@@ -158,14 +159,13 @@ func (r *Registry) ExtensionChanges(ctx context.Context, q pg.Querier, project u
 	return e, nil
 }
 
-// UnrestoredChanges returns warnings about changes to the tables of extensions, and to the
-// project's logins, that are in no dump.
+// Unrestored returns warnings about changes to the tables of extensions that are in no backup.
 //
 // A restore does not repeat them: expressions on an operator's table would run with an operator's
 // privileges. Added objects are recognized by an OID above those of all objects that the
 // extension's script created. Columns and comments have no OID and are recognized by the
 // transaction that wrote them. A grant on a column, which is restored, writes the column too.
-func UnrestoredChanges(ctx context.Context, q pg.Querier) ([]string, error) {
+func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		with tables as (
 			select c.oid, format('%I.%I', n.nspname, c.relname) as name, e.xmin as updated,
@@ -198,12 +198,6 @@ func UnrestoredChanges(ctx context.Context, q pg.Querier) ([]string, error) {
 			join pg_description c on c.objoid = t.oid and c.classoid = 'pg_class'::regclass and c.xmin not in (t.made, t.updated)
 			left join pg_attribute a on a.attrelid = t.oid and a.attnum = c.objsubid and c.objsubid > 0
 		)
-		select format('the %s of %s, a table of an extension, is in no backup', what, name) as said from added
-		union all
-		select format('the setting %s of a login of the project is in no backup', split_part(setting, '=', 1))
-		from pg_db_role_setting s
-		join pg_roles r on r.oid = s.setrole and starts_with(r.rolname, current_database() || '_') and r.rolname <> current_user
-		cross join unnest(s.setconfig) setting
-		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database())) and not `+isLoginSetting+`
+		select format('the %s of %s, a table of an extension, is in no backup', what, name) as warning from added
 		order by 1`)
 }
