@@ -27,6 +27,7 @@ raceflags = -race -gcflags=all=-dwarf=false \
 	$(foreach p,$(uninlined),'-gcflags=$(p)=-dwarf=false -l') $(foreach p,$(inlined),-gcflags=$(p)=-dwarf=false) \
 	$(foreach p,$(uninstrumented),'-gcflags=$(p)=-dwarf=false -race=false') \
 	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-dwarf=false -race=false -l')
+longest = $(foreach p,server api backup authapi,./internal/$(p))
 testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
 
 .PHONY: help go run build test check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
@@ -47,10 +48,11 @@ build: go ## build bin/socle
 # GOGC, GOMEMLIMIT: tests keep little memory and allocate much of it, so collecting at twice the live heap would run all the
 # time; the limit is for the tests that do keep much, of which the detector makes several times as much.
 # -ldflags=-w omits debugging information of the linker: a third of the time to link.
+# The longest tests begin first, so that none of them runs alone at the end.
 # GOFLAGS, rather than arguments: the go list of package laws would otherwise compile all packages once more.
 test: go postgresql postgis pgbackrest chromium compiler clients gateway progress ## run all tests with the race detector on a private PostgreSQL
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$(testflags)" \
-	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m ./...
+	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m $(longest) ./...
 
 check: lint test ## run lint and test: what a change must pass
 
