@@ -49,7 +49,7 @@ type Config struct {
 // safe for concurrent use outside a transaction.
 type Service struct {
 	Config
-	Attempts ratelimit.Attempts // what the limits of accounts and of forms count
+	Attempts ratelimit.Attempts // counters of the limits of accounts and of forms
 
 	keyring *atomic.Pointer[token.Keyring]
 

@@ -146,8 +146,8 @@ type DestructiveRequest struct {
 // awaited returns the existing backup that satisfies a request. That is the backup that an
 // earlier try of the request waited for, or a pending backup, which will hold the state at its
 // start. It fails with NotFound without one. It fails with Conflict if a backup is already running
-// and may have started too early; the request then waits for the next backup of the project,
-// whatever creates it.
+// and may have started too early; the request then waits for the project's next backup of any
+// origin.
 func (s *store) awaited(ctx context.Context, d DestructiveRequest) (Backup, error) {
 	var b Backup
 	running := false

@@ -19,7 +19,7 @@ import (
 const compressionFlag = "--compress=3"
 
 // dumpTimeZone is the time zone of times in a dump. It is fixed, so that rows of a restored
-// database compare equal whatever the settings of server and environment.
+// database compare equal under any settings of server and environment.
 const dumpTimeZone = "UTC"
 
 // dump streams a dump of the project's database into the storage. It returns the stored object, and

@@ -93,10 +93,10 @@ func Open(dir string) (*Store, error) {
 // Close releases the store's resources. Open readers stay valid.
 func (s *Store) Close() error { return s.local.close() }
 
-// Put stores the bytes of r under key, which must be new, in little memory whatever the size. It
-// checks ctx between reads. A blob becomes visible only when complete, and after an error there is
-// nothing under key. More than max bytes are TooLarge, an existing key is a Conflict, and errors of
-// r or ctx are returned wrapped.
+// Put stores the bytes of r under key, which must be new, in constant memory. It checks ctx between
+// reads. A blob becomes visible only when complete, and after an error there is nothing under key.
+// More than max bytes are TooLarge, an existing key is a Conflict, and errors of r or ctx are
+// returned wrapped.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Object, error) {
 	if err := validateKey(key); err != nil {
 		return Object{}, err

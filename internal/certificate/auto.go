@@ -40,7 +40,7 @@ type AutoConfig struct {
 	Directory string // URL of the ACME service
 	Pool      *pgxpool.Pool
 	Store     *platform.Store
-	Key       []byte // seals what is stored
+	Key       []byte // encrypts stored certificates and keys
 	Log       *slog.Logger
 }
 

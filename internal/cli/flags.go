@@ -19,7 +19,7 @@ import (
 // value is the value of a flag, in the type of a parameter or member of the document.
 type value struct {
 	schema schema
-	kind   string   // what pflag calls the type
+	kind   string   // pflag's name of the type
 	texts  []string // as given; more than one for a list only
 }
 

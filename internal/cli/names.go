@@ -85,7 +85,7 @@ func (f finder) findIn(ctx context.Context, template, path string, p parameter, 
 	return f.search(ctx, template, path, kind, text)
 }
 
-// lister returns the operation that lists the things at a path, whatever its parameters are called.
+// lister returns the list operation of a path. The names of its parameters may differ.
 func (d *description) lister(template string) (operation, bool) {
 	for path, methods := range d.Paths {
 		o, ok := methods["get"]
@@ -139,7 +139,7 @@ func (f finder) search(ctx context.Context, template, path, kind, name string) (
 		strings.Join(found, "\n"))
 }
 
-// list returns the things of a list, those that match a name if the operation can search.
+// list returns the entities of a list, only the matching ones if the operation searches by name.
 func (f finder) list(ctx context.Context, o operation, path, name string) ([]record, error) {
 	c := *f.client
 	if o.takes("header", "X-Project") {

@@ -90,7 +90,7 @@ func readPassword(cmd *cobra.Command, prompt string) (string, error) {
 		return line, nil
 	}
 
-	state, err := term.MakeRaw(fd) // before the prompt: what is typed at once is not shown either
+	state, err := term.MakeRaw(fd) // before the prompt, so that input typed ahead is not shown either
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,8 @@
 // Package idp signs people in with identity providers, by OpenID Connect and by OAuth 2.0.
 //
-// It knows the providers' protocols: where a browser is sent, how a code becomes tokens, what an ID
-// token must claim, and which members of a profile mean what. It has no rows and no sessions: who
-// the person is in an application is for package enduser.
+// It owns the providers' protocols: authorization URLs, the exchange of codes, the claims of ID
+// tokens, the members of profiles. It has no rows and no sessions: package enduser maps a person to
+// a user of an application.
 package idp
 
 import (

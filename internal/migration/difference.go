@@ -13,7 +13,7 @@ import (
 // change is a statement of a migration, without its semicolon.
 type change struct {
 	sql     string
-	warning string // what it may destroy or block; "": nothing
+	warning string // possible loss of data or long lock; "": none
 }
 
 // Warnings of changes.
@@ -57,7 +57,7 @@ type comparison struct {
 	old, new map[string]*pgdump.Entry // by key
 
 	dropped map[string]bool // entries of from that are dropped
-	implied map[string]bool // those that go with another one
+	implied map[string]bool // dropped together with another entry
 	altered map[string][]change
 
 	difference

@@ -102,7 +102,7 @@ const setLocal = `
 	       pg_catalog.set_config('transaction_read_only', $3, true),
 	       pg_catalog.set_config('role', $4, true)`
 
-// resetStatements undo what user code can leave in a session, except for prepared statements.
+// resetStatements undo the effects of user code on a session, except for prepared statements.
 var resetStatements = []string{
 	"close all", "reset all", "unlisten *", "discard temp", "select pg_catalog.pg_advisory_unlock_all()"}
 

@@ -126,7 +126,7 @@ func (o *objectUpload) ask(ctx context.Context) error {
 	return nil
 }
 
-// checkPresent fails unless the present object is the one that the policies have seen.
+// checkPresent fails if the object has changed since the policies were evaluated.
 func (o *objectUpload) checkPresent(present *File) error {
 	if (present == nil) != (o.present == nil) || (present != nil && !o.present.matches(*present)) {
 		return errObjectChanged
@@ -236,7 +236,7 @@ func findToMove(
 	return seen[0], nil
 }
 
-// moveSeen moves an object if it is still the one that the policies have seen.
+// moveSeen moves an object unless it has changed since the policies were evaluated.
 func moveSeen(
 	ctx context.Context, p *projectdb.Project, user uuid.UUID, seen seenObject, u FileUpdate,
 ) (File, error) {

@@ -30,7 +30,7 @@ func (r *ObjectResumable) bucket() Bucket {
 	return Bucket{UUID: r.ContainerUUID, ID: r.BucketID, IsPublic: r.IsPublic}
 }
 
-// resumableOwnership is what an application's resumable upload has beside that of a member.
+// resumableOwnership has the columns that only resumable uploads of applications fill.
 type resumableOwnership struct {
 	application, upsert bool
 	ownership

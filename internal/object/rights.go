@@ -56,7 +56,7 @@ func (a Actor) statementTimeout() string {
 	return strconv.FormatInt(timeout.Milliseconds(), 10)
 }
 
-// buckets returns what reads buckets for the actor, and the table that has those it may see.
+// buckets returns the querier for buckets with the actor's rights, and the table to query.
 func (a Actor) buckets(p *projectdb.Project) (q pg.Querier, table string) {
 	if a.bypassesPolicies() {
 		return p.Trusted(), "storage.containers"
@@ -64,7 +64,7 @@ func (a Actor) buckets(p *projectdb.Project) (q pg.Querier, table string) {
 	return actorQuerier{p, a}, "storage.buckets"
 }
 
-// objects returns what reads objects for the actor, and the table that has those it may see.
+// objects returns the querier for objects with the actor's rights, and the table to query.
 func (a Actor) objects(p *projectdb.Project) (q pg.Querier, table string) {
 	if a.bypassesPolicies() {
 		return p.Trusted(), "storage.files"

@@ -24,8 +24,8 @@ type Single struct {
 	// EarlyRelease releases the locks before the commit is durable, so that changes of a common row
 	// share a flush to the disk instead of waiting for each other's. SQL turns off
 	// synchronous_commit. The change is durable when [OneInSingle] returns. Others see it a moment
-	// before: a crash of the machine can take back what they have seen, so nothing that a rollback
-	// does not undo may follow from it yet.
+	// before: a crash of the machine can still undo it, so they must not act on it in a way that a
+	// rollback does not undo.
 	EarlyRelease bool
 }
 

@@ -12,8 +12,8 @@ func (r *rules) hidden(schema string) bool {
 	return r.skipped[schema] || slices.Contains(PlatformSchemas, schema)
 }
 
-// schemas decides about objects in schemas of the platform and of Supabase, and about those that
-// depend on an object that was left out.
+// schemas decides about objects in schemas of the platform and of Supabase, and about dependents of
+// an omitted object.
 func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	if s.isStoragePolicy() && (s.action == "create" || s.action == "comment") {
 		return r.storagePolicy(ts, s), true

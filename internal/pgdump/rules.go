@@ -10,7 +10,7 @@ import (
 type verdict struct {
 	action action
 	sql    string // statement to execute
-	notes  []note // what the import leaves out or changes
+	notes  []note // omissions and changes of the import
 
 	extension, schema string // to install, and its schema in the dump
 }

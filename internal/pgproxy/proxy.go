@@ -152,7 +152,7 @@ func (p *Proxy) Close() {
 		close(p.closing)
 	}
 
-	for conn := range p.conns { // those that wait for a startup packet
+	for conn := range p.conns { // connections that wait for a startup packet
 		_ = conn.SetReadDeadline(time.Now())
 	}
 

@@ -17,8 +17,7 @@ import (
 //
 // Both databases have no connections while f runs. f receives the statements and must execute them
 // in the transaction of the platform database that records the swap. If f fails, nothing has
-// changed. Requests on this server and on those that listen wait meanwhile, see
-// [Registry.Subscribe].
+// changed. Requests on all servers wait meanwhile, see [Registry.Subscribe].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
 		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
@@ -26,8 +25,8 @@ func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	}, f)
 }
 
-// SwapBack replaces the project's database by the one that the copy had replaced, and keeps the
-// copy's under its former name. Call [Copy.MigrateReplaced] before. Otherwise it works like
+// SwapBack puts the replaced database back in place of the copy's, and keeps the copy's under its
+// former name. Call [Copy.MigrateReplaced] before. Otherwise it works like
 // [Copy.Swap].
 func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.replaced(), []string{

@@ -16,7 +16,7 @@ import (
 )
 
 // maxReplans limits how often a request is planned again because the schema changed after the
-// catalog was read. Then the newest catalog is used whatever version the schema has.
+// catalog was read. The last plan runs with the newest catalog, current or not.
 const maxReplans = 4
 
 // run plans, executes and answers the request. It retries a failure caused by an outdated catalog

@@ -19,7 +19,7 @@ type reference struct {
 	Deferral
 }
 
-// selectReferences selects the foreign keys of a table, without those that a partition inherits.
+// selectReferences selects the foreign keys of a table, without inherited ones of a partition.
 var selectReferences = `
 	select array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,

@@ -236,7 +236,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// close releases what start has opened, also after an error.
+// close closes the listeners and the pool, also after a start that failed.
 func (s *Server) close() {
 	for _, l := range []net.Listener{s.listener, s.admin} {
 		if l != nil {

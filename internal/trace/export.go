@@ -57,7 +57,7 @@ func (t *Tracer) queue(s *Span) {
 	}
 }
 
-// Run exports spans until ctx ends, and then those that are left.
+// Run exports spans until ctx ends, and then flushes the queue.
 func (t *Tracer) Run(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -21,8 +21,8 @@ type counter struct {
 	stored          bool // at least one value
 }
 
-// counted is a value of a row. Values that are no integers are not valid: null, and those that
-// PostgreSQL refuses.
+// counted is a value of a row. Only integers are valid; null is not, nor is a value that PostgreSQL
+// refuses.
 type counted struct {
 	value int64
 	valid bool

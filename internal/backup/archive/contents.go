@@ -85,8 +85,8 @@ func (c *Contents) Add(with Content) error {
 	return err
 }
 
-// isLocal reports whether an error is one of a local file, such as that of [Contents]. It says
-// nothing about what was read.
+// isLocal reports whether an error is of a local file, such as that of [Contents], rather than of
+// the archive.
 func isLocal(err error) bool {
 	_, local := errors.AsType[*fs.PathError](err)
 	return local

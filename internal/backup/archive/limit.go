@@ -6,7 +6,7 @@ import (
 )
 
 // limitedReader fails with err after left bytes; -1 is unlimited. It keeps errors of the source
-// apart from errors in what was read.
+// apart from errors in its contents.
 type limitedReader struct {
 	r       io.Reader
 	left    int64

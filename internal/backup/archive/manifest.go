@@ -136,7 +136,7 @@ func (m Manifest) validate() error {
 }
 
 // WithFormat returns the manifest in the oldest format that can express it, so that older releases
-// can read it, without what that format implies.
+// can read it, and without the members that this format implies.
 func (m Manifest) WithFormat() Manifest {
 	if m.Database == derivedName(m.Origin()) {
 		m.Database = ""

@@ -23,7 +23,7 @@ const (
 // clients is the folder of the third-party software, for tests in folders of internal.
 const clients = "../server/testdata/clients"
 
-// Server takes mails of its user, but for nobody@.
+// Server accepts mails of its user, except to nobody@.
 type Server struct {
 	Addr  string
 	t     testing.TB

@@ -142,7 +142,7 @@ func (r *reader) firstObject(values bool) error {
 // same order.
 func (r *reader) nextObject() error {
 	known := r.names.list
-	if len(known) > MaxNames { // too many for any table, whatever the other objects have
+	if len(known) > MaxNames { // more than any table has
 		if r.decoder.SkipValue() != nil {
 			return errBody
 		}

@@ -95,7 +95,7 @@ func (p *pipeline) release() {
 	p.result.reset(nil)
 	p.scratch.reset()
 
-	if p.writeDone == nil { // nobody writes from it any more
+	if p.writeDone == nil { // the writer has ended
 		clear(p.pending)
 		*p = pipeline{scratch: p.scratch, result: p.result, pending: p.pending[:0], wire: wire{out: pooled(p.out)}}
 		pipelinePool.Put(p)
