@@ -70,3 +70,69 @@ func TestPrepared(t *testing.T) {
 		t.Errorf("got %+v after an error, want the connection of %+v", got, first)
 	}
 }
+
+// TestReset changes each part of a session's state that outlives a transaction.
+func TestReset(t *testing.T) {
+	t.Parallel()
+
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+
+	exec := func(sql string) {
+		t.Helper()
+
+		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	exec(`create sequence public.numbers`)
+
+	const state = `
+		select array[
+			current_setting('search_path'), current_setting('application_name'), current_user, session_user,
+			coalesce(current_setting('socle.own', true), ''),
+			(select count(*)::text from pg_cursors), (select count(*)::text from pg_prepared_statements),
+			(select count(*)::text from pg_listening_channels()),
+			(select count(*)::text from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()),
+			coalesce(to_regclass('pg_temp.scratch')::text, '')]`
+	read := func() []string {
+		t.Helper()
+
+		// Without a prepared statement of its own.
+		got, err := pg.Value[[]string](t.Context(), conn, state, pgx.QueryExecModeExec)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return got
+	}
+	before := read()
+
+	exec(`set search_path = elsewhere; set application_name = 'user'; set socle.own = 'x';
+		declare c cursor with hold for select 1; prepare s as select 1; listen channel;
+		select pg_advisory_lock(1), pg_advisory_lock_shared(2); create temp table scratch (id int);
+		select nextval('public.numbers')`)
+	exec(`set session authorization pg_monitor`)
+	exec(`set role pg_read_all_settings`)
+	for i, value := range read() {
+		if value == before[i] {
+			t.Errorf("state %d is %q as before: the test changes nothing", i, value)
+		}
+	}
+
+	if err := pg.Reset(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	for i, value := range read() {
+		if value != before[i] {
+			t.Errorf("state %d: got %q, want %q", i, value, before[i])
+		}
+	}
+	if _, err := conn.Exec(t.Context(), `select currval('public.numbers')`); pg.State(err) != "55000" {
+		t.Errorf("currval: got %v, want an undefined value", err)
+	}
+}

@@ -62,20 +62,14 @@ begin
 end $$;
 
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-declare made record;
 begin
-	for made in
-		select c.oid, n.nspname, c.relname
-		from pg_event_trigger_ddl_commands() d
-		join pg_class c on c.oid = d.objid and d.classid = 'pg_class'::regclass
-		join pg_namespace n on n.oid = c.relnamespace
-		where c.relkind in ('r', 'p') and c.relpersistence <> 't' and not c.relrowsecurity
-	loop
-		execute format('alter table %I.%I enable row level security', made.nspname, made.relname);
-	end loop;
+	update pg_class c set relrowsecurity = true
+	from pg_event_trigger_ddl_commands() d
+	where d.classid = 'pg_class'::regclass and c.oid = d.objid
+		and c.relkind in ('r', 'p') and c.relpersistence <> 't' and not c.relrowsecurity;
 end $$;
 
 CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
@@ -225,45 +219,48 @@ begin
 		return;
 	end if;
 
-	-- Everything here is found by an index, since every DDL statement of the tenant pays for it: what is in a schema
-	-- depends on it, a row type belongs to its table, an array type to its element type.
-	with schemas as (
-		select 'pg_namespace'::regclass as class, oid as id from pg_namespace
-		where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime')
-	), inside as materialized (
-		select d.classid as class, d.objid as id from schemas s
-		join pg_depend d on d.refclassid = s.class and d.refobjid = s.id
-	), types as materialized (
-		select id from inside where class = 'pg_type'::regclass
-		union all
-		select c.reltype from inside i join pg_class c on c.oid = i.id where i.class = 'pg_class'::regclass and c.reltype <> 0
-	), platform as (
-		select class, id from schemas
-		union all
-		select class, id from inside where class <> 'pg_type'::regclass
-			and not (class = 'pg_proc'::regclass
-				and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
-					to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension')))
-		union all
-		select 'pg_type'::regclass, id from types
-		union all
-		select 'pg_type'::regclass, t.typarray from types join pg_type t on t.oid = types.id where t.typarray <> 0
-	)
-	select pg_describe_object(d.refclassid, d.refobjid, 0) into referred
-	from platform p join pg_depend d on d.refclassid = p.class and d.refobjid = p.id
-	where age(d.xmin) <= age(pg_current_xact_id()::xid)
-		and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('auth.users') and (
-			d.classid = 'pg_constraint'::regclass and exists (
-				select from pg_constraint k where k.oid = d.objid and k.contype = 'f' and k.confrelid = d.refobjid)
-			or d.classid = 'pg_trigger'::regclass and exists (
-				select from pg_trigger t where t.oid = d.objid and t.tgrelid = d.refobjid)))
-		and not (d.refclassid = 'pg_class'::regclass and d.refobjid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
-			and d.classid = 'pg_policy'::regclass and exists (
-				select from pg_policy y where y.oid = d.objid
-					and y.polrelid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))))
-	limit 1;
-	if found then
-		raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
+	-- Comments and privileges depend on nothing.
+	if tg_tag not in ('COMMENT', 'GRANT', 'REVOKE') then
+		-- Everything here is found by an index, since every DDL statement of the tenant pays for it: what is in a schema
+		-- depends on it, a row type belongs to its table, an array type to its element type.
+		with schemas as (
+			select 'pg_namespace'::regclass as class, oid as id from pg_namespace
+			where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime')
+		), inside as materialized (
+			select d.classid as class, d.objid as id from schemas s
+			join pg_depend d on d.refclassid = s.class and d.refobjid = s.id
+		), types as materialized (
+			select id from inside where class = 'pg_type'::regclass
+			union all
+			select c.reltype from inside i join pg_class c on c.oid = i.id where i.class = 'pg_class'::regclass and c.reltype <> 0
+		), platform as (
+			select class, id from schemas
+			union all
+			select class, id from inside where class <> 'pg_type'::regclass
+				and not (class = 'pg_proc'::regclass
+					and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
+						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension')))
+			union all
+			select 'pg_type'::regclass, id from types
+			union all
+			select 'pg_type'::regclass, t.typarray from types join pg_type t on t.oid = types.id where t.typarray <> 0
+		)
+		select pg_describe_object(d.refclassid, d.refobjid, 0) into referred
+		from platform p join pg_depend d on d.refclassid = p.class and d.refobjid = p.id
+		where age(d.xmin) <= age(pg_current_xact_id()::xid)
+			and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('auth.users') and (
+				d.classid = 'pg_constraint'::regclass and exists (
+					select from pg_constraint k where k.oid = d.objid and k.contype = 'f' and k.confrelid = d.refobjid)
+				or d.classid = 'pg_trigger'::regclass and exists (
+					select from pg_trigger t where t.oid = d.objid and t.tgrelid = d.refobjid)))
+			and not (d.refclassid = 'pg_class'::regclass and d.refobjid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
+				and d.classid = 'pg_policy'::regclass and exists (
+					select from pg_policy y where y.oid = d.objid
+						and y.polrelid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))))
+		limit 1;
+		if found then
+			raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
+		end if;
 	end if;
 
 	if tg_tag not in ('GRANT', 'ALTER DEFAULT PRIVILEGES', 'CREATE SCHEMA', 'CREATE POLICY', 'ALTER POLICY', 'CREATE USER MAPPING') then
