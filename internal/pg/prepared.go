@@ -82,8 +82,8 @@ func Reset(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// resetSession is DISCARD ALL without DISCARD PLANS. PostgreSQL itself invalidates outdated plans of
-// functions, and planning those of the event triggers takes most of the time of a DDL statement.
+// resetSession is DISCARD ALL without DISCARD PLANS. PostgreSQL itself invalidates outdated plans,
+// and planning the functions of event triggers takes most of the time of a DDL statement.
 const resetSession = `
 	close all; set session authorization default; reset all; deallocate all; unlisten *;
 	select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences`

@@ -175,7 +175,7 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 			return err
 		}
 
-		return execBatch(ctx, inside, []string{
+		return execUntriggered(ctx, inside, []string{
 			"alter schema public owner to " + pg.Quote(c.registry.login(c.Project, owner)),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb does; the dump is relative to that
@@ -215,7 +215,7 @@ func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
 		if err := c.registry.handOver(ctx, inside, c.Project); err != nil {
 			return err
 		}
-		if err := execBatch(ctx, inside, c.registry.ownershipStatements(c.Project)); err != nil {
+		if err := execUntriggered(ctx, inside, c.registry.ownershipStatements(c.Project)); err != nil {
 			return err
 		}
 

@@ -90,7 +90,7 @@ func (r *Registry) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 	}
 
 	developer := pg.Quote(r.login(project, owner))
-	return execBatch(ctx, conn, append(statements,
+	return execUntriggered(ctx, conn, append(statements,
 		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
 		"grant references (id), select ("+strings.Join(visibleUserColumns,
 			", ")+"), trigger on auth.users to "+developer,

@@ -365,7 +365,7 @@ func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.U
 		return err
 	}
 
-	return execBatch(ctx, conn, r.ownershipStatements(project))
+	return execUntriggered(ctx, conn, r.ownershipStatements(project))
 }
 
 // ownershipStatements returns the statements that give a new database to the project's owner:
@@ -401,7 +401,7 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 		return err
 	}
 
-	return execBatch(ctx, conn, []string{
+	return execUntriggered(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version to " + rows,
 		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea), " +
@@ -465,6 +465,12 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 // DATABASE cannot be among them.
 func execBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	return execRetrying(ctx, conn, strings.Join(statements, ";\n"))
+}
+
+// execUntriggered is execBatch in a project's database, without the event triggers, which check the
+// statements of users.
+func execUntriggered(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	return execBatch(ctx, conn, append([]string{"set local session_replication_role = replica"}, statements...))
 }
 
 // maxConflicts is the maximum number of attempts of a conflicting statement. Each conflict means

@@ -69,5 +69,5 @@ func (r *Registry) handOverStorage(ctx context.Context, conn *pgx.Conn, project 
 		statements = append(statements, "alter table "+pg.Quote("storage", t.Name)+" owner to "+developer)
 	}
 
-	return execBatch(ctx, conn, statements)
+	return execUntriggered(ctx, conn, statements)
 }
