@@ -157,7 +157,7 @@ func (s *bareServer) change(sql string) string {
 	if s.Bare {
 		return `with entry as (select $1::text) ` + sql
 	}
-	return `with entry as (insert into socle.audit_pending (entry, mac) values ($1, '\x00')) ` + sql
+	return `with entry as (insert into bench.audit (entry, mac) values ($1, '\x00')) ` + sql
 }
 
 // entry has the size of an audit entry.

@@ -55,10 +55,12 @@ func databaseOf(pool *pgxpool.Pool) database {
 	return database{c.Host, c.Port, c.Database, c.User, c.Password, pool.Config().MaxConns}
 }
 
-// tables are those of the bare server, with the indexes of Socle's and without its triggers.
+// tables are those of the bare server, with the indexes of Socle's and without its triggers. Its
+// audit entries have their own: Socle would chain them while it is measured.
 const tables = `
 	create schema bench;
 	create table bench.files (like storage.files including all);
+	create table bench.audit (like socle.audit_pending including all);
 	create table bench.responses (like forms.responses including all);`
 
 // startSocle starts Socle and sets it up.
