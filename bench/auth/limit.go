@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
 
@@ -23,28 +20,16 @@ type bareServer struct {
 	key  token.Key
 }
 
-// serveLimit runs the bare server. It prints its address.
-func serveLimit(in io.Reader, out io.Writer) error {
-	s := &bareServer{}
-	if err := json.NewDecoder(in).Decode(&s.parameters); err != nil {
-		return err
-	}
+// newLimit returns the handler of the bare server.
+func newLimit(ctx context.Context, p parameters) (http.Handler, error) {
+	s := &bareServer{parameters: p}
 
-	c, err := pgxpool.ParseConfig("")
-	if err != nil {
-		return err
-	}
-
-	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = s.Host, s.Port, s.Name
-	c.ConnConfig.User, c.ConnConfig.Password = s.User, s.Password
-	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
-	c.MaxConns = s.Connections
-
-	if s.pool, err = pgxpool.NewWithConfig(context.Background(), c); err != nil {
-		return err
+	var err error
+	if s.pool, err = s.Database.Pool(ctx, ""); err != nil {
+		return nil, err
 	}
 	if s.key, err = token.DeriveSigningKey([]byte("limit"), "limit"); err != nil {
-		return err
+		return nil, err
 	}
 
 	mux := http.NewServeMux()
@@ -52,13 +37,7 @@ func serveLimit(in io.Reader, out io.Writer) error {
 	mux.HandleFunc("/refresh/{n}", s.refresh)
 	mux.HandleFunc("/login/{n}", s.login)
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-
-	fmt.Fprintf(out, "http://%s\n", listener.Addr())
-	return http.Serve(listener, mux)
+	return mux, nil
 }
 
 func (s *bareServer) account(r *http.Request) account {

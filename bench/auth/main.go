@@ -12,46 +12,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"log"
 	"net/http"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/socle-dev/socle/bench/socle"
 )
-
-var (
-	seconds = flag.Float64("seconds", 2, "length of one measurement")
-	rounds  = flag.Int("rounds", 7, "measurements of each kind; the median is printed")
-	only    = flag.String("only", "", "measure only operations whose name contains this")
-	clients = flag.Int("clients", 16, "number of clients, each with a user of its own")
-	program = flag.String("socle", "", "program to measure; empty: built from this tree")
-	report  = flag.String("json", "", "file to which the ratios are written, for bench/check")
-	limit   = flag.Bool("limit", false, "run the bare server; its parameters on standard input")
-)
-
-func main() {
-	flag.Parse()
-
-	if *limit {
-		if err := serveLimit(os.Stdin, os.Stdout); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
 
 // operation is a measured operation: its request n to Socle, and its path in the bare server.
 type operation struct {
@@ -68,52 +33,31 @@ var operations = []operation{
 	{"log-in by password", (*bench).login, "/login/", false},
 }
 
-func run(ctx context.Context) error {
-	dir, err := socle.TempDir("", "socle-bench-")
-	if err != nil {
-		return err
+func main() {
+	socle.Benchmark[parameters]{Head: "operation", Width: 20, Rounds: 7, Clients: "16", SetUp: setUp,
+		Limit: newLimit}.Main()
+}
+
+// setUp returns the operations, and the parameters of the bare server.
+func setUp(ctx context.Context, i *socle.Instance) ([]socle.Operation, parameters, error) {
+	b := &bench{Instance: i}
+	if err := b.setUp(); err != nil {
+		return nil, b.parameters, err
 	}
-	defer os.RemoveAll(dir)
-
-	b, err := startSocle(ctx, dir)
-	if err != nil {
-		return err
+	if err := b.connect(ctx); err != nil {
+		return nil, b.parameters, err
 	}
-	defer b.Stop()
 
-	theirs, err := b.startLimit()
-	if err != nil {
-		return err
-	}
-	defer theirs.Stop()
-
-	fmt.Printf("%d clients\n", *clients)
-	socle.PrintHeader("operation", 20)
-
-	var all socle.Report
+	var all []socle.Operation
 	for _, o := range operations {
-		if !strings.Contains(o.name, *only) {
-			continue
-		}
-
-		c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
-			Clients: *clients, Postmaster: b.postmaster}
-		p, err := c.Measure(
-			socle.Target{Process: b.Process, ClosedLoop: o.sequential, Next: func(n int) (*http.Request, error) {
-				return o.request(b, n)
-			}},
-			socle.Target{Process: theirs, ClosedLoop: o.sequential, Next: func(n int) (*http.Request, error) {
-				return http.NewRequestWithContext(ctx, "GET", fmt.Sprint(theirs.URL, o.path, n%*clients), nil)
-			}})
-		if err != nil {
-			return err
-		}
-
-		fmt.Printf("%-20s", o.name)
-
-		p.Print()
-		all.Ratios = append(all.Ratios, p.Ratios(o.name)...)
+		all = append(all, socle.Operation{
+			Name: o.name, ClosedLoop: o.sequential,
+			Request: func(n int) (*http.Request, error) { return o.request(b, n) },
+			Limit: func(url string, n int) (*http.Request, error) {
+				return http.NewRequestWithContext(ctx, "GET", fmt.Sprint(url, o.path, n%b.Clients), nil)
+			},
+		})
 	}
 
-	return all.Write(*report)
+	return all, b.parameters, nil
 }

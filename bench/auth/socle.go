@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 
@@ -18,8 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/bench/socle"
-	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/server"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -27,9 +21,8 @@ const password = "correct horse battery"
 
 // bench is a running Socle with a project and its users.
 type bench struct {
-	*socle.Process
+	*socle.Instance
 	parameters
-	postmaster string // process ID of PostgreSQL
 	project    string
 	token, key string // of the platform's user, and of the project
 	refreshKey []byte // by which refresh tokens are computed
@@ -37,12 +30,8 @@ type bench struct {
 
 // parameters are those of the bare server.
 type parameters struct {
-	Host           string
-	Port           uint16
-	Name           string
-	User, Password string
-	Connections    int32
-	Accounts       []account
+	Database socle.Database
+	Accounts []account
 }
 
 // account is a user of the project with a session.
@@ -50,29 +39,6 @@ type account struct {
 	Email, Token string
 	Session      uuid.UUID
 	generation   *atomic.Uint32 // of the valid refresh token
-}
-
-// startSocle starts Socle and sets it up.
-func startSocle(ctx context.Context, dir string) (*bench, error) {
-	settings := append(socle.Settings(dir), "SOCLE_LOG_LEVEL=warn")
-	process, err := socle.Serve(ctx, *program, dir, settings)
-	if err != nil {
-		return nil, err
-	}
-
-	b := &bench{Process: process}
-	if b.postmaster, err = socle.FindPostmaster(dir); err == nil {
-		err = b.setUp()
-	}
-	if err == nil {
-		err = b.connect(ctx, settings)
-	}
-	if err != nil {
-		b.Stop()
-		return nil, err
-	}
-
-	return b, nil
 }
 
 // setUp creates a project and signs up its users.
@@ -101,7 +67,7 @@ func (b *bench) setUp() error {
 	}
 	b.key = key.Metadata.Key
 
-	for i := range *clients {
+	for i := range b.Clients {
 		a := account{Email: fmt.Sprintf("user%d@example.com", i), generation: &atomic.Uint32{}}
 		var session struct {
 			AccessToken string `json:"access_token"`
@@ -143,59 +109,28 @@ const tables = `
 	insert into bench.sessions select * from auth.sessions;`
 
 // connect finds the database of the bare server, and the key of refresh tokens.
-func (b *bench) connect(ctx context.Context, settings []string) error {
-	c, err := config.Load(settings, nil)
+func (b *bench) connect(ctx context.Context) error {
+	_, projects, err := b.OpenDatabase(ctx)
 	if err != nil {
 		return err
 	}
 
-	log := slog.New(slog.DiscardHandler)
-	platform, secret, err := server.OpenDatabase(ctx, c, log)
-	if err != nil {
-		return err
-	}
-
-	registry, err := platform.Registry(ctx, secret, log)
-	if err != nil {
-		return err
-	}
-
-	project := registry.Open(uuid.MustParse(strings.TrimPrefix(b.project, "/projects/")))
+	project := projects.Open(uuid.MustParse(strings.TrimPrefix(b.project, "/projects/")))
 	b.refreshKey = project.EndUserKey("refresh tokens")
 
 	pool := project.Trusted()
-	d := pool.Config().ConnConfig
-	b.Host, b.Port, b.Name, b.User, b.Password = d.Host, d.Port, d.Database, d.User, d.Password
-	b.Connections = pool.Config().MaxConns
+	b.Database = socle.DatabaseOf(pool)
 
 	_, err = pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
-// startLimit starts the bare server.
-func (b *bench) startLimit() (*socle.Process, error) {
-	text, err := json.Marshal(b.parameters)
-	if err != nil {
-		return nil, err
-	}
-
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-
-	cmd := exec.Command(self, "-limit")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), os.Stderr
-
-	return socle.StartProcess(cmd)
-}
-
 func (b *bench) getUser(n int) (*http.Request, error) {
-	return b.request("GET", b.project+"/auth/v1/user", b.Accounts[n%*clients].Token, "")
+	return b.request("GET", b.project+"/auth/v1/user", b.Accounts[n%b.Clients].Token, "")
 }
 
 func (b *bench) refresh(n int) (*http.Request, error) {
-	a := b.Accounts[n%*clients]
+	a := b.Accounts[n%b.Clients]
 	text := token.Refresh(b.refreshKey, a.Session, a.generation.Add(1)-1)
 
 	return b.request("POST", b.project+"/auth/v1/token?grant_type=refresh_token", b.key,
@@ -203,7 +138,8 @@ func (b *bench) refresh(n int) (*http.Request, error) {
 }
 
 func (b *bench) login(n int) (*http.Request, error) {
-	return b.request("POST", b.project+"/auth/v1/token?grant_type=password", b.key, credentials(b.Accounts[n%*clients]))
+	return b.request("POST", b.project+"/auth/v1/token?grant_type=password", b.key,
+		credentials(b.Accounts[n%b.Clients]))
 }
 
 func (b *bench) request(method, path, key, body string) (*http.Request, error) {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,19 +23,16 @@ type bareServer struct {
 	platform, project *pgxpool.Pool
 }
 
-// serveLimit runs the bare server. It prints its address.
-func serveLimit(in io.Reader, out io.Writer) error {
-	s := &bareServer{}
-	if err := json.NewDecoder(in).Decode(&s.bench); err != nil {
-		return err
-	}
+// newLimit returns the handler of the bare server.
+func newLimit(ctx context.Context, b bench) (http.Handler, error) {
+	s := &bareServer{bench: b}
 
 	var err error
-	if s.platform, err = barePool(context.Background(), s.Platform); err != nil {
-		return err
+	if s.platform, err = s.Platform.Pool(ctx, ""); err != nil {
+		return nil, err
 	}
-	if s.project, err = barePool(context.Background(), s.Database); err != nil {
-		return err
+	if s.project, err = s.Database.Pool(ctx, ""); err != nil {
+		return nil, err
 	}
 
 	mux := http.NewServeMux()
@@ -45,27 +40,7 @@ func serveLimit(in io.Reader, out io.Writer) error {
 		mux.HandleFunc("/"+strings.ReplaceAll(o.name, " ", "-")+"/{n}", o.limit(s))
 	}
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-
-	fmt.Fprintf(out, "http://%s\n", listener.Addr())
-	return http.Serve(listener, mux)
-}
-
-func barePool(ctx context.Context, d database) (*pgxpool.Pool, error) {
-	c, err := pgxpool.ParseConfig("")
-	if err != nil {
-		return nil, err
-	}
-
-	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = d.Host, d.Port, d.Name
-	c.ConnConfig.User, c.ConnConfig.Password = d.User, d.Password
-	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
-	c.MaxConns = d.Connections
-
-	return pgxpool.NewWithConfig(ctx, c)
+	return mux, nil
 }
 
 // identify reads the caller's session.
@@ -157,7 +132,7 @@ func (s *bareServer) change(sql string) string {
 	if s.Bare {
 		return `with entry as (select $1::text) ` + sql
 	}
-	return `with entry as (insert into socle.audit_pending (entry, mac) values ($1, '\x00')) ` + sql
+	return `with entry as (insert into bench.audit (entry, mac) values ($1, '\x00')) ` + sql
 }
 
 // entry has the size of an audit entry.

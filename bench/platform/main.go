@@ -14,94 +14,33 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
-	"log"
 	"net/http"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
-	"time"
+	"path/filepath"
 
 	"github.com/socle-dev/socle/bench/socle"
 )
 
-var (
-	seconds = flag.Float64("seconds", 2, "length of one measurement")
-	rounds  = flag.Int("rounds", 7, "measurements of each kind; the median is printed")
-	only    = flag.String("only", "", "measure only operations whose name contains this")
-	clients = flag.Int("clients", 16, "number of clients")
-	program = flag.String("socle", "", "program to measure; empty: built from this tree")
-	bare    = flag.Bool("bare", false, "the limit executes the statement alone, without session and audit entry")
-	report  = flag.String("json", "", "file to which the ratios are written, for bench/check")
-	limit   = flag.Bool("limit", false, "run the bare server; its parameters on standard input")
-)
+var bare = flag.Bool("bare", false, "the limit executes the statement alone, without session and audit entry")
 
 func main() {
-	flag.Parse()
-
-	if *limit {
-		if err := serveLimit(os.Stdin, os.Stdout); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
+	socle.Benchmark[bench]{Head: "operation", Width: 24, Rounds: 7, Clients: "16", SetUp: setUp, Limit: newLimit}.Main()
 }
 
-func run(ctx context.Context) error {
-	dir, err := socle.TempDir("", "socle-bench-")
-	if err != nil {
-		return err
+// setUp returns the operations, and the parameters of the bare server.
+func setUp(ctx context.Context, i *socle.Instance) ([]socle.Operation, bench, error) {
+	b := &bench{Instance: i, Folder: filepath.Join(i.Dir, "limit"), Bare: *bare}
+	if err := b.setUp(ctx); err != nil {
+		return nil, *b, err
 	}
-	defer os.RemoveAll(dir)
 
-	b, err := startSocle(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer b.Stop()
-
-	theirs, err := b.startLimit()
-	if err != nil {
-		return err
-	}
-	defer theirs.Stop()
-
-	fmt.Printf("%d clients\n", *clients)
-	socle.PrintHeader("operation", 24)
-
-	var all socle.Report
+	var all []socle.Operation
 	for _, o := range operations {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if !strings.Contains(o.name, *only) {
-			continue
-		}
-
-		c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
-			Clients: *clients, Postmaster: b.postmaster}
-		p, err := c.Measure(
-			socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return b.request(o, n) }},
-			socle.Target{Process: theirs, Next: func(n int) (*http.Request, error) {
-				return b.limitRequest(theirs, o, n)
-			}})
-		if err != nil {
-			return err
-		}
-
-		fmt.Printf("%-24s", o.name)
-
-		p.Print()
-		all.Ratios = append(all.Ratios, p.Ratios(o.name)...)
+		all = append(all, socle.Operation{
+			Name:    o.name,
+			Request: func(n int) (*http.Request, error) { return b.request(o, n) },
+			Limit:   func(url string, n int) (*http.Request, error) { return b.limitRequest(url, o, n) },
+		})
 	}
 
-	return all.Write(*report)
+	return all, *b, nil
 }

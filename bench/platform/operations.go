@@ -7,8 +7,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
-
-	"github.com/socle-dev/socle/bench/socle"
 )
 
 const (
@@ -114,7 +112,7 @@ func (b *bench) request(o operation, n int) (*http.Request, error) {
 }
 
 // limitRequest returns request n of an operation to the bare server.
-func (b *bench) limitRequest(to *socle.Process, o operation, n int) (*http.Request, error) {
+func (b *bench) limitRequest(url string, o operation, n int) (*http.Request, error) {
 	q, err := b.request(o, n)
 	if err != nil {
 		return nil, err
@@ -125,7 +123,7 @@ func (b *bench) limitRequest(to *socle.Process, o operation, n int) (*http.Reque
 		path = "/" + strings.ReplaceAll(o.name, " ", "-") + "/file"
 	}
 
-	q.URL, err = q.URL.Parse(to.URL + path)
+	q.URL, err = q.URL.Parse(url + path)
 	q.Host = q.URL.Host
 
 	return q, err

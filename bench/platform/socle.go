@@ -1,37 +1,30 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/bench/socle"
-	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/server"
 )
 
 // bench is a running Socle with one user and one project. Its exported fields are the parameters of
 // the bare server.
 type bench struct {
-	*socle.Process `json:"-"`
-	postmaster     string // process ID of PostgreSQL
-	token          string
+	*socle.Instance `json:"-"`
+	token           string
 
-	Platform, Database database // of the platform, and of the project
-	Folder             string   // for files of the bare server
+	Platform, Database socle.Database // of the platform, and of the project
+	Folder             string         // for files of the bare server
 
 	User, Session, Project string
 	Containers             []string
@@ -41,49 +34,16 @@ type bench struct {
 	Bare                   bool
 }
 
-// database has the connection parameters of a pool.
-type database struct {
-	Host           string
-	Port           uint16
-	Name           string
-	User, Password string
-	Connections    int32
-}
-
-func databaseOf(pool *pgxpool.Pool) database {
-	c := pool.Config().ConnConfig
-	return database{c.Host, c.Port, c.Database, c.User, c.Password, pool.Config().MaxConns}
-}
-
-// tables are those of the bare server, with the indexes of Socle's and without its triggers.
+// tables are those of the bare server, with the indexes of Socle's and without its triggers. Its
+// audit entries have their own: Socle would chain them while it is measured.
 const tables = `
 	create schema bench;
 	create table bench.files (like storage.files including all);
+	create table bench.audit (like socle.audit_pending including all);
 	create table bench.responses (like forms.responses including all);`
 
-// startSocle starts Socle and sets it up.
-func startSocle(ctx context.Context, dir string) (*bench, error) {
-	settings := append(socle.Settings(dir), "SOCLE_LOG_LEVEL=warn")
-	process, err := socle.Serve(ctx, *program, dir, settings)
-	if err != nil {
-		return nil, err
-	}
-
-	b := &bench{Process: process, Folder: filepath.Join(dir, "limit"), Bare: *bare}
-	if err := b.setUp(ctx, dir, settings); err != nil {
-		b.Stop()
-		return nil, err
-	}
-
-	return b, nil
-}
-
 // setUp creates all that the operations need.
-func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err error) {
-	if b.postmaster, err = socle.FindPostmaster(dir); err != nil {
-		return err
-	}
-
+func (b *bench) setUp(ctx context.Context) error {
 	user, err := b.send("POST", "/users", fmt.Sprintf(`{"username":"bench","email":%q,"password":%q}`, email, password))
 	if err != nil {
 		return err
@@ -107,7 +67,7 @@ func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err e
 		return err
 	}
 
-	return b.connect(ctx, settings)
+	return b.connect(ctx)
 }
 
 // fillProject creates containers, files, tables and a form.
@@ -160,25 +120,14 @@ func (b *bench) fillProject() error {
 }
 
 // connect finds the databases and the folder of the bare server.
-func (b *bench) connect(ctx context.Context, settings []string) error {
-	c, err := config.Load(settings, nil)
+func (b *bench) connect(ctx context.Context) error {
+	platform, projects, err := b.OpenDatabase(ctx)
 	if err != nil {
 		return err
 	}
 
-	log := slog.New(slog.DiscardHandler)
-	platform, secret, err := server.OpenDatabase(ctx, c, log)
-	if err != nil {
-		return err
-	}
-
-	registry, err := platform.Registry(ctx, secret, log)
-	if err != nil {
-		return err
-	}
-
-	project := registry.Open(uuid.MustParse(b.Project)).Trusted()
-	b.Platform, b.Database = databaseOf(platform.Pool), databaseOf(project)
+	project := projects.Open(uuid.MustParse(b.Project)).Trusted()
+	b.Platform, b.Database = socle.DatabaseOf(platform), socle.DatabaseOf(project)
 
 	if _, err := project.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
@@ -189,24 +138,6 @@ func (b *bench) connect(ctx context.Context, settings []string) error {
 	}
 
 	return os.WriteFile(filepath.Join(b.Folder, "file"), randomBytes(large), 0o600)
-}
-
-// startLimit starts the bare server.
-func (b *bench) startLimit() (*socle.Process, error) {
-	text, err := json.Marshal(b)
-	if err != nil {
-		return nil, err
-	}
-
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-
-	cmd := exec.Command(self, "-limit")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), os.Stderr
-
-	return socle.StartProcess(cmd)
 }
 
 type reply struct {

@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,63 +12,27 @@ import (
 	"github.com/socle-dev/socle/bench/socle"
 )
 
-// database has the connection parameters of the bare server.
-type database struct {
-	Host           string
-	Port           uint16
-	Name           string
-	User, Password string
-	Connections    int32
-	Owner          *database // for statements that define tables
+// parameters are those of the bare server.
+type parameters struct {
+	Database socle.Database // with the login of the rows API
+	Owner    socle.Database // for statements that define tables
+	Rows     int
 }
 
-// startLimit starts the bare server on the project's database, with the login of the rows API.
-func (b *bench) startLimit(ctx context.Context) (*socle.Process, error) {
-	pool := b.project.Request().Config()
-	c := pool.ConnConfig
-	own := b.project.Owner().Config()
-	d := database{c.Host, c.Port, c.Database, c.User, c.Password, pool.MaxConns, nil}
-	d.Owner = &database{c.Host, c.Port, c.Database, own.ConnConfig.User, own.ConnConfig.Password, own.MaxConns, nil}
-	text, err := json.Marshal(d)
+// newLimit returns the handler of the bare server on the project's database.
+func newLimit(ctx context.Context, p parameters) (http.Handler, error) {
+	pool, err := p.Database.Pool(ctx, "anon")
 	if err != nil {
 		return nil, err
 	}
 
-	self, err := os.Executable()
+	owner, err := p.Owner.Pool(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 
-	cmd := exec.CommandContext(ctx, self, "-limit")
-	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
-
-	return socle.StartProcess(cmd)
-}
-
-// serveLimit runs the bare server. It prints its address.
-func serveLimit(in io.Reader, out io.Writer) error {
-	var d database
-	if err := json.NewDecoder(in).Decode(&d); err != nil {
-		return err
-	}
-
-	pool, err := barePool(context.Background(), d, "anon")
-	if err != nil {
-		return err
-	}
-
-	owner, err := barePool(context.Background(), *d.Owner, "")
-	if err != nil {
-		return err
-	}
-
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-
-	fmt.Fprintf(out, "http://%s\n", listener.Addr())
-	return http.Serve(listener, limitHandler(pool, owner))
+	*rows = p.Rows
+	return limitHandler(pool, owner), nil
 }
 
 // limitHandler serves request n of a kind at /kind/n/table.
@@ -128,24 +87,4 @@ func limitHandler(pool, owner *pgxpool.Pool) http.Handler {
 	})
 
 	return mux
-}
-
-// barePool connects as the rows API does, without its features.
-// role may be "".
-func barePool(ctx context.Context, d database, role string) (*pgxpool.Pool, error) {
-	c, err := pgxpool.ParseConfig("")
-	if err != nil {
-		return nil, err
-	}
-
-	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = d.Host, d.Port, d.Name
-	c.ConnConfig.User, c.ConnConfig.Password = d.User, d.Password
-	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
-	if role != "" {
-		c.ConnConfig.RuntimeParams["role"] = role // preparing happens outside of the requests' transactions
-	}
-
-	c.MaxConns = d.Connections
-
-	return pgxpool.NewWithConfig(ctx, c)
 }

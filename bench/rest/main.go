@@ -18,30 +18,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"net/http"
-	"os"
-	"os/signal"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"github.com/socle-dev/socle/bench/socle"
 )
 
 var (
-	seconds = flag.Float64("seconds", 2,
-		"length of one measurement: what is noted of requests is written a second later, and should fall into it")
-	rounds  = flag.Int("rounds", 9, "measurements of each kind; the median is printed")
-	only    = flag.String("only", "", "measure only requests whose name contains this")
-	counts  = flag.String("clients", "16,64", "numbers of clients")
-	program = flag.String("socle", "", "program to measure; empty: built from this tree")
-	rows    = flag.Int("rows", 1000, "rows of the table that is read and updated")
-	report  = flag.String("json", "", "file for the ratios")
-	long    = flag.Int("long", 0, "measure only the memory of responses of this size, in megabytes")
-	bare    = flag.Bool("limit", false, "run the bare server; database parameters on standard input")
+	rows = flag.Int("rows", 1000, "rows of the table that is read and updated")
+	long = flag.Int("long", 0, "measure only the memory of responses of this size, in megabytes")
 )
 
 // request is a measured request: to the rows API, and as the SQL with the same response.
@@ -138,81 +124,33 @@ const schema = `
 	do $$ begin for n in 0..%d loop execute format('create table public.wide_%%s ()', n); end loop; end $$`
 
 func main() {
-	flag.Parse()
-
-	if *bare {
-		if err := serveLimit(os.Stdin, os.Stdout); err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
+	socle.Benchmark[parameters]{Head: "request", Width: 32, Rounds: 9, Clients: "16,64", SetUp: setUp,
+		Limit: newLimit}.Main()
 }
 
-func run(ctx context.Context) error {
-	dir, err := socle.TempDir("", "socle-bench-")
-	if err != nil {
-		return err
+// setUp returns the requests, and the parameters of the bare server.
+func setUp(ctx context.Context, i *socle.Instance) ([]socle.Operation, parameters, error) {
+	b := &bench{Instance: i}
+	if err := b.setUp(ctx); err != nil {
+		return nil, parameters{}, err
 	}
-	defer os.RemoveAll(dir)
-
-	b, err := startSocle(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer b.Stop()
 
 	if *long > 0 {
-		return b.measureMemory(ctx)
+		return nil, parameters{}, b.measureMemory(ctx)
 	}
 
-	limit, err := b.startLimit(ctx)
-	if err != nil {
-		return err
-	}
-	defer limit.Stop()
-
-	socle.PrintHeader(fmt.Sprintf("%-32s clients", "request"), 40)
-
-	var all socle.Report
+	var all []socle.Operation
 	for i, r := range requests {
-		if !strings.Contains(r.name, *only) {
-			continue
-		}
-
-		for text := range strings.SplitSeq(*counts, ",") {
-			clients, err := strconv.Atoi(text)
-			if err != nil {
-				return err
-			}
-
-			ours := socle.Target{Process: b.Process, Next: func(n int) (*http.Request, error) { return b.send(r, n) }}
-			theirs := socle.Target{Process: limit, Next: func(n int) (*http.Request, error) {
-				return b.sendTo(fmt.Sprintf("%s/%d/%d", limit.URL, i, r.number(n)), r, n)
-			}}
-
-			c := socle.Comparison{Rounds: *rounds, Length: time.Duration(*seconds * float64(time.Second)),
-				Clients: clients, Postmaster: b.postmaster}
-			p, err := c.Measure(ours, theirs)
-			if err != nil {
-				return err
-			}
-
-			fmt.Printf("%-32s %7d", r.name, clients)
-
-			p.Print()
-
-			all.Ratios = append(all.Ratios, p.Ratios(fmt.Sprintf("%s, %d clients", r.name, clients))...)
-		}
+		all = append(all, socle.Operation{
+			Name:    r.name,
+			Request: func(n int) (*http.Request, error) { return b.send(r, n) },
+			Limit: func(url string, n int) (*http.Request, error) {
+				return b.sendTo(fmt.Sprintf("%s/%d/%d", url, i, r.number(n)), r, n)
+			},
+		})
 	}
 
-	return all.Write(*report)
+	return all, parameters{socle.DatabaseOf(b.project.Request()), socle.DatabaseOf(b.project.Owner()), *rows}, nil
 }
 
 var lastNumber atomic.Int64

@@ -63,7 +63,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
-		before, postgres := resident(own), postgresMemory(b.postmaster)
+		before, postgres := resident(own), postgresMemory(b.Postmaster)
 
 		for range clients {
 			all.Go(func() {
@@ -81,7 +81,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 			select {
 			case <-tick.C:
 				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres,
-					postgresMemory(b.postmaster)-postgres)
+					postgresMemory(b.Postmaster)-postgres)
 			case <-done:
 				reading = false
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 
@@ -13,48 +12,24 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/bench/socle"
-	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/server"
 )
 
 // bench is a running Socle with one user, one project with tables and rows, and one publishable
 // key.
 type bench struct {
-	*socle.Process
-	postmaster string // process ID of PostgreSQL
-	id         uuid.UUID
-	key        string // of the project
-	token      string // of the user
-	project    *projectdb.Project
+	*socle.Instance
+	id      uuid.UUID
+	key     string // of the project
+	token   string // of the user
+	project *projectdb.Project
 }
 
 // rows is the URL of the project's rows.
 func (b *bench) rows() string { return b.URL + "/projects/" + b.id.String() + "/rest/v1" }
 
-// startSocle starts Socle and sets it up.
-func startSocle(ctx context.Context, dir string) (*bench, error) {
-	settings := append(socle.Settings(dir), "SOCLE_LOG_LEVEL=warn")
-	process, err := socle.Serve(ctx, *program, dir, settings)
-	if err != nil {
-		return nil, err
-	}
-
-	b := &bench{Process: process}
-	if err := b.setUp(ctx, dir, settings); err != nil {
-		b.Stop()
-		return nil, err
-	}
-
-	return b, nil
-}
-
-// setUp finds PostgreSQL, and creates the user, the project and the key.
-func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err error) {
-	if b.postmaster, err = socle.FindPostmaster(dir); err != nil {
-		return err
-	}
-
+// setUp creates the user, the project with its tables, and the key.
+func (b *bench) setUp(ctx context.Context) error {
 	user, err := b.post("/users", "",
 		`{"username": "bench", "email": "bench@example.com", "password": "correct horse battery"}`)
 	if err != nil {
@@ -75,23 +50,12 @@ func (b *bench) setUp(ctx context.Context, dir string, settings []string) (err e
 
 	b.key = key.Metadata.Key
 
-	c, err := config.Load(settings, nil)
+	_, projects, err := b.OpenDatabase(ctx)
 	if err != nil {
 		return err
 	}
 
-	log := slog.New(slog.DiscardHandler)
-	database, secret, err := server.OpenDatabase(ctx, c, log)
-	if err != nil {
-		return err
-	}
-
-	registry, err := database.Registry(ctx, secret, log)
-	if err != nil {
-		return err
-	}
-
-	b.project = registry.Open(b.id)
+	b.project = projects.Open(b.id)
 	conn, err := pgx.ConnectConfig(ctx, b.project.Owner().Config().ConnConfig) // rows in millions take minutes
 	if err != nil {
 		return err

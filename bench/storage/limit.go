@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,25 +18,13 @@ type bareServer struct {
 	pool *pgxpool.Pool
 }
 
-// serveLimit runs the bare server. It prints its address.
-func serveLimit(in io.Reader, out io.Writer) error {
-	s := &bareServer{}
-	if err := json.NewDecoder(in).Decode(&s.parameters); err != nil {
-		return err
-	}
+// newLimit returns the handler of the bare server.
+func newLimit(ctx context.Context, p parameters) (http.Handler, error) {
+	s := &bareServer{parameters: p}
 
-	c, err := pgxpool.ParseConfig("")
-	if err != nil {
-		return err
-	}
-
-	c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Database = s.Host, s.Port, s.Name
-	c.ConnConfig.User, c.ConnConfig.Password = s.User, s.Password
-	c.ConnConfig.TLSConfig, c.ConnConfig.Fallbacks = nil, nil
-	c.MaxConns = s.Connections
-
-	if s.pool, err = pgxpool.NewWithConfig(context.Background(), c); err != nil {
-		return err
+	var err error
+	if s.pool, err = s.Database.Pool(ctx, ""); err != nil {
+		return nil, err
 	}
 
 	mux := http.NewServeMux()
@@ -47,13 +32,7 @@ func serveLimit(in io.Reader, out io.Writer) error {
 	mux.HandleFunc("/list/{user}", s.list)
 	mux.Handle("/download/", http.StripPrefix("/download/", http.FileServer(http.Dir(s.Folder))))
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-
-	fmt.Fprintf(out, "http://%s\n", listener.Addr())
-	return http.Serve(listener, mux)
+	return mux, nil
 }
 
 // upload stores the body as a file and inserts its row.

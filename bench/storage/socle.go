@@ -6,27 +6,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/bench/socle"
-	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/server"
 )
 
 const password = "correct horse battery"
 
 // bench is a running Socle with a project, its bucket and its users.
 type bench struct {
-	*socle.Process
+	*socle.Instance
 	parameters
-	postmaster string // process ID of PostgreSQL
 	project    string // path of the project
 	files      string // path of the bucket's files in the platform API
 	token, key string // of the platform's user, and of the project
@@ -35,40 +30,13 @@ type bench struct {
 
 // parameters are those of the bare server.
 type parameters struct {
-	Host               string
-	Port               uint16
-	Name               string
-	User, Password     string
-	Connections        int32
+	Database           socle.Database
 	Folder             string
 	Project, Container string // UUIDs
 }
 
 // user is a user of the application. The folder with its ID is its own.
 type user struct{ id, token string }
-
-// startSocle starts Socle and sets it up.
-func startSocle(ctx context.Context, dir string) (*bench, error) {
-	settings := append(socle.Settings(dir), "SOCLE_LOG_LEVEL=warn")
-	process, err := socle.Serve(ctx, *program, dir, settings)
-	if err != nil {
-		return nil, err
-	}
-
-	b := &bench{Process: process, parameters: parameters{Folder: filepath.Join(dir, "limit")}}
-	if b.postmaster, err = socle.FindPostmaster(dir); err == nil {
-		err = b.setUp()
-	}
-	if err == nil {
-		err = b.connect(ctx, settings)
-	}
-	if err != nil {
-		b.Stop()
-		return nil, err
-	}
-
-	return b, nil
-}
 
 // policies give each user a folder.
 const policies = `
@@ -120,7 +88,7 @@ func (b *bench) setUp() error {
 
 func (b *bench) addUsers() error {
 	content := bytes.Repeat([]byte("letter\n"), large/7)
-	for i := range *clients {
+	for i := range b.Clients {
 		var session struct {
 			AccessToken string `json:"access_token"`
 			User        struct{ ID string }
@@ -154,27 +122,14 @@ const tables = `
 	create table bench.files (like storage.files including all);`
 
 // connect finds the database and makes the folder of the bare server.
-func (b *bench) connect(ctx context.Context, settings []string) error {
-	c, err := config.Load(settings, nil)
+func (b *bench) connect(ctx context.Context) error {
+	_, projects, err := b.OpenDatabase(ctx)
 	if err != nil {
 		return err
 	}
 
-	log := slog.New(slog.DiscardHandler)
-	platform, secret, err := server.OpenDatabase(ctx, c, log)
-	if err != nil {
-		return err
-	}
-
-	registry, err := platform.Registry(ctx, secret, log)
-	if err != nil {
-		return err
-	}
-
-	pool := registry.Open(uuid.MustParse(b.Project)).Trusted()
-	d := pool.Config().ConnConfig
-	b.Host, b.Port, b.Name, b.User, b.Password = d.Host, d.Port, d.Database, d.User, d.Password
-	b.Connections = pool.Config().MaxConns
+	pool := projects.Open(uuid.MustParse(b.Project)).Trusted()
+	b.Database = socle.DatabaseOf(pool)
 
 	if _, err := pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
@@ -184,24 +139,6 @@ func (b *bench) connect(ctx context.Context, settings []string) error {
 	}
 
 	return os.WriteFile(filepath.Join(b.Folder, "file"), make([]byte, large), 0o600)
-}
-
-// startLimit starts the bare server.
-func (b *bench) startLimit() (*socle.Process, error) {
-	text, err := json.Marshal(b.parameters)
-	if err != nil {
-		return nil, err
-	}
-
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-
-	cmd := exec.Command(self, "-limit")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), os.Stderr
-
-	return socle.StartProcess(cmd)
 }
 
 // send sends a request and parses the response into v, unless that is nil.

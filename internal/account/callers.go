@@ -33,41 +33,113 @@ type Caller struct {
 // CapRole limits a role of the caller's user to the ceiling of the token.
 func (c Caller) CapRole(r Role) Role { return max(r, c.Ceiling) }
 
-// Scope is the subject of a request: a project, named by its own UUID or by a form in it, an
-// organization, or the account of the caller.
+// Scope is the subject of a request, one at most: a project, named by its own UUID or by a form in
+// it, an organization, or the account of the caller.
 type Scope struct {
 	Project, Form, Organization uuid.NullUUID
 	Account                     bool
 }
 
-// callerQuery joins the caller with the scope of the request and with their role in it.
-const callerQuery = `
-	select who.user_uuid, who.session, who.ceiling, who.only, who.is_administrator, who.expired, who.stale, p.uuid as project, p.status, p.backup_before_destructive as first, o.uuid as organization,
-	       case when coalesce(p.uuid, o.uuid) is null then null when who.is_administrator then who.ceiling else greatest(m.role, who.ceiling) end as role, m.role is not null as member,
-	       case when @account then (
-			select to_jsonb(a) from (
-				select u.uuid, u.username, u.email, u.bio, u.status, u.organization_uuid as "organizationUuid",
-					u.created_at as "createdAt", u.updated_at as "updatedAt", ` + homeRole + ` as "roleId"
-				from platform.users u where u.uuid = who.user_uuid) a) end as account
-	from who
-	left join platform.projects p on p.status in ('active', 'paused', 'deleted')
-		and p.uuid = coalesce(@project, (select f.project_uuid from platform.forms f where f.uuid = @form))
-		and (who.only is null or p.uuid = any(who.only))
-	left join platform.organizations o on o.uuid = @organization
-	left join platform.members m on m.organization_uuid = coalesce(p.organization_uuid, o.uuid) and m.user_uuid = who.user_uuid`
+// callerQueries are the statements that find a caller, by the scope of the request. One statement
+// for all scopes would be planned anew at each request: PostgreSQL keeps no plan of conditions that
+// the absence of an argument makes void.
+type callerQueries struct{ alone, project, form, organization, account string }
 
-// callerRow is a row of callerQuery.
+// newCallerQueries returns the statements for a common table expression of identities.
+func newCallerQueries(who string) callerQueries {
+	return callerQueries{
+		alone:        who + ` select * from who`,
+		project:      who + `, subject as (select @project::uuid as uuid)` + projectOfCaller,
+		form:         who + `, subject as (` + projectOfForm + `)` + projectOfCaller,
+		organization: who + organizationOfCaller,
+		account:      who + `select who.*, ` + userColumns + ` from who join platform.users u on u.uuid = who.user_uuid`,
+	}
+}
+
+const (
+	projectOfForm = `select project_uuid as uuid from platform.forms where uuid = @form`
+
+	projectOfCaller = `
+		select who.*, p.uuid as project, null::uuid as organization, p.status, p.backup_before_destructive as first,
+			case when p.uuid is null then null when who.is_administrator then who.ceiling
+				else greatest(m.role, who.ceiling) end as role,
+			m.role is not null as member
+		from who
+		left join (platform.projects p join subject on p.uuid = subject.uuid)
+			on p.status in ('active', 'paused', 'deleted') and (who.only is null or p.uuid = any(who.only))
+		left join platform.members m on m.organization_uuid = p.organization_uuid and m.user_uuid = who.user_uuid`
+
+	organizationOfCaller = `
+		select who.*, null::uuid as project, o.uuid as organization, null::text as status, null::boolean as first,
+			case when o.uuid is null then null when who.is_administrator then who.ceiling
+				else greatest(m.role, who.ceiling) end as role,
+			m.role is not null as member
+		from who
+		left join platform.organizations o on o.uuid = @organization
+		left join platform.members m on m.organization_uuid = o.uuid and m.user_uuid = who.user_uuid`
+)
+
+var (
+	sessionQueries = newCallerQueries(`
+		with who as (
+			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator,
+				false as expired, false as stale
+			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
+			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`)
+
+	tokenQueries = newCallerQueries(`
+		with who as (
+			select t.user_uuid, t.uuid as session, t.role as ceiling, t.project_uuids as only, u.is_administrator,
+				t.expires_at <= now() as expired,
+				coalesce(t.last_used_at < now() - interval '10 minutes', true) as stale
+			from platform.tokens t join platform.users u on u.uuid = t.user_uuid
+			where t.hash = @hash and u.status = 'active')`)
+)
+
+// find returns the caller with their role in a scope. args are those of the identity.
+func (c callerQueries) find(
+	ctx context.Context, q pg.Querier, scope Scope, args pgx.StrictNamedArgs,
+) (row callerRow, err error) {
+	switch {
+	case scope.Project.Valid:
+		args["project"] = scope.Project.UUID
+		return pg.One[callerRow](ctx, q, c.project, args)
+	case scope.Form.Valid:
+		args["form"] = scope.Form.UUID
+		return pg.One[callerRow](ctx, q, c.form, args)
+	case scope.Organization.Valid:
+		args["organization"] = scope.Organization.UUID
+		return pg.One[callerRow](ctx, q, c.organization, args)
+	case scope.Account:
+		owner, err := pg.One[struct {
+			identity
+			User
+		}](ctx, q, c.account, args)
+		return callerRow{identity: owner.identity, Account: &owner.User}, err
+	}
+
+	row.identity, err = pg.One[identity](ctx, q, c.alone, args)
+	return row, err
+}
+
+// identity is a user with a session or a token.
+type identity struct {
+	UserUUID, Session uuid.UUID
+	Ceiling           Role
+	Only              []uuid.UUID
+	IsAdministrator   bool
+	Expired, Stale    bool
+}
+
+// callerRow is an identity with the user's role in the scope of a request.
 type callerRow struct {
-	UserUUID, Session      uuid.UUID
-	Ceiling                Role
-	Only                   []uuid.UUID
-	IsAdministrator        bool
-	Expired, Stale, Member bool
-	Project, Organization  uuid.NullUUID
-	Role                   *Role
-	Status                 *string
-	First                  *bool
-	Account                *User
+	identity
+	Member                bool
+	Project, Organization uuid.NullUUID
+	Role                  *Role
+	Status                *string
+	First                 *bool
+	Account               *User `db:"-"`
 }
 
 func (e callerRow) caller() Caller {
@@ -110,16 +182,7 @@ func (s *Service) Authenticate(ctx context.Context, bearer string, scope Scope) 
 // scope, in one round trip. It fails with Unauthenticated if the user is suspended or the session
 // has ended.
 func (s *Service) AuthenticateSession(ctx context.Context, user, session uuid.UUID, scope Scope) (Caller, error) {
-	row, err := pg.One[callerRow](ctx, s.q, `
-		with who as (
-			select u.uuid as user_uuid, s.uuid as session, 1::smallint as ceiling, null::uuid[] as only, u.is_administrator, false as expired, false as stale
-			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
-			where s.uuid = @session and s.user_uuid = @user and s.expires_at > now() and u.status = 'active')`+
-		callerQuery,
-		pgx.StrictNamedArgs{
-			"user": user, "session": session, "project": scope.Project,
-			"form": scope.Form, "organization": scope.Organization, "account": scope.Account,
-		})
+	row, err := sessionQueries.find(ctx, s.q, scope, pgx.StrictNamedArgs{"user": user, "session": session})
 	if fault.Is(err, fault.NotFound) {
 		return Caller{}, errSessionEnded()
 	}
@@ -131,16 +194,7 @@ func (s *Service) AuthenticateSession(ctx context.Context, user, session uuid.UU
 // caller has the lesser rights of the token and its user. It records the use of the token at most
 // every ten minutes.
 func (s *Service) authenticateToken(ctx context.Context, hash []byte, scope Scope) (Caller, error) {
-	row, err := pg.One[callerRow](ctx, s.q, `
-		with who as (
-			select t.user_uuid, t.uuid as session, t.role as ceiling, t.project_uuids as only, u.is_administrator, t.expires_at <= now() as expired,
-			       coalesce(t.last_used_at < now() - interval '10 minutes', true) as stale
-			from platform.tokens t join platform.users u on u.uuid = t.user_uuid
-			where t.hash = @hash and u.status = 'active')`+callerQuery,
-		pgx.StrictNamedArgs{
-			"hash": hash, "project": scope.Project, "form": scope.Form, "organization": scope.Organization,
-			"account": scope.Account,
-		})
+	row, err := tokenQueries.find(ctx, s.q, scope, pgx.StrictNamedArgs{"hash": hash})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return Caller{}, fault.New(fault.Unauthenticated, "the token is unknown or was revoked").

@@ -8,27 +8,31 @@ import (
 	"path"
 )
 
-// syncParents syncs the parents of folder name, up to the first that is known to be durable.
-// Another process may have created one without having synced it yet. Once per folder suffices,
-// since folders are never moved. A deleted folder, such as that of a purged project, is not created
-// again; if it is, it mostly has another inode.
-func (s *folder) syncParents(name string) error {
+// syncParents syncs the parents of folder name, opened as dir, up to the first that is known to be
+// durable. Another process may have created one without having synced it yet. Once per folder
+// suffices, since folders are never moved. A deleted folder, such as that of a purged project, is
+// not created again; if it is, it mostly has another inode.
+func (s *folder) syncParents(name string, dir *os.File) error {
+	info, err := dir.Stat()
+	if err != nil {
+		return err
+	}
+
+	if s.isSynced(name, info) {
+		return nil
+	}
+
 	found := map[string]fs.FileInfo{}
-	for at := name; at != "."; at = path.Dir(at) {
-		info, err := s.statFolder(at)
-		if err != nil {
-			return err
-		}
-
-		if s.isSynced(at, info) {
-			break
-		}
-
+	for at := name; at != "." && !s.isSynced(at, info); at = path.Dir(at) {
 		if err := s.syncFolder(path.Dir(at)); err != nil {
 			return err
 		}
 
 		found[at] = info
+
+		if info, err = s.statFolder(path.Dir(at)); err != nil {
+			return err
+		}
 	}
 
 	s.mu.Lock()

@@ -5,6 +5,7 @@ package blob
 import (
 	"errors"
 	"os"
+	"path"
 	"syscall"
 )
 
@@ -37,4 +38,17 @@ func (s *folder) openFile(key string) (*os.File, error) {
 	}
 
 	return f, nil
+}
+
+// openDir opens a folder. It follows no links.
+func (s *folder) openDir(name string) (*os.File, error) {
+	if _, err := s.lstat(name + "/."); err != nil {
+		return nil, err
+	}
+	return s.root.Open(name)
+}
+
+// link gives an unfinished file its key. It fails with fs.ErrExist if the key exists.
+func (s *folder) link(name string, _ *os.File, key string) error {
+	return s.root.Link(path.Join(unfinishedDir, name), key)
 }

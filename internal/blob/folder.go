@@ -28,9 +28,9 @@ const writeSize = 64 << 10
 
 // folder stores blobs as files in a local folder.
 type folder struct {
-	root *os.Root
-	dir  *os.File // the same folder as root
-	sync func(*os.File) error
+	root, unfinished   *os.Root
+	dir, unfinishedDir *os.File // the same folders, for system calls
+	sync               func(*os.File) error
 
 	mu sync.Mutex
 	// folders whose parents' entries are durable, as they were when synced
@@ -62,12 +62,7 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("open the storage folder: %w", err)
 	}
 
-	handle, err := root.Open(".")
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the storage folder: %w", err), root.Close())
-	}
-
-	s := &folder{root: root, dir: handle, sync: (*os.File).Sync, synced: map[string]fs.FileInfo{}}
+	s := &folder{root: root, sync: (*os.File).Sync, synced: map[string]fs.FileInfo{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
@@ -75,10 +70,17 @@ func openFolder(dir string) (*folder, error) {
 	return s, nil
 }
 
-func (s *folder) prepare() error {
-	if err := s.makeFolder(unfinishedDir); err != nil {
+func (s *folder) prepare() (err error) {
+	if s.dir, err = s.root.Open("."); err != nil {
 		return err
 	}
+	if s.unfinishedDir, err = s.makeFolder(unfinishedDir); err != nil {
+		return err
+	}
+	if s.unfinished, err = s.root.OpenRoot(unfinishedDir); err != nil {
+		return err
+	}
+
 	return s.removeTempNames()
 }
 
@@ -93,17 +95,24 @@ func (s *folder) removeTempNames() error {
 	})
 }
 
-func (s *folder) close() error { return errors.Join(s.dir.Close(), s.root.Close()) }
+func (s *folder) close() error {
+	err := errors.Join(s.dir.Close(), s.root.Close())
+	if s.unfinished != nil {
+		err = errors.Join(err, s.unfinishedDir.Close(), s.unfinished.Close())
+	}
+
+	return err
+}
 
 // scratch returns an empty, unlinked file.
 func (s *folder) scratch() (*os.File, error) {
-	name := path.Join(unfinishedDir, rand.Text())
-	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	name := rand.Text()
+	f, err := s.unfinished.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 
-	if err := s.root.Remove(name); err != nil {
+	if err := s.unfinished.Remove(name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 
@@ -111,43 +120,48 @@ func (s *folder) scratch() (*os.File, error) {
 }
 
 func (s *folder) put(_ context.Context, key string, in *measuredReader) (Object, error) {
-	name := path.Join(unfinishedDir, rand.Text())
-	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	name := rand.Text()
+	f, err := s.unfinished.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return Object{}, err
 	}
 
-	defer s.root.Remove(name) // fails after success; Sweep removes leftovers
-
-	// Write whole blocks even if the content arrives in small pieces: the page cache then uses
-	// larger pages, which makes sending the file cheaper.
-	w := bufio.NewWriterSize(struct{ io.Writer }{f}, writeSize)
-	if _, err = w.ReadFrom(in); err == nil {
-		err = w.Flush()
-	}
+	err = errors.Join(s.write(f, in), f.Close())
 	if err == nil {
-		err = s.sync(f)
+		err = s.publish(name, key)
 	}
-
-	if err := errors.Join(err, f.Close()); err != nil {
-		return Object{}, err
-	}
-	if err := s.publish(name, key); err != nil {
+	if err != nil {
+		_ = s.unfinished.Remove(name) // Sweep removes leftovers
 		return Object{}, err
 	}
 
 	return in.object(), nil
 }
 
-// publish moves a finished file to its key, durably.
-func (s *folder) publish(name, key string) error {
-	dir := path.Dir(key)
-	if err := s.makeFolder(dir); err != nil {
+// write writes a file, durably. It writes whole blocks even if the content arrives in small pieces:
+// the page cache then uses larger pages, which makes sending the file cheaper.
+func (s *folder) write(f *os.File, in *measuredReader) error {
+	w := bufio.NewWriterSize(struct{ io.Writer }{f}, writeSize)
+	if _, err := w.ReadFrom(in); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
 		return err
 	}
 
+	return s.sync(f)
+}
+
+// publish moves an unfinished file to its key, durably.
+func (s *folder) publish(name, key string) error {
+	dir, err := s.makeFolder(path.Dir(key))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+
 	// A link, unlike a rename, fails if the key exists.
-	err := s.root.Link(name, key)
+	err = s.link(name, dir, key)
 	if errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.Conflict, "the key is already in use").WithCause(err)
 	}
@@ -157,12 +171,12 @@ func (s *folder) publish(name, key string) error {
 
 	// A power failure can restore the temporary name, and Open refuses files with two names.
 	// Opening the store removes it again.
-	err = s.root.Remove(name)
+	err = s.unfinished.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) { // removed by a process that just opened the store
 		err = nil
 	}
 
-	if err := errors.Join(err, s.syncFolder(dir), s.syncParents(dir)); err != nil {
+	if err := errors.Join(err, s.sync(dir), s.syncParents(path.Dir(key), dir)); err != nil {
 		return errors.Join(err, s.root.Remove(key))
 	}
 
@@ -267,9 +281,9 @@ func (s *folder) folders(_ context.Context, prefix string) ([]string, error) {
 }
 
 func (s *folder) check(context.Context) error {
-	name := path.Join(unfinishedDir, rand.Text())
-	err := s.root.WriteFile(name, []byte("check"), 0o600)
-	if removed := s.root.Remove(name); err == nil {
+	name := rand.Text()
+	err := s.unfinished.WriteFile(name, []byte("check"), 0o600)
+	if removed := s.unfinished.Remove(name); err == nil {
 		err = removed
 	}
 
@@ -357,23 +371,24 @@ func isBlobFile(info fs.FileInfo) bool {
 	return ok && info.Mode().IsRegular() && stat.Nlink == 1
 }
 
-// makeFolder creates the folder name and its missing parents.
-func (s *folder) makeFolder(name string) error {
-	if info, err := s.lstat(name); err == nil && info.IsDir() {
-		return nil
+// makeFolder opens the folder name. It creates it and its parents if missing.
+func (s *folder) makeFolder(name string) (*os.File, error) {
+	dir, err := s.openDir(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return dir, err
 	}
 
 	var made string
 	for part := range strings.SplitSeq(name, "/") {
 		made = path.Join(made, part)
 		if err := s.root.Mkdir(made, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+			return nil, err
 		}
 
 		if _, err := s.statFolder(made); err != nil {
-			return err
+			return nil, err
 		}
 	}
 
-	return nil
+	return s.openDir(name)
 }

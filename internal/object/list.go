@@ -33,6 +33,14 @@ const maxScanOffset = 200
 // code point. The cost of a page does not depend on its offset. It fails with NotFound if the
 // container does not exist.
 func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
+	offset := int64(page.Number-1) * int64(page.Limit)
+	if offset <= maxScanOffset {
+		files, total, err := listByScan(ctx, p.Trusted(), container, page)
+		if err != nil || len(files) > 0 {
+			return files, total, err
+		}
+	}
+
 	var files []File
 	var total int64
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
@@ -48,15 +56,12 @@ func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, p
 			return err
 		}
 
-		if offset := int64(page.Number-1) * int64(page.Limit); offset > maxScanOffset {
+		if offset > maxScanOffset {
 			files, err = listFromBlocks(ctx, tx, container, page, offset, total)
-			return err
+		} else {
+			files, _, err = listByScan(ctx, tx, container, page)
 		}
 
-		files, err = pg.All[File](ctx, tx, `
-			select `+fileColumns+` from storage.files where container_uuid = @container`+
-			page.Clause(fileSortColumns, "uuid"),
-			page.Args(pgx.StrictNamedArgs{"container": container}))
 		return err
 	})
 	if err != nil {
@@ -64,6 +69,35 @@ func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, p
 	}
 
 	return files, total, nil
+}
+
+// listByScan returns a page and the total number in one statement. A page without files leaves the
+// total open, and whether the container exists.
+func listByScan(
+	ctx context.Context, q pg.Querier, container uuid.UUID, page pg.Page,
+) (files []File, total int64, err error) {
+	tie := "uuid"
+	if page.Sort == "fullFileName" {
+		tie = "full_file_name" // unique, and its index has no uuid
+	}
+
+	rows, err := pg.All[struct {
+		File
+		Total int64
+	}](ctx, q, `
+		select `+fileColumns+`, total
+		from storage.files
+		join (select uuid as id, total_files as total from storage.containers where not deleting) c
+			on c.id = container_uuid
+		where container_uuid = @container`+page.Clause(fileSortColumns, tie),
+		page.Args(pgx.StrictNamedArgs{"container": container}))
+
+	files = make([]File, len(rows))
+	for i, r := range rows {
+		files[i], total = r.File, r.Total
+	}
+
+	return files, total, err
 }
 
 // listFromBlocks returns the page at an offset. It starts at the last block that begins at or

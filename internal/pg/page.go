@@ -18,15 +18,29 @@ type Page struct {
 	Descending bool
 }
 
+// DefaultPageLimit is the number of items of a page unless the request names another.
+const DefaultPageLimit = 20
+
+// isDefault reports whether the page is the one that most requests are for.
+func (p Page) isDefault() bool { return p.Number == 1 && p.Limit == DefaultPageLimit }
+
 // Clause returns the end of a list's SELECT: ORDER BY, see [Page.Order], LIMIT and OFFSET. It needs
-// the arguments of [Page.Args].
+// the arguments of [Page.Args]. PostgreSQL plans a statement with a limit in an argument anew at
+// each execution, so the default page has it in the text.
 func (p Page) Clause(columns map[string]string, tie string) string {
+	if p.isDefault() {
+		return p.Order(columns, tie) + " limit " + strconv.Itoa(DefaultPageLimit)
+	}
 	return p.Order(columns, tie) + " limit @page_limit offset @page_offset"
 }
 
 // Args adds the arguments of [Page.Clause] to those of its statement. Numbers in its text would
 // make each page a statement of its own to PostgreSQL, which keeps some hundred per connection.
 func (p Page) Args(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
+	if p.isDefault() {
+		return args
+	}
+
 	all := pgx.StrictNamedArgs{
 		"page_limit": int64(p.Limit), "page_offset": (int64(p.Number) - 1) * int64(p.Limit),
 	}

@@ -36,6 +36,13 @@ func TestList(t *testing.T) {
 		}
 	}
 
+	all, total, err := pg.List[item](t.Context(), pool, listing,
+		pg.Page{Number: 1, Limit: pg.DefaultPageLimit, Sort: "parity", Descending: true}, args)
+	want := []item{{5, "#5"}, {1, "#1"}, {6, "#6"}, {4, "#4"}, {2, "#2"}}
+	if diff := cmp.Diff(want, all); err != nil || total != 5 || diff != "" {
+		t.Errorf("default page: got %v, total %d, error %v, want %v of 5\n%s", all, total, err, want, diff)
+	}
+
 	beyond, total, err := pg.List[item](t.Context(), pool, listing, pg.Page{Number: 9, Limit: 2, Sort: "parity"}, args)
 	if err != nil || total != 5 || beyond == nil || len(beyond) != 0 {
 		t.Errorf("got %#v, total %d, error %v, want an empty page of 5", beyond, total, err)
