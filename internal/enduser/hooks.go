@@ -33,6 +33,7 @@ const (
 	hookCreated     = "after_user_created"
 	hookPassword    = "password_verification_attempt"
 	hookFactor      = "mfa_verification_attempt"
+	hookMail        = "send_email"
 )
 
 const (
@@ -44,6 +45,7 @@ const (
 var contractHooks = map[string]string{
 	hookAccessToken: "customize-access-token", hookNewUser: "before-user-created",
 	hookCreated: "after-user-created", hookPassword: "password-verification", hookFactor: "mfa-verification",
+	hookMail: "send-email",
 }
 
 // hookSecrets begins the names of the secrets of endpoints.
@@ -128,8 +130,13 @@ type hookReply struct {
 }
 
 // ask calls a hook that is set and returns its reply. It fails with a *[Rejection] if the hook
-// replies an error, and with Internal if the hook fails.
+// replies an error, and with an error of [errHook] or Internal if the hook fails.
 func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply, error) {
+	return d.askAs(ctx, hook, uuid.New(), event)
+}
+
+// askAs is ask for an event that may come again under the same id.
+func (d *Directory) askAs(ctx context.Context, hook string, id uuid.UUID, event any) (hookReply, error) {
 	var reply hookReply
 	text, err := json.Marshal(event)
 	if err != nil {
@@ -139,7 +146,7 @@ func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply,
 	address := d.Hooks[hook]
 	var answer []byte
 	if isEndpoint(address) {
-		answer, err = d.callEndpoint(ctx, webhook{URL: address, Secret: hookSecrets + hook, ID: uuid.New(), Body: text})
+		answer, err = d.callEndpoint(ctx, webhook{URL: address, Secret: hookSecrets + hook, ID: id, Body: text})
 	} else {
 		answer, err = d.callFunction(ctx, address, text)
 	}
@@ -154,7 +161,8 @@ func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply,
 		return reply, err
 	}
 
-	d.service.Log.Warn("hook of a project failed", "project", d.UUID, "hook", hook, "state", pg.State(err))
+	d.service.Log.Warn("hook of a project failed", "project", d.UUID, "hook", hook, "state", pg.State(err),
+		"error", err)
 	if _, known := errors.AsType[*fault.Error](err); !known {
 		err = fault.New(fault.Internal, "Error running hook URI: %s", address).WithCode("unexpected_failure").
 			WithCause(err)
@@ -163,9 +171,27 @@ func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply,
 	return reply, err
 }
 
+// hookKinds maps codes of failed hooks to kinds other than Internal.
+var hookKinds = map[string]fault.Kind{
+	"hook_timeout": fault.Unprocessable, "hook_timeout_after_retry": fault.Unprocessable,
+	"hook_payload_over_size_limit": fault.Unprocessable, "hook_payload_invalid_content_type": fault.Invalid,
+}
+
 // errHook is the failure of a hook that does not keep the contract.
 func errHook(code, format string, args ...any) *fault.Error {
-	return fault.New(fault.Internal, format, args...).WithCode(code)
+	return fault.New(hookKinds[code], format, args...).WithCode(code)
+}
+
+// asRefreshFailure returns the failure of a hook at a refresh as Internal: clients repeat the
+// refresh then, and end the session after other failures.
+func asRefreshFailure(err error) error {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		if _, failed := hookKinds[e.Code]; failed {
+			return &fault.Error{Kind: fault.Internal, Code: e.Code, Detail: e.Detail, Err: e.Err}
+		}
+	}
+
+	return err
 }
 
 func errReplyTooLarge() *fault.Error {
@@ -183,7 +209,7 @@ func parseHookReply(text []byte) (hookReply, error) {
 	}
 
 	if err := json.Unmarshal(text, &reply); err != nil {
-		return reply, errHook("hook_payload_invalid_content_type", "Error unmarshaling JSON output.").WithCause(err)
+		return reply, errHook("unexpected_failure", "Error unmarshaling JSON output.").WithCause(err)
 	}
 
 	if e := reply.Error; e != nil && e.Message != "" {

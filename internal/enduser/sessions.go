@@ -254,7 +254,7 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 
 		signed, err := d.sign(ctx, o)
 		if err != nil {
-			return Session{}, err
+			return Session{}, asRefreshFailure(err)
 		}
 
 		if int64(generation) == s.RefreshTokenCounter {

@@ -15,14 +15,14 @@ import (
 // webhook is a JSON text for an endpoint of the project.
 type webhook struct {
 	URL    string
-	Secret string    // name of the secret that signs it
+	Secret string    // name of the secrets that sign it
 	ID     uuid.UUID // the same in all attempts
 	Body   []byte
 }
 
 // newWebhook returns the request of a webhook, signed by Standard Webhooks.
 func (d *Directory) newWebhook(ctx context.Context, w webhook) (*http.Request, error) {
-	key, err := outbound.ParseWebhookSecret(d.Secrets[w.Secret])
+	keys, err := outbound.ParseWebhookSecrets(d.Secrets[w.Secret])
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (d *Directory) newWebhook(ctx context.Context, w webhook) (*http.Request, e
 	}
 
 	r.Header.Set("Content-Type", "application/json")
-	outbound.SignWebhook(r.Header, key, w.ID.String(), time.Now(), w.Body)
+	outbound.SignWebhook(r.Header, keys, w.ID.String(), time.Now(), w.Body)
 
 	return r, nil
 }
@@ -45,7 +45,7 @@ func (s Secrets) checkWebhook(name, required string) error {
 	if !ok {
 		return fault.OnField(fault.Unprocessable, "secrets."+name, "required", "%s", required)
 	}
-	if _, err := outbound.ParseWebhookSecret(text); err != nil {
+	if _, err := outbound.ParseWebhookSecrets(text); err != nil {
 		return fault.OnField(fault.Unprocessable, "secrets."+name, "invalid_format", "%s", err)
 	}
 
