@@ -214,7 +214,8 @@ func TestTextsThatCannotBeStored(t *testing.T) {
 	p := newApp(t, autoconfirm)
 	session := p.signUp("ann@example.com").text("access_token")
 	for _, path := range []string{"/recover", "/otp", "/magiclink", "/resend", "/signup", "/invite"} {
-		p.send("POST", path+"?redirect_to=%00http://localhost:3000", p.secret, `{"email":"ann@example.com"}`).fails(400, "validation_failed")
+		p.send("POST", path+"?redirect_to=%00http://localhost:3000", p.secret, `{"email":"ann@example.com"}`).
+			fails(400, "validation_failed")
 	}
 	p.send("GET", "/admin/users?filter=%00", p.secret, "").fails(400, "validation_failed")
 	p.send("GET", "/admin/users?filter=%ff", p.secret, "").fails(400, "validation_failed")

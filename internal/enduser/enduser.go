@@ -38,7 +38,7 @@ type Config struct {
 	Queue     *queue.Queue
 	Providers *idp.Client
 	Outbound  *outbound.Client // requests to the senders of text messages and to captchas
-	HookCalls *outbound.Client // requests to hooks, see [NewHookCalls]
+	HookCalls *outbound.Client // requests to hooks, see [hook.NewClient]
 	Leaked    *LeakedPasswords
 	Sender    *mail.Sender
 	Attempts  ratelimit.Attempts // limits of the install

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
 )
@@ -82,7 +83,7 @@ func (d *Directory) addCurrent(ctx context.Context, data *mailData, user uuid.UU
 
 // isFinal reports whether a hook would refuse a mail again.
 func isFinal(err error) bool {
-	r, rejected := errors.AsType[*Rejection](err)
+	r, rejected := errors.AsType[*hook.Rejection](err)
 	if rejected {
 		return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 	}

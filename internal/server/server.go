@@ -27,6 +27,7 @@ import (
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/mail"
@@ -215,7 +216,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	s.services.Queue.Tracer = s.tracer
 	s.services.EndUsers.Outbound = outbound.New(c.OutboundNetworks)
-	s.services.EndUsers.HookCalls = enduser.NewHookCalls(s.services.EndUsers.Outbound)
+	s.services.EndUsers.HookCalls = hook.NewClient(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Leaked = enduser.NewLeakedPasswords(c.LeakedPasswords)
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
