@@ -225,10 +225,8 @@ func networkOf(a netip.Addr) string { return httpx.Network(a) }
 
 // checkQuery fails with Invalid for a parameter that PostgreSQL can't store.
 func checkQuery(q url.Values) error {
-	for name, values := range q {
-		if !pg.Storable(name + strings.Join(values, "")) {
-			return fault.New(fault.Invalid, "Parameters must be UTF-8 without null characters").WithCode("validation_failed")
-		}
+	if !pg.StorableValues(q) {
+		return fault.New(fault.Invalid, "Parameters must be UTF-8 without null characters").WithCode("validation_failed")
 	}
 
 	return nil

@@ -18,6 +18,18 @@ const maxExponent = 1000
 // Storable reports whether PostgreSQL can store a text: UTF-8 without null characters.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
+// StorableValues reports whether PostgreSQL can store all names and values, such as those of a
+// query string.
+func StorableValues(values map[string][]string) bool {
+	for name, all := range values {
+		if !Storable(name + strings.Join(all, "")) {
+			return false
+		}
+	}
+
+	return true
+}
+
 // StorableJSON reports whether jsonb can store a JSON text that [json.Unmarshal] accepts: UTF-8
 // without escaped null characters, lone surrogates and numbers out of range.
 func StorableJSON(text []byte) bool {

@@ -51,5 +51,10 @@ func TestStorable(t *testing.T) {
 		if got := pg.Storable(text); got != want {
 			t.Errorf("Storable(%q) = %v, want %v", text, got, want)
 		}
+		for _, values := range []map[string][]string{{"a": {"", text}}, {"a": nil, text: nil}} {
+			if got := pg.StorableValues(values); got != want {
+				t.Errorf("StorableValues(%q) = %v, want %v", values, got, want)
+			}
+		}
 	}
 }

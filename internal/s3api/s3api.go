@@ -91,10 +91,8 @@ func (c *call) serve(path string) error {
 	if err != nil || !pg.Storable(decoded) {
 		return malformed("InvalidURI", "Couldn't parse the specified URI")
 	}
-	for name, values := range c.query {
-		if !pg.Storable(name + strings.Join(values, "")) {
-			return malformed("InvalidArgument", "Parameters must be UTF-8 without null characters")
-		}
+	if !pg.StorableValues(c.query) {
+		return malformed("InvalidArgument", "Parameters must be UTF-8 without null characters")
 	}
 	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
 

@@ -169,10 +169,8 @@ func (c *call) serve() error {
 	if !pg.Storable(decoded) {
 		return fault.New(fault.Invalid, "Invalid key: %q", decoded).WithCode("InvalidKey")
 	}
-	for name, values := range c.r.URL.Query() {
-		if !pg.Storable(name + strings.Join(values, "")) {
-			return fault.New(fault.Invalid, "querystring must be UTF-8 without null characters")
-		}
+	if !pg.StorableValues(c.r.URL.Query()) {
+		return fault.New(fault.Invalid, "querystring must be UTF-8 without null characters")
 	}
 
 	var found route
