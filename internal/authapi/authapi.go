@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest"
 )
 
@@ -142,6 +144,9 @@ func (c *call) serve(path string) error {
 	}
 
 	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/auth/v1" + pattern
+	if err := checkQuery(c.r.URL.Query()); err != nil {
+		return err
+	}
 
 	if c.Unavailable != nil {
 		return c.Unavailable
@@ -218,6 +223,15 @@ func patternOf(path string) (string, []uuid.UUID) {
 // networkOf returns the key of a client's network for rate limits.
 func networkOf(a netip.Addr) string { return httpx.Network(a) }
 
+// checkQuery fails with Invalid for a parameter that PostgreSQL can't store.
+func checkQuery(q url.Values) error {
+	if !pg.StorableValues(q) {
+		return fault.New(fault.Invalid, "Parameters must be UTF-8 without null characters").WithCode("validation_failed")
+	}
+
+	return nil
+}
+
 // decode reads the JSON body into v, whose members are all optional.
 func (c *call) decode(v any) error {
 	return c.readBody(func(body []byte) error {
@@ -227,6 +241,10 @@ func (c *call) decode(v any) error {
 
 		if err := json.Unmarshal(body, v); err != nil {
 			return fault.New(fault.Invalid, "Could not parse request body as JSON").WithCode("bad_json").WithCause(err)
+		}
+		if !pg.StorableJSON(body) {
+			return fault.New(fault.Invalid, "Request body must be UTF-8, without null characters, lone surrogates and "+
+				"numbers out of range").WithCode("bad_json")
 		}
 
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
@@ -35,7 +35,7 @@ type failure struct {
 // statusOf returns the status, the code and the text of a failure. Texts of unknown errors stay in
 // the log.
 func statusOf(err error) (status int, code, text string, extra map[string]any) {
-	if r, ok := errors.AsType[*enduser.Rejection](err); ok {
+	if r, ok := errors.AsType[*hook.Rejection](err); ok {
 		code = map[bool]string{true: "unexpected_failure", false: "unknown"}[r.Status == http.StatusInternalServerError]
 		return r.Status, code, r.Message, nil
 	}

@@ -168,7 +168,7 @@ func TestHookEndpointsThatFail(t *testing.T) {
 		"unauthorized": {status(401), 1, 500, "unexpected_failure", "Hook requires authorization token"},
 		"not found":    {status(404), 1, 500, "unexpected_failure", "hook: 404"},
 		"created":      {status(201), 1, 500, "unexpected_failure", "hook: 201"},
-		"elsewhere":    {status(307, "Location", "http://127.0.0.2:1/"), 1, 500, "hook_timeout_after_retry", unreached},
+		"elsewhere":    {status(307, "Location", "http://127.0.0.2:1/"), 1, 422, "hook_timeout_after_retry", unreached},
 
 		"unavailable":       {status(503), 1, 500, "unexpected_failure", unavailable},
 		"unavailable twice": {status(503, "Retry-After", "0"), 3, 500, "unexpected_failure", unavailable},
@@ -177,20 +177,20 @@ func TestHookEndpointsThatFail(t *testing.T) {
 		"minute":            {status(429, "Retry-After", "60"), 1, 500, "unexpected_failure", unavailable},
 
 		"no body":     {status(204), 1, 500, "unexpected_failure", "output claims field is missing"},
-		"no JSON":     {text("a secret"), 1, 500, "hook_payload_invalid_content_type", "Error unmarshaling"},
-		"list":        {text("[1]"), 1, 500, "hook_payload_invalid_content_type", ""},
-		"HTML":        {status(200, "Content-Type", "text/html"), 1, 500, "hook_payload_invalid_content_type", ""},
-		"other type":  {status(200, "Content-Type", "é/"), 1, 500, "hook_payload_invalid_content_type", ""},
-		"huge":        {text(`{"claims": "` + strings.Repeat("x", 1<<16) + `"}`), 1, 500, "hook_payload_over_size_limit", ""},
+		"no JSON":     {text("a secret"), 1, 500, "unexpected_failure", "Error unmarshaling"},
+		"list":        {text("[1]"), 1, 500, "unexpected_failure", ""},
+		"HTML":        {status(200, "Content-Type", "text/html"), 1, 400, "hook_payload_invalid_content_type", ""},
+		"other type":  {status(200, "Content-Type", "é/"), 1, 400, "hook_payload_invalid_content_type", ""},
+		"huge":        {text(`{"claims": "` + strings.Repeat("x", 1<<16) + `"}`), 1, 422, "hook_payload_over_size_limit", ""},
 		"rejection":   {text(`{"error": {"http_code": 403, "message": "Not today"}}`), 1, 403, "unknown", "Not today"},
 		"odd status":  {text(`{"error": {"http_code": 200, "message": "Not today"}}`), 1, 500, "unexpected_failure", "Not today"},
-		"no response": {hang, 1, 500, "hook_timeout", "Failed to reach hook within maximum time of 5"},
+		"no response": {hang, 1, 422, "hook_timeout", "Failed to reach hook within maximum time of 5"},
 		"half a response": {func(w http.ResponseWriter, r request, attempt int) {
 			_, _ = w.Write([]byte(`{"claims": {`))
 			w.(http.Flusher).Flush()
 			hang(w, r, attempt)
-		}, 1, 500, "hook_timeout", ""},
-		"lost connection": {func(http.ResponseWriter, request, int) { panic(http.ErrAbortHandler) }, 3, 500,
+		}, 1, 422, "hook_timeout", ""},
+		"lost connection": {func(http.ResponseWriter, request, int) { panic(http.ErrAbortHandler) }, 3, 422,
 			"hook_timeout_after_retry", unreached},
 		"second attempt": {func(w http.ResponseWriter, r request, attempt int) {
 			if attempt == 1 {
@@ -296,7 +296,7 @@ func TestHookEndpointInside(t *testing.T) {
 		a.Project = server.CreateProject("inside")
 		p := appOf(t, &a, nil)
 		p.endpoints(url, "before_user_created")
-		p.post("/signup", `{}`).fails(500, "hook_timeout_after_retry").
+		p.post("/signup", `{}`).fails(422, "hook_timeout_after_retry").
 			equal("message", "Failed to reach hook after maximum retries")
 	}
 	if n := requests.Load(); n != 0 {

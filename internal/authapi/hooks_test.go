@@ -107,15 +107,15 @@ func TestHooksThatFail(t *testing.T) {
 		text   string
 	}{
 		"raise":          {`raise exception 'a secret';`, 500, "unexpected_failure", "pg-functions://postgres/public/custom"},
-		"loop":           {`loop end loop;`, 500, "hook_timeout", "Failed to reach hook within maximum time"},
-		"sleep":          {`perform set_config('statement_timeout', '0', false); perform pg_sleep(60);`, 500, "hook_timeout", ""},
-		"trap":           {`loop begin perform pg_sleep(60); exception when query_canceled then end; end loop;`, 500, "hook_timeout", ""},
-		"huge":           {`return jsonb_build_object('claims', repeat('x', 1000000));`, 500, "hook_payload_over_size_limit", "Payload size"},
+		"loop":           {`loop end loop;`, 422, "hook_timeout", "Failed to reach hook within maximum time"},
+		"sleep":          {`perform set_config('statement_timeout', '0', false); perform pg_sleep(60);`, 422, "hook_timeout", ""},
+		"trap":           {`loop begin perform pg_sleep(60); exception when query_canceled then end; end loop;`, 422, "hook_timeout", ""},
+		"huge":           {`return jsonb_build_object('claims', repeat('x', 1000000));`, 422, "hook_payload_over_size_limit", "Payload size"},
 		"rejection":      {`return '{"error": {"http_code": 403, "message": "Not today"}}';`, 403, "unknown", "Not today"},
 		"odd status":     {`return '{"error": {"http_code": 200, "message": "Not today"}}';`, 500, "unexpected_failure", "Not today"},
-		"list":           {`return '[1]';`, 500, "hook_payload_invalid_content_type", "Error unmarshaling"},
+		"list":           {`return '[1]';`, 500, "unexpected_failure", "Error unmarshaling"},
 		"null":           {`return null;`, 500, "unexpected_failure", "output claims field is missing"},
-		"text":           {`return '{"claims": "x"}';`, 500, "hook_payload_invalid_content_type", ""},
+		"text":           {`return '{"claims": "x"}';`, 500, "unexpected_failure", ""},
 		"no email":       {`return event #- '{claims,email}';`, 500, "unexpected_failure", "email is required"},
 		"type":           {change("aal", "1"), 500, "unexpected_failure", "aal has another type"},
 		"audience":       {change("aud", "1"), 500, "unexpected_failure", "aud has another type"},
@@ -152,8 +152,12 @@ func TestHooksThatFail(t *testing.T) {
 		if test.status == 200 {
 			before++
 		} else if name != "loop" && name != "sleep" && name != "trap" { // slow
-			if status := p.refresh(session.text("refresh_token")).status; status != test.status {
-				t.Errorf("%s: refresh: got %d, want %d", name, status, test.status)
+			want := test.status
+			if name == "huge" {
+				want = 500 // supabase-js ends the session after 422
+			}
+			if status := p.refresh(session.text("refresh_token")).status; status != want {
+				t.Errorf("%s: refresh: got %d, want %d", name, status, want)
 			}
 		}
 		if after != before {
@@ -406,7 +410,7 @@ func TestHookOfNeighbor(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			if got := p.login("ann@example.com"); got.status < 500 {
+			if got := p.login("ann@example.com"); got.status < 422 {
 				t.Errorf("an endless hook: got %d %s", got.status, got.raw)
 			}
 		})

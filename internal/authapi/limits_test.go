@@ -205,3 +205,30 @@ func TestRefreshStorm(t *testing.T) {
 		t.Errorf("got %d sessions, want 1", n)
 	}
 }
+
+// TestTextsThatCannotBeStored: requests have null characters, lone surrogates and bytes that are
+// not UTF-8 in many places.
+func TestTextsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, autoconfirm)
+	session := p.signUp("ann@example.com").text("access_token")
+	for _, path := range []string{"/recover", "/otp", "/magiclink", "/resend", "/signup", "/invite"} {
+		p.send("POST", path+"?redirect_to=%00http://localhost:3000", p.secret, `{"email":"ann@example.com"}`).
+			fails(400, "validation_failed")
+	}
+	p.send("GET", "/admin/users?filter=%00", p.secret, "").fails(400, "validation_failed")
+	p.send("GET", "/admin/users?filter=%ff", p.secret, "").fails(400, "validation_failed")
+	p.send("PUT", "/user?redirect_to=%00", session, `{"email":"new@example.com"}`).fails(400, "validation_failed")
+
+	for _, value := range []string{`"\u0000"`, `"\ud800"`, "\"\xff\"", "1e999999"} {
+		p.post("/signup", `{"email":"ben@example.com","password":"`+password+`","data":{"x":`+value+`}}`).
+			fails(400, "bad_json")
+		p.send("PUT", "/user", session, `{"data":{"x":`+value+`}}`).fails(400, "bad_json")
+	}
+	p.send("POST", "/factors", session, `{"factor_type":"totp","friendly_name":"\u0000"}`).fails(400, "bad_json")
+	p.send("POST", "/admin/users", p.secret, `{"email":"eve@example.com","role":"\u0000"}`).fails(400, "bad_json")
+
+	p.send("PUT", "/user", session, `{"data":{"x":"\\u0000 \ud83d\ude00","y":1e300}}`).want(200).
+		equal("user_metadata.x", `\u0000 😀`)
+}

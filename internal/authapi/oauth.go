@@ -100,11 +100,11 @@ func (c *call) callback([]uuid.UUID) error {
 	if c.r.Method == http.MethodPost {
 		if err := c.readBody(func(body []byte) (err error) {
 			if q, err = url.ParseQuery(string(body)); err != nil {
-				err = fault.New(fault.Invalid, "Could not parse request body as a form").WithCode("validation_failed").
+				return fault.New(fault.Invalid, "Could not parse request body as a form").WithCode("validation_failed").
 					WithCause(err)
 			}
 
-			return err
+			return checkQuery(q)
 		}); err != nil {
 			return err
 		}

@@ -215,6 +215,10 @@ func (c *call) otp([]uuid.UUID) error {
 			WithCode("validation_failed")
 	}
 
+	if in.Email == "" && in.Phone == "" {
+		return fault.New(fault.Invalid, "One of email or phone must be set").WithCode("validation_failed")
+	}
+
 	create := in.CreateUser == nil || *in.CreateUser
 	var err error
 	if in.Phone != "" {

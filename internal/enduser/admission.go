@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -28,7 +29,7 @@ func (d *Directory) txAdmitting(
 ) error {
 	id := uuid.New() // of no order, since pages of applications show it
 	var created bool
-	err := d.txAsking(ctx, change, hookNewUser, func(hookReply) error { return nil },
+	err := d.txAsking(ctx, change, hookNewUser, func(hook.Reply) error { return nil },
 		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
 			created = false
 			return f(ctx, tx, func(n *newUser) error {

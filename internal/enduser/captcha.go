@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/outbound"
 )
 
 // Captcha is the setting of a service that tells people from programs.
@@ -42,7 +42,7 @@ func (c *ProjectConfig) validateCaptcha() error {
 		return refuse("captcha.provider", "unknown", "must be turnstile or hcaptcha")
 	}
 	if c.Captcha.URL != "" {
-		if err := idp.CheckURL(c.Captcha.URL); err != nil {
+		if err := outbound.CheckURL(c.Captcha.URL); err != nil {
 			return refuse("captcha.url", "invalid_format", "%s", err)
 		}
 	}
@@ -76,7 +76,7 @@ func (d *Directory) CheckCaptcha(ctx context.Context, token string, c Client) er
 			WithCause(err)
 	}
 	if !verdict.Success {
-		return errCaptcha(clip(strings.Join(verdict.Codes, ", ")))
+		return errCaptcha(fault.Clip(strings.Join(verdict.Codes, ", ")))
 	}
 
 	return nil

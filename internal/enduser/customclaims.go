@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/hook"
 )
 
 // tokenEvent is the event of the hook custom_access_token.
@@ -55,11 +57,11 @@ var optionalClaims = map[string]any{
 // or have the role service_role.
 func checkClaims(own claims, got map[string]json.RawMessage) (expires int64, err error) {
 	if got == nil {
-		return 0, errHook("unexpected_failure", "output claims field is missing")
+		return 0, hook.Failure("unexpected_failure", "output claims field is missing")
 	}
 
 	refuse := func(name, rule string) (int64, error) {
-		return 0, errHook("unexpected_failure", "output claims do not conform to the expected schema: %s %s", name, rule)
+		return 0, hook.Failure("unexpected_failure", "output claims do not conform to the expected schema: %s %s", name, rule)
 	}
 
 	values := map[string]any{}

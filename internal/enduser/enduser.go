@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/leaked"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/password"
@@ -38,8 +39,8 @@ type Config struct {
 	Queue     *queue.Queue
 	Providers *idp.Client
 	Outbound  *outbound.Client // requests to the senders of text messages and to captchas
-	HookCalls *outbound.Client // requests to hooks, see [NewHookCalls]
-	Leaked    *LeakedPasswords
+	HookCalls *outbound.Client // requests to hooks, see [hook.NewClient]
+	Leaked    *leaked.Passwords
 	Sender    *mail.Sender
 	Attempts  ratelimit.Attempts // limits of the install
 	PublicURL string             // without trailing slash; prefix of links and issuers

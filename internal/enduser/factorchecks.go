@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -98,7 +99,7 @@ func (d *Directory) verifyFactor(
 	}
 
 	var o opened
-	refusal := func(reply hookReply) error { return d.refuseFactor(ctx, who.User, reply, c) }
+	refusal := func(reply hook.Reply) error { return d.refuseFactor(ctx, who.User, reply, c) }
 	verify := func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {

@@ -4,21 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Hooks maps names of hooks to functions of the project, pg-functions://postgres/schema/function,
-// or to the URLs of endpoints, see [Directory.callEndpoint].
+// or to the URLs of endpoints, see package hook.
 //
 // A function runs on the login of the project's owner, in a transaction of its own. No hook runs
 // within a transaction of the auth login: that would hold one connection and wait for another, and
@@ -33,23 +30,18 @@ const (
 	hookCreated     = "after_user_created"
 	hookPassword    = "password_verification_attempt"
 	hookFactor      = "mfa_verification_attempt"
-)
-
-const (
-	maxHookReply   = 64 << 10 // characters of a function's reply, bytes of an endpoint's
-	maxHookMessage = 1000     // bytes of a rejection
+	hookMail        = "send_email"
 )
 
 // contractHooks maps names of hooks to those in the metadata of their events.
 var contractHooks = map[string]string{
 	hookAccessToken: "customize-access-token", hookNewUser: "before-user-created",
 	hookCreated: "after-user-created", hookPassword: "password-verification", hookFactor: "mfa-verification",
+	hookMail: "send-email",
 }
 
 // hookSecrets begins the names of the secrets of endpoints.
 const hookSecrets = "hooks."
-
-var errHookAddress = errors.New("must be pg-functions://postgres/schema/function, or an https URL")
 
 func (h Hooks) validate() error {
 	var errs []error
@@ -57,7 +49,7 @@ func (h Hooks) validate() error {
 		field := "hooks." + name
 		if contractHooks[name] == "" {
 			errs = append(errs, fault.OnField(fault.Unprocessable, field, "unknown", "is no hook"))
-		} else if err := checkHookAddress(address); err != nil {
+		} else if err := hook.CheckAddress(address); err != nil {
 			errs = append(errs, fault.OnField(fault.Unprocessable, field, "invalid_format", "%s", err))
 		}
 	}
@@ -65,38 +57,17 @@ func (h Hooks) validate() error {
 	return fault.Join(errs...)
 }
 
-func checkHookAddress(address string) error {
-	if !isEndpoint(address) {
-		_, err := functionOf(address)
-		return err
-	}
-	if len(address) > maxURL {
-		return fmt.Errorf("must have at most %d bytes", maxURL)
-	}
-
-	return idp.CheckURL(address)
-}
-
 // checkHookSecrets fails with Unprocessable unless each endpoint has a secret.
 func (c ProjectConfig) checkHookSecrets() error {
 	var errs []error
 	for name, address := range c.Hooks {
-		if isEndpoint(address) && contractHooks[name] != "" {
+		if hook.IsEndpoint(address) && contractHooks[name] != "" {
 			errs = append(errs, c.Secrets.checkWebhook(hookSecrets+name, "is required by the URL of the hook"))
 		}
 	}
 
 	return fault.Join(errs...)
 }
-
-// Rejection is a failure that a hook of the project has chosen.
-type Rejection struct {
-	Status  int // of HTTP, 400 to 599
-	Message string
-}
-
-// Error returns the message.
-func (r *Rejection) Error() string { return r.Message }
 
 // hookMetadata is a member of the event of every hook.
 type hookMetadata struct {
@@ -115,96 +86,47 @@ func newHookMetadata(name string, c Client) hookMetadata {
 	return m
 }
 
-// hookReply has the members of the replies of all hooks.
-type hookReply struct {
-	Error *struct {
-		Status  int    `json:"http_code"`
-		Message string `json:"message"`
-	} `json:"error"`
-	Claims           map[string]json.RawMessage `json:"claims"`
-	Decision         string                     `json:"decision"`
-	Message          string                     `json:"message"`
-	ShouldLogoutUser bool                       `json:"should_logout_user"`
+// ask calls a hook that is set and returns its reply. It fails with a *[hook.Rejection] if the hook
+// replies an error, and with an error of [hook.Failure] or Internal if the hook fails.
+func (d *Directory) ask(ctx context.Context, name string, event any) (hook.Reply, error) {
+	return d.askAs(ctx, name, uuid.New(), event)
 }
 
-// ask calls a hook that is set and returns its reply. It fails with a *[Rejection] if the hook
-// replies an error, and with Internal if the hook fails.
-func (d *Directory) ask(ctx context.Context, hook string, event any) (hookReply, error) {
-	var reply hookReply
+// askAs is ask for an event that may come again under the same id.
+func (d *Directory) askAs(ctx context.Context, name string, id uuid.UUID, event any) (hook.Reply, error) {
+	var reply hook.Reply
 	text, err := json.Marshal(event)
 	if err != nil {
 		return reply, err
 	}
 
-	address := d.Hooks[hook]
+	address := d.Hooks[name]
 	var answer []byte
-	if isEndpoint(address) {
-		answer, err = d.callEndpoint(ctx, webhook{URL: address, Secret: hookSecrets + hook, ID: uuid.New(), Body: text})
+	if hook.IsEndpoint(address) {
+		answer, err = hook.CallEndpoint(ctx, d.service.HookCalls, d.UUID.String(),
+			hook.Webhook{URL: address, Secrets: d.Secrets[hookSecrets+name], ID: id, Body: text})
 	} else {
-		answer, err = d.callFunction(ctx, address, text)
+		answer, err = hook.CallFunction(ctx, d.db.Owner(), address, text)
 	}
 	if err == nil {
-		reply, err = parseHookReply(answer)
+		reply, err = hook.ParseReply(answer)
 	}
 	if err == nil || ctx.Err() != nil {
 		return reply, err
 	}
 
-	if _, chosen := errors.AsType[*Rejection](err); chosen {
+	if _, chosen := errors.AsType[*hook.Rejection](err); chosen {
 		return reply, err
 	}
 
-	d.service.Log.Warn("hook of a project failed", "project", d.UUID, "hook", hook, "state", pg.State(err))
+	d.service.Log.Warn("hook of a project failed", "project", d.UUID, "hook", name, "state", pg.State(err),
+		"error", err)
 	if _, known := errors.AsType[*fault.Error](err); !known {
 		err = fault.New(fault.Internal, "Error running hook URI: %s", address).WithCode("unexpected_failure").
 			WithCause(err)
 	}
 
 	return reply, err
-}
-
-// errHook is the failure of a hook that does not keep the contract.
-func errHook(code, format string, args ...any) *fault.Error {
-	return fault.New(fault.Internal, format, args...).WithCode(code)
-}
-
-func errReplyTooLarge() *fault.Error {
-	return errHook("hook_payload_over_size_limit", "Payload size exceeded size limit of %d bytes", maxHookReply)
-}
-
-// parseHookReply reads the reply of a hook. No text is an empty reply.
-func parseHookReply(text []byte) (hookReply, error) {
-	var reply hookReply
-	switch {
-	case utf8.RuneCount(text) > maxHookReply:
-		return reply, errReplyTooLarge()
-	case len(text) == 0:
-		return reply, nil
-	}
-
-	if err := json.Unmarshal(text, &reply); err != nil {
-		return reply, errHook("hook_payload_invalid_content_type", "Error unmarshaling JSON output.").WithCause(err)
-	}
-
-	if e := reply.Error; e != nil && e.Message != "" {
-		status := e.Status
-		if status < 400 || status > 599 {
-			status = 500
-		}
-
-		return reply, &Rejection{Status: status, Message: clip(e.Message)}
-	}
-
-	reply.Message = clip(reply.Message)
-	return reply, nil
-}
-
-// clip bounds a message of a hook.
-func clip(message string) string {
-	if len(message) <= maxHookMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxHookMessage], "")
 }
 
 // question ends a transaction that needs the answer of a hook.
@@ -217,10 +139,10 @@ func (*question) Error() string { return "a hook has not been asked" }
 // the answer. If the hook is set, the transaction is rolled back there, the hook is asked, and f
 // runs again if it agrees. refusal returns the failure of a reply, nil for none.
 func (d *Directory) txAsking(
-	ctx context.Context, change, hook string, refusal func(hookReply) error,
+	ctx context.Context, change, name string, refusal func(hook.Reply) error,
 	f func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error,
 ) error {
-	agreed := d.Hooks[hook] == ""
+	agreed := d.Hooks[name] == ""
 	consent := func(event func() any) error {
 		if agreed {
 			return nil
@@ -235,7 +157,7 @@ func (d *Directory) txAsking(
 			return err
 		}
 
-		reply, err := d.ask(ctx, hook, q.event)
+		reply, err := d.ask(ctx, name, q.event)
 		if err == nil {
 			err = refusal(reply)
 		}
@@ -256,14 +178,6 @@ type attemptEvent struct {
 	Valid      bool         `json:"valid"`
 }
 
-// rejects reports whether a hook refuses an attempt, and returns its message or another.
-func (r hookReply) rejects(otherwise string) (string, bool) {
-	if r.Message == "" {
-		r.Message = otherwise
-	}
-	return r.Message, r.Decision == "reject"
-}
-
 // askAboutPassword tells a hook of a checked password of a user. It fails if the hook refuses the
 // log-in.
 func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c Client) error {
@@ -277,7 +191,7 @@ func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c 
 		return err
 	}
 
-	message, rejected := reply.rejects("Further password verification attempts will be rejected.")
+	message, rejected := reply.Rejects("Further password verification attempts will be rejected.")
 	if !rejected {
 		return nil
 	}
@@ -292,8 +206,8 @@ func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c 
 }
 
 // refuseFactor fails if a hook refuses the check of a second factor, and ends the user's sessions.
-func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hookReply, c Client) error {
-	message, rejected := reply.rejects("Further MFA verification attempts will be rejected.")
+func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hook.Reply, c Client) error {
+	message, rejected := reply.Rejects("Further MFA verification attempts will be rejected.")
 	if !rejected {
 		return nil
 	}

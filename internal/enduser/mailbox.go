@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -89,7 +90,7 @@ func (a attempt) failureText(err error) string {
 		return "the server can't be reached or does not respond"
 	}
 
-	return clip(err.Error())
+	return fault.Clip(err.Error())
 }
 
 // ListMails returns a page of the project's mailbox and the total count.

@@ -43,7 +43,8 @@ func (d *Directory) enqueue(ctx context.Context, m mailArgs) error {
 	return err
 }
 
-// sendMail renders a mail and sends it. Without a mail server, it goes to the project's mailbox.
+// sendMail renders a mail and sends it, or has the project's hook send it. Without a mail server,
+// it goes to the project's mailbox.
 func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error {
 	d, err := s.Open(ctx, job.Args.Project)
 	if err != nil {
@@ -52,6 +53,10 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 
 	if job.Args.MailKind == mailEmailChange && !job.Args.Token.Valid {
 		return d.resendChange(ctx, job.Args)
+	}
+
+	if d.Hooks[hookMail] != "" {
+		return d.askToMail(ctx, job)
 	}
 
 	m, err := d.renderMail(ctx, job.Args)
@@ -68,7 +73,7 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 			HTML: m.HTML, Text: m.Text})
 	}
 
-	m.ID = fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
+	m.ID = messageID(job)
 	err = sender.Send(ctx, m)
 	d.settle(ctx, attempt{ID: m.ID, Number: job.Attempt, Kind: job.Args.MailKind, Recipient: m.To,
 		Foreign: d.SMTP.URL == ""}, err)
@@ -77,6 +82,11 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 	}
 
 	return err
+}
+
+// messageID returns the id of the message of a job, the same in all attempts.
+func messageID(job *queue.Job[mailArgs]) string {
+	return fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
 }
 
 // resendChange enqueues the mails of a change of the address again, if there is one under way.

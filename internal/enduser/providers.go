@@ -10,6 +10,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -34,7 +35,7 @@ func (p Provider) check(name string) error {
 	case p.Enabled && p.URL == "" && idp.NeedsURL(name):
 		return errors.New("needs a url")
 	case p.URL != "":
-		return idp.CheckURL(p.URL)
+		return outbound.CheckURL(p.URL)
 	}
 
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -109,4 +110,18 @@ func openSecrets(projects *projectdb.Registry, project uuid.UUID, sealed []byte)
 	}
 
 	return s, json.Unmarshal(text, &s)
+}
+
+// checkWebhook fails with Unprocessable unless a secret can sign webhooks. required is the text for
+// an absent one.
+func (s Secrets) checkWebhook(name, required string) error {
+	text, ok := s[name]
+	if !ok {
+		return fault.OnField(fault.Unprocessable, "secrets."+name, "required", "%s", required)
+	}
+	if _, err := outbound.ParseWebhookSecrets(text); err != nil {
+		return fault.OnField(fault.Unprocessable, "secrets."+name, "invalid_format", "%s", err)
+	}
+
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -254,7 +255,7 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 
 		signed, err := d.sign(ctx, o)
 		if err != nil {
-			return Session{}, err
+			return Session{}, hook.AtRefresh(err)
 		}
 
 		if int64(generation) == s.RefreshTokenCounter {

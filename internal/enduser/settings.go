@@ -38,7 +38,7 @@ type Settings struct {
 	PasswordRequiredCharacters []string            `json:"passwordRequiredCharacters" doc:"Sets of which a new password has a character each: lower, upper, letter, digit, symbol."`
 	LeakedPasswordCheck        bool                `json:"leakedPasswordCheck" doc:"New passwords must not be known from leaks."`
 	Captcha                    Captcha             `json:"captcha" doc:"Check that a person signs up or in. Its secret has the name captcha."`
-	Hooks                      Hooks               `json:"hooks" doc:"Functions of the project by hook, pg-functions://postgres/schema/function, or https URLs whose requests are signed by the secret hooks. and the name of the hook: custom_access_token, before_user_created, after_user_created, password_verification_attempt, mfa_verification_attempt."`
+	Hooks                      Hooks               `json:"hooks" doc:"Functions of the project by hook, pg-functions://postgres/schema/function, or https URLs whose requests are signed by the secret hooks. and the name of the hook: custom_access_token, before_user_created, after_user_created, password_verification_attempt, mfa_verification_attempt, send_email."`
 	Providers                  map[string]Provider `json:"providers" doc:"Identity providers by name: google, apple, azure, github, gitlab, discord, facebook, linkedin_oidc, slack_oidc, keycloak, or custom: and a name for any other of OpenID Connect."`
 	SMS                        SMS                 `json:"sms" doc:"Phone numbers and text messages."`
 	WebAuthn                   WebAuthn            `json:"webauthn" doc:"Passkeys, and authenticators as second factors."`

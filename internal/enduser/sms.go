@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
@@ -170,7 +171,7 @@ func (d *Directory) callHook(ctx context.Context, m message) error {
 		return err
 	}
 
-	r, err := d.newWebhook(ctx, webhook{URL: d.SMS.HookURL, Secret: hookSecret, ID: m.ID, Body: body})
+	r, err := hook.Webhook{URL: d.SMS.HookURL, Secrets: d.Secrets[hookSecret], ID: m.ID, Body: body}.Request(ctx)
 	if err != nil {
 		return errors.Join(errSMSRefused, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/outbound"
 )
 
 // SMS are the rules for phone numbers and the sender of text messages. An SMS without limits
@@ -137,7 +137,7 @@ func (s SMS) checkSender() error {
 	case senderMailbox:
 		return nil
 	case senderHook:
-		if err := idp.CheckURL(s.HookURL); err != nil || len(s.HookURL) > maxURL {
+		if err := outbound.CheckURL(s.HookURL); err != nil || len(s.HookURL) > maxURL {
 			return errors.New("hook_url must be an https URL without user, query and fragment")
 		}
 		return nil
@@ -153,7 +153,7 @@ func (s SMS) checkSender() error {
 		return errors.New("twilio_messaging_service_sid must be letters and digits")
 	case s.TwilioMessagingServiceSID == "" && (s.TwilioFrom == "" || len(s.TwilioFrom) > 64):
 		return errors.New("twilio_from or twilio_messaging_service_sid is required")
-	case s.TwilioURL != "" && (idp.CheckURL(s.TwilioURL) != nil || len(s.TwilioURL) > maxURL):
+	case s.TwilioURL != "" && (outbound.CheckURL(s.TwilioURL) != nil || len(s.TwilioURL) > maxURL):
 		return errors.New("twilio_url must be an https URL without user, query and fragment")
 	}
 

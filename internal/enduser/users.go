@@ -87,6 +87,10 @@ func userByEmail(ctx context.Context, q pg.Querier, email string) (User, error) 
 
 // cleanEmail returns an address in its stored form, in lower case. It fails with Invalid.
 func cleanEmail(s string) (string, error) {
+	if s == "" {
+		return "", errInvalid("An email address is required")
+	}
+
 	email, ok := mail.CleanAddress(s)
 	if !ok || !strings.Contains(email, "@") {
 		return "", errInvalid("Unable to validate email address: invalid format")
@@ -114,8 +118,8 @@ func cleanMetadata(name string, text json.RawMessage) (json.RawMessage, error) {
 	if len(text) > maxMetadata {
 		return nil, errInvalid("%s must have at most %d bytes", name, maxMetadata)
 	}
-	if strings.Contains(string(text), `\u0000`) {
-		return nil, errInvalid("%s must not contain null characters", name)
+	if !pg.StorableJSON(text) {
+		return nil, errInvalid("%s must not contain null characters, lone surrogates and numbers out of range", name)
 	}
 
 	return text, nil

@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -175,4 +176,15 @@ func Ignore(err error, kind Kind) error {
 		return nil
 	}
 	return err
+}
+
+// maxClipped is the maximum number of bytes of a clipped text.
+const maxClipped = 1000
+
+// Clip bounds a text of another party, such as a tenant's server, that goes into an error.
+func Clip(text string) string {
+	if len(text) <= maxClipped {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxClipped], "")
 }

@@ -3,9 +3,7 @@ package idp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,18 +113,4 @@ func (c *Client) open(ctx context.Context, tenant string, config Config) (provid
 	p.basicAuth = d.TokenAuthMethods == nil || slices.Contains(d.TokenAuthMethods, "client_secret_basic")
 
 	return p, nil
-}
-
-// CheckURL fails unless text is the root of a provider: an address by HTTPS, or by HTTP in a
-// network that package outbound allows, without user, query and fragment.
-func CheckURL(text string) error {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil, u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return fmt.Errorf("must be a URL without user, query and fragment")
-	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("must begin with https://")
-	}
-
-	return nil
 }

@@ -12,17 +12,37 @@ import (
 	"time"
 )
 
-// minWebhookKey is the minimum number of bytes of a key that signs webhooks.
-const minWebhookKey = 24
+const (
+	minWebhookKey  = 24 // bytes of a key that signs webhooks
+	maxWebhookKeys = 5  // keys that sign one webhook
+)
 
-// ParseWebhookSecret returns the key of a secret in the form of Standard Webhooks: whsec_ and the
-// key in base64, after an optional version such as v1.
-func ParseWebhookSecret(text string) ([]byte, error) {
+// ParseWebhookSecrets returns the keys of secrets, separated by |. Each has the form of Standard
+// Webhooks: whsec_ and the key in base64, after an optional version such as v1.
+func ParseWebhookSecrets(text string) ([][]byte, error) {
+	secrets := strings.Split(text, "|")
+	if len(secrets) > maxWebhookKeys {
+		return nil, fmt.Errorf("must have at most %d secrets", maxWebhookKeys)
+	}
+
+	keys := make([][]byte, len(secrets))
+	for i, secret := range secrets {
+		key, err := parseWebhookSecret(secret)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = key
+	}
+
+	return keys, nil
+}
+
+func parseWebhookSecret(text string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimPrefix(text, "v1,"), "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case !ok, err != nil:
-		return nil, errors.New("must be whsec_ and a key in base64")
+		return nil, errors.New("must be whsec_ and a key in base64, or several with | between them")
 	case len(key) < minWebhookKey:
 		return nil, fmt.Errorf("must have a key of at least %d bytes", minWebhookKey)
 	}
@@ -30,14 +50,18 @@ func ParseWebhookSecret(text string) ([]byte, error) {
 	return key, nil
 }
 
-// SignWebhook signs a request with a body by Standard Webhooks. A receiver that has seen the id
-// before ignores the request.
-func SignWebhook(h http.Header, key []byte, id string, now time.Time, body []byte) {
+// SignWebhook signs a request with a body by Standard Webhooks, once with each key: a receiver
+// accepts it by any of them. A receiver that has seen the id before ignores the request.
+func SignWebhook(h http.Header, keys [][]byte, id string, now time.Time, body []byte) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
-	mac := hmac.New(sha256.New, key)
-	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+	signatures := make([]string, len(keys))
+	for i, key := range keys {
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
 
 	h.Set("Webhook-Id", id)
 	h.Set("Webhook-Timestamp", timestamp)
-	h.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	h.Set("Webhook-Signature", strings.Join(signatures, " "))
 }

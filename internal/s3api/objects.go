@@ -14,6 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 const (
@@ -236,7 +237,7 @@ func (c *call) source() (object.Object, *object.Content, error) {
 	path, query, _ := strings.Cut(c.r.Header.Get("X-Amz-Copy-Source"), "?")
 	decoded, err := url.PathUnescape(path)
 	id, key, ok := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
-	if err != nil || !ok || (query != "" && query != "versionId=null") {
+	if err != nil || !ok || !pg.Storable(decoded) || (query != "" && query != "versionId=null") {
 		return object.Object{}, nil, malformed("InvalidArgument",
 			"Copy Source must mention the source bucket and key: "+
 				"sourcebucket/sourcekey")

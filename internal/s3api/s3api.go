@@ -21,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -87,8 +88,11 @@ func (c *call) serve(path string) error {
 	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1/s3"
 
 	decoded, err := url.PathUnescape(path)
-	if err != nil {
+	if err != nil || !pg.Storable(decoded) {
 		return malformed("InvalidURI", "Couldn't parse the specified URI")
+	}
+	if !pg.StorableValues(c.query) {
+		return malformed("InvalidArgument", "Parameters must be UTF-8 without null characters")
 	}
 	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
 

@@ -56,7 +56,7 @@ var (
 // Blank text and null mean no default. Its errors are texts for the client.
 func parseDefault(text string) (defaultSpec, error) {
 	text = strings.TrimSpace(text)
-	if !storable(text) {
+	if !pg.Storable(text) {
 		return defaultSpec{}, errors.New("must be text without a NUL")
 	}
 	if text == "" || strings.EqualFold(text, "null") {

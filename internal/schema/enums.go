@@ -70,7 +70,7 @@ func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
 		schema, name = public, ref
 	}
 
-	if reserved(schema) || !storable(ref) {
+	if reserved(schema) || !pg.Storable(ref) {
 		return Enum{}, fault.OnField(fault.Invalid, "enum", "invalid_value",
 			"must be the name of one of the project's enums")
 	}
@@ -130,7 +130,7 @@ func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, v
 }
 
 func checkEnumValue(field, value string) error {
-	if value == "" || len(value) > maxEnumValue || !storable(value) {
+	if value == "" || len(value) > maxEnumValue || !pg.Storable(value) {
 		return fault.OnField(fault.Unprocessable, field, "invalid_value", "must be 1 to %d bytes of text", maxEnumValue)
 	}
 	return nil

@@ -20,7 +20,7 @@ const maxExpression = 10_000 // bytes
 // lex differently: comments, other kinds of quotes and statement ends. Its errors are texts for the
 // client.
 func parseExpression(text string) error {
-	if len(text) > maxExpression || !storable(text) {
+	if len(text) > maxExpression || !pg.Storable(text) {
 		return errors.New("must be text of at most 10000 bytes without a NUL")
 	}
 

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/socle-dev/socle/internal/fault"
 )
@@ -65,6 +64,3 @@ func splitName(s string) (schema, table string, ok bool) {
 
 	return schema, table, identifier.MatchString(schema) && identifier.MatchString(table) && !reserved(schema)
 }
-
-// storable reports whether a text column can store s.
-func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -123,7 +123,7 @@ func (n NewFunction) check() error {
 	if strings.TrimSpace(n.Definition) == "" {
 		return fault.OnField(fault.Unprocessable, "definition", "required", "must not be empty")
 	}
-	if !storable(n.Definition) {
+	if !pg.Storable(n.Definition) {
 		return fault.OnField(fault.Unprocessable, "definition", "invalid_value", "must be text without a NUL")
 	}
 

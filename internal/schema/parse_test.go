@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // builtType matches all possible output of the parser: quoted names or the keywords of interval,
@@ -48,7 +50,7 @@ func FuzzShownDefault(f *testing.F) {
 	}
 
 	f.Fuzz(func(t *testing.T, value string) {
-		if !storable(value) {
+		if !pg.Storable(value) {
 			return
 		}
 

@@ -165,7 +165,7 @@ func comment(ctx context.Context, tx pgx.Tx, sql, text string) error {
 const maxComment = 10_000 // bytes
 
 func checkComment(field, text string) error {
-	if len(text) > maxComment || !storable(text) {
+	if len(text) > maxComment || !pg.Storable(text) {
 		return fault.OnField(fault.Unprocessable, field, "invalid_value",
 			"must be text of at most %d bytes without a NUL", maxComment)
 	}

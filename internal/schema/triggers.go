@@ -231,7 +231,7 @@ func (n NewTrigger) check() error {
 	}
 
 	for i, c := range n.Columns {
-		if !storable(c) || c == "" || len(c) > 63 || slices.Contains(n.Columns[:i], c) {
+		if !pg.Storable(c) || c == "" || len(c) > 63 || slices.Contains(n.Columns[:i], c) {
 			return fault.OnField(fault.Unprocessable, "columns", "invalid_value",
 				"must be distinct columns of the table")
 		}

@@ -91,7 +91,7 @@ var (
 )
 
 func newTypeParser(text string) (*typeParser, error) {
-	if len(text) > maxTypeText || !storable(text) {
+	if len(text) > maxTypeText || !pg.Storable(text) {
 		return nil, errType
 	}
 

@@ -26,9 +26,10 @@ import (
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/leaked"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
@@ -215,9 +216,9 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	s.services.Queue.Tracer = s.tracer
 	s.services.EndUsers.Outbound = outbound.New(c.OutboundNetworks)
-	s.services.EndUsers.HookCalls = enduser.NewHookCalls(s.services.EndUsers.Outbound)
+	s.services.EndUsers.HookCalls = hook.NewClient(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
-	s.services.EndUsers.Leaked = enduser.NewLeakedPasswords(c.LeakedPasswords)
+	s.services.EndUsers.Leaked = leaked.New(c.LeakedPasswords)
 	bodies := httpx.NewBudget(rest.BodyBudgetSize)
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
 		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -246,7 +247,24 @@ func (f files) checkRefusals() {
 		{"POST", "/object/sign/photos/none", `{"expiresIn": 1}`, "NoSuchKey"},
 		{"POST", "/object/copy", `{"bucketId": "photos", "sourceKey": "a.txt", "destinationKey": "a//b"}`, "Invalid key: a//b"},
 		{"POST", "/object/move", `{"bucketId": "photos", "sourceKey": "none", "destinationKey": "b"}`, "NoSuchKey"},
+
+		// Texts that PostgreSQL can't store.
+		{"GET", "/object/photos/%00", "", "InvalidKey"},
+		{"GET", "/object/photos/%ff", "", "InvalidKey"},
+		{"POST", "/object/sign/photos/%00", `{"expiresIn": 1}`, "InvalidKey"},
+		{"GET", "/bucket/%00", "", "InvalidKey"},
+		{"GET", "/bucket?search=%00", "", "querystring must be UTF-8"},
+		{"POST", "/object/list/photos", `{"prefix": "\u0000"}`, "must be UTF-8"},
+		{"POST", "/object/list/photos", `{"search": "\ud800"}`, "must be UTF-8"},
+		{"POST", "/object/copy", `{"bucketId": "\u0000", "sourceKey": "a", "destinationKey": "b"}`, "must be UTF-8"},
+		{"POST", "/object/sign/photos", `{"expiresIn": 1, "paths": ["\u0000"]}`, "must be UTF-8"},
+		{"DELETE", "/object/photos", `{"prefixes": ["\u0000"]}`, "must be UTF-8"},
 	} {
 		f.wantSecret(400, c.want, c.method, c.path, c.body)
 	}
+
+	nul := base64.StdEncoding.EncodeToString([]byte(`{"a": "\u0000"}`))
+	f.wantSecret(400, "metadata must be", "POST", "/object/photos/n", "x", "x-metadata: "+nul)
+	f.wantSecret(400, "Upload-Metadata must be", "POST", "/upload/resumable", "", "Tus-Resumable: 1.0.0",
+		"Upload-Length: 1", "Upload-Metadata: bucketName "+base64.StdEncoding.EncodeToString([]byte("\x00")))
 }

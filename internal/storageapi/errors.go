@@ -27,7 +27,7 @@ var failuresByCode = map[string]failure{
 	"BucketAlreadyExists":   {"409", "Duplicate", "The resource already exists", "BucketAlreadyExists"},
 	"InvalidBucketName":     {"400", "Invalid Input", "Bucket name invalid", "InvalidBucketName"},
 	"InvalidMimeType":       {"415", "invalid_mime_type", "", "InvalidMimeType"},
-	"mime_type_not_allowed": {"415", "invalid_mime_type", "", "InvalidMimeType"},
+	"mime_type_not_allowed": {"415", "invalid_mime_type", "the type of the object is not supported", "InvalidMimeType"},
 	"too_large":             {"413", "Payload too large", "The object exceeded the maximum allowed size", "EntityTooLarge"},
 	"busy":                  {"423", "ResourceLocked", "The resource is locked", "ResourceLocked"},
 	"project_paused":        {"409", "ProjectPaused", "", "ProjectPaused"},

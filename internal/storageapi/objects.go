@@ -16,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 const (
@@ -163,7 +164,7 @@ func checkMetadata(text []byte) ([]byte, error) {
 	}
 
 	var members map[string]any
-	if len(text) >= maxMetadata || json.Unmarshal(text, &members) != nil {
+	if len(text) >= maxMetadata || json.Unmarshal(text, &members) != nil || !pg.StorableJSON(text) {
 		return nil, fault.New(fault.Invalid, "metadata must be a JSON object")
 	}
 

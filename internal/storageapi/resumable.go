@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (with upload, deferred
@@ -173,9 +174,9 @@ func tusMetadata(header string) (map[string]string, error) {
 	for pair := range strings.SplitSeq(header, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
 		text, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "Upload-Metadata must be pairs of a key and a base64 value").
-				WithCode("InvalidRequest")
+		if err != nil || !pg.Storable(string(text)) {
+			return nil, fault.New(fault.Invalid, "Upload-Metadata must be pairs of a key and a base64 value, UTF-8 without "+
+				"null characters").WithCode("InvalidRequest")
 		}
 
 		metadata[key] = string(text)

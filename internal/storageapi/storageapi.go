@@ -21,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/query"
@@ -165,6 +166,12 @@ func (c *call) serve() error {
 	if err != nil {
 		return fault.New(fault.Invalid, "Invalid path")
 	}
+	if !pg.Storable(decoded) {
+		return fault.New(fault.Invalid, "Invalid key: %q", decoded).WithCode("InvalidKey")
+	}
+	if !pg.StorableValues(c.r.URL.Query()) {
+		return fault.New(fault.Invalid, "querystring must be UTF-8 without null characters")
+	}
 
 	var found route
 	for _, route := range routes {
@@ -270,6 +277,10 @@ func (c *call) decode(v any) error {
 	}
 	if err != nil {
 		return fault.New(fault.Invalid, "The body must be a JSON object").WithCause(err)
+	}
+	if !pg.StorableJSON(body) {
+		return fault.New(fault.Invalid, "The body must be UTF-8, without null characters, lone surrogates and numbers out "+
+			"of range")
 	}
 
 	return nil

@@ -36,7 +36,7 @@ func TestFailureOf(t *testing.T) {
 		"denied": {fault.New(fault.Forbidden, "no"), 400, failure{"403", "Unauthorized", "no", "AccessDenied"}},
 		"type": {
 			fault.OnField(fault.Unprocessable, "file", "mime_type_not_allowed", "no"), 400,
-			failure{"415", "invalid_mime_type", "file no", "InvalidMimeType"},
+			failure{"415", "invalid_mime_type", "the type of the object is not supported", "InvalidMimeType"},
 		},
 		"lock": {
 			fault.New(fault.Conflict, "x").WithCode("busy"), 400,

@@ -1,4 +1,6 @@
-package enduser
+// Package leaked finds passwords that are known from leaks, by a service of the range protocol or a
+// folder. What follows from that is up to package enduser.
+package leaked
 
 import (
 	"bytes"
@@ -27,21 +29,21 @@ const (
 	rangeTTL        = time.Hour
 )
 
-// LeakedPasswords finds passwords known from leaks by the range protocol of Have I Been Pwned: the
-// service sees five digits of the password's hash, and returns the rest of all that begin so.
-// It is safe for concurrent use.
-type LeakedPasswords struct {
+// Passwords are the passwords known from leaks, by the range protocol of Have I Been Pwned: the
+// service sees five digits of a password's hash, and returns the rest of all that begin so. It is
+// safe for concurrent use.
+type Passwords struct {
 	address string // URL without the range, or a folder
 	client  *outbound.Client
 	clock   func() time.Time
 	ranges  *cache.Cache[string, []byte]
 }
 
-// NewLeakedPasswords returns the passwords at an address that the administrator of the install has
+// New returns the leaked passwords at an address that the administrator of the install has
 // chosen, in any network: a URL to which the range is appended, or a folder with a file per range.
-func NewLeakedPasswords(address string) *LeakedPasswords {
+func New(address string) *Passwords {
 	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	l := &LeakedPasswords{address: address, client: outbound.New(everywhere), clock: time.Now}
+	l := &Passwords{address: address, client: outbound.New(everywhere), clock: time.Now}
 	l.ranges = cache.New[string, []byte](cache.Limits{Entries: maxCachedRanges, TTL: rangeTTL,
 		Now: func() time.Time { return l.clock() }})
 
@@ -49,7 +51,7 @@ func NewLeakedPasswords(address string) *LeakedPasswords {
 }
 
 // Contains reports whether a password is known from a leak.
-func (l *LeakedPasswords) Contains(ctx context.Context, tenant, password string) (bool, error) {
+func (l *Passwords) Contains(ctx context.Context, tenant, password string) (bool, error) {
 	sum := sha1.Sum([]byte(password)) //nolint:gosec // see above
 	digits := strings.ToUpper(hex.EncodeToString(sum[:]))
 	prefix, rest := digits[:rangeDigits], []byte(digits[rangeDigits:])
@@ -70,7 +72,7 @@ func (l *LeakedPasswords) Contains(ctx context.Context, tenant, password string)
 }
 
 // find returns the hashes of a range, without their first digits.
-func (l *LeakedPasswords) find(ctx context.Context, tenant, prefix string) ([]byte, error) {
+func (l *Passwords) find(ctx context.Context, tenant, prefix string) ([]byte, error) {
 	if hashes, ok := l.ranges.Get(prefix); ok {
 		return hashes, nil
 	}
@@ -90,7 +92,7 @@ func (l *LeakedPasswords) find(ctx context.Context, tenant, prefix string) ([]by
 }
 
 // request asks a service for a range. Padding hides its size from observers of the network.
-func (l *LeakedPasswords) request(ctx context.Context, tenant, prefix string) ([]byte, error) {
+func (l *Passwords) request(ctx context.Context, tenant, prefix string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, leakTimeout)
 	defer cancel()
 
@@ -110,7 +112,7 @@ func (l *LeakedPasswords) request(ctx context.Context, tenant, prefix string) ([
 
 // readFile reads a range from the folder: a file of its name, as a mirror keeps them, or with the
 // extension that the downloader of Have I Been Pwned gives them.
-func (l *LeakedPasswords) readFile(prefix string) ([]byte, error) {
+func (l *Passwords) readFile(prefix string) ([]byte, error) {
 	f, err := os.Open(filepath.Join(l.address, prefix+".txt"))
 	if errors.Is(err, os.ErrNotExist) {
 		f, err = os.Open(filepath.Join(l.address, prefix))

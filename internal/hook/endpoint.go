@@ -1,4 +1,4 @@
-package enduser
+package hook
 
 import (
 	"context"
@@ -19,33 +19,34 @@ const (
 	endpointBackoff  = time.Second // without Retry-After in seconds
 )
 
-// NewHookCalls returns the client of endpoints. They have 256 requests at once, 64 of one project,
+// NewClient returns the client of endpoints. They have 256 requests at once, 64 of one project,
 // apart from those of other.
-func NewHookCalls(other *outbound.Client) *outbound.Client { return other.Within(maxHookReply) }
+func NewClient(other *outbound.Client) *outbound.Client { return other.Within(maxReply) }
 
-// isEndpoint reports whether the address of a hook is the URL of an endpoint.
-func isEndpoint(address string) bool {
+// IsEndpoint reports whether the address of a hook is the URL of an endpoint.
+func IsEndpoint(address string) bool {
 	return strings.HasPrefix(address, "https:") || strings.HasPrefix(address, "http:")
 }
 
-// callEndpoint posts the event of a hook to its endpoint and returns the reply, nil for none. It
-// repeats attempts that did not reach the endpoint, and those that the endpoint declines for now.
-func (d *Directory) callEndpoint(ctx context.Context, w webhook) ([]byte, error) {
+// CallEndpoint posts a webhook for a tenant by a client of [NewClient], and returns the reply, nil
+// for none. It repeats attempts that did not reach the endpoint, and those that the endpoint
+// declines for now.
+func CallEndpoint(ctx context.Context, c *outbound.Client, tenant string, w Webhook) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, endpointTimeout)
 	defer cancel()
 
 	for attempt := 1; ; attempt++ {
-		r, err := d.newWebhook(bounded, w)
+		r, err := w.Request(bounded)
 		if err != nil {
 			return nil, err
 		}
 
-		res, err := d.service.HookCalls.Do(bounded, d.UUID.String(), r)
+		res, err := c.Do(bounded, tenant, r)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case bounded.Err() != nil, errors.Is(err, httpx.ErrBusy):
-			return nil, errHook("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
+			return nil, Failure("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
 				endpointTimeout.Seconds()).WithCause(err)
 		}
 
@@ -88,7 +89,7 @@ func endpointReply(res outbound.Response, err error) ([]byte, error) {
 	case errors.Is(err, outbound.ErrTooLarge):
 		return nil, errReplyTooLarge()
 	case err != nil: // nobody learns what is in the server's networks
-		return nil, errHook("hook_timeout_after_retry", "Failed to reach hook after maximum retries").WithCause(err)
+		return nil, Failure("hook_timeout_after_retry", "Failed to reach hook after maximum retries").WithCause(err)
 	}
 
 	switch res.Status {
@@ -96,17 +97,17 @@ func endpointReply(res outbound.Response, err error) ([]byte, error) {
 		return nil, nil
 	case http.StatusOK, http.StatusAccepted:
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return nil, errHook("unexpected_failure", "Service currently unavailable due to hook")
+		return nil, Failure("unexpected_failure", "Service currently unavailable due to hook")
 	case http.StatusBadRequest:
-		return nil, errHook("unexpected_failure", "Invalid payload sent to hook")
+		return nil, Failure("unexpected_failure", "Invalid payload sent to hook")
 	case http.StatusUnauthorized:
-		return nil, errHook("unexpected_failure", "Hook requires authorization token")
+		return nil, Failure("unexpected_failure", "Hook requires authorization token")
 	default:
-		return nil, errHook("unexpected_failure", "Unexpected status code returned from hook: %d", res.Status)
+		return nil, Failure("unexpected_failure", "Unexpected status code returned from hook: %d", res.Status)
 	}
 
 	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, errHook("hook_payload_invalid_content_type",
+		return nil, Failure("hook_payload_invalid_content_type",
 			"Invalid JSON response: the Content-Type must be application/json")
 	}
 

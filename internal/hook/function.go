@@ -1,4 +1,4 @@
-package enduser
+package hook
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -22,28 +23,28 @@ const (
 func functionOf(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "pg-functions" || u.Host != "postgres" || u.RawQuery != "" || u.Fragment != "" {
-		return "", errHookAddress
+		return "", errAddress
 	}
 
 	schema, function, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	for _, name := range []string{schema, function} {
-		if name == "" || len(name) > maxRole || !utf8.ValidString(name) || strings.ContainsAny(name, "/\x00") {
-			return "", errHookAddress
+		if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsAny(name, "/\x00") {
+			return "", errAddress
 		}
 	}
 
 	return pg.Quote(schema, function), nil
 }
 
-// callFunction calls a function with a JSON text on the owner's login, and returns its result. Both
-// statements are one round trip and one transaction.
-func (d *Directory) callFunction(ctx context.Context, address string, event []byte) ([]byte, error) {
+// CallFunction calls a function with a JSON text on a pool of the owner's login, and returns its
+// result. Both statements are one round trip and one transaction.
+func CallFunction(ctx context.Context, owner *pgxpool.Pool, address string, event []byte) ([]byte, error) {
 	function, err := functionOf(address)
 	if err != nil {
 		return nil, err
 	}
 
-	conn, err := pg.Acquire(ctx, d.db.Owner())
+	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +59,14 @@ func (d *Directory) callFunction(ctx context.Context, address string, event []by
 	b.ExecParams("select pg_catalog.set_config('statement_timeout', $1, true)",
 		[][]byte{[]byte(strconv.FormatInt(functionTimeout.Milliseconds(), 10))}, nil, nil, nil)
 	b.ExecParams("select pg_catalog.left("+function+"($1)::pg_catalog.text, $2) limit 1",
-		[][]byte{event, []byte(strconv.Itoa(maxHookReply + 1))}, nil, nil, nil)
+		[][]byte{event, []byte(strconv.Itoa(maxReply + 1))}, nil, nil, nil)
 
 	results, err := conn.Conn().PgConn().ExecBatch(bounded, &b).ReadAll()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case bounded.Err() != nil, pg.State(err) == pgQueryCanceled:
-		return nil, errHook("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
+		return nil, Failure("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
 			functionTimeout.Seconds()).WithCause(err)
 	case pg.State(err) != "":
 		return nil, err

@@ -1,4 +1,4 @@
-package enduser
+package leaked
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // hashOfPassword is the SHA-1 hash of "password" behind its range.
 const rangeOfPassword, hashOfPassword = "5BAA6", "1E4C9B93F3F0682250B6CF8331B7EE68FD8"
 
-func TestLeakedPasswords(t *testing.T) {
+func TestPasswords(t *testing.T) {
 	t.Parallel()
 
 	var asked []string
@@ -39,16 +39,16 @@ func TestLeakedPasswords(t *testing.T) {
 	}
 
 	for address, want := range map[string]bool{service.URL + "/range/": true, folder: true, padded: false} {
-		l := NewLeakedPasswords(address)
+		l := New(address)
 		if got, err := l.Contains(t.Context(), "", "password"); got != want || err != nil {
 			t.Errorf("%s: got %v (%v), want %v", address, got, err, want)
 		}
 	}
-	if _, err := NewLeakedPasswords(folder).Contains(t.Context(), "", "another"); err == nil {
+	if _, err := New(folder).Contains(t.Context(), "", "another"); err == nil {
 		t.Error("a range without a file: got no error")
 	}
 
-	l := NewLeakedPasswords(service.URL + "/")
+	l := New(service.URL + "/")
 	clock := time.Now()
 	l.clock = func() time.Time { return clock }
 
@@ -75,22 +75,5 @@ func TestLeakedPasswords(t *testing.T) {
 	}
 	if got := l.ranges.Len(); got > maxCachedRanges {
 		t.Errorf("%d ranges are cached, want at most %d", got, maxCachedRanges)
-	}
-}
-
-func TestCharacterSets(t *testing.T) {
-	t.Parallel()
-
-	s := Settings{PasswordRequiredCharacters: []string{"lower", "upper", "digit", "symbol"}}
-	for password, want := range map[string]bool{"aA1!": true, "aA1": false, "aA!": false, "a1!": false, "A1!": false,
-		"äÄ1!": false, "": false} {
-		if got := s.missingCharacters(password) == ""; got != want {
-			t.Errorf("%q has all characters: got %v, want %v", password, got, want)
-		}
-	}
-
-	s.PasswordRequiredCharacters = []string{"letter"}
-	if s.missingCharacters("1A") != "" || s.missingCharacters("1") == "" {
-		t.Error("any letter is enough for the set of letters")
 	}
 }

@@ -1,0 +1,92 @@
+package enduser
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
+)
+
+// mailEvent is the event of the hook send_email.
+type mailEvent struct {
+	Metadata hookMetadata `json:"metadata"`
+	User     User         `json:"user"`
+	Mail     mailData     `json:"email_data"`
+}
+
+// mailData has the codes and link tokens of a mail. That of a change of the address is about two
+// mails, and its names are crossed by the contract: Token and TokenHashNew are for the present
+// address, TokenNew and TokenHash for the new one. Without a present address, Token and TokenHash
+// are for the new one.
+type mailData struct {
+	Token           string `json:"token"`
+	TokenHash       string `json:"token_hash"`
+	RedirectTo      string `json:"redirect_to"`
+	EmailActionType string `json:"email_action_type"`
+	SiteURL         string `json:"site_url"` // of the auth interface
+	TokenNew        string `json:"token_new"`
+	TokenHashNew    string `json:"token_hash_new"`
+}
+
+// askToMail has the hook of the project send a mail. It asks once for both mails of a change of the
+// address.
+func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) error {
+	t, u, err := d.mailToken(ctx, job.Args)
+	if err != nil {
+		return fault.Ignore(err, fault.NotFound) // no user, or the token was used or replaced
+	}
+	if t.TokenType == emailChangeCurrent {
+		return nil // the mail to the new address has both
+	}
+
+	data := mailData{Token: d.keys.code(t.ID), TokenHash: d.keys.link(t.ID), EmailActionType: t.VerificationType,
+		RedirectTo: d.Redirect(job.Args.RedirectTo), SiteURL: d.issuer()}
+	if t.TokenType == emailChangeNew {
+		if err := d.addCurrent(ctx, &data, t.UserID); err != nil {
+			return err
+		}
+	}
+
+	// The id is that of the token: an attempt with a new token is a new event.
+	_, err = d.askAs(ctx, hookMail, t.ID, mailEvent{Metadata: newHookMetadata(hookMail, Client{}), User: u, Mail: data})
+	d.settle(ctx, attempt{ID: messageID(job), Number: job.Attempt, Kind: job.Args.MailKind, Recipient: job.Args.Email},
+		err)
+	if isFinal(err) {
+		return queue.Cancel(err)
+	}
+
+	return err
+}
+
+// addCurrent adds the code and the link for the present address of a user who changes it, if there
+// is one to be confirmed.
+func (d *Directory) addCurrent(ctx context.Context, data *mailData, user uuid.UUID) error {
+	id, err := pg.Value[uuid.UUID](ctx, d.q(), `
+		select id from auth.one_time_tokens where user_id = @user and token_type = @type`,
+		pgx.StrictNamedArgs{"user": user, "type": emailChangeCurrent})
+	if err != nil {
+		return fault.Ignore(err, fault.NotFound)
+	}
+
+	data.TokenNew, data.Token = data.Token, d.keys.code(id)
+	data.TokenHashNew = d.keys.link(id)
+
+	return nil
+}
+
+// isFinal reports whether a hook would refuse a mail again.
+func isFinal(err error) bool {
+	r, rejected := errors.AsType[*hook.Rejection](err)
+	if rejected {
+		return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
+	}
+
+	return isLost(err)
+}

@@ -1,0 +1,38 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/outbound"
+)
+
+// Webhook is a JSON text for an endpoint of the project.
+type Webhook struct {
+	URL     string
+	Secrets string    // that sign it, see [outbound.ParseWebhookSecrets]
+	ID      uuid.UUID // the same in all attempts
+	Body    []byte
+}
+
+// Request returns the request of a webhook, signed by Standard Webhooks.
+func (w Webhook) Request(ctx context.Context) (*http.Request, error) {
+	keys, err := outbound.ParseWebhookSecrets(w.Secrets)
+	if err != nil {
+		return nil, err
+	}
+
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(w.Body))
+	if err != nil {
+		return nil, err
+	}
+
+	r.Header.Set("Content-Type", "application/json")
+	outbound.SignWebhook(r.Header, keys, w.ID.String(), time.Now(), w.Body)
+
+	return r, nil
+}
