@@ -57,8 +57,8 @@ begin
 	end if;
 
 	insert into socle.catalogue_version (n, xact)
-	select 1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775), pg_current_xact_id()
-	where not exists (select from socle.catalogue_version where xact = pg_current_xact_id());
+	values (1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775), pg_current_xact_id())
+	on conflict (xact) do nothing;
 end $$;
 
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
@@ -283,17 +283,21 @@ CREATE FUNCTION socle.refuse_storage_ddl() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+	parents constant oid[] := array(
+		select inhparent from pg_inherits where inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass));
 begin
 	if (select rolsuper from pg_authid where rolname = session_user) then
 		return;
 	end if;
 
 	perform from pg_event_trigger_ddl_commands() d
-	left join pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid
-	left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
-	join pg_inherits i on i.inhparent = coalesce(t.tgrelid, k.conrelid, d.objid)
-	where (t.oid is not null or k.oid is not null or d.classid = 'pg_class'::regclass) and d.command_tag <> 'COMMENT'
-		and i.inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass)
+	where d.command_tag <> 'COMMENT'
+		and case d.classid
+			when 'pg_class'::regclass then d.objid
+			when 'pg_trigger'::regclass then (select t.tgrelid from pg_trigger t where t.oid = d.objid)
+			when 'pg_constraint'::regclass then (select k.conrelid from pg_constraint k where k.oid = d.objid)
+		end = any(parents)
 		and not (d.command_tag = 'ALTER TABLE' and d.classid = 'pg_class'::regclass and socle.is_storage_table_unchanged(d.objid));
 	if found then
 		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
@@ -1700,6 +1704,8 @@ CREATE UNIQUE INDEX audit_key ON socle.audit USING btree ((((entry)::jsonb ->> '
 COMMENT ON INDEX socle.audit_key IS 'what was asked for under an Idempotency-Key happens once';
 
 CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) WHERE (key IS NOT NULL);
+
+CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
 CREATE INDEX containers_deleting ON storage.containers USING btree (uuid) WHERE deleting;
 

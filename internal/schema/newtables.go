@@ -43,7 +43,7 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		return Table{}, err
 	}
 
-	var created Table
+	created := Table{Schema: n.Schema, Name: n.Name}
 	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := resolveColumns(ctx, tx, columns); err != nil {
 			return err
@@ -60,7 +60,7 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		if err := execute(ctx, tx, sql+")"); err != nil {
 			return translate(err, explainTable)
 		}
-		if created, err = tableByName(ctx, tx, n.Schema, n.Name); err != nil {
+		if created.ID, err = n.enableRowSecurity(ctx, tx); err != nil {
 			return err
 		}
 		if err := addConstraints(ctx, tx, created, columns); err != nil {
@@ -69,15 +69,29 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		if err := n.addDetails(ctx, tx, created); err != nil {
 			return err
 		}
-		if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
-			return err
-		}
 
-		created, err = tableByID(ctx, tx, created.ID) // again, since constraints add to its size
+		created, err = tableByID(ctx, tx, created.ID)
 		return err
 	})
 
 	return created, err
+}
+
+// enableRowSecurity enables row level security, unless the event trigger for new tables has, and
+// returns the ID of the table.
+func (n NewTable) enableRowSecurity(ctx context.Context, tx pgx.Tx) (id uint32, err error) {
+	name := pg.Quote(n.Schema, n.Name)
+	table, err := pg.One[struct {
+		ID          uint32
+		RowSecurity bool
+	}](ctx, tx, `
+		select oid as id, relrowsecurity as row_security from pg_catalog.pg_class where oid = pg_catalog.to_regclass(@name)`,
+		pgx.StrictNamedArgs{"name": name})
+	if err != nil || table.RowSecurity {
+		return table.ID, err
+	}
+
+	return table.ID, execute(ctx, tx, "alter table "+name+" enable row level security")
 }
 
 // addDetails adds the comment and the table constraints to the new table.

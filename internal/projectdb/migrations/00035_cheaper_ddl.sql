@@ -84,3 +84,52 @@ begin
 	end if;
 end $$;
 -- +goose StatementEnd
+
+-- +goose StatementBegin
+-- refuse_storage_ddl finds triggers and constraints by index: a join would read all of the project's.
+create or replace function socle.refuse_storage_ddl() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+	parents constant oid[] := array(
+		select inhparent from pg_inherits where inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass));
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+
+	perform from pg_event_trigger_ddl_commands() d
+	where d.command_tag <> 'COMMENT'
+		and case d.classid
+			when 'pg_class'::regclass then d.objid
+			when 'pg_trigger'::regclass then (select t.tgrelid from pg_trigger t where t.oid = d.objid)
+			when 'pg_constraint'::regclass then (select k.conrelid from pg_constraint k where k.oid = d.objid)
+		end = any(parents)
+		and not (d.command_tag = 'ALTER TABLE' and d.classid = 'pg_class'::regclass and socle.is_storage_table_unchanged(d.objid));
+	if found then
+		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
+	end if;
+end $$;
+-- +goose StatementEnd
+
+-- Without an index a transaction with much DDL, or many transactions before a server reads the catalogue, read all rows each time.
+create unique index catalogue_version_xact on socle.catalogue_version (xact);
+
+-- +goose StatementBegin
+create or replace function socle.change_catalogue_version() returns event_trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+	-- Temporary objects are in nobody's catalogue. DROP has no objects at its end: sql_drop has them.
+	if tg_event = 'sql_drop' then
+		if not exists (select from pg_event_trigger_dropped_objects() where not is_temporary) then
+			return;
+		end if;
+	elsif tg_tag = 'REFRESH MATERIALIZED VIEW'
+		or not exists (select from pg_event_trigger_ddl_commands() where schema_name is distinct from 'pg_temp') then
+		return;
+	end if;
+
+	insert into socle.catalogue_version (n, xact)
+	values (1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775), pg_current_xact_id())
+	on conflict (xact) do nothing;
+end $$;
+-- +goose StatementEnd
