@@ -54,7 +54,7 @@ func (c Comparison) Measure(ours, theirs Target) (Pairs, error) {
 //
 // Throughput and processor time are those of a closed loop: each client sends its next request
 // after the response. Latency at half load is that of an open loop, which sends at a constant rate,
-// half of what the first server did in the closed one, whether responses arrive or not.
+// half of the first server's throughput, without waiting for responses.
 func (c Comparison) MeasureAll(targets []Target) ([][]Figures, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: max(c.Clients, maxOpen)}
 	defer transport.CloseIdleConnections()

@@ -3,7 +3,7 @@
 // A backup consists of a dump of the project's database, the bytes of its files, and a manifest
 // that describes both. The package has the rows of backups, schedules and restores in the platform
 // database, and their jobs. It runs pg_dump and pg_restore, stores the parts of backups, and
-// decides what can be restored. Package archive owns the format of these parts and of exported
+// checks backups before a restore. Package archive owns the format of these parts and of exported
 // backups. Package projectdb creates and swaps databases.
 package backup
 

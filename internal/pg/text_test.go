@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
-// TestStorableJSON compares with what PostgreSQL stores.
+// TestStorableJSON compares the rule with PostgreSQL's jsonb.
 func TestStorableJSON(t *testing.T) {
 	t.Parallel()
 
