@@ -257,6 +257,27 @@ func (s *bareServer) download() http.HandlerFunc {
 	return http.StripPrefix("/download-of-1-MiB", http.FileServer(http.Dir(s.Folder))).ServeHTTP
 }
 
+// authorizedDownload reads the caller's session and the file's row before the file.
+func (s *bareServer) authorizedDownload() http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := s.identify(r.Context())
+		var mimeType string
+		if err == nil {
+			err = s.project.QueryRow(r.Context(), `
+				select f.mime_type from storage.files f join storage.containers c on c.uuid = f.container_uuid
+				where f.uuid = $1 and not c.deleting`, s.File).Scan(&mimeType)
+		}
+
+		if err != nil {
+			respond(w, nil, err)
+			return
+		}
+
+		w.Header().Set("Content-Type", mimeType)
+		http.ServeFile(w, r, filepath.Join(s.Folder, "file"))
+	}
+}
+
 func (s *bareServer) login() http.HandlerFunc {
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	return func(w http.ResponseWriter, r *http.Request) {

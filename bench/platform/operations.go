@@ -46,12 +46,15 @@ var operations = []operation{
 	}, (*bareServer).createResponse},
 	{"upload of 10 KiB", "POST", upload(small), (*bareServer).upload},
 	{"upload of 1 MiB", "POST", upload(large), (*bareServer).upload},
-	{"download of 1 MiB", "GET", func(b *bench, _ int) (string, string, []byte) {
-		return "/containers/" + b.Listed + "/files/" + b.File + "/download", "", nil
-	}, (*bareServer).download},
+	{"download of 1 MiB", "GET", download, (*bareServer).download},
+	{"authorized download", "GET", download, (*bareServer).authorizedDownload},
 	{"log-in", "POST", func(*bench, int) (string, string, []byte) {
 		return "/users/login", "application/json", fmt.Appendf(nil, `{"email":%q,"password":%q}`, email, password)
 	}, (*bareServer).login},
+}
+
+func download(b *bench, _ int) (path, contentType string, body []byte) {
+	return "/containers/" + b.Listed + "/files/" + b.File + "/download", "", nil
 }
 
 // plain returns the fill of a request without a body.

@@ -11,11 +11,18 @@ import (
 	"time"
 )
 
-// A request is warm if its project had one at most warmMost requests before. It is cold if that was
-// more than coldLeast before, or never.
+// A request is warm if one to the same API of its project ended at most maxWarmDistance requests
+// before. It is cold if that was more than minColdDistance requests before, or never.
 const (
 	maxWarmDistance = 40
 	minColdDistance = 400
+)
+
+// The APIs have different logins, and so different connections, to a project's database.
+const (
+	rowsAPI = iota
+	platformAPI
+	apis
 )
 
 // figures are the results of one measurement.
@@ -40,8 +47,8 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 
-	var sent atomic.Int64
-	last := make([]atomic.Int64, len(b.projects)) // number of the last request to each project
+	var ended atomic.Int64
+	last := make([][apis]atomic.Int64, len(b.projects)) // value of ended at the last request's end
 	workers := make([]worker, clients)
 
 	var wg sync.WaitGroup
@@ -53,11 +60,14 @@ func (b *bench) load(ctx context.Context, clients int, length time.Duration, dra
 		wg.Go(func() {
 			for time.Since(begun) < length && ctx.Err() == nil {
 				p := draw(w.random)
-				n := sent.Add(1)
-				before := last[p].Swap(n)
-				warm := before > 0 && n-before <= maxWarmDistance
-				cold := before == 0 || n-before > minColdDistance
-				w.ask(w.next(b.projects[p]), warm, cold)
+				q, api := w.next(b.projects[p])
+
+				before := last[p][api].Load()
+				distance := ended.Load() - before
+				warm := before > 0 && distance <= maxWarmDistance
+				cold := before == 0 || distance > minColdDistance
+				w.ask(q, warm, cold)
+				last[p][api].Store(ended.Add(1))
 			}
 		})
 	}
@@ -140,34 +150,37 @@ func (w *worker) ask(q *http.Request, warm, cold bool) {
 	}
 }
 
-// kinds are the kinds of requests, each with its share in percent.
+// kinds are the kinds of requests, each with its API and its share in percent.
 var kinds = []struct {
 	name  string
+	api   int
 	share int
 	next  func(w *worker, p project) *http.Request
 }{
-	{"read", 50, func(w *worker, p project) *http.Request {
+	{"read", rowsAPI, 50, func(w *worker, p project) *http.Request {
 		return w.rowsRequest("GET", "/items?select=id,note&limit=5", p, "")
 	}},
-	{"write", 20, func(w *worker, p project) *http.Request {
+	{"write", rowsAPI, 20, func(w *worker, p project) *http.Request {
 		return w.rowsRequest("POST", "/items", p, `{"note": "a note"}`)
 	}},
-	{"tables", 10, func(w *worker, p project) *http.Request { return w.platformRequest("GET", "/tables", p.id, "") }},
-	{"containers", 10, func(w *worker, p project) *http.Request {
+	{"tables", platformAPI, 10, func(w *worker, p project) *http.Request {
+		return w.platformRequest("GET", "/tables", p.id, "")
+	}},
+	{"containers", platformAPI, 10, func(w *worker, p project) *http.Request {
 		return w.platformRequest("GET", "/containers?limit=5", p.id, "")
 	}},
-	{"create", 10, func(w *worker, p project) *http.Request {
+	{"create", platformAPI, 10, func(w *worker, p project) *http.Request {
 		return w.platformRequest("POST", "/containers", p.id,
 			fmt.Sprintf(`{"name": "c%d", "max_file_size": 1000}`, w.random.Uint64()))
 	}},
 }
 
-// next returns a request to a project.
-func (w *worker) next(p project) *http.Request {
+// next returns a request to a project, and its API.
+func (w *worker) next(p project) (q *http.Request, api int) {
 	n := w.random.IntN(100)
 	for _, k := range kinds {
 		if *only == k.name || *only == "" && n < k.share {
-			return k.next(w, p)
+			return k.next(w, p), k.api
 		}
 		n -= k.share
 	}

@@ -6,10 +6,10 @@
 // Socle, connections to projects, the time to create the first and the last projects, and the time
 // to start with all of them.
 //
-// A request is warm if its project had one at most 40 requests before, so that its connections are
-// most likely open. It is cold if that was more than 400 requests before. In the rounds with one
-// client each project gets one request: first without a cached catalog, then after all idle
-// connections were closed, and finally after a restart.
+// A request is warm if one to the same API of its project ended at most 40 requests before, so that
+// it most likely finds an idle connection. It is cold if that was more than 400 requests before. In
+// the rounds with one client each project gets one request: first without a cached catalog, then
+// after all idle connections were closed, and finally after a restart.
 //
 //	go run ./bench/projects [-projects 1000] [-seconds 20] [-clients 16,64] [-only read] [-socle bin/socle]
 package main
