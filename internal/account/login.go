@@ -156,11 +156,5 @@ func (s *Service) countFailedLogin(ctx context.Context, client Client, email str
 // rememberNetwork records that a user proved their identity from the client's network.
 func (s *Service) rememberNetwork(ctx context.Context, client Client, user User) error {
 	// Passwords count under the address, codes under the UUID.
-	for _, subject := range []string{fold(user.Email), user.UUID.String()} {
-		if err := s.Attempts.RecordNetwork(ctx, subject, client.Network); err != nil {
-			return err
-		}
-	}
-
-	return nil
+	return s.Attempts.RecordNetwork(ctx, client.Network, fold(user.Email), user.UUID.String())
 }

@@ -78,7 +78,7 @@ func (s *Service) signedIn(user User, session refreshableSession) (SignedIn, err
 // createSession opens a session for a user with this password hash. It also deletes expired
 // sessions of the user. It fails with Unauthenticated if the password has changed, or the user was
 // suspended, since the hash was read. The row lock ensures that no session outlives the password
-// that opened it.
+// that opened it. Call it in a transaction.
 func (s *Service) createSession(
 	ctx context.Context, user uuid.UUID, passwordHash string, client Client,
 ) (refreshableSession, error) {
@@ -89,19 +89,17 @@ func (s *Service) createSession(
 
 	audit.SetActor(ctx, user)
 
-	opened, err := pg.InTxValue(ctx, s.inTx, func(tx *Service) (refreshableSession, error) {
-		return pg.One[refreshableSession](ctx, tx.q, `
+	opened, err := pg.One[refreshableSession](ctx, s.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
 		insert into platform.sessions (uuid, user_uuid, address, user_agent, expires_at)
 		select @id, u.uuid, @address, @agent, now() + @life::interval from platform.users u
 		where u.uuid = @user and u.password_hash = @password and u.status = 'active'
 		for share
 		returning uuid, user_uuid, generation, expires_at`,
-			pgx.StrictNamedArgs{
-				"id": id, "user": user, "password": passwordHash, "address": client.Address,
-				"agent": client.Agent, "life": sessionTTL,
-			})
-	})
+		pgx.StrictNamedArgs{
+			"id": id, "user": user, "password": passwordHash, "address": client.Address,
+			"agent": client.Agent, "life": sessionTTL,
+		})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.Unauthenticated, "the password was changed").WithCode("invalid_credentials")
 	}

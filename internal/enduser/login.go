@@ -306,5 +306,5 @@ func (d *Directory) openByPassword(ctx context.Context, u User, address, secret 
 		return s, err
 	}
 
-	return s, d.attempts.RecordNetwork(ctx, address, c.Network)
+	return s, d.attempts.RecordNetwork(ctx, c.Network, address)
 }

@@ -1,7 +1,9 @@
 package ratelimit
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,19 +27,23 @@ var knownNetworkLimit = Limit{Name: "known network", Window: 90 * 24 * time.Hour
 // guessSubject returns the subject for guesses at an account from a network.
 func guessSubject(account, network string) string { return account + "\x00" + network }
 
-// RecordNetwork records a successful log-in to an account from a network, which makes the network
-// known. It writes at most once a day, also if the attempts are off.
-func (a Attempts) RecordNetwork(ctx context.Context, account, network string) error {
+// RecordNetwork records successful log-ins to accounts from a network, which makes the network
+// known to them. It writes at most once a day, also if the attempts are off.
+func (a Attempts) RecordNetwork(ctx context.Context, network string, accounts ...string) error {
+	keys := make([][]byte, len(accounts))
+	for i, account := range accounts {
+		keys[i] = knownNetworkLimit.key(guessSubject(account, network))
+	}
+
+	slices.SortFunc(keys, bytes.Compare) // concurrent log-ins lock the rows in one order
+
 	_, err := pg.Exec(ctx, a.q, `
 		insert into `+a.table+` as a (key, count, resets_at)
-		select @key::bytea, 1, now() + @window::interval
+		select n.key, 1, now() + @window::interval from unnest(@keys::bytea[]) as n (key)
 		where not exists (
-			select from `+a.table+` where key = @key and resets_at > now() + @window::interval - interval '1 day')
+			select from `+a.table+` where key = n.key and resets_at > now() + @window::interval - interval '1 day')
 		on conflict (key) do update set resets_at = excluded.resets_at`,
-		pgx.StrictNamedArgs{
-			"key":    knownNetworkLimit.key(guessSubject(account, network)),
-			"window": knownNetworkLimit.Window,
-		})
+		pgx.StrictNamedArgs{"keys": keys, "window": knownNetworkLimit.Window})
 
 	return err
 }

@@ -143,7 +143,7 @@ func TestGuesses(t *testing.T) {
 		}
 	}
 
-	if err := a.RecordNetwork(t.Context(), "ada", "home"); err != nil {
+	if err := a.RecordNetwork(t.Context(), "home", "ada"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -169,7 +169,8 @@ func TestGuesses(t *testing.T) {
 	check("attacker 1", true)
 }
 
-// TestRecordNetwork checks that a known network is written again only after a day.
+// TestRecordNetwork checks that a network becomes known to each account, and is written again only
+// after a day.
 func TestRecordNetwork(t *testing.T) {
 	t.Parallel()
 
@@ -177,11 +178,12 @@ func TestRecordNetwork(t *testing.T) {
 	record := func() string {
 		t.Helper()
 
-		if err := a.RecordNetwork(t.Context(), "ada", "home"); err != nil {
+		if err := a.RecordNetwork(t.Context(), "home", "ada", "bob"); err != nil {
 			t.Fatal(err)
 		}
 
-		at, err := pg.Value[string](t.Context(), a.q, `select resets_at::text from public.attempts`)
+		at, err := pg.Value[string](t.Context(), a.q, `
+			select string_agg(distinct resets_at::text, ' ') from public.attempts having count(*) = 2`)
 		if err != nil {
 			t.Fatal(err)
 		}
