@@ -2,9 +2,9 @@
 // net/http and pgx on the same machine, in the same run, with the same number of connections and
 // the same durability. Its SQL is handwritten for each request: the caller's session, the
 // statement, and the audit entry in the transaction of a change. It validates nothing. Of uploads
-// it syncs file and folder and inserts a row, and log-ins are the hash alone. A download is compared
-// twice: to [http.FileServer], which asks nobody, and to a server that first reads the session and
-// the file's row. With -bare the limit leaves out session and audit entry too.
+// it syncs file and folder and inserts a row, and log-ins are the hash alone. A download is
+// compared twice: to [http.FileServer], which asks no database, and to a server that first reads
+// the session and the file's row. With -bare the limit leaves out session and audit entry too.
 //
 // Socle is built and run as in production, except for rate limits and request logging. Clients,
 // Socle and the limit are separate processes. The columns are those of bench/rest.
