@@ -1,9 +1,7 @@
 package ratelimit
 
 import (
-	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,13 +33,13 @@ func (a Attempts) RecordNetwork(ctx context.Context, network string, accounts ..
 		keys[i] = knownNetworkLimit.key(guessSubject(account, network))
 	}
 
-	slices.SortFunc(keys, bytes.Compare) // concurrent log-ins lock the rows in one order
-
+	// The order keeps concurrent log-ins from a deadlock.
 	_, err := pg.Exec(ctx, a.q, `
 		insert into `+a.table+` as a (key, count, resets_at)
 		select n.key, 1, now() + @window::interval from unnest(@keys::bytea[]) as n (key)
 		where not exists (
 			select from `+a.table+` where key = n.key and resets_at > now() + @window::interval - interval '1 day')
+		order by n.key
 		on conflict (key) do update set resets_at = excluded.resets_at`,
 		pgx.StrictNamedArgs{"keys": keys, "window": knownNetworkLimit.Window})
 
