@@ -244,6 +244,8 @@ func (f files) checkRefusals() {
 		{"POST", "/object/list/photos", `{"sortBy": {"column": "owner"}}`, "sortBy"},
 		{"POST", "/object/list-v2/photos", `{"cursor": "!"}`, "InvalidParameter"},
 		{"POST", "/object/sign/photos", `{"expiresIn": 1, "paths": []}`, "paths"},
+		{"DELETE", "/object/photos", `{"prefixes": []}`, "body/prefixes must have 1 to 1000 items"},
+		{"DELETE", "/object/photos", `{}`, "body/prefixes must have 1 to 1000 items"},
 		{"POST", "/object/sign/photos/none", `{"expiresIn": 1}`, "NoSuchKey"},
 		{"POST", "/object/copy", `{"bucketId": "photos", "sourceKey": "a.txt", "destinationKey": "a//b"}`, "Invalid key: a//b"},
 		{"POST", "/object/move", `{"bucketId": "photos", "sourceKey": "none", "destinationKey": "b"}`, "NoSuchKey"},

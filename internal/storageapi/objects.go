@@ -288,8 +288,8 @@ func (c *call) remove(path string) error {
 			return err
 		}
 	}
-	if len(in.Prefixes) > maxNames {
-		return fault.New(fault.Invalid, "prefixes must be at most %d names", maxNames)
+	if len(in.Prefixes) == 0 || len(in.Prefixes) > maxNames {
+		return fault.New(fault.Invalid, "body/prefixes must have 1 to %d items", maxNames)
 	}
 
 	gone, err := object.RemoveObjects(c.r.Context(), c.Database, c.actor, b, in.Prefixes)
