@@ -110,7 +110,7 @@ func (r *relay) watch() error {
 	for {
 		select {
 		case <-r.over:
-			return nil
+			return r.left()
 		case <-r.session.Ended():
 			return r.session.Reason()
 		case <-r.closing:
@@ -125,6 +125,17 @@ func (r *relay) watch() error {
 				return err
 			}
 		}
+	}
+}
+
+// left returns the reason for the end of a session that one side has left: nil, unless the server
+// stops. [Proxy.Close] interrupts the read of the client, which looks as if the client had left.
+func (r *relay) left() error {
+	select {
+	case <-r.closing:
+		return errStopping
+	default:
+		return nil
 	}
 }
 

@@ -2,10 +2,28 @@ package pgproxy
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 )
+
+// TestLeft checks that a stop of the server is the reason for the end of a session whose read it
+// has interrupted.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+
+	closing := make(chan struct{})
+	r := relay{closing: closing}
+	if err := r.left(); err != nil {
+		t.Errorf("a client that left: got %v, want no reason", err)
+	}
+
+	close(closing)
+	if err := r.left(); !errors.Is(err, errStopping) {
+		t.Errorf("an interrupted read: got %v, want %v", err, errStopping)
+	}
+}
 
 // TestFraming checks that a stream passes unchanged, however it is cut, up to a fatal error.
 func TestFraming(t *testing.T) {

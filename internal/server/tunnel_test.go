@@ -48,11 +48,18 @@ func TestStopEndsTunnels(t *testing.T) {
 	p, c := startInstalled(t)
 	idle, busy := openSession(t, p, c), openSession(t, p, c)
 	ended := make(chan error, 2)
-	go func() { ended <- idle.WaitForNotification(t.Context()) }()
 	go func() {
 		_, err := busy.Exec(t.Context(), "select pg_sleep(600)").ReadAll()
 		ended <- err
 	}()
+
+	eventually(t, "the statement runs", func() bool {
+		results, err := idle.Exec(t.Context(), `
+			select 1 from pg_stat_activity where state = 'active' and query = 'select pg_sleep(600)'`).ReadAll()
+		return err == nil && len(results[0].Rows) == 1
+	})
+
+	go func() { ended <- idle.WaitForNotification(t.Context()) }()
 
 	p.signal(syscall.SIGTERM)
 	p.wait()
