@@ -60,6 +60,8 @@ func TestStorageByClient(t *testing.T) {
 		f.want(400, c.want, c.method, c.path, "", headers...)
 	}
 
+	f.want(200, "", "GET", "/status", "")
+	f.want(200, "", "HEAD", "/status", "")
 	f.checkReads()
 	f.checkTokens()
 	f.checkRefusals()

@@ -89,6 +89,9 @@ const requestTimeout = 30 * time.Second
 
 // routes are the routes. A request takes the one with the longest prefix.
 var routes = []route{
+	{"GET", "/status", anyone, brief, (*call).status},
+	{"HEAD", "/status", anyone, brief, (*call).status},
+
 	{"GET", "/bucket", byKey, brief, (*call).listBuckets},
 	{"POST", "/bucket", byKey, brief, (*call).createBucket},
 	{"GET", "/bucket/", byKey, brief, (*call).getBucket},
@@ -283,6 +286,12 @@ func (c *call) decode(v any) error {
 			"of range")
 	}
 
+	return nil
+}
+
+// status answers probes of clients, with an empty body.
+func (c *call) status(string) error {
+	c.w.WriteHeader(http.StatusOK)
 	return nil
 }
 
