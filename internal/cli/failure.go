@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -122,10 +123,13 @@ func (r *remote) label(field string) string {
 func fail(w io.Writer, err error) {
 	f, ok := errors.AsType[*failure](explain(err))
 	unreachable, lost := errors.AsType[*url.Error](err)
+	unreadable, local := errors.AsType[*fs.PathError](err) // of the file to send
 	failedImport, isImport := errors.AsType[*importError](err)
 	switch {
 	case isImport:
 		failedImport.print(w)
+	case lost && local:
+		fmt.Fprintln(w, "socle:", oneLine(unreadable.Error()))
 	case lost:
 		address, _ := url.Parse(unreachable.URL)
 		fmt.Fprintf(w, "socle: cannot reach %s://%s: %s\nThe address comes from --url, SOCLE_URL or socle login.\n",

@@ -32,7 +32,10 @@ func (r *remote) upload(cmd *cobra.Command, c *client.Client, req client.Request
 	progress := newProgress(cmd.ErrOrStderr(), size)
 	go func() {
 		err := r.writeParts(form, file, name, progress)
-		out.CloseWithError(errors.Join(err, form.Close())) // nil ends the body
+		if err == nil {
+			err = form.Close() // not after a failed read: the server would store the part as the whole
+		}
+		out.CloseWithError(err) // nil ends the body
 	}()
 
 	req.Header.Set("Content-Type", form.FormDataContentType())
