@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/socle-dev/socle/docs"
 	"github.com/socle-dev/socle/internal/build"
@@ -30,7 +32,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.SetArgs(append([]string{}, args...)) // with nil, cobra uses the arguments of the process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 
 	env := environment{environ: environ}
 	root.AddCommand(serverCommands(env)...)
@@ -71,6 +73,18 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 
 	return 1
+}
+
+// flagError returns the usage error of a flag, without the names of Go's functions.
+func flagError(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	number, isNumber := errors.AsType[*strconv.NumError](err)
+	if ok && isNumber {
+		return fmt.Errorf("%w: invalid argument %q for \"--%s\" flag: takes a whole number", errUsage, number.Num,
+			invalid.GetFlag().Name)
+	}
+
+	return fmt.Errorf("%w: %w", errUsage, err)
 }
 
 // eachCommand calls f for a command and all below it.

@@ -52,7 +52,7 @@ func newDBDump(e environment) *cobra.Command {
 		}
 
 		d := dbDump{e: e, text: *format == "plain"}
-		if len(args) > 0 {
+		if len(args) > 0 && args[0] != "-" {
 			d.file = args[0]
 		}
 		if *schema {

@@ -148,7 +148,7 @@ func argument(parameter string) string {
 
 func (r *remote) checkArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == len(r.args) {
-		return nil
+		return noEmptyArg(cmd, args)
 	}
 
 	hint := ""
@@ -157,6 +157,18 @@ func (r *remote) checkArgs(cmd *cobra.Command, args []string) error {
 	}
 
 	return wrongArgs(cmd, len(r.args), args, hint)
+}
+
+// noEmptyArg refuses an empty argument, such as an unset variable of a shell: without its last
+// segment, a path can be that of another operation.
+func noEmptyArg(cmd *cobra.Command, args []string) error {
+	i := slices.Index(args, "")
+	if i < 0 {
+		return nil
+	}
+
+	_, names, _ := strings.Cut(cmd.Use, " ")
+	return fmt.Errorf("%w: %s: %s must not be empty", errUsage, pathOf(cmd), strings.Fields(names)[i])
 }
 
 func exactArgs(n int) cobra.PositionalArgs {

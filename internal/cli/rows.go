@@ -94,6 +94,10 @@ func (r *rowsCommand) addFlags(cmd *cobra.Command) {
 }
 
 func (r *rowsCommand) run(cmd *cobra.Command, args []string) error {
+	if err := noEmptyArg(cmd, args[:1]); err != nil {
+		return err
+	}
+
 	req, err := r.request(cmd, args)
 	if err != nil {
 		return err
@@ -200,7 +204,12 @@ func (r *rowsCommand) addReadOptions(cmd *cobra.Command, query url.Values) {
 
 // input returns the rows to insert, or the changes.
 func (r *rowsCommand) input(cmd *cobra.Command) ([]byte, error) {
-	if text, _ := cmd.Flags().GetString("data"); text != "" {
+	if cmd.Flags().Changed("data") {
+		text, _ := cmd.Flags().GetString("data")
+		if strings.TrimSpace(text) == "" {
+			return nil, fmt.Errorf("%w: --data must not be empty", errUsage)
+		}
+
 		return []byte(text), nil
 	}
 
