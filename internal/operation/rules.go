@@ -138,6 +138,8 @@ func (r *rules) checkString(path string, s *huma.Schema, text string) {
 	switch {
 	case strings.ContainsRune(text, 0):
 		r.fail(path, "invalid_format", "must not contain the character NUL")
+	case s.MinLength != nil && length < *s.MinLength && *s.MinLength == 1:
+		r.fail(path, "too_short", "must not be empty")
 	case s.MinLength != nil && length < *s.MinLength:
 		r.fail(path, "too_short", "must be at least %d characters", *s.MinLength)
 	case s.MaxLength != nil && length > *s.MaxLength:
@@ -153,6 +155,9 @@ func (r *rules) checkString(path string, s *huma.Schema, text string) {
 
 func (r *rules) checkArray(path string, s *huma.Schema, array []any) {
 	switch {
+	case s.MinItems != nil && len(array) < *s.MinItems && *s.MinItems == 1:
+		r.fail(path, "too_short", "must not be empty")
+		return
 	case s.MinItems != nil && len(array) < *s.MinItems:
 		r.fail(path, "too_short", "must have at least %d items", *s.MinItems)
 		return
