@@ -53,6 +53,7 @@ var operations = []operation{
 	}, (*bareServer).login},
 }
 
+// download fills a request for the bytes of a file.
 func download(b *bench, _ int) (path, contentType string, body []byte) {
 	return "/containers/" + b.Listed + "/files/" + b.File + "/download", "", nil
 }
