@@ -27,7 +27,8 @@ type Result struct {
 func (r *Result) Streamed() bool { return r.pipeline != nil && r.pipeline.suspended }
 
 // Stream writes a streamed body to w. A slow client occupies the connection only if the budget has
-// no room for the rest of the body. Stream returns a [ClientError] if w fails.
+// no room for the rest of the body. Stream returns a [ClientError] if w fails or the request is
+// canceled, whichever shows first that the client has disconnected.
 func (r *Result) Stream(w Writer) error {
 	p := r.pipeline
 	x := p.executor
@@ -38,6 +39,10 @@ func (r *Result) Stream(w Writer) error {
 	contended := func() bool { return x.contended(p.Pool) }
 	err := s.fill(&p.session.reader, p.Deadline, x.SlowClientTimeout, contended)
 	if err != nil {
+		if p.watchdog.canceled() {
+			err = ClientError{err}
+		}
+
 		p.abandon()
 		s.abort(err)
 	} else {

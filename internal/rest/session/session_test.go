@@ -126,6 +126,31 @@ func TestUnreadBodyDiscardsConnection(t *testing.T) {
 	}
 }
 
+// TestDisconnectDuringBody checks that a request canceled while its body is read from PostgreSQL
+// reports that the client has disconnected, not that the read was interrupted.
+func TestDisconnectDuringBody(t *testing.T) {
+	t.Parallel()
+
+	pool := fakePool(t, answer(row(bytes.Repeat([]byte("x"), 4*maxBufferedBody)), func() {}))
+	ctx, disconnect := context.WithCancel(t.Context())
+
+	res, err := New(Config{Budget: NewBudget(ChunkSize)}).Execute(ctx, read(pool)) // no budget to read ahead
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Release()
+
+	watchdog := res.pipeline.watchdog
+	err = res.Stream(&recorder{onWrite: func() {
+		disconnect()
+		<-watchdog.Done()
+		watchdog.Deadline() // returns after the interruption
+	}})
+	if _, ok := errors.AsType[ClientError](err); !ok {
+		t.Errorf("got %v, want a ClientError", err)
+	}
+}
+
 func TestAcquire(t *testing.T) {
 	t.Parallel()
 
@@ -200,10 +225,14 @@ func TestFailures(t *testing.T) {
 type recorder struct {
 	bytes.Buffer
 	err      error
+	onWrite  func() // called before each write, unless nil
 	deadline time.Time
 }
 
 func (r *recorder) Write(b []byte) (int, error) {
+	if r.onWrite != nil {
+		r.onWrite()
+	}
 	if r.err != nil {
 		return 0, r.err
 	}

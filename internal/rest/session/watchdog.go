@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -75,6 +76,9 @@ func (w *watchdog) disarm() bool {
 	w.deadline, w.cancel = time.Time{}, nil
 	return w.fired
 }
+
+// canceled reports whether the request was canceled, as it is when its client disconnects.
+func (w *watchdog) canceled() bool { return errors.Is(w.ctx.Err(), context.Canceled) }
 
 // poll is called by the timer.
 func (w *watchdog) poll() {
