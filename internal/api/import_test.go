@@ -136,14 +136,62 @@ func TestImportRows(t *testing.T) {
 		t.Errorf("got %d rows, want %d", after, before+3)
 	}
 
-	for _, head := range []string{"id,nope\n1,2\n", "id,id\n1,2\n", "id,twice\n50,2\n", "\"id\"x\n"} {
-		asCSV(a, path, head).Want(422).Field("file")
+	for head, want := range map[string]string{
+		"id,nope\n1,2\n":   `has the header "nope", which is not a column of the table`,
+		"id,\n1,2\n":       `has the header "", which is not a column of the table`,
+		"id,id\n1,2\n":     `has the header "id" twice`,
+		"id,twice\n50,2\n": `has the header "twice", which is not a column of the table`,
+		"id;name,x\n":      `has the header "id;name", which is not a column of the table`,
+		"\"id\"x\n":        `can't be imported: line 1 has text after a closing quote`,
+	} {
+		r := asCSV(a, path, head).Want(422).Field("file")
+		if got := r.Metadata("fields.0.message"); got != want {
+			t.Errorf("%q: got %q, want %q", head, got, want)
+		}
 	}
 
 	asOwner(t, a,
 		`create function public.fail() returns trigger language plpgsql as $$ begin raise 'no' using errcode = 'P0001'; end $$; create trigger f before insert on public.goods execute function public.fail()`)
 
 	asCSV(a, path, "id,name\n60,a\n").Want(422).Code("refused")
+}
+
+// TestImportDetectsDelimiter imports the files that spreadsheets write in many countries.
+func TestImportDetectsDelimiter(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.CreateTable("parts", "name text", "price numeric")
+
+	const file = "id;name;price\r\n1;a, b;2.5\r\n"
+	asCSV(a, "/tables/parts/import", file).Want(201).Content("rows", 1)
+	asCSV(a, "/tables/import?name=newparts", file).Want(201).Content("columns.2.type", "numeric")
+	asCSV(a, "/tables/import?name=onecolumn&delimiter=,", "id;name\n1;a\n").Want(201).Content("columns.0.name", "id_name")
+
+	for _, table := range []string{"parts", "newparts"} {
+		if got := query[string](t, a, "select p::text from public."+table+" p"); got != `(1,"a, b",2.5)` {
+			t.Errorf("%s: got %s", table, got)
+		}
+	}
+}
+
+// TestImportOfExport checks that an import restores every row of an export, also null in the only
+// column.
+func TestImportOfExport(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `create table public.notes (note text); create table public.copied (note text);
+		insert into public.notes values (null), (''), ('a'), (null)`)
+
+	for i, format := range []string{"csv", "tsv"} {
+		exported := string(a.Get("/tables/notes/export?format=" + format).Want(200).Body)
+		asCSV(a, "/tables/copied/import?format="+format, exported).Want(201).Content("rows", 4)
+
+		if got := query[int](t, a, "select count(*) from public.copied where note is null"); got != 2*(i+1) {
+			t.Errorf("%s: got %d rows with null, want %d", format, got, 2*(i+1))
+		}
+	}
 }
 
 // TestImportAdvancesSequences checks that a row without a value gets a free one after an import

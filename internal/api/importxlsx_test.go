@@ -112,6 +112,31 @@ func TestImportWorkbook(t *testing.T) {
 		Want(201).Content("rows", 1).Content("rejected", 1).Content("rejectedLines.0.line", 9)
 }
 
+// TestImportWorkbookReportsEachRow imports rows whose only cell has no value that can be stored.
+func TestImportWorkbookReportsEachRow(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.CreateTable("cells", "name text")
+	file := workbook(t, `<row r="1"><c r="A1" t="str"><v>id</v></c><c r="B1" s="1"/></row>
+		<row r="2"><c r="ZZZZ2"><v>1</v></c></row><row r="3"><c r="A3" t="s"><v>9</v></c></row><row r="4"><c r="A4"><v>4</v></c></row>`)
+
+	r := a.Send("POST", "/tables/cells/import", file, bookType).Want(422).Code("ragged")
+	if got, want := r.Metadata("rejectedLines.0.message"), `has a cell out of place: "ZZZZ2"`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	for _, path := range []string{"/tables/cells/import?on_error=skip", "/tables/import?name=newcells&on_error=skip"} {
+		a.Send("POST", path, file, bookType).Want(201).Content("rows", 1).Content("rejected", 2).
+			Content("rejectedLines.0.line", 2).Content("rejectedLines.0.code", "ragged").
+			Content("rejectedLines.1.line", 3).Content("rejectedLines.1.code", "malformed")
+	}
+
+	// Cells missing at the end of the first row are null, too.
+	a.Send("POST", "/tables/cells/import?header=false", workbook(t, `<row><c><v>7</v></c></row>`), bookType).Want(201).
+		Content("rows", 1)
+}
+
 // TestImportWorkbookRefuses imports invalid archives and decompression bombs.
 func TestImportWorkbookRefuses(t *testing.T) {
 	t.Parallel()

@@ -115,12 +115,18 @@ func matchHeader(
 		return nil, err
 	}
 
-	for i, header := range s.names() {
-		known := slices.ContainsFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
-		if !known || slices.Contains(s.names()[:i], header) {
-			f := fault.OnField(fault.Unprocessable, "file", "unknown_column",
-				"has a header whose value %d is not a column of the table, or is a duplicate", i+1)
-			return nil, f
+	names := s.names()
+	for o.Format == XLSX && len(names) > 0 && names[len(names)-1] == "" { // empty cells of a formatted row
+		names = names[:len(names)-1]
+	}
+
+	for i, header := range names {
+		if !slices.ContainsFunc(all, func(c schema.BulkColumn) bool { return c.Name == header }) {
+			return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
+				"has the header %q, which is not a column of the table", fault.Clip(header))
+		}
+		if slices.Contains(names[:i], header) {
+			return nil, fault.OnField(fault.Unprocessable, "file", "duplicate", "has the header %q twice", header)
 		}
 
 		columns = append(columns, ImportedColumn{Name: header, Header: header})
@@ -182,7 +188,7 @@ func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) 
 	}
 
 	if o.Format == XLSX {
-		s, err := openRows(ctx, file, o)
+		s, err := openRows(ctx, file, o, known)
 		return s, translateFileError(err)
 	}
 
@@ -191,7 +197,7 @@ func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) 
 }
 
 // openRows returns the rows of a workbook's sheet.
-func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error) {
+func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("measure a file to import: %w", err)
@@ -203,11 +209,19 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options) (source, error
 	}
 
 	s, err := openSheet(ctx, at, size, o.Sheet)
-	if err != nil || !o.Header {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
 
-	return s, readHeader(s, &s.header)
+	if o.Header {
+		err = readHeader(s, &s.header)
+	}
+
+	if known != nil {
+		s.columns = len(known)
+	}
+
+	return s, err
 }
 
 // translateFileError translates errors of reading a file.

@@ -90,7 +90,7 @@ func (l *loader) check(r row) *Rejected {
 
 	for _, v := range r.values {
 		if !utf8.Valid(v.text) {
-			return &Rejected{Line: r.line, Code: "invalid_encoding", Message: "is not in the given encoding"}
+			return invalidEncoding(r.line)
 		}
 		if bytes.IndexByte(v.text, 0) >= 0 {
 			return &Rejected{Line: r.line, Code: "invalid_character", Message: "contains the character NUL"}

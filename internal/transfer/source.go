@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // Encodings are the supported encodings by name.
@@ -26,7 +30,7 @@ type value struct {
 	kind jsontext.Kind // of JSON; 0 in other formats
 }
 
-// rowRemaining is a row of a file. Its memory is valid until the next row is read.
+// row is a row of a file. Its memory is valid until the next row is read.
 type row struct {
 	line   int64
 	values []value   // CSV: the values of the row; JSON: in the order of names
@@ -44,8 +48,7 @@ type source interface {
 
 var errTooLong = errors.New("row is too long")
 
-// opened returns the source of a file's rows. known are the columns of lines of JSON; nil means
-// that they are detected.
+// open returns the source of a file's rows. known are the columns; nil means that they are detected.
 func open(file io.Reader, o Options, known []string) (source, error) {
 	head := bufio.NewReader(file)
 	if mark, err := head.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {
@@ -71,16 +74,49 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 		return j, nil
 	}
 
-	if o.Delimiter == 0 {
-		o.Delimiter = map[string]byte{CSV: ',', TSV: '\t'}[o.Format]
-	}
-
 	c := &csvSource{lines: lines, delimiter: o.Delimiter, null: []byte(o.Null)}
-	if !o.Header {
-		return c, nil
+	switch {
+	case o.Delimiter != 0:
+	case o.Format == TSV:
+		c.delimiter = '\t'
+	case o.Header:
+		c.delimiter = detectDelimiter(lines.r)
+	default:
+		c.delimiter = ','
 	}
 
-	return c, readHeader(c, &c.header)
+	var err error
+	if o.Header {
+		err = readHeader(c, &c.header)
+	}
+
+	c.single = len(known) == 1
+	return c, err
+}
+
+// detectDelimiter returns the delimiter of a header: a comma, or the first semicolon or tab if the
+// header has no comma, since spreadsheets write these in many languages. It reads no further than
+// the buffer.
+func detectDelimiter(r *bufio.Reader) byte {
+	head, _ := r.Peek(r.Size()) // an error is that of the next read
+	head = bytes.TrimLeft(head, "\r\n")
+
+	found, quoted := byte(','), false
+	for _, c := range head {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			return ','
+		case c == '\n':
+			return found
+		case found == ',' && (c == ';' || c == '\t'):
+			found = c
+		}
+	}
+
+	return found
 }
 
 // readHeader reads the column names from the first row.
@@ -99,11 +135,19 @@ func readHeader(s source, header *[]string) error {
 
 	names := []string{}
 	for _, v := range head.values {
+		if !utf8.Valid(v.text) {
+			return invalidEncoding(head.line).fatal(nil, 0)
+		}
 		names = append(names, string(v.text))
 	}
 
 	*header = names
 	return nil
+}
+
+// invalidEncoding rejects a row. Other encodings than UTF-8 are decoded to valid text.
+func invalidEncoding(line int64) *Rejected {
+	return &Rejected{Line: line, Code: "invalid_encoding", Message: "is not valid UTF-8: set the encoding"}
 }
 
 // lineReader reads and counts lines of bounded length.
@@ -153,6 +197,7 @@ type csvSource struct {
 	delimiter byte
 	null      []byte
 	header    []string
+	single    bool // there is one column: an empty line is a row
 	data      []byte
 	ends      []int  // end offsets of the values in data
 	quoted    []bool // parallel to ends
@@ -163,7 +208,7 @@ func (c *csvSource) names() []string { return c.header }
 
 func (c *csvSource) next() (row, error) {
 	line, err := c.lines.next()
-	for err == nil && len(trimEnd(line)) == 0 { // empty lines are skipped
+	for err == nil && len(trimEnd(line)) == 0 && !c.single {
 		line, err = c.lines.next()
 	}
 
@@ -181,6 +226,10 @@ func (c *csvSource) next() (row, error) {
 
 	if r.bad != nil {
 		r.bad.Line = r.line
+		if c.lines.count > r.line {
+			r.bad.Message += fmt.Sprintf(" and takes the lines up to %d", c.lines.count)
+		}
+
 		return r, nil
 	}
 
@@ -214,18 +263,19 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 			line = rest
 			rest = trimEnd(rest)
 		} else {
-			i := bytes.IndexByte(rest, c.delimiter)
-			if i < 0 {
-				c.data = append(c.data, rest...)
-				c.end(false)
+			text, following, more := bytes.Cut(rest, []byte{c.delimiter})
+			if bytes.IndexByte(text, '\r') >= 0 {
+				return &Rejected{Code: "malformed",
+					Message: "has a carriage return outside of quotes that ends no line"}, nil
+			}
 
+			c.data = append(c.data, text...)
+			c.end(false)
+			if !more {
 				return nil, nil
 			}
 
-			c.data = append(c.data, rest[:i]...)
-			c.end(false)
-			rest = rest[i+1:]
-
+			rest = following
 			continue
 		}
 
@@ -244,7 +294,7 @@ func (c *csvSource) end(quoted bool) {
 	c.ends, c.quoted = append(c.ends, len(c.data)), append(c.quoted, quoted)
 }
 
-// quoteColumns reads a value after its opening quote and returns the text after the closing quote.
+// readQuoted reads a value after its opening quote and returns the text after the closing quote.
 func (c *csvSource) readQuoted(line []byte) (rest []byte, bad *Rejected, err error) {
 	for {
 		i := bytes.IndexByte(line, '"')
@@ -334,11 +384,8 @@ func (j *jsonSource) object(line []byte) *Rejected {
 		i, ok := j.index[name]
 		switch {
 		case !ok && j.fixed:
-			return &Rejected{
-				Column:  &name,
-				Code:    "unknown_column",
-				Message: "has a member that is not a column of the table",
-			}
+			return &Rejected{Column: &name, Code: "unknown_column",
+				Message: fmt.Sprintf("has the member %q, which is not a column of the table", fault.Clip(name))}
 		case !ok && len(j.order) == maxColumns:
 			return &Rejected{Code: "too_many", Message: "has more members than a table can have columns"}
 		case !ok:

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // XLSX is the workbook format of ECMA-376: a zip archive of XML.
@@ -132,7 +134,7 @@ func (s *xlsxSource) next() (row, error) {
 	return row{}, io.EOF
 }
 
-// rowRemaining reads the cells to the end of a row. Missing cells are null, also at the end.
+// row reads the cells to the end of a row. Missing cells are null, also at the end.
 func (s *xlsxSource) row() (row, error) {
 	r := row{line: s.line}
 	s.values = s.values[:0]
@@ -158,27 +160,15 @@ func (s *xlsxSource) row() (row, error) {
 			return r, err
 		}
 
-		at := len(s.values)
-		if c.ref != "" {
-			at = columnOf(c.ref)
+		filled = filled || len(c.value) > 0 || c.inline
+		if bad := s.add(c); bad != nil && r.bad == nil {
+			r.bad = bad
+			r.bad.Line = r.line
 		}
-
-		if at < len(s.values) || at > maxColumns {
-			r.bad = &Rejected{Line: r.line, Code: "ragged", Message: "has cells out of order, or too many cells"}
-			continue
-		}
-
-		for len(s.values) < at {
-			s.values = append(s.values, value{null: true})
-		}
-
-		v := s.value(c)
-		filled = filled || !v.null
-		s.values = append(s.values, v)
 	}
 
-	if !filled {
-		return row{}, nil
+	if !filled || r.bad != nil {
+		return r, nil
 	}
 
 	if s.columns == 0 {
@@ -197,6 +187,34 @@ func (s *xlsxSource) row() (row, error) {
 	return r, nil
 }
 
+// add adds the value of a cell to the row.
+func (s *xlsxSource) add(c cell) *Rejected {
+	v, bad := s.value(c)
+	if bad != nil {
+		return bad
+	}
+
+	at := len(s.values)
+	if c.ref != "" {
+		at = columnOf(c.ref)
+	}
+
+	if at < len(s.values) || at > maxColumns {
+		if v.null { // an empty cell, such as those of a formatted row
+			return nil
+		}
+
+		return &Rejected{Code: "ragged", Message: fmt.Sprintf("has a cell out of place: %q", fault.Clip(c.ref))}
+	}
+
+	for len(s.values) < at {
+		s.values = append(s.values, value{null: true})
+	}
+
+	s.values = append(s.values, v)
+	return nil
+}
+
 // columnOf returns the index, from 0, of the column in a reference such as AB12.
 func columnOf(ref string) int {
 	n := 0
@@ -207,39 +225,44 @@ func columnOf(ref string) int {
 	return n - 1
 }
 
-func (s *xlsxSource) value(c cell) value {
+// value returns the value of a cell, or why there is none.
+func (s *xlsxSource) value(c cell) (value, *Rejected) {
 	if c.inline {
-		return value{text: c.value}
+		return value{text: c.value}, nil
 	}
 	if len(c.value) == 0 || c.kind == "e" { // formula errors have no value
-		return value{null: true}
+		return value{null: true}, nil
 	}
 
 	v := string(c.value)
 	switch c.kind {
 	case "s":
 		i, err := strconv.Atoi(v)
-		if err != nil {
-			return value{null: true}
+		if text, ok := s.shared.at(i); err == nil && ok {
+			return value{text: text}, nil
 		}
 
-		text, ok := s.shared.at(i)
-		return value{text: text, null: !ok}
+		return value{}, &Rejected{Code: "malformed",
+			Message: fmt.Sprintf("has a cell with the shared text %q, which the workbook does not have", fault.Clip(v))}
 	case "b":
-		return value{text: []byte(strconv.FormatBool(v == "1"))}
+		if b, err := strconv.ParseBool(v); err == nil {
+			return value{text: strconv.AppendBool(nil, b)}, nil
+		}
+
+		return value{text: c.value}, nil
 	case "str", "inlineStr", "d":
-		return value{text: c.value}
+		return value{text: c.value}, nil
 	}
 
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		return value{text: c.value}
+		return value{text: c.value}, nil
 	}
 	if c.style >= 0 && c.style < len(s.dates) && s.dates[c.style] {
-		return value{text: []byte(s.dateTime(f))}
+		return value{text: []byte(s.dateTime(f))}, nil
 	}
 
-	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}
+	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}, nil
 }
 
 // timeTypes returns the date or time of a serial number of days.
