@@ -52,13 +52,12 @@ func (d *Definition) layout() string {
 }
 
 func (d *Definition) checkDates(p *problems) (earliest, latest *time.Time) {
-	layout := d.layout()
-	if d.DateFormat != nil && layout == "" {
+	if d.DateFormat != nil && d.layout() == "" {
 		p.add("date_format", "invalid_format", "must be a format of a "+d.Type+" such as "+exampleFormats[d.Type])
 	}
 
-	earliest = parseLimit(p, "start_date", &d.StartDate, d.Type, layout)
-	latest = parseLimit(p, "end_date", &d.EndDate, d.Type, layout)
+	earliest = d.parseLimit(p, "start_date", &d.StartDate)
+	latest = d.parseLimit(p, "end_date", &d.EndDate)
 	if earliest != nil && latest != nil && earliest.After(*latest) {
 		p.add("start_date", outOfRange, "must not be after end_date")
 	}
@@ -68,13 +67,15 @@ func (d *Definition) checkDates(p *problems) (earliest, latest *time.Time) {
 
 var exampleFormats = map[string]string{"date": "YYYY-MM-DD", "time": "HH:mm", "datetime": "YYYY-MM-DD HH:mm"}
 
+var exampleValues = map[string]string{"date": "2026-12-31", "time": "13:30", "datetime": "2026-12-31T13:30"}
+
 // parseLimit parses a limit and replaces it by its ISO 8601 form.
-func parseLimit(p *problems, member string, value **string, kind, layout string) *time.Time {
+func (d *Definition) parseLimit(p *problems, member string, value **string) *time.Time {
 	if *value == nil {
 		return nil
 	}
 
-	stored, t, err := parseDate(kind, **value, layout)
+	stored, t, err := d.parseDate(**value)
 	if err != nil {
 		p.add(member, "invalid_format", err.Error())
 		return nil
@@ -84,24 +85,25 @@ func parseLimit(p *problems, member string, value **string, kind, layout string)
 	return &t
 }
 
-// parseDate parses a date, time or datetime in ISO 8601, which stays unchanged, or in layout, which
+// parseDate parses a date in ISO 8601, which stays unchanged, or in the definition's format, which
 // it converts to ISO 8601. Stored values thus survive a change of the format.
-func parseDate(kind, value, layout string) (stored string, t time.Time, err error) {
-	for _, iso := range isoLayouts[kind] {
+func (d *Definition) parseDate(value string) (stored string, t time.Time, err error) {
+	for _, iso := range isoLayouts[d.Type] {
 		if t, err := time.Parse(iso, value); err == nil && hasTwoDigitHour(value) {
 			return value, t, nil
 		}
 	}
 
-	if layout != "" {
+	noun := strings.Replace(d.Type, "datetime", "date and time", 1)
+	if layout := d.layout(); layout != "" {
 		// Formatting must restore the value: time.Parse accepts some fields with one digit less.
 		if t, err := time.Parse(layout, value); err == nil && t.Format(layout) == value {
-			return t.Format(isoLayouts[kind][0]), t, nil
+			return t.Format(isoLayouts[d.Type][0]), t, nil
 		}
-		return "", time.Time{}, errors.New("must be a " + kind + " in ISO 8601 or in date_format")
+		return "", time.Time{}, errors.New("must be a " + noun + " in the format " + *d.DateFormat)
 	}
 
-	return "", time.Time{}, errors.New("must be a " + kind + " in ISO 8601")
+	return "", time.Time{}, errors.New("must be a " + noun + " such as " + exampleValues[d.Type])
 }
 
 // hasTwoDigitHour reports whether the hour has two digits; time.Parse accepts one as well.

@@ -332,6 +332,38 @@ func TestDefaultValue(t *testing.T) {
 	}
 }
 
+// TestMessages checks that the people who fill in a form understand its failures: these have values
+// of settings, not their names.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		d           Definition
+		value, want string
+	}{
+		{Definition{Type: "date", StartDate: new("2026-01-01")}, "2025-12-31", "must not be before 2026-01-01"},
+		{Definition{Type: "date", EndDate: new("2026-01-31"), DateFormat: new("DD.MM.YYYY")}, "2026-02-01",
+			"must not be after 31.01.2026"},
+		{Definition{Type: "time", EndDate: new("13:30"), DateFormat: new("hh:mm A")}, "15:00",
+			"must not be after 01:30 PM"},
+		{Definition{Type: "datetime", StartDate: new("2026-01-01T00:00+01:00"), DateFormat: new("YYYY-MM-DD HH:mm")},
+			"2025-12-31 22:59", "must not be before 2025-12-31 23:00"},
+		{Definition{Type: "date"}, "today", "must be a date such as 2026-12-31"},
+		{Definition{Type: "date", DateFormat: new("DD.MM.YYYY")}, "1.2.2026", "must be a date in the format DD.MM.YYYY"},
+		{Definition{Type: "datetime"}, "now", "must be a date and time such as 2026-12-31T13:30"},
+		{Definition{Type: "time"}, "1", "must be a time such as 13:30"},
+		{Definition{Type: "text", Pattern: new("[a-z]+")}, "A", "must have the expected format"},
+		{Definition{Type: "multiselect", Options: new("a,b")}, `["c"]`, "must be options of the field"},
+	} {
+		tt.d.Label = "a"
+		f := Field{Definition: tt.d}
+		_, err := f.validate(tt.value, f.compileRules(new(problems)), newPatternBudget())
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s %q: got %v, want %s", tt.d.Type, tt.value, err, tt.want)
+		}
+	}
+}
+
 func TestStoredDates(t *testing.T) {
 	t.Parallel()
 
@@ -374,7 +406,7 @@ func TestFormatsMatchISO(t *testing.T) {
 	for kind, value := range map[string]string{
 		"date": "2003-02-01", "time": "02:03", "datetime": "2003-02-01T02:03:04",
 	} {
-		_, want, err := parseDate(kind, value, "")
+		_, want, err := (&Definition{Type: kind}).parseDate(value)
 		if err != nil {
 			t.Fatal(err)
 		}

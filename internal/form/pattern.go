@@ -102,10 +102,10 @@ func newPatternBudget() *patternBudget { return &patternBudget{maxMatchSteps, ma
 // budget does not suffice.
 func (e *patternBudget) match(p *pattern, value string, length int64) (bool, error) {
 	if length > p.maxLength() {
-		return false, errors.New("must be at most " + plural(p.maxLength(), "character") + ", for its pattern")
+		return false, errors.New("must be at most " + plural(p.maxLength(), "character"))
 	}
 	if e.steps -= p.steps * length; e.steps < 0 {
-		return false, errors.New("is too long: the patterns of the form need too much work for this response")
+		return false, errors.New("is too long to be checked together with the other answers")
 	}
 
 	return p.regexp.MatchString(value), nil

@@ -45,7 +45,7 @@ func TestPatternBudget(t *testing.T) {
 			maxMatchSteps)
 	}
 
-	const apart, together, wrong = "for its pattern", "too much work", "must match"
+	const apart, together, wrong = "must be at most", "too long to be checked", "expected format"
 	for _, test := range []struct {
 		fields, length int
 		want           []string // of the first fields; the last applies to the rest

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -67,7 +68,7 @@ func (d *Definition) validateText(value string, r rules, budget *patternBudget) 
 		return err
 	}
 	if !matches {
-		return errors.New("must match the pattern")
+		return errors.New("must have the expected format")
 	}
 
 	return nil
@@ -140,15 +141,23 @@ func validateChoices(value string, r rules) (string, error) {
 	return formatList(chosen)
 }
 
+// formatLimit formats a limit of dates as the field's format has it, or returns its stored form.
+func (d *Definition) formatLimit(limit time.Time, stored string) string {
+	if layout := d.layout(); layout != "" {
+		return limit.UTC().Format(layout)
+	}
+	return stored
+}
+
 func (d *Definition) validateDate(value string, r rules) (string, error) {
-	stored, t, err := parseDate(d.Type, value, d.layout())
+	stored, t, err := d.parseDate(value)
 	switch {
 	case err != nil:
 		return "", err
 	case r.earliest != nil && t.Before(*r.earliest):
-		return "", errors.New("must not be before start_date")
+		return "", errors.New("must not be before " + d.formatLimit(*r.earliest, *d.StartDate))
 	case r.latest != nil && t.After(*r.latest):
-		return "", errors.New("must not be after end_date")
+		return "", errors.New("must not be after " + d.formatLimit(*r.latest, *d.EndDate))
 	}
 
 	return stored, nil

@@ -33,8 +33,7 @@ func (c uploadLimits) checkType(mimeType, field string) error {
 	}
 
 	return fault.OnField(fault.Unprocessable, field, "mime_type_not_allowed",
-		"must be of a type that the container allows: %s",
-		strings.Join(c.AllowedMimeTypes, ", "))
+		"must be of one of these types: %s", strings.Join(c.AllowedMimeTypes, ", "))
 }
 
 // typesOf returns the entries of a container's list that allow a media type, such as image/png and

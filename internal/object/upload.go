@@ -450,6 +450,5 @@ func nameTaken() *fault.Error {
 }
 
 func tooLarge(limit int64) *fault.Error {
-	return fault.OnField(fault.TooLarge, "file", "too_large",
-		"must be at most %d bytes, the limit of the container and the instance", limit)
+	return fault.OnField(fault.TooLarge, "file", "too_large", "must be at most %d bytes", limit)
 }

@@ -80,6 +80,7 @@ func TestFormPage(t *testing.T) {
 		`"label": "Many stars", "type": "rating", "min_value": 1, "max_value": 50`,
 		`"label": "Day", "type": "date", "date_format": "DD.MM.YYYY", "start_date": "2026-01-01"`,
 		`"label": "Hour", "type": "time"`, `"label": "Moment", "type": "datetime"`,
+		`"label": "West", "type": "datetime", "default_value": "2026-01-01T10:00:00-05:00"`,
 		`"label": "Color", "type": "radio", "options": "red,green"`,
 		`"label": "Size", "type": "select", "options": "S,M,<L>"`,
 		`"label": "Days", "type": "multiselect", "options": "Mon,Tue,Wed", "default_value": "[\"Tue\"]"`,
@@ -90,7 +91,7 @@ func TestFormPage(t *testing.T) {
 	in := p.inputs()
 	for label, want := range map[string]string{"Your name": "text", "Mail": "email", "Site": "url", "Phone": "tel",
 		"Age": "number", "Stars": "radio", "Many stars": "number", "Day": "date", "Hour": "time",
-		"Moment": "datetime-local", "Color": "radio", "Days": "checkbox", "Terms": "checkbox"} {
+		"Moment": "datetime-local", "West": "text", "Color": "radio", "Days": "checkbox", "Terms": "checkbox"} {
 		if got := in[f.fields[label]]["type"]; got != want {
 			t.Errorf("%s: got type %q, want %q", label, got, want)
 		}
@@ -111,7 +112,7 @@ func TestFormPage(t *testing.T) {
 		"Is required.", "one\ntwo</textarea>", `value="green" checked`, `value="Mon" checked`, `value="Wed" checked`).
 		field(f.fields["Your name"], "Must be at most 20 characters.").
 		field(f.fields["Mail"], "Must be an e-mail address.").
-		field(f.fields["Age"], "Must not be below 18.").field(f.fields["Day"], "Must not be before start_date.")
+		field(f.fields["Age"], "Must not be below 18.").field(f.fields["Day"], "Must not be before 01.01.2026.")
 	if !strings.Contains(p.inputs()[f.fields["Your name"]]["tag"], "autofocus") {
 		t.Error("the first invalid input has no focus")
 	}
@@ -389,7 +390,7 @@ func TestFormFiles(t *testing.T) {
 	photo := map[string][]byte{"photo": []byte("bytes of a photo")}
 	named := map[string]string{"name": "Ada"}
 	v.show(send(named, photo, "me.png")).want(422, "Choose files again.").
-		field(f.fields["Photo"], "Cannot be stored: the form has no container.")
+		field(f.fields["Photo"], "Cannot be stored: the form accepts no files.")
 	send(named, map[string][]byte{"photo": nil}, "").Want(303) // an empty input
 	responses := "/forms/" + f.uuid + "/responses"
 	a.Delete(responses + "/" + a.Get(responses).Want(200).Get("0.uuid").(string)).Want(200)
@@ -398,7 +399,14 @@ func TestFormFiles(t *testing.T) {
 	f.update(`{"container_uuid": "` + container + `"}`)
 
 	v.show(send(nil, photo, "me.png")).want(422).field(f.fields["Name"], "Is required.")
-	v.show(send(named, map[string][]byte{"photo": make([]byte, 2000)}, "me.png")).want(413)
+	v.show(send(named, map[string][]byte{"photo": make([]byte, 2000)}, "me.png")).want(413).
+		field(f.fields["Photo"], "Must be at most 1000 bytes.")
+	v.show(send(named, photo, strings.Repeat("x", 2000))).want(422).
+		field(f.fields["Photo"], "Has an invalid file name: with its folder it must be at most 1024 bytes.")
+	a.Put("/containers/"+container, `{"allowed_mime_types": ["application/pdf"]}`).Want(200)
+	v.show(send(named, photo, "me.png")).want(422).
+		field(f.fields["Photo"], "Must be of one of these types: application/pdf.")
+	a.Put("/containers/"+container, `{"allowed_mime_types": []}`).Want(200)
 	v.show(send(named, map[string][]byte{"other": []byte("x")}, "me.png")).want(422, "is not a file field of the form")
 	v.show(send(map[string]string{"name": strings.Repeat("x", 2<<20)}, photo, "me.png")).want(413)
 	a.Get("/containers/" + container + "/files").Want(200).Total(0)

@@ -112,7 +112,7 @@ func clip(s string) string {
 }
 
 func errNoContainer(name string) *fault.Error {
-	return fault.OnField(fault.Unprocessable, name, "no_container", "cannot be stored: the form has no container")
+	return fault.OnField(fault.Unprocessable, name, "no_container", "cannot be stored: the form accepts no files")
 }
 
 // blameField replaces the field of an error by the form field that the file belongs to.
@@ -122,9 +122,14 @@ func blameField(name string, err error) error {
 		return err
 	}
 
+	message := e.Fields[0].Message
+	if e.Fields[0].Name == "full_file_name" {
+		message = "has an invalid file name: with its folder it " + message
+	}
+
 	named := *e
-	named.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: e.Fields[0].Message}}
-	named.Detail = name + " " + e.Fields[0].Message
+	named.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: message}}
+	named.Detail = name + " " + message
 
 	return &named
 }

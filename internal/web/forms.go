@@ -293,7 +293,10 @@ func (i *input) pickDate(f forms.Field) {
 		i.Step = "1" // a second; otherwise browsers refuse values with seconds
 	}
 
-	zoned := func(s string) bool { return strings.HasSuffix(s, "Z") || strings.LastIndexAny(s, "+") > 0 }
+	zoned := func(s string) bool {
+		_, clock, _ := strings.Cut(s, "T")
+		return strings.ContainsAny(clock, "Z+-")
+	}
 	if f.Type == "datetime" && (zoned(i.Value) || zoned(i.Min) || zoned(i.Max)) {
 		i.Type, i.Min, i.Max, i.Step = "text", "", "", ""
 	}

@@ -109,7 +109,7 @@ await withBrowser(server, async open => {
 	// The mistake stands next to its input, and everything else is still there.
 	await look(page, 'form-mistake')
 	assert.equal(await page.evaluate(() => document.activeElement.labels[0].innerText), 'Reference (optional)')
-	assert.equal(await page.getByLabel('Reference').evaluate(e => document.getElementById(e.getAttribute('aria-describedby').split(' ')[1]).innerText), 'Must match the pattern.')
+	assert.equal(await page.getByLabel('Reference').evaluate(e => document.getElementById(e.getAttribute('aria-describedby').split(' ')[1]).innerText), 'Must have the expected format.')
 	assert.equal(await page.getByLabel('Day').inputValue(), '2026-12-24')
 	assert.equal(await page.getByLabel('Wishes').inputValue(), 'A window.\nNo draught.')
 	assert.deepEqual([await page.getByLabel('4').isChecked(), await page.getByLabel('Dinner').isChecked(), await page.getByLabel('Room').inputValue()],
