@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func newDBDump(e environment) *cobra.Command {
 		[]string{"plain", "custom"}, cobra.ShellCompDirectiveNoFileComp))
 	schema := cmd.Flags().Bool("schema-only", false, "dump no rows")
 	data := cmd.Flags().Bool("data-only", false, "dump rows only")
-	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
+	exclude(cmd, "schema-only", "data-only")
 	e.addTunnelFlags(cmd)
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -81,7 +82,7 @@ func (d dbDump) run(cmd *cobra.Command) error {
 
 	archive, err := os.CreateTemp(folder, ".socle-dump-*") // readable by this user only
 	if err != nil {
-		return err
+		return writeFailure(cmp.Or(d.file, "a temporary file"), err)
 	}
 	defer func() {
 		_ = archive.Close()
@@ -100,7 +101,7 @@ func (d dbDump) run(cmd *cobra.Command) error {
 		return d.restore(cmd, archive)
 	}
 	if d.file != "" {
-		return d.report(cmd, os.Rename(archive.Name(), d.file))
+		return d.report(cmd, writeFailure(d.file, os.Rename(archive.Name(), d.file)))
 	}
 
 	_, err = io.Copy(cmd.OutOrStdout(), archive)
@@ -227,15 +228,15 @@ func (d dbDump) report(cmd *cobra.Command, err error) error {
 func writeNew(name string, content io.Reader) error {
 	file, err := os.CreateTemp(filepath.Dir(name), ".socle-dump-*")
 	if err != nil {
-		return err
+		return writeFailure(name, err)
 	}
 
 	_, err = io.Copy(file, content)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+		return errors.Join(writeFailure(name, err), os.Remove(file.Name()))
 	}
 
-	return os.Rename(file.Name(), name)
+	return writeFailure(name, os.Rename(file.Name(), name))
 }
 
 // runProgram runs one of PostgreSQL's programs. Its error contains the program's output.

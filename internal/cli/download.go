@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,7 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 
 	part, err := os.CreateTemp(dirOf(name), filepath.Base(name)+".*.part")
 	if err != nil {
-		return err
+		return writeFailure(name, err)
 	}
 	defer os.Remove(part.Name())
 
@@ -48,13 +49,13 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	}
 
 	if err = errors.Join(explainTruncation(err), part.Close()); err != nil {
-		return err
+		return writeFailure(name, err)
 	}
 
 	progress.end()
 
 	if err := os.Rename(part.Name(), name); err != nil {
-		return err
+		return writeFailure(name, err)
 	}
 
 	rows := ""
@@ -64,6 +65,23 @@ func download(cmd *cobra.Command, c *client.Client, req client.Request) error {
 
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s%s\n", name, rows, formatSize(progress.done))
 	return nil
+}
+
+// writeFailure names the file that a command was to write in a failure of its temporary file. Other
+// errors, such as of the connection, are returned as they are.
+func writeFailure(name string, err error) error {
+	path, isPath := errors.AsType[*fs.PathError](err)
+	link, isLink := errors.AsType[*os.LinkError](err)
+	switch {
+	case isPath:
+		err = path.Err
+	case isLink:
+		err = link.Err
+	default:
+		return err
+	}
+
+	return fmt.Errorf("cannot write %s: %w", name, err)
 }
 
 // lineCounter counts the lines of a CSV file. Quoted line breaks are part of a line.

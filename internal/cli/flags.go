@@ -50,6 +50,28 @@ func newValue(d *description, s schema) *value {
 	return v
 }
 
+// exclude refuses more than one of the flags at once.
+func exclude(cmd *cobra.Command, names ...string) {
+	next := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		var given []string
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				given = append(given, "--"+name)
+			}
+		}
+
+		if len(given) > 1 {
+			return fmt.Errorf("%w: %s: %s exclude each other", errUsage, pathOf(cmd), strings.Join(given, " and "))
+		}
+		if next == nil {
+			return nil
+		}
+
+		return next(cmd, args)
+	}
+}
+
 // String returns the text that was given last.
 func (v *value) String() string {
 	if v == nil || !v.given() {

@@ -130,13 +130,28 @@ func (f finder) search(ctx context.Context, template, path, kind, name string) (
 	_, noun := o.words()
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no %s %q; list them with: socle %s list", kind, name, noun)
+		return "", fmt.Errorf("there is no %s %q; list them with: socle %s", kind, name, listCommand(o, template, path))
 	case 1:
 		return found[0], nil
 	}
 
 	return "", fmt.Errorf("%w: %d %s are named %q; use a UUID:\n%s", errUsage, len(found), noun, name,
 		strings.Join(found, "\n"))
+}
+
+// listCommand returns the words of the command that lists the things below a path. template is the
+// same in the document.
+func listCommand(o operation, template, path string) string {
+	verb, noun := o.words()
+	words := noun + " " + verb
+	values := strings.Split(path, "/")
+	for i, part := range strings.Split(template, "/") {
+		if strings.HasPrefix(part, "{") && part != "{projectUUID}" {
+			words += " " + values[i]
+		}
+	}
+
+	return words
 }
 
 // list returns the entities of a list, only the matching ones if the operation searches by name.

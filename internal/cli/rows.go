@@ -74,13 +74,13 @@ func (r *rowsCommand) addFlags(cmd *cobra.Command) {
 		flags.Int("limit", defaultRows, "maximum number of rows")
 		flags.Int("offset", 0, "rows to skip")
 		flags.Bool("all", false, "list all rows")
-		cmd.MarkFlagsMutuallyExclusive("all", "limit")
+		exclude(cmd, "all", "limit")
 	case http.MethodDelete:
 		flags.BoolP("yes", "y", false, "do not ask for confirmation")
 	default:
 		flags.String("data", "", "row as a JSON object, or rows as a JSON array")
 		flags.String("file", "", "file with JSON or CSV, - for standard input (default without --data)")
-		cmd.MarkFlagsMutuallyExclusive("data", "file")
+		exclude(cmd, "data", "file")
 	}
 
 	if r.method == http.MethodPatch || r.method == http.MethodDelete {
@@ -284,7 +284,12 @@ func (r *rowsCommand) print(cmd *cobra.Command, res *http.Response, text []byte)
 
 	all, _ := cmd.Flags().GetBool("all")
 	if limit, _ := cmd.Flags().GetInt("limit"); !all && len(items) == limit {
-		fmt.Fprintf(cmd.ErrOrStderr(), "\nThe first %d rows; all: --all\n", len(items))
+		rows := "row"
+		if limit > 1 {
+			rows = fmt.Sprintf("%d rows", limit)
+		}
+
+		fmt.Fprintf(cmd.ErrOrStderr(), "\nThe first %s; all: --all\n", rows)
 	}
 
 	return nil

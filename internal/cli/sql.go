@@ -19,7 +19,7 @@ func addSQL(group *cobra.Command, d *description, o operation, e environment) {
 	cmd.Short = "Run SQL from a flag, a file or standard input"
 	cmd.ValidArgsFunction = nil // a file
 	cmd.Flags().String("file", "", "file with the SQL, - for standard input")
-	cmd.MarkFlagsMutuallyExclusive("query", "file", "body")
+	exclude(cmd, "query", "file", "body")
 	lift(cmd)
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -244,12 +244,15 @@ func cell(name string, v any) string {
 	return sanitize(fmt.Sprint(v))
 }
 
-// formatNumber formats a number: with a unit if it is one of bytes, and with at most four digits
-// after the point.
+// formatNumber formats a number: with a unit if it is one of bytes or a duration, and with at most
+// four digits after the point.
 func formatNumber(name string, number json.Number) string {
 	n, err := number.Int64()
-	if err == nil && isSize(name) {
+	switch {
+	case err == nil && isSize(name):
 		return formatSize(n)
+	case err == nil && name == "duration": // in microseconds
+		return (time.Duration(n) * time.Microsecond).String()
 	}
 
 	if f, err := number.Float64(); err == nil && strings.ContainsAny(number.String(), ".eE") {

@@ -36,6 +36,19 @@ func TestFit(t *testing.T) {
 	}
 }
 
+func TestFormatNumber(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct{ name, number, want string }{
+		{"totalSize", "2048", "2.0 KiB"}, {"rows", "2048", "2048"}, {"ratio", "0.123456", "0.1235"},
+		{"duration", "412", "412µs"}, {"duration", "12345", "12.345ms"}, {"durationMs", "1.5", "1.5"},
+	} {
+		if got := formatNumber(tt.name, json.Number(tt.number)); got != tt.want {
+			t.Errorf("%s %s: got %s, want %s", tt.name, tt.number, got, tt.want)
+		}
+	}
+}
+
 func TestWithoutMinor(t *testing.T) {
 	t.Parallel()
 
