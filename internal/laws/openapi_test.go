@@ -2,6 +2,11 @@ package laws
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api"
@@ -68,6 +73,48 @@ func TestEveryOperationHasExamples(t *testing.T) {
 			check(o.OperationID, o.RequestBody.Content)
 			for status, response := range o.Responses {
 				check(o.OperationID+" "+status, response.Content)
+			}
+		}
+	}
+}
+
+var namedOperation = regexp.MustCompile("`([A-Z]+) (/[^`]*)`")
+
+// TestOperationsWithFewStatuses checks that the operations that api.md names as such declare no
+// other failures.
+func TestOperationsWithFewStatuses(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile(filepath.Join(root(t), "docs", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, paragraph, _ := strings.Cut(string(text), "**Operations with few statuses.**")
+	paragraph, _, _ = strings.Cut(paragraph, "\n\n")
+
+	var d struct {
+		Paths map[string]map[string]struct{ Responses map[string]any }
+	}
+	if err := json.Unmarshal(api.Document(), &d); err != nil {
+		t.Fatal(err)
+	}
+
+	named := namedOperation.FindAllStringSubmatch(paragraph, -1)
+	if len(named) == 0 {
+		t.Error("the paragraph names no operation")
+	}
+
+	few := []string{"400", "401", "422", "429", "500"}
+	for _, name := range named {
+		o, ok := d.Paths[name[2]][strings.ToLower(name[1])]
+		if !ok {
+			t.Errorf("%s does not exist", name[0])
+		}
+
+		for status := range o.Responses {
+			if status >= "400" && !slices.Contains(few, status) {
+				t.Errorf("%s declares %s", name[0], status)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestGuides(t *testing.T) {
 
 	a := apitest.New(t)
 	for _, name := range []string{
-		"protect-a-table.md", "end-users.md", "files.md", "back-up-and-restore.md", "from-supabase.md", "nextjs.md",
+		"back-up-and-restore.md", "protect-a-table.md", "end-users.md", "files.md", "from-supabase.md", "nextjs.md",
 		"s3.md",
 	} {
 		text, err := os.ReadFile(guides + name)
@@ -39,7 +39,9 @@ func TestGuides(t *testing.T) {
 		dir := typeScript(t, map[string][]byte{}) // an empty folder with the client libraries
 		examples := examplesOf(t, string(text))
 
-		bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", scriptOf(examples))
+		// A reader's project may have backups already.
+		script := "socle backups create --wait > /dev/null\n" + scriptOf(examples)
+		bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
 		bash.Dir = dir
 		bash.Env = []string{"PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + dir,
 			"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_PROJECT=" + project,
