@@ -63,7 +63,7 @@ func (s *Server) receiveData(
 
 	if foundFormat == "" {
 		return nil, "", "", fault.OnField(fault.Invalid, "format", "required",
-			"is required, since neither the file's name nor its media type determines it")
+			"must be csv, tsv, jsonl or xlsx, since neither the file's name nor its media type determines it")
 	}
 
 	if file, err = s.blobs.Scratch(); err != nil {

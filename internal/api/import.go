@@ -98,7 +98,7 @@ var importRows = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 413, 422, 429, 500},
 	Grows: operation.Always, Body: dataFile,
 	Notes: importNotes +
-		"The header, or the members of JSON objects, name the columns; other columns get their defaults. Rows " +
+		" The header, or the members of JSON objects, name the columns; other columns get their defaults. Rows " +
 		"are inserted as the project's owner, and so triggers run. With `mode=upsert`, the last of several rows " +
 		"with the same key in the file wins.",
 }

@@ -175,6 +175,47 @@ func TestImportDetectsDelimiter(t *testing.T) {
 	}
 }
 
+// TestImportDates checks that no date is stored with its day and month swapped.
+func TestImportDates(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `create table public.days (day date, at timestamptz, note text)`)
+
+	r := asCSV(a, "/tables/days/import?on_error=skip", "day;at;note\n"+
+		"2020-02-01;2020-02-01 10:00Z;1.2.3\n01.02.2020;;\n;1.2.2020 10:00;\n31.01.2020;;\n").Want(201).
+		Content("rows", 1).Content("rejected", 3)
+	for i, column := range []string{"day", "at", "day"} {
+		line := fmt.Sprintf("rejectedLines.%d.", i)
+		r.Content(line+"line", i+3).Content(line+"column", column).Content(line+"code", "invalid_value").
+			Content(line+"message", "has a date with dots, whose day and month can be swapped; write it as 2026-12-31")
+	}
+}
+
+// TestImportWithoutRow checks the failure of files of which no row can be read.
+func TestImportWithoutRow(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.CreateTable("objects", "name text")
+
+	const jsonl = "Content-Type: application/x-ndjson"
+	for _, path := range []string{"/tables/objects/import?on_error=skip", "/tables/import?name=newobjects"} {
+		for body, want := range map[string]string{
+			`[{"id": 1}]`: "can't be imported: line 1 is not a JSON object",
+			"\n{\n":       "can't be imported: line 2 is not a JSON object",
+		} {
+			r := a.Send("POST", path, body, jsonl).Want(422).Code("malformed").Field("file")
+			if got := r.Metadata("fields.0.message"); got != want {
+				t.Errorf("%s %q: got %q, want %q", path, body, got, want)
+			}
+		}
+	}
+
+	asCSV(a, "/tables/import?name=newobjects&header=false", "a,\"b\n").Want(422).Code("malformed")
+	a.Send("POST", "/tables/objects/import", "[]", "Content-Type: application/octet-stream").Want(400).Field("format")
+}
+
 // TestImportOfExport checks that an import restores every row of an export, also null in the only
 // column.
 func TestImportOfExport(t *testing.T) {

@@ -166,8 +166,7 @@ func (r *rowsCommand) request(cmd *cobra.Command, args []string) (client.Request
 	}
 
 	if r.method == http.MethodGet {
-		r.addReadOptions(cmd, req.Query)
-		return req, nil
+		return req, r.addReadOptions(cmd, req.Query)
 	}
 
 	prefer := "count=exact"
@@ -191,7 +190,11 @@ func (r *rowsCommand) request(cmd *cobra.Command, args []string) (client.Request
 	return req, nil
 }
 
-func (r *rowsCommand) addReadOptions(cmd *cobra.Command, query url.Values) {
+func (r *rowsCommand) addReadOptions(cmd *cobra.Command, query url.Values) error {
+	if limit, _ := cmd.Flags().GetInt("limit"); limit < 1 {
+		return fmt.Errorf("%w: --limit must be at least 1", errUsage)
+	}
+
 	for _, name := range []string{"select", "order", "limit", "offset"} {
 		if all, _ := cmd.Flags().GetBool("all"); all && name == "limit" {
 			continue
@@ -200,6 +203,8 @@ func (r *rowsCommand) addReadOptions(cmd *cobra.Command, query url.Values) {
 			query.Set(name, text)
 		}
 	}
+
+	return nil
 }
 
 // input returns the rows to insert, or the changes.

@@ -15,6 +15,7 @@ import (
 type BulkColumn struct {
 	Name      string
 	Plain     bool // type is numeric, boolean, date or time
+	Date      bool // type is a date or time
 	Generated bool // generated column
 	Key       int  // position in the primary key, from 1; 0 if not part of it
 }
@@ -60,7 +61,7 @@ func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 
 func bulkColumns(ctx context.Context, tx pgx.Tx, id uint32) ([]BulkColumn, error) {
 	return pg.All[BulkColumn](ctx, tx, `
-		select a.attname as name, t.typcategory in ('N', 'B', 'D', 'T') as plain, a.attgenerated <> '' as generated,
+		select a.attname as name, t.typcategory in ('N', 'B', 'D', 'T') as plain, t.typcategory = 'D' as date, a.attgenerated <> '' as generated,
 			coalesce((select k.n from pg_catalog.pg_index i, pg_catalog.unnest(i.indkey::int2[]) with ordinality k(number, n)
 				where i.indrelid = a.attrelid and i.indisprimary and k.number = a.attnum and k.n <= i.indnkeyatts), 0)::int as key
 		from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid

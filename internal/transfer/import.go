@@ -105,7 +105,7 @@ func matchHeader(
 
 	if !o.Header {
 		for _, c := range all {
-			columns = append(columns, ImportedColumn{Name: c.Name})
+			columns = append(columns, ImportedColumn{Name: c.Name, date: c.Date})
 		}
 		return columns, nil
 	}
@@ -121,7 +121,8 @@ func matchHeader(
 	}
 
 	for i, header := range names {
-		if !slices.ContainsFunc(all, func(c schema.BulkColumn) bool { return c.Name == header }) {
+		known := slices.IndexFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
+		if known < 0 {
 			return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 				"has the header %q, which is not a column of the table", fault.Clip(header))
 		}
@@ -129,7 +130,7 @@ func matchHeader(
 			return nil, fault.OnField(fault.Unprocessable, "file", "duplicate", "has the header %q twice", header)
 		}
 
-		columns = append(columns, ImportedColumn{Name: header, Header: header})
+		columns = append(columns, ImportedColumn{Name: header, Header: header, date: all[known].Date})
 	}
 
 	if len(columns) == 0 {
@@ -148,28 +149,34 @@ func matchMembers(
 		return nil, err
 	}
 
+	var bad *Rejected // the first
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 
-		_, err := s.next()
+		r, err := s.next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return nil, translateFileError(err)
 		}
+
+		bad = cmp.Or(bad, r.bad)
 	}
 
 	var columns []ImportedColumn
 	for _, c := range all {
 		if slices.Contains(s.names(), c.Name) {
-			columns = append(columns, ImportedColumn{Name: c.Name, Header: c.Name})
+			columns = append(columns, ImportedColumn{Name: c.Name, Header: c.Name, date: c.Date})
 		}
 	}
 
-	if len(columns) == 0 {
+	switch {
+	case len(columns) == 0 && bad != nil:
+		return nil, bad.fatal(nil, 0)
+	case len(columns) == 0:
 		return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 			"has no value for any of the table's columns")
 	}
@@ -253,6 +260,7 @@ func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]Import
 
 	headers := s.names()
 	var guesses []guess
+	var bad *Rejected // the first
 	for n := 0; ; n++ {
 		r, err := s.next()
 		if err == io.EOF {
@@ -265,6 +273,8 @@ func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]Import
 		if n%batchRows == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+
+		bad = cmp.Or(bad, r.bad)
 		if r.bad != nil && o.Format != JSONL {
 			continue
 		}
@@ -291,6 +301,8 @@ func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]Import
 	}
 
 	switch {
+	case len(headers) == 0 && bad != nil:
+		return nil, bad.fatal(nil, 0)
 	case len(headers) == 0:
 		return nil, emptyFile()
 	case len(headers) > maxColumns:
@@ -371,7 +383,7 @@ func (d *Imported) load(
 	l := &loader{
 		tx:       tx,
 		copy:     copySQL(pg.Quote(t.Schema, t.Name), names),
-		width:    len(names),
+		columns:  d.Columns,
 		skip:     o.Skip,
 		reported: []Rejected{},
 	}

@@ -27,7 +27,7 @@ type loader struct {
 	copy string // COPY statement
 	// statement that moves staged rows into the table; "" if COPY writes to it directly
 	merge           string
-	width           int // values per row
+	columns         []ImportedColumn
 	skip            bool
 	databaseRejects int64 // rows rejected by PostgreSQL
 
@@ -73,27 +73,34 @@ func (l *loader) add(ctx context.Context, r row) error {
 	return l.flush(ctx)
 }
 
+// dottedDate matches dates that are meant day first, which PostgreSQL would read month first.
+var dottedDate = regexp.MustCompile(`^ *[0-9]{1,2}\.[0-9]{1,2}\.[0-9]`)
+
 // check validates a row without the database.
 func (l *loader) check(r row) *Rejected {
 	if r.bad != nil {
 		return r.bad
 	}
 
-	if len(r.values) != l.width {
+	if len(r.values) != len(l.columns) {
 		has := fmt.Sprint(len(r.values))
 		if len(r.values) > maxColumns {
 			has = fmt.Sprintf("more than %d", maxColumns)
 		}
 
-		return &Rejected{Line: r.line, Code: "ragged", Message: fmt.Sprintf("has %s values, not %d", has, l.width)}
+		return &Rejected{Line: r.line, Code: "ragged", Message: fmt.Sprintf("has %s values, not %d", has, len(l.columns))}
 	}
 
-	for _, v := range r.values {
+	for i, v := range r.values {
 		if !utf8.Valid(v.text) {
 			return invalidEncoding(r.line)
 		}
 		if bytes.IndexByte(v.text, 0) >= 0 {
 			return &Rejected{Line: r.line, Code: "invalid_character", Message: "contains the character NUL"}
+		}
+		if l.columns[i].date && dottedDate.Match(v.text) {
+			return &Rejected{Line: r.line, Column: &l.columns[i].Name, Code: "invalid_value",
+				Message: "has a date with dots, whose day and month can be swapped; write it as 2026-12-31"}
 		}
 	}
 

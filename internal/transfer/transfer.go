@@ -67,6 +67,8 @@ type ImportedColumn struct {
 	Name   string `json:"name"`
 	Header string `json:"header" doc:"Name of the column in the file; empty without a header."`
 	Type   string `json:"type" doc:"Type of a new table's column; empty for an existing table."`
+
+	date bool // its type has a date
 }
 
 // Rejected is a row that was not stored.
@@ -77,10 +79,13 @@ type Rejected struct {
 	Message string  `json:"message"`
 }
 
-// fatal returns the error for a rejected row that ends the import.
+// fatal returns the error for a rejected row that ends the import. total is 0 for a header, and for
+// a row that is read before the import.
 func (r Rejected) fatal(lines []Rejected, total int64) error {
 	f := fault.OnField(fault.Unprocessable, "file", r.Code, "can't be imported: line %d %s", r.Line, r.Message)
-	f.Extra = map[string]any{"rejected": total, "rejectedLines": lines}
+	if total > 0 {
+		f.Extra = map[string]any{"rejected": total, "rejectedLines": lines}
+	}
 
 	return f
 }
