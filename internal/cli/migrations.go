@@ -109,6 +109,11 @@ func (m *migrationsCommand) up(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 
+	if _, err := os.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s; create a migration by socle migrations new NAME, or give the folder by --dir",
+			s.dir)
+	}
+
 	outOfOrder, _ := cmd.Flags().GetBool("allow-out-of-order")
 	pending, err := s.pending(outOfOrder)
 	if err != nil {

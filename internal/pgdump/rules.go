@@ -70,7 +70,7 @@ var (
 	foreignKinds = []string{"publication", "subscription", "event trigger", "foreign data wrapper", "server",
 		"foreign table", "user mapping", "language", "procedural language", "transform", "access method", "tablespace"}
 
-	clusterKinds = []string{"role", "user", "group", "database", "system"}
+	clusterKinds = []string{"role", "user", "group", "system"}
 )
 
 // rules decides about the statements of a dump, in their order.
@@ -231,6 +231,8 @@ func (r *rules) cluster(ts tokens, s subject) (verdict, bool) {
 		return leave(Objects, "%s %s: a project has none", s.kind, s.name), true
 	case s.action == "alter" && ts.has(1, "default", "privileges"):
 		return verdict{}, false
+	case s.kind == "database":
+		return leave(Databases, "database %s", s.name), true
 	case slices.Contains(clusterKinds, s.kind):
 		return leave(Roles, "%s %s", s.kind, s.name), true
 	}

@@ -57,7 +57,7 @@ func TestRules(t *testing.T) {
 		`CREATE ROLE app`:                     {leaveOut, "", "roles: role app"},
 		`ALTER USER app SET search_path TO x`: {leaveOut, "", "roles: user app"},
 		`CREATE USER MAPPING FOR a SERVER b`:  {leaveOut, "", "objects: user mapping for: a project has none"},
-		`ALTER DATABASE shop SET a TO b`:      {leaveOut, "", "roles: database shop"},
+		`ALTER DATABASE shop SET a TO b`:      {leaveOut, "", "databases: database shop"},
 		`CREATE PUBLICATION p FOR ALL TABLES`: {leaveOut, "", "objects: publication p: a project has none"},
 		`ALTER PUBLICATION p OWNER TO x`:      {leaveOut, "", "objects: publication p: a project has none"},
 		`COMMENT ON EVENT TRIGGER e IS 'x'`:   {leaveOut, "", "objects: event trigger e: a project has none"},

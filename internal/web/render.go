@@ -101,7 +101,12 @@ func (p *page) fail(err error) {
 	for _, f := range e.Fields {
 		i := slices.IndexFunc(p.Form.Inputs, func(in input) bool { return in.named(f.Name) })
 		if i < 0 {
-			others = append(others, sentence(f.Name+" "+f.Message))
+			name := f.Name
+			if answer, ok := strings.CutPrefix(name, "answers."); ok {
+				name = "“" + answer + "”"
+			}
+
+			others = append(others, sentence(name+" "+f.Message))
 		} else {
 			p.Form.Inputs[i].Error = sentence(f.Message)
 		}
@@ -111,6 +116,8 @@ func (p *page) fail(err error) {
 	switch {
 	case e.Kind == fault.Internal:
 		p.Problem = internalError
+	case first < 0 && len(others) > 0:
+		p.Problem = strings.Join(others, " ")
 	case first < 0:
 		p.Problem = sentence(e.Detail)
 	default:
