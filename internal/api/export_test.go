@@ -70,6 +70,23 @@ func TestExportTable(t *testing.T) {
 	a.OtherUser().Get("/tables/odd/export").Want(401)
 }
 
+// TestExportOfAnyName exports a table whose columns have the names of aliases.
+func TestExportOfAnyName(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `create type public.pair as (x int, y int); create table public.aliases (r public.pair, t public.pair);
+		insert into public.aliases values ((1, 2), (3, 4))`)
+
+	for format, want := range map[string]string{
+		"csv": "r,t\n\"(1,2)\",\"(3,4)\"\n", "jsonl": `{"r":{"x":1,"y":2},"t":{"x":3,"y":4}}` + "\n",
+	} {
+		if got := string(a.Get("/tables/aliases/export?format=" + format).Want(200).Body); got != want {
+			t.Errorf("%s: got %q, want %q", format, got, want)
+		}
+	}
+}
+
 // TestExportCutOff checks that an export with an error in the middle cannot pass for a complete
 // file.
 func TestExportCutOff(t *testing.T) {

@@ -151,7 +151,7 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	}
 
 	return translateReadError(
-		pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r)::pg_catalog.text from ("+e.sql+") r", line),
+		pg.CopyOut(ctx, e.tx.Conn(), "select pg_catalog.row_to_json(r.*)::pg_catalog.text from ("+e.sql+") r", line),
 	)
 }
 
