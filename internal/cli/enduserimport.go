@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,14 +24,19 @@ const (
 	maxUserBytes       = 512 << 10
 )
 
-// maxUserFailures is the number of failures that are printed.
-const maxUserFailures = 100
+// Bounds of the report: failures, and columns that are left out.
+const (
+	maxUserFailures = 100
+	maxLeftOut      = 100
+)
 
 // userImport is an import of users under way.
 type userImport struct {
 	client *client.Client
 	batch  []sourceUser
 	size   int // bytes of the batch
+
+	leftOut map[string]bool // columns that are no members
 
 	Created  int           `json:"created"`
 	Exists   int           `json:"exists"`
@@ -43,7 +51,7 @@ type userFailure struct {
 	Detail string `json:"detail"`
 }
 
-func newEndUserImport(e environment) *cobra.Command {
+func newEndUserImport(d *description, e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE|-", Short: "Import users of another system with their password hashes", Args: exactArgs(1),
 		Example: "  socle end-users import users.csv\n  socle end-users import supabase.sql",
@@ -61,6 +69,9 @@ func newEndUserImport(e environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := (finder{d, c}).selectProject(cmd.Context()); err != nil {
+			return err
+		}
 
 		in := io.NopCloser(cmd.InOrStdin())
 		if args[0] != "-" {
@@ -76,7 +87,7 @@ func newEndUserImport(e environment) *cobra.Command {
 		}
 		defer text.Close()
 
-		i := &userImport{client: c, Failures: []userFailure{}}
+		i := &userImport{client: c, Failures: []userFailure{}, leftOut: map[string]bool{}}
 		err = readUsers(cmd.Context(), text, func(u sourceUser) error { return i.add(cmd.Context(), u) })
 		if err == nil {
 			err = i.flush(cmd.Context())
@@ -90,6 +101,12 @@ func newEndUserImport(e environment) *cobra.Command {
 
 // add sends the batch if it has no room for a user, and puts the user into it.
 func (i *userImport) add(ctx context.Context, u sourceUser) error {
+	for _, column := range u.leftOut {
+		if column != "deleted_at" && len(i.leftOut) < maxLeftOut {
+			i.leftOut[column] = true
+		}
+	}
+
 	if u.err == nil && u.members["uuid"] == nil {
 		u.err = errors.New("uuid is missing")
 	}
@@ -184,6 +201,10 @@ func (i *userImport) print(cmd *cobra.Command) error {
 			return err
 		}
 	} else {
+		if names := slices.Sorted(maps.Keys(i.leftOut)); len(names) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Left out, since users have no such members: %s\n", sanitize(strings.Join(names, ", ")))
+		}
+
 		fmt.Fprintf(cmd.OutOrStdout(), "%d created, %d exist already, %d failed\n", i.Created, i.Exists, i.Failed)
 		for _, f := range i.Failures {
 			fmt.Fprintf(cmd.ErrOrStderr(), "line %d: %s\n", f.Line, sanitize(f.Detail))

@@ -17,7 +17,8 @@ import (
 type sourceUser struct {
 	line    int
 	members map[string]any
-	err     error // of this user only
+	leftOut []string // columns that are no members
+	err     error    // of this user only
 }
 
 // Bounds of a line: of a file with users, and of a dump, which has other tables too.
@@ -82,6 +83,7 @@ func userOf(line int, columns, values []string) (sourceUser, bool) {
 
 		member, ok := userMembers[column]
 		if !ok {
+			u.leftOut = append(u.leftOut, column)
 			continue
 		}
 
@@ -135,7 +137,11 @@ func readUserLines(ctx context.Context, in io.Reader, f func(sourceUser) error) 
 			u.err = errors.New("the line is not a JSON object")
 		}
 		for name, value := range members {
-			if member, ok := userMembers[name]; ok && string(value) != "null" {
+			member, ok := userMembers[name]
+			switch {
+			case !ok:
+				u.leftOut = append(u.leftOut, name)
+			case string(value) != "null":
 				u.members[member] = value
 			}
 		}
@@ -238,6 +244,8 @@ func readUserDump(ctx context.Context, in io.Reader, f func(sourceUser) error) e
 		if !ok {
 			continue
 		}
+
+		u.leftOut = nil // columns of Supabase's own
 		id, _ := u.members["uuid"].(string)
 		if all := identities[id]; len(all) > 0 {
 			u.members["identities"] = all

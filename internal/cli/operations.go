@@ -41,7 +41,7 @@ func addRemote(root *cobra.Command, e environment) error {
 
 	addRows(groupOf(root, "rows"), d, e)
 	addDatabase(groupOf(root, "db"), e)
-	groupOf(root, "end-users").AddCommand(newEndUserImport(e))
+	groupOf(root, "end-users").AddCommand(newEndUserImport(d, e))
 	addMigrations(groupOf(root, "migrations"), d, e)
 
 	return nil
