@@ -26,10 +26,10 @@ type FormUpdate struct {
 	MaxResponses   Opt[int64]  `json:"max_responses,omitzero" nullable:"true" doc:"Maximum number of complete responses, at least 1."`
 	SuccessMessage Opt[string] `json:"success_message,omitzero" nullable:"true" doc:"Up to 1000 characters, shown after submission."`
 	Honeypot       Opt[string] `json:"honeypot,omitzero" nullable:"true" doc:"Name of a hidden input, 1 to 50 letters, digits, _ or -. Responses that fill it in are not stored."`
-	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" doc:"Container of the project for uploaded files."`
+	ContainerUUID  Opt[string] `json:"container_uuid,omitzero" nullable:"true" format:"uuid" doc:"Container of the project for uploaded files."`
 	RedirectURL    Opt[string] `json:"redirect_url,omitzero" nullable:"true" doc:"http or https URL, up to 2000 characters: the page that follows a response from an HTML form."`
 	Color          Opt[string] `json:"color,omitzero" nullable:"true" doc:"Accent of the form's page, # and six hexadecimal digits."`
-	LogoUUID       Opt[string] `json:"logo_uuid,omitzero" nullable:"true" doc:"File of the project at the top of the form's page: PNG, JPEG, GIF or WebP of at most 1 MiB."`
+	LogoUUID       Opt[string] `json:"logo_uuid,omitzero" nullable:"true" format:"uuid" doc:"File of the project at the top of the form's page: PNG, JPEG, GIF or WebP of at most 1 MiB."`
 
 	NotifyEmails Opt[[]string] `json:"notify_emails,omitzero" nullable:"true" doc:"Up to 10 addresses that get a mail about new responses, once they have confirmed it by a mailed link. Those of the organization's members need no confirmation."`
 	EmbedOrigins Opt[[]string] `json:"embed_origins,omitzero" nullable:"true" doc:"Up to 20 origins, such as https://example.com, whose pages may show the form's page in a frame."`
