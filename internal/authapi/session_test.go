@@ -110,6 +110,8 @@ func TestSignUpRefused(t *testing.T) {
 		`{"email":"a@b.c","password":"` + password + `","data":{"a":"` + strings.Repeat("x", 17<<10) + `"}}`: "400 validation_failed user_metadata must have at most 16384 bytes",
 		`{"email":"a@b.c","password":"` + password + `","data":[]}`:                                          "400 validation_failed user_metadata must be an object",
 		`{"email":"a@b.c","password":"` + password + `","code_challenge":"x"}`:                               "400 validation_failed PKCE flow requires code_challenge_method and code_challenge",
+		`{"email":5,"password":"x"}`:                    "400 bad_json Could not parse request body as JSON: email must be a string",
+		`{"gotrue_meta_security":{"captcha_token":[]}}`: "400 bad_json Could not parse request body as JSON: gotrue_meta_security/captcha_token must be a string",
 		`{"email":`:                             "400 bad_json Could not parse request body as JSON",
 		`"` + strings.Repeat("x", 65<<10) + `"`: "413 request_too_large Request body is larger than 65536 bytes",
 	} {

@@ -104,6 +104,13 @@ const (
 	maxRole     = 63       // bytes; PostgreSQL's limit for names
 )
 
+// lockUser makes changes of a user wait for each other.
+func lockUser(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
+		pgx.StrictNamedArgs{"id": id})
+	return err
+}
+
 // cleanMetadata returns a JSON object, {} for none. It fails with Invalid if that is no object or
 // too large.
 func cleanMetadata(name string, text json.RawMessage) (json.RawMessage, error) {
