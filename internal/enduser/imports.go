@@ -88,7 +88,7 @@ func importFailure(err error) (code, text string) {
 	switch {
 	case pg.Violates(err, "users_email_partial_key"):
 		err = errEmailExists()
-	case pg.Violates(err, "users_phone_key"):
+	case pg.Violates(err, usersPhoneKey):
 		err = errPhoneExists()
 	case pg.Violates(err, "identities_provider_id_provider_unique"):
 		err = fault.New(fault.Unprocessable, "An identity belongs to another user").WithCode("identity_already_exists")

@@ -236,6 +236,11 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 		job, err = d.phoneCode(ctx, tx, u, in.Channel)
 		return err
 	})
+	if pg.Violates(err, usersPhoneKey) { // another request created the user meanwhile
+		if u, err = userByPhone(ctx, d.q(), phone); err == nil {
+			return d.sendPhoneCode(ctx, u, false, in.Channel)
+		}
+	}
 	if err != nil {
 		return err
 	}

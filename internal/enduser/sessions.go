@@ -367,7 +367,7 @@ func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity
 		pgx.StrictNamedArgs{"user": who.User, "session": who.Session})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return u, fault.New(fault.Forbidden, "User from sub claim in JWT does not exist").WithCode("user_not_found")
+		return u, errUserGone()
 	case err != nil:
 		return u, err
 	case u.AAL == "":

@@ -50,6 +50,9 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 	var sms smsArgs
 	var updated User
 	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
+		if err := lockUser(ctx, tx, u.ID); err != nil {
+			return err
+		}
 		if err := d.apply(ctx, tx, u.User, who, change); err != nil {
 			return err
 		}

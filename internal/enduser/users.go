@@ -104,10 +104,15 @@ const (
 	maxRole     = 63       // bytes; PostgreSQL's limit for names
 )
 
-// lockUser makes changes of a user wait for each other.
+// lockUser makes changes of a user wait for each other. It fails with Forbidden if the user was
+// deleted.
 func lockUser(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
+	n, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
 		pgx.StrictNamedArgs{"id": id})
+	if err == nil && n == 0 {
+		return errUserGone()
+	}
+
 	return err
 }
 
