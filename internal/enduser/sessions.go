@@ -215,9 +215,10 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 	}, nil
 }
 
-// Refresh returns new tokens for a refresh token and makes that token invalid. For a few seconds it
-// accepts the token before the valid one and returns the valid one, since several tabs of a browser
-// refresh at once. An older token ends the session: one of its two holders is a thief.
+// Refresh returns new tokens for a refresh token. For the token before the valid one it returns the
+// valid one, since a client can lose the answer. For a few seconds it does so for any older token,
+// since several tabs of a browser refresh at once; later an older one ends the session: one of its
+// two holders is a thief.
 //
 // It fails with Invalid for an invalid token, an ended session and a banned user.
 func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session, error) {
@@ -332,9 +333,9 @@ func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 	case d.SessionInactivitySeconds > 0 &&
 		now.After(lastUse.Add(time.Duration(d.SessionInactivitySeconds)*time.Second)):
 		return errRefreshToken("Session Expired (Inactivity)", "session_expired")
-	case generation == s.RefreshTokenCounter:
+	case generation == s.RefreshTokenCounter, generation == s.RefreshTokenCounter-1:
 		return nil
-	case generation == s.RefreshTokenCounter-1 && s.RefreshedAt != nil && now.Before(s.RefreshedAt.Add(reuseGrace)):
+	case generation < s.RefreshTokenCounter && s.RefreshedAt != nil && now.Before(s.RefreshedAt.Add(reuseGrace)):
 		return nil
 	}
 
