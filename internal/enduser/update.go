@@ -155,7 +155,7 @@ func (d *Directory) prepare(
 // checkPasswordChange fails unless the user may set the new password. A wrong current password
 // counts as a failed log-in.
 func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u authenticated, in Update) error {
-	if u.IsAnonymous {
+	if u.IsAnonymous && in.Email == "" && in.Phone == "" {
 		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
 			WithCode("validation_failed")
 	}
