@@ -73,7 +73,7 @@ var routes = map[string]route{
 	"POST /magiclink":              {withKey, (*call).otp},
 	"POST /verify":                 {withKey, (*call).verify},
 	"POST /resend":                 {withKey, (*call).resend},
-	"GET /user":                    {withUser, (*call).getUser},
+	"GET /user":                    {withToken, (*call).getUser},
 	"PUT /user":                    {withUser, (*call).updateUser},
 	"POST /logout":                 {withUser, (*call).logout},
 	"GET /reauthenticate":          {withUser, (*call).reauthenticate},

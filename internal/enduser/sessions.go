@@ -342,7 +342,8 @@ func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 	return errRefreshToken("Already Used", "refresh_token_already_used")
 }
 
-// Identity is a signed-in user: the subject and the session of an access token.
+// Identity is a signed-in user: the subject and the session of an access token. The session is zero
+// only where [Directory.Authenticate] says so.
 type Identity struct {
 	User, Session uuid.UUID
 }
@@ -353,8 +354,8 @@ type authenticated struct {
 	AAL string
 }
 
-// Authenticate returns the user of an access token whose signature was verified. It fails with
-// Forbidden if the user or the session no longer exists.
+// Authenticate returns the user of a token whose signature was verified. It fails with Forbidden if
+// the user or the session no longer exists. A token without a session needs none.
 func (d *Directory) Authenticate(ctx context.Context, who Identity) (User, error) {
 	u, err := d.authenticate(ctx, d.q(), who)
 	return u.User, err
@@ -371,7 +372,7 @@ func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity
 		return u, errUserGone()
 	case err != nil:
 		return u, err
-	case u.AAL == "":
+	case u.AAL == "" && who.Session != uuid.Nil:
 		return u, ErrSessionMissing()
 	case u.IsBanned():
 		return u, fault.New(fault.Forbidden, "User is banned").WithCode("user_banned")
