@@ -31,7 +31,8 @@ func TestFactorNames(t *testing.T) {
 	p.enroll(bearer, `{"factor_type":"totp"}`).fails(422, conflict)
 	p.send("POST", "/factors/"+first.text("id")+"/challenge", bearer, "{}").want(200)
 
-	// The name of another user's factor is free, and a number that was not verified may be enrolled anew.
+	// The name of another user's factor is free, and a number that was not verified may be enrolled
+	// anew.
 	ben := p.signUp("ben@example.com").text("access_token")
 	p.enroll(ben, `{"factor_type":"phone","friendly_name":"mine","phone":"+491701"}`).want(200)
 	p.enroll(ben, `{"factor_type":"phone","friendly_name":"mine","phone":"+491701"}`).want(200)

@@ -86,7 +86,7 @@ func (d *Directory) ImportUsers(ctx context.Context, users []UserImport, c Clien
 // the project's code, have a text of ours.
 func importFailure(err error) (code, text string) {
 	switch {
-	case pg.Violates(err, "users_email_partial_key"):
+	case pg.Violates(err, usersEmailKey):
 		err = errEmailExists()
 	case pg.Violates(err, usersPhoneKey):
 		err = errPhoneExists()
