@@ -75,3 +75,15 @@ func TestUserDeletedMeanwhile(t *testing.T) {
 			fails(403, "user_not_found")
 	}
 }
+
+// TestSignUpMeanwhile signs up while another request creates the user.
+func TestSignUpMeanwhile(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, autoconfirm)
+	p.meanwhile(`
+		insert into auth.users (id, aud, role, email, created_at, updated_at)
+		values (gen_random_uuid(), 'authenticated', 'authenticated', 'ann@example.com', now(), now())`,
+		func() *reply { return p.post("/signup", `{"email":"ann@example.com","password":"`+password+`"}`) }).
+		fails(422, "user_already_exists")
+}

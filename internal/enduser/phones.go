@@ -163,10 +163,11 @@ func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel strin
 
 		return err
 	})
-	if fault.Is(err, fault.Unprocessable) && !n.PhoneConfirmed { // another request created the user meanwhile
-		return SignedUp{User: d.decoy("phone", n.Phone, n.UserMetadata)}, nil
-	}
 	switch {
+	case pg.Violates(err, usersPhoneKey) && !n.PhoneConfirmed: // another request created the user meanwhile
+		return SignedUp{User: d.decoy("phone", n.Phone, n.UserMetadata)}, nil
+	case pg.Violates(err, usersPhoneKey):
+		return result, errUserExists().WithCause(err)
 	case err != nil:
 		return result, err
 	case !n.PhoneConfirmed:
