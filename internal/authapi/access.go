@@ -63,8 +63,9 @@ func (c *call) authenticate(text string) (rest.Caller, error) {
 	return caller, err
 }
 
-// withUser admits requests with the access token of a user.
-func withUser(c *call) error {
+// withToken admits requests with a token of a user. One that the application's server has signed
+// has no session.
+func withToken(c *call) error {
 	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
@@ -88,15 +89,23 @@ func withUser(c *call) error {
 		return fault.New(fault.Invalid, "invalid claim: sub claim must be a UUID").WithCode("bad_jwt")
 	}
 
-	if _, err := uuid.Parse(c.caller.Session); err != nil {
-		return enduser.ErrSessionMissing()
-	}
-
 	httpx.From(c.r.Context()).Token = true
 	return nil
 }
 
-// identity returns the user and the session of the access token that withUser has admitted.
+// withUser admits requests with the access token of a user's session.
+func withUser(c *call) error {
+	if err := withToken(c); err != nil {
+		return err
+	}
+	if c.identity().Session == uuid.Nil {
+		return enduser.ErrSessionMissing()
+	}
+
+	return nil
+}
+
+// identity returns the user and the session of the token that withToken has admitted.
 func (c *call) identity() enduser.Identity {
 	user, _ := uuid.Parse(c.caller.Subject)
 	session, _ := uuid.Parse(c.caller.Session)

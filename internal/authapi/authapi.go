@@ -73,7 +73,7 @@ var routes = map[string]route{
 	"POST /magiclink":              {withKey, (*call).otp},
 	"POST /verify":                 {withKey, (*call).verify},
 	"POST /resend":                 {withKey, (*call).resend},
-	"GET /user":                    {withUser, (*call).getUser},
+	"GET /user":                    {withToken, (*call).getUser},
 	"PUT /user":                    {withUser, (*call).updateUser},
 	"POST /logout":                 {withUser, (*call).logout},
 	"GET /reauthenticate":          {withUser, (*call).reauthenticate},
@@ -240,7 +240,12 @@ func (c *call) decode(v any) error {
 		}
 
 		if err := json.Unmarshal(body, v); err != nil {
-			return fault.New(fault.Invalid, "Could not parse request body as JSON").WithCode("bad_json").WithCause(err)
+			text := "Could not parse request body as JSON"
+			if path, want := httpx.WrongType(body, err); path != "" {
+				text += ": " + path + " must be " + want
+			}
+
+			return fault.New(fault.Invalid, "%s", text).WithCode("bad_json").WithCause(err)
 		}
 		if !pg.StorableJSON(body) {
 			return fault.New(fault.Invalid, "Request body must be UTF-8, without null characters, lone surrogates and "+

@@ -329,3 +329,21 @@ func TestHookEndpointSettings(t *testing.T) {
 	p.Put(path, `{"secrets": {"hooks.custom_access_token": ""}}`).Want(422).Field("secrets.hooks.custom_access_token")
 	p.Put(path, `{"hooks": {}, "secrets": {"hooks.custom_access_token": ""}}`).Want(200)
 }
+
+// TestSignUpWithoutHook checks that a sign-up fails if a hook does not answer.
+func TestSignUpWithoutHook(t *testing.T) {
+	t.Parallel()
+
+	url := endpoint(t, func(w http.ResponseWriter, _ request, _ map[string]any) {
+		w.Header().Set("Location", "http://127.0.0.2:1/")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	})
+	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.SMS.IntervalSeconds = 0 })
+	p.endpoints(url, "before_user_created")
+	p.configure(func(s *enduser.Settings) { s.ConfirmEmail = true })
+
+	for _, address := range []string{`"email":"ann@example.com"`, `"phone":"+491701"`} {
+		p.post("/signup", `{`+address+`,"password":"`+password+`"}`).fails(422, "hook_timeout_after_retry")
+		p.post("/otp", `{`+address+`}`).fails(422, "hook_timeout_after_retry")
+	}
+}

@@ -108,6 +108,33 @@ func TestAccountOfStranger(t *testing.T) {
 	p.post("/verify", `{"type":"signup","email":"ann@example.com","token":"`+p.code(m)+`"}`).fails(403, "otp_expired")
 }
 
+// TestInvitedAccountOfStranger: who signs up with the address of another person has no way in once
+// that person accepts an invitation, or the link of a sign-up by the application.
+func TestInvitedAccountOfStranger(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, func(s *enduser.Settings) { s.MailIntervalSeconds = 0 })
+	login := func(email, password string) *reply {
+		t.Helper()
+		return p.post("/token?grant_type=password", `{"email":"`+email+`","password":"`+password+`"}`)
+	}
+
+	p.post("/signup", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
+	p.send("POST", "/invite", p.secret, `{"email":"ann@example.com"}`).want(200)
+	p.send("GET", p.link(p.mail("invite", "ann@example.com")), "", "").want(303)
+	login("ann@example.com", password).fails(400, "invalid_credentials")
+
+	p.post("/signup", `{"email":"ben@example.com","password":"`+password+`","data":{"a":1,"b":1}}`).want(200)
+	link := p.send("POST", "/admin/generate_link", p.secret,
+		`{"type":"signup","email":"ben@example.com","password":"another horse battery","data":{"b":2}}`).want(200)
+	p.post("/verify", `{"type":"signup","token_hash":"`+link.text("hashed_token")+`"}`).want(200)
+	login("ben@example.com", password).fails(400, "invalid_credentials")
+	in := login("ben@example.com", "another horse battery").want(200)
+	if data := in.body["user"].(map[string]any)["user_metadata"].(map[string]any); data["b"] != 2.0 {
+		t.Errorf("got the metadata %v, want those of the link", data)
+	}
+}
+
 // TestFirstSignInsAtOnce: a person signs in for the first time in several tabs at once. A hook
 // holds the requests until all of them have found no user.
 func TestFirstSignInsAtOnce(t *testing.T) {

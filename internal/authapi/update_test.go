@@ -63,3 +63,25 @@ func TestMalformedIDs(t *testing.T) {
 	}
 	p.send("GET", "/factors/x/unknown", token, "").fails(404, "not_found")
 }
+
+// TestAnonymousPassword has an anonymous user set an address and a password at once.
+func TestAnonymousPassword(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, func(s *enduser.Settings) { s.AnonymousSignIn, s.MailIntervalSeconds = true, 0 })
+	token := p.post("/signup", "{}").want(200).text("access_token")
+	login := func() *reply {
+		t.Helper()
+		return p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`)
+	}
+
+	p.send("PUT", "/user", token, `{"password":"`+password+`"}`).fails(422, "validation_failed")
+	p.send("PUT", "/user", token, `{"email":"ann@example.com","password":"`+password+`"}`).want(200).
+		equal("new_email", "ann@example.com")
+	login().fails(400, "invalid_credentials")
+
+	p.send("GET", p.link(p.mail("email_change", "ann@example.com")), "", "").want(303)
+	if user := login().want(200).body["user"].(map[string]any); user["is_anonymous"] != false {
+		t.Errorf("got %v, want a permanent user", user)
+	}
+}

@@ -178,6 +178,9 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := pg.One[User](ctx, tx, `select`+userColumns+`from auth.users u where u.id = @id for update of u`,
 			pgx.StrictNamedArgs{"id": id})
+		if fault.Is(err, fault.NotFound) {
+			return errUserNotFound()
+		}
 		if err != nil {
 			return err
 		}
@@ -195,7 +198,7 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 		confirm := in.EmailConfirm != nil && *in.EmailConfirm
 		confirmPhone := in.PhoneConfirm != nil && *in.PhoneConfirm
 		if _, err := pg.Exec(ctx, tx, `
-			update auth.users set email = nullif(@email, ''), role = coalesce(@role, role),
+			update auth.users set email = nullif(@email, ''), role = coalesce(nullif(@role, ''), role),
 				encrypted_password = coalesce(nullif(@hash, ''), encrypted_password),
 				email_confirmed_at = case when @confirm then coalesce(email_confirmed_at, now()) else email_confirmed_at end,
 				phone = nullif(@phone, ''),

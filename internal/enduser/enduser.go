@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,8 +99,11 @@ func (d *Directory) issuer() string {
 	return d.service.PublicURL + "/projects/" + d.UUID.String() + "/auth/v1"
 }
 
-// usersEmailKey is the constraint by which users have different addresses.
-const usersEmailKey = "users_email_partial_key"
+// Constraints by which users have different addresses and numbers.
+const (
+	usersEmailKey = "users_email_partial_key"
+	usersPhoneKey = "users_phone_key"
+)
 
 // tx runs f in a transaction of the auth login, with a context that bounds its time. change is its
 // name in the error of a failing trigger.
@@ -115,8 +119,11 @@ func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Co
 	if pg.Violates(err, usersEmailKey) {
 		return errEmailExists().WithCause(err)
 	}
-	if pg.Violates(err, "users_phone_key") {
+	if pg.Violates(err, usersPhoneKey) {
 		return errPhoneExists().WithCause(err)
+	}
+	if schema, key := pg.Violated(err); schema == "auth" && strings.HasSuffix(key, "_user_id_fkey") {
+		return errUserGone().WithCause(err)
 	}
 
 	if pg.State(err) != "" || bounded.Err() != nil {

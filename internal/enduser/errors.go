@@ -31,6 +31,11 @@ func errUserNotFound() *fault.Error {
 	return fault.New(fault.NotFound, "User not found").WithCode("user_not_found")
 }
 
+// errUserGone is the failure of a valid access token whose user was deleted.
+func errUserGone() *fault.Error {
+	return fault.New(fault.Forbidden, "User from sub claim in JWT does not exist").WithCode("user_not_found")
+}
+
 func errSignUpDisabled() *fault.Error {
 	return fault.New(fault.Unprocessable, "Signups not allowed for this instance").WithCode("signup_disabled")
 }

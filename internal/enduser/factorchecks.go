@@ -106,6 +106,11 @@ func (d *Directory) verifyFactor(
 			return err
 		}
 
+		// One verification of a user at a time, since it deletes other factors.
+		if err := lockUser(ctx, tx, u.ID); err != nil {
+			return err
+		}
+
 		f, err := findFactor(ctx, tx, u.ID, factor)
 		if err != nil {
 			return err
@@ -205,13 +210,20 @@ func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, er
 	return step, ok, nil
 }
 
-// factorVerified records that the user has presented a factor, with the time step of its code.
+// factorVerified records that the user has presented a factor, with the time step of its code. It
+// deletes unverified factors of the same type.
 func (d *Directory) factorVerified(
 	ctx context.Context, tx pgx.Tx, u User, who Identity, f factorRow, step int64, c Client,
 ) error {
 	if _, err := pg.Exec(ctx, tx, `
 		update auth.mfa_factors set status = 'verified', last_step = @step, last_challenged_at = now(), updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": f.ID, "step": step}); err != nil {
+		return err
+	}
+
+	if _, err := pg.Exec(ctx, tx, `
+		delete from auth.mfa_factors where user_id = @user and factor_type = @type and status = 'unverified'`,
+		pgx.StrictNamedArgs{"user": u.ID, "type": f.FactorType}); err != nil {
 		return err
 	}
 

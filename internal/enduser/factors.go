@@ -23,6 +23,7 @@ const (
 	maxChallenges   = 20 // of a factor
 	maxFriendlyName = 100
 	challengeTTL    = 5 * time.Minute
+	enrollmentTTL   = 5 * time.Minute // of a factor without a challenge
 )
 
 // Types of factors.
@@ -82,8 +83,7 @@ type Enrolled struct {
 	QRCode       string // of URL, as SVG
 }
 
-// EnrollFactor adds a factor of time-based codes, which counts once a code of it was verified. It
-// replaces unverified ones of the same name.
+// EnrollFactor adds a factor of time-based codes, which counts once a code of it was verified.
 func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer string) (Enrolled, error) {
 	if len(issuer) > maxFriendlyName {
 		return Enrolled{}, errInvalid("issuer must have at most %d bytes", maxFriendlyName)
@@ -123,7 +123,7 @@ type newFactor struct {
 }
 
 // enroll inserts an unverified factor of the signed-in user, and returns the user and its id. It
-// replaces unverified ones of the same name or number.
+// replaces an unverified one of the same number.
 func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User, uuid.UUID, error) {
 	if len(n.Name) > maxFriendlyName {
 		return User{}, uuid.Nil, errInvalid("friendly_name must have at most %d bytes", maxFriendlyName)
@@ -140,30 +140,19 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 			return fault.New(fault.Forbidden, "AAL2 required to enroll a new factor").WithCode("insufficient_aal")
 		}
 
-		// One enrollment of a user at a time, so that the count holds.
-		if _, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
-			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+		// One enrollment of a user at a time, so that the names differ and the count holds.
+		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
 		if _, err := pg.Exec(ctx, tx, `
-			delete from auth.mfa_factors where user_id = @user and status = 'unverified'
-				and (coalesce(friendly_name, '') = @name or phone = nullif(@phone, ''))`,
-			pgx.StrictNamedArgs{"user": u.ID, "name": n.Name, "phone": n.Phone}); err != nil {
+			delete from auth.mfa_factors f where f.user_id = @user and f.status = 'unverified'
+				and (f.phone = nullif(@phone, '') or f.created_at < now() - @age::interval
+					and not exists (select from auth.mfa_challenges where factor_id = f.id))`,
+			pgx.StrictNamedArgs{"user": u.ID, "phone": n.Phone, "age": enrollmentTTL}); err != nil {
 			return err
 		}
-
-		if n.Phone != "" {
-			taken, err := pg.Value[bool](ctx, tx, `
-				select exists (select from auth.mfa_factors where user_id = @user and phone = @phone)`,
-				pgx.StrictNamedArgs{"user": u.ID, "phone": n.Phone})
-			if err != nil {
-				return err
-			}
-			if taken {
-				return fault.New(fault.Unprocessable,
-					"A verified phone factor already exists, unenroll the existing factor to continue").
-					WithCode("mfa_verified_factor_exists")
-			}
+		if err := checkFactorTaken(ctx, tx, u.ID, n); err != nil {
+			return err
 		}
 
 		inserted, err := pg.Exec(ctx, tx, `
@@ -179,12 +168,32 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 
 		return err
 	})
-	if pg.Violates(err, "mfa_factors_user_friendly_name_unique") {
-		err = fault.New(fault.Unprocessable, "A factor with the friendly name %q for this user already exists", n.Name).
-			WithCode("mfa_factor_name_conflict").WithCause(err)
-	}
 
 	return u.User, id, err
+}
+
+// checkFactorTaken fails with Unprocessable if a factor of the user has the number or the name of a
+// new one. Unverified factors count, and an empty name is a name.
+func checkFactorTaken(ctx context.Context, tx pgx.Tx, user uuid.UUID, n newFactor) error {
+	taken, err := pg.One[struct{ Phone, Name bool }](ctx, tx, `
+		select coalesce(bool_or(phone = nullif(@phone, '')), false) as phone,
+			coalesce(bool_or(coalesce(friendly_name, '') = @name), false) as name
+		from auth.mfa_factors where user_id = @user`,
+		pgx.StrictNamedArgs{"user": user, "phone": n.Phone, "name": n.Name})
+
+	switch {
+	case err != nil:
+		return err
+	case taken.Phone:
+		return fault.New(fault.Unprocessable,
+			"A verified phone factor already exists, unenroll the existing factor to continue").
+			WithCode("mfa_verified_factor_exists")
+	case taken.Name:
+		return fault.New(fault.Unprocessable, "A factor with the friendly name %q for this user already exists", n.Name).
+			WithCode("mfa_factor_name_conflict")
+	}
+
+	return nil
 }
 
 // findFactor locks a factor of a user. It fails with NotFound for an unknown one.

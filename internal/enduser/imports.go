@@ -86,9 +86,9 @@ func (d *Directory) ImportUsers(ctx context.Context, users []UserImport, c Clien
 // the project's code, have a text of ours.
 func importFailure(err error) (code, text string) {
 	switch {
-	case pg.Violates(err, "users_email_partial_key"):
+	case pg.Violates(err, usersEmailKey):
 		err = errEmailExists()
-	case pg.Violates(err, "users_phone_key"):
+	case pg.Violates(err, usersPhoneKey):
 		err = errPhoneExists()
 	case pg.Violates(err, "identities_provider_id_provider_unique"):
 		err = fault.New(fault.Unprocessable, "An identity belongs to another user").WithCode("identity_already_exists")

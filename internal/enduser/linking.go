@@ -153,8 +153,7 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 		}
 
 		// One change of a user at a time, so that one identity stays.
-		if _, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
-			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
 

@@ -187,11 +187,19 @@ func (d *Directory) linkToken(
 		return u, t, errInvalid("Invalid email action link type requested: %s", in.Type)
 	}
 
-	if unknown {
+	switch {
+	case unknown:
 		if err := admit(&n); err != nil {
 			return u, t, err
 		}
 		if u, err = insertUser(ctx, tx, n); err != nil {
+			return u, t, err
+		}
+	case in.Type == "signup": // a stranger may have signed up with the address before
+		if err := setPassword(ctx, tx, u.ID, n.PasswordHash); err != nil {
+			return u, t, err
+		}
+		if err := mergeUserMetadata(ctx, tx, u.ID, n.UserMetadata); err != nil {
 			return u, t, err
 		}
 	}

@@ -103,10 +103,11 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 
 		return err
 	})
-	if fault.Is(err, fault.Unprocessable) && d.ConfirmEmail { // another request created the user meanwhile
-		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, nil
-	}
 	switch {
+	case pg.Violates(err, usersEmailKey) && d.ConfirmEmail: // another request created the user meanwhile
+		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, nil
+	case pg.Violates(err, usersEmailKey):
+		return result, errUserExists().WithCause(err)
 	case err != nil:
 		return result, err
 	case job != nil:

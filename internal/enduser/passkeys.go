@@ -152,8 +152,7 @@ func (d *Directory) FinishPasskeyRegistration(
 		}
 
 		// One registration of a user at a time, so that the count holds.
-		if _, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
-			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
 		n, err := pg.Value[int](ctx, tx, `

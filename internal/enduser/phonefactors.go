@@ -10,8 +10,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// EnrollPhone adds a phone as a factor, which counts once a code of it was verified. It replaces
-// unverified ones of the same name or number.
+// EnrollPhone adds a phone as a factor, which counts once a code of it was verified. It replaces an
+// unverified one of the same number.
 func (d *Directory) EnrollPhone(ctx context.Context, who Identity, name, number string) (Factor, error) {
 	if !d.SMS.Factors {
 		return Factor{}, fault.New(fault.Unprocessable, "MFA enroll is disabled for Phone").

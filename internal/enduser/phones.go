@@ -163,10 +163,11 @@ func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel strin
 
 		return err
 	})
-	if fault.Is(err, fault.Unprocessable) && !n.PhoneConfirmed { // another request created the user meanwhile
-		return SignedUp{User: d.decoy("phone", n.Phone, n.UserMetadata)}, nil
-	}
 	switch {
+	case pg.Violates(err, usersPhoneKey) && !n.PhoneConfirmed: // another request created the user meanwhile
+		return SignedUp{User: d.decoy("phone", n.Phone, n.UserMetadata)}, nil
+	case pg.Violates(err, usersPhoneKey):
+		return result, errUserExists().WithCause(err)
 	case err != nil:
 		return result, err
 	case !n.PhoneConfirmed:
@@ -236,6 +237,11 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 		job, err = d.phoneCode(ctx, tx, u, in.Channel)
 		return err
 	})
+	if pg.Violates(err, usersPhoneKey) { // another request created the user meanwhile
+		if u, err = userByPhone(ctx, d.q(), phone); err == nil {
+			return d.sendPhoneCode(ctx, u, false, in.Channel)
+		}
+	}
 	if err != nil {
 		return err
 	}

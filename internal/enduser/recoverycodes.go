@@ -38,8 +38,7 @@ func (d *Directory) CreateRecoveryCodes(ctx context.Context, who Identity, c Cli
 		codes, hashes = token.NewRecoveryCodes(d.keys.recoveryKey(u.ID))
 
 		// One replacement of a user at a time, so that one set is left.
-		if _, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
-			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
+		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
 		if err := dropRecoveryCodes(ctx, tx, u.ID); err != nil {

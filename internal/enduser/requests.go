@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // LinkRequest is a request for a mail with a link and a code.
@@ -36,6 +37,11 @@ func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, metho
 		return err
 	}
 
+	return d.enqueueLink(ctx, email, in, kind, method)
+}
+
+// enqueueLink has a job mail a link, if the address is known by then.
+func (d *Directory) enqueueLink(ctx context.Context, email string, in LinkRequest, kind, method string) error {
 	flow, err := createFlow(ctx, d.q(), in.Challenge, method)
 	if err != nil {
 		return err
@@ -90,6 +96,9 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		job, err = d.confirmation(ctx, tx, u, SignUp{Challenge: in.Challenge, RedirectTo: in.RedirectTo})
 		return err
 	})
+	if pg.Violates(err, usersEmailKey) { // another request created the user meanwhile
+		return d.enqueueLink(ctx, email, in, mailMagicLink, "magiclink")
+	}
 	if err != nil {
 		return err
 	}

@@ -215,9 +215,10 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 	}, nil
 }
 
-// Refresh returns new tokens for a refresh token and makes that token invalid. For a few seconds it
-// accepts the token before the valid one and returns the valid one, since several tabs of a browser
-// refresh at once. An older token ends the session: one of its two holders is a thief.
+// Refresh returns new tokens for a refresh token. For the token before the valid one it returns the
+// valid one, since a client can lose the answer. For a few seconds it does so for any older token,
+// since several tabs of a browser refresh at once; later an older one ends the session: one of its
+// two holders is a thief.
 //
 // It fails with Invalid for an invalid token, an ended session and a banned user.
 func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session, error) {
@@ -332,16 +333,17 @@ func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 	case d.SessionInactivitySeconds > 0 &&
 		now.After(lastUse.Add(time.Duration(d.SessionInactivitySeconds)*time.Second)):
 		return errRefreshToken("Session Expired (Inactivity)", "session_expired")
-	case generation == s.RefreshTokenCounter:
+	case generation == s.RefreshTokenCounter, generation == s.RefreshTokenCounter-1:
 		return nil
-	case generation == s.RefreshTokenCounter-1 && s.RefreshedAt != nil && now.Before(s.RefreshedAt.Add(reuseGrace)):
+	case generation < s.RefreshTokenCounter && s.RefreshedAt != nil && now.Before(s.RefreshedAt.Add(reuseGrace)):
 		return nil
 	}
 
 	return errRefreshToken("Already Used", "refresh_token_already_used")
 }
 
-// Identity is a signed-in user: the subject and the session of an access token.
+// Identity is a signed-in user: the subject and the session of an access token. The session is zero
+// only where [Directory.Authenticate] says so.
 type Identity struct {
 	User, Session uuid.UUID
 }
@@ -352,8 +354,8 @@ type authenticated struct {
 	AAL string
 }
 
-// Authenticate returns the user of an access token whose signature was verified. It fails with
-// Forbidden if the user or the session no longer exists.
+// Authenticate returns the user of a token whose signature was verified. It fails with Forbidden if
+// the user or the session no longer exists. A token without a session needs none.
 func (d *Directory) Authenticate(ctx context.Context, who Identity) (User, error) {
 	u, err := d.authenticate(ctx, d.q(), who)
 	return u.User, err
@@ -367,10 +369,10 @@ func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity
 		pgx.StrictNamedArgs{"user": who.User, "session": who.Session})
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return u, fault.New(fault.Forbidden, "User from sub claim in JWT does not exist").WithCode("user_not_found")
+		return u, errUserGone()
 	case err != nil:
 		return u, err
-	case u.AAL == "":
+	case u.AAL == "" && who.Session != uuid.Nil:
 		return u, ErrSessionMissing()
 	case u.IsBanned():
 		return u, fault.New(fault.Forbidden, "User is banned").WithCode("user_banned")

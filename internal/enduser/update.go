@@ -50,6 +50,9 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 	var sms smsArgs
 	var updated User
 	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
+		if err := lockUser(ctx, tx, u.ID); err != nil {
+			return err
+		}
 		if err := d.apply(ctx, tx, u.User, who, change); err != nil {
 			return err
 		}
@@ -152,7 +155,7 @@ func (d *Directory) prepare(
 // checkPasswordChange fails unless the user may set the new password. A wrong current password
 // counts as a failed log-in.
 func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u authenticated, in Update) error {
-	if u.IsAnonymous {
+	if u.IsAnonymous && in.Email == "" && in.Phone == "" {
 		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
 			WithCode("validation_failed")
 	}

@@ -104,6 +104,18 @@ const (
 	maxRole     = 63       // bytes; PostgreSQL's limit for names
 )
 
+// lockUser makes changes of a user wait for each other. It fails with Forbidden if the user was
+// deleted.
+func lockUser(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	n, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
+		pgx.StrictNamedArgs{"id": id})
+	if err == nil && n == 0 {
+		return errUserGone()
+	}
+
+	return err
+}
+
 // cleanMetadata returns a JSON object, {} for none. It fails with Invalid if that is no object or
 // too large.
 func cleanMetadata(name string, text json.RawMessage) (json.RawMessage, error) {

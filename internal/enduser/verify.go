@@ -104,7 +104,7 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 		if t.RelatesTo != u.Email { // the address has changed since
 			return Verified{}, errCode()
 		}
-		if t.TokenType == recoveryToken && u.EmailConfirmedAt == nil {
+		if (t.TokenType == recoveryToken || t.VerificationType == "invite") && u.EmailConfirmedAt == nil {
 			// A stranger may have signed up with the address before, and know the password.
 			if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null where id = @id`,
 				pgx.StrictNamedArgs{"id": u.ID}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -30,6 +31,12 @@ func (r *ObjectResumable) bucket() Bucket {
 	return Bucket{UUID: r.ContainerUUID, ID: r.BucketID, IsPublic: r.IsPublic}
 }
 
+// object returns the object of the upload, without its content.
+func (r *ObjectResumable) object() NewObject {
+	return NewObject{Upsert: r.Upsert, CacheControl: r.CacheControl, Metadata: r.Metadata,
+		NewFile: NewFile{FullFileName: r.FullFileName, MimeType: r.MimeType, Length: r.Size}}
+}
+
 // resumableOwnership has the columns that only resumable uploads of applications fill.
 type resumableOwnership struct {
 	application, upsert bool
@@ -44,29 +51,48 @@ func CreateObjectResumable(
 	if err := checkFileName(n.FullFileName); err != nil {
 		return ObjectResumable{}, err
 	}
-
-	u, err := newUpload(p, nil, a.userUUID(), b.UUID, n.NewFile)
-	if err != nil {
+	if err := askResumable(ctx, p, a, b, n); err != nil {
 		return ObjectResumable{}, err
 	}
 
-	u.owned = ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
-	u.file.MimeType, u.file.Size = claimedType(n.MimeType), max(n.Length, 0) // as far as known
-	put := objectUpload{upload: u, actor: a, bucket: b}
-	if n.Upsert {
-		u.replacement = &replacement{check: put.checkPresent}
-	}
-	if err := put.ask(ctx); err != nil {
-		return ObjectResumable{}, err
-	}
-
-	r, err := createResumable(ctx, p, b.UUID, n.NewFile, Concat{}, resumableOwnership{true, n.Upsert, u.owned})
+	owned := ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
+	r, err := createResumable(ctx, p, b.UUID, n.NewFile, Concat{}, resumableOwnership{true, n.Upsert, owned})
 	return ObjectResumable{Resumable: r, BucketID: b.ID, IsPublic: b.IsPublic, Owner: a.Subject, Upsert: n.Upsert,
 		CacheControl: n.CacheControl, Metadata: n.Metadata}, err
 }
 
+// askResumable asks whether the actor may insert the object of an upload, as far as it is known.
+func askResumable(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, n NewObject) error {
+	u, err := newUpload(p, nil, a.userUUID(), b.UUID, n.NewFile)
+	if err != nil {
+		return err
+	}
+
+	u.owned = ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
+	u.file.MimeType, u.file.Size = claimedType(n.MimeType), max(n.Length, 0)
+	put := objectUpload{upload: u, actor: a, bucket: b}
+	if n.Upsert {
+		u.replacement = &replacement{check: put.checkPresent}
+	}
+
+	return put.ask(ctx)
+}
+
+// Access fails with NotFound for the upload of another user. One without a user, such as of a key,
+// is of all who may insert its object: it fails with Forbidden for others.
+func (r *ObjectResumable) Access(ctx context.Context, p *projectdb.Project, a Actor) error {
+	switch {
+	case r.Owner != a.Subject:
+		return fault.New(fault.NotFound, "the upload is of another user")
+	case r.Owner != "":
+		return nil
+	}
+
+	return askResumable(ctx, p, a, r.bucket(), r.object())
+}
+
 // GetObjectResumable returns a resumable upload of an application. It fails with NotFound if it
-// does not exist or has expired. The caller compares its Owner.
+// does not exist or has expired. The caller checks [ObjectResumable.Access].
 func GetObjectResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID) (ObjectResumable, error) {
 	return pg.One[ObjectResumable](ctx, p.Trusted(), `
 		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.deferred, u.file_uuid, u.expires_at,
@@ -106,9 +132,9 @@ func finishObject(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable,
 ) error {
 	return finishResumable(ctx, p, store, &r.Resumable, func(content io.Reader) error {
-		_, _, err := PutObject(ctx, p, store, a, r.bucket(), NewObject{Upsert: r.Upsert, CacheControl: r.CacheControl,
-			Metadata: r.Metadata, NewFile: NewFile{FullFileName: r.FullFileName, MimeType: r.MimeType, Content: content,
-				Length: r.Size, Resumed: r.UUID}})
+		n := r.object()
+		n.Content, n.Resumed = content, r.UUID
+		_, _, err := PutObject(ctx, p, store, a, r.bucket(), n)
 		r.replaced = err == nil // the parts, and perhaps a former object
 
 		return err

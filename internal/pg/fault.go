@@ -128,6 +128,15 @@ func Violates(err error, constraint string) bool {
 	return ok && e.ConstraintName == constraint
 }
 
+// Violated returns the constraint that err violates, and the schema of its table; "" for another
+// error.
+func Violated(err error) (schema, constraint string) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.SchemaName, e.ConstraintName
+	}
+	return "", ""
+}
+
 // State returns the SQLSTATE in err's chain, or "".
 func State(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {

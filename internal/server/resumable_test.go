@@ -78,3 +78,35 @@ func TestDeferredLength(t *testing.T) {
 	is("the last bytes", tus(204, "PATCH", path, "!?", "Upload-Offset: 6", "Upload-Length: 8"), "8", "8", "")
 	f.wantSecret(200, "onetwo!?", "GET", "/object/letters/a.txt", "")
 }
+
+// TestUploadOfServer checks that a browser, whose key has no user either, has no part in the upload
+// of a server.
+func TestUploadOfServer(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	s := titlesProject{API: a, t: t}
+	a.Post("/containers", `{"name":"letters"}`).Want(201)
+	f := files{t, a.URL + "/projects/" + a.Project + "/storage/v1", s.key("uploads", "secret")}
+	browser := "apikey: " + s.key("browser", "publishable")
+
+	tus := []string{"Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"}
+	metadata := func(name string) string {
+		return "Upload-Metadata: bucketName " + base64.StdEncoding.EncodeToString([]byte("letters")) +
+			",objectName " + base64.StdEncoding.EncodeToString([]byte(name))
+	}
+	made, _ := f.wantSecret(201, "", "POST", "/upload/resumable", "one",
+		append(tus, metadata("a.txt"), "Upload-Length: 6")...)
+	path := "/upload/resumable" + made.Get("Location")[strings.LastIndexByte(made.Get("Location"), '/'):]
+
+	f.want(403, "row-level security", "PATCH", path, "bad", append(tus, browser, "Upload-Offset: 3")...)
+	f.want(403, "", "HEAD", path, "", append(tus, browser)...)
+	f.want(403, "row-level security", "DELETE", path, "", append(tus, browser)...)
+	f.wantSecret(204, "", "PATCH", path, "two", append(tus, "Upload-Offset: 3")...)
+	f.wantSecret(200, "onetwo", "GET", "/object/letters/a.txt", "")
+
+	// Names are those of the contract.
+	f.wantSecret(400, "Invalid key: ../a", "POST", "/upload/resumable", "",
+		append(tus, metadata("../a"), "Upload-Length: 6")...)
+	f.wantSecret(400, "InvalidKey", "POST", "/upload/resumable", "", append(tus, metadata(""), "Upload-Length: 6")...)
+}

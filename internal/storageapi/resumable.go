@@ -87,13 +87,15 @@ func (c *call) findTus(text string, signed bool) (object.ObjectResumable, error)
 	}
 
 	upload, err := object.GetObjectResumable(c.r.Context(), c.Database, id)
-	if fault.Is(err, fault.NotFound) {
-		return upload, missing
-	}
 	if err == nil && signed {
-		_, err = c.grantTus(upload.BucketID + "/" + upload.FullFileName)
+		if _, err := c.grantTus(upload.BucketID + "/" + upload.FullFileName); err != nil {
+			return upload, err
+		}
 	}
-	if err == nil && upload.Owner != c.actor.Subject {
+	if err == nil {
+		err = upload.Access(c.r.Context(), c.Database, c.actor)
+	}
+	if fault.Is(err, fault.NotFound) {
 		err = missing
 	}
 
@@ -135,7 +137,7 @@ func (c *call) createTus(signed bool) error {
 
 	upload, err := object.CreateObjectResumable(c.r.Context(), c.Database, c.actor, b, n)
 	if err != nil {
-		return err
+		return ofKey(err, name)
 	}
 
 	c.w.Header().Set("Location", strings.TrimSuffix(c.r.URL.EscapedPath(), "/")+"/"+upload.UUID.String())

@@ -278,6 +278,9 @@ func (c *call) decode(v any) error {
 	if err == nil {
 		err = json.Unmarshal(body, v)
 	}
+	if path, want := httpx.WrongType(body, err); path != "" {
+		return fault.New(fault.Invalid, "body/%s must be %s", path, want).WithCause(err)
+	}
 	if err != nil {
 		return fault.New(fault.Invalid, "The body must be a JSON object").WithCause(err)
 	}
