@@ -137,6 +137,13 @@ func newUpload(p *projectdb.Project, store *blob.Store, user, container uuid.UUI
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
+// nameExists is a condition: container c has a file with a name. It compares the first name from
+// that on, for which PostgreSQL always reads the index of names. Equal names it would read from any
+// index on the container by a plan from a time without files, and so all files of the container.
+const nameExists = `coalesce((
+	select f.full_file_name from storage.files f where f.container_uuid = c.uuid and f.full_file_name >= @name
+	order by f.full_file_name limit 1) = @name, false)`
+
 // begin checks the conditions known before the bytes arrive, records the upload, and returns its
 // limits.
 func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
@@ -154,8 +161,7 @@ func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
 		QuotaBytes, QuotaRoom int64
 	}](ctx, u.project.Trusted(), `
 		with container as (
-			select c.max_file_size, c.allowed_mime_types, not @replace and exists (select from storage.files f
-				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
+			select c.max_file_size, c.allowed_mime_types, not @replace and `+nameExists+` as taken
 			from storage.containers c where c.uuid = @container and not c.deleting
 		), noted as (
 			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
