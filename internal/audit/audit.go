@@ -170,8 +170,8 @@ type Change struct {
 	SQL  string // a statement with RETURNING, or a query of With, that returns the changed row
 	Args pgx.StrictNamedArgs
 
-	Check        string // see [pg.Single]
-	CheckArgs    pgx.StrictNamedArgs
+	Lock         string // see [pg.Single]
+	LockArgs     pgx.StrictNamedArgs
 	EarlyRelease bool // see [pg.Single]
 }
 
@@ -194,11 +194,13 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 	if !ok || (r != nil && len(r.expected) > 0) {
 		var changed T
 		err := Write(ctx, b, func(tx pgx.Tx) (err error) {
-			if changed, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args); err != nil || c.Check == "" {
-				return err
+			if c.Lock != "" {
+				if _, err := pg.Exec(ctx, tx, c.Lock, c.LockArgs); err != nil {
+					return err
+				}
 			}
 
-			_, err = pg.Exec(ctx, tx, c.Check, c.CheckArgs)
+			changed, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args)
 			return err
 		})
 		return changed, err
@@ -227,8 +229,8 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 	}
 
 	selected := "changed.*, row(" + strings.Join(hidden, ", ") + ")::text"
-	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, selected), Args: args, Check: c.Check,
-		CheckArgs: c.CheckArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
+	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, selected), Args: args, Lock: c.Lock,
+		LockArgs: c.LockArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
 	if pg.Violates(err, "audit_pending_key") {
 		return changed, AlreadyDone(err)
 	}
