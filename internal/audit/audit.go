@@ -170,34 +170,37 @@ type Change struct {
 	SQL  string // a statement with RETURNING, or a query of With, that returns the changed row
 	Args pgx.StrictNamedArgs
 
-	Check        string // see [pg.Single]
-	CheckArgs    pgx.StrictNamedArgs
+	Lock         string // see [pg.Single]
+	LockArgs     pgx.StrictNamedArgs
 	EarlyRelease bool // see [pg.Single]
 }
 
-// statement returns the text of the change. selected are the columns of its result.
-func (c Change) statement(selected string) string {
-	with := c.With
-	if with != "" {
-		with += ", "
+// statement returns the text of the change. after has further common table expressions, which may
+// read changed; selected are the columns of the result.
+func (c Change) statement(after, selected string) string {
+	with := "changed as (" + c.SQL + ")" + after
+	if c.With != "" {
+		with = c.With + ", " + with
 	}
 
-	return "with " + with + "changed as (" + c.SQL + ") select " + selected + " from changed"
+	return "with " + with + " select " + selected + " from changed"
 }
 
 // One is [Write] for a change of at most one row, which it returns, in one round trip. Without a
-// row it fails with NotFound and adds no entry.
+// row it fails with NotFound and adds no entry. A pool is that of the platform's login.
 func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 	pool, ok := b.(*pgxpool.Pool)
 	r, _ := ctx.Value(recordKey{}).(*record)
 	if !ok || (r != nil && len(r.expected) > 0) {
 		var changed T
 		err := Write(ctx, b, func(tx pgx.Tx) (err error) {
-			if changed, err = pg.One[T](ctx, tx, c.statement("changed.*"), c.Args); err != nil || c.Check == "" {
-				return err
+			if c.Lock != "" {
+				if _, err := pg.Exec(ctx, tx, c.Lock, c.LockArgs); err != nil {
+					return err
+				}
 			}
 
-			_, err = pg.Exec(ctx, tx, c.Check, c.CheckArgs)
+			changed, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args)
 			return err
 		})
 		return changed, err
@@ -210,19 +213,24 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 		hidden = append(hidden, "pg_catalog.set_config('synchronous_commit', 'off', true)")
 	}
 
+	entry := ""
 	if r != nil {
 		text, err := r.text()
 		if err != nil {
 			return *new(T), err
 		}
 
-		hidden = append(hidden, "socle.write_audit(@audit_entry, @audit_mac)")
 		args["audit_entry"], args["audit_mac"] = string(text), pendingMAC(r.key, text)
+		if r.entry.Key == "" { // the function checks that a key is new, and costs as much as a change
+			entry = ", entry as (insert into socle.audit_pending (entry, mac) select @audit_entry, @audit_mac from changed)"
+		} else {
+			hidden = append(hidden, "socle.write_audit(@audit_entry, @audit_mac)")
+		}
 	}
 
 	selected := "changed.*, row(" + strings.Join(hidden, ", ") + ")::text"
-	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(selected), Args: args, Check: c.Check,
-		CheckArgs: c.CheckArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
+	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, selected), Args: args, Lock: c.Lock,
+		LockArgs: c.LockArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
 	if pg.Violates(err, "audit_pending_key") {
 		return changed, AlreadyDone(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 func TestCheckFileName(t *testing.T) {
@@ -91,5 +92,30 @@ func TestBlobKey(t *testing.T) {
 		blob), "projects/01234567-89ab-7def-8123-456789abcdef/files/fe/fedcba98-7654-4210-8edc-ba9876543210"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestNameExistsReadsNames looks a name up by a plan from a time without files.
+func TestNameExistsReadsNames(t *testing.T) {
+	t.Parallel()
+
+	conn, err := newBucket(t).project.Trusted().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+
+	for _, sql := range []string{
+		`set plan_cache_mode = force_generic_plan`,
+		`prepare taken (text) as select ` + strings.ReplaceAll(nameExists, "@name", "$1") + ` from storage.containers c`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	plan, err := pg.Values[string](t.Context(), conn, `explain execute taken ('name')`)
+	if got := strings.Join(plan, "\n"); err != nil || !strings.Contains(got, "files_full_file_name_key") {
+		t.Errorf("got %s (%v), want a scan of files_full_file_name_key", got, err)
 	}
 }

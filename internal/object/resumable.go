@@ -83,10 +83,7 @@ func createResumable(
 			uploadLimits
 			Taken bool
 		}](ctx, tx, `
-			select max_file_size, allowed_mime_types,
-			       exists (
-			           select from storage.files f where f.container_uuid = c.uuid and f.full_file_name = @name
-			       ) as taken
+			select max_file_size, allowed_mime_types, `+nameExists+` as taken
 			from storage.containers c where uuid = @container and not deleting for key share`,
 			pgx.StrictNamedArgs{"container": container, "name": n.FullFileName})
 		if err != nil {

@@ -137,6 +137,13 @@ func newUpload(p *projectdb.Project, store *blob.Store, user, container uuid.UUI
 		file: File{UUID: id, ContainerUUID: container, FullFileName: n.FullFileName}}, nil
 }
 
+// nameExists is a condition: container c has a file with a name. It compares the first name from
+// that on, for which PostgreSQL always reads the index of names. Equal names it would read from any
+// index on the container by a plan from a time without files, and so all files of the container.
+const nameExists = `coalesce((
+	select f.full_file_name from storage.files f where f.container_uuid = c.uuid and f.full_file_name >= @name
+	order by f.full_file_name limit 1) = @name, false)`
+
 // begin checks the conditions known before the bytes arrive, records the upload, and returns its
 // limits.
 func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
@@ -154,8 +161,7 @@ func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
 		QuotaBytes, QuotaRoom int64
 	}](ctx, u.project.Trusted(), `
 		with container as (
-			select c.max_file_size, c.allowed_mime_types, not @replace and exists (select from storage.files f
-				where f.container_uuid = c.uuid and f.full_file_name = @name) as taken
+			select c.max_file_size, c.allowed_mime_types, not @replace and `+nameExists+` as taken
 			from storage.containers c where c.uuid = @container and not c.deleting
 		), noted as (
 			insert into storage.uploads (blob_uuid) select @blob::uuid from container where not taken
@@ -345,46 +351,59 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 }
 
 // insertAtOnce creates the file in one round trip. It fails with NotFound unless the upload, the
-// container and its limits, and the name allow it, and with TooLarge beyond the quota. Files are
-// counted in the rows of the container and the project, so the locks end before the flush.
+// container and its limits allow it, with Conflict if the name is taken, and with TooLarge beyond
+// the quota. It counts the file instead of the trigger files_inserted, in the rows of the container
+// and the project, so the locks end before the flush.
 func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 	audit.CreatedUUID(ctx, u.file.UUID)
 	plain, family := typesOf(u.file.MimeType)
 
 	file, err := projectdb.ChangeOne[File](ctx, u.project, audit.Change{
+		Lock:     `select from storage.containers where uuid = @container for no key update`,
+		LockArgs: pgx.StrictNamedArgs{"container": u.file.ContainerUUID},
 		With: `
 			note as materialized (
 				select blob_uuid from storage.uploads where blob_uuid = @blob for update
-			), container as materialized (
-				select uuid from storage.containers
+			), container as (
+				update storage.containers
+				set total_files = total_files + 1, total_size = total_size + @size, pending_changes = pending_changes + 1
 				where uuid = @container and not deleting and max_file_size >= @size
 				  and (allowed_mime_types = '{}' or allowed_mime_types && array[@type_only, @family]::text[])
 				  and exists (select from note)
-				for no key update
+				returning uuid, id, set_config('socle.counted', 'on', true)
 			), inserted as (
 				insert into storage.files
-					(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by,
+					(uuid, container_uuid, bucket_id, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by,
 					owner, owner_id, cache_control, user_metadata)
-				select @id, c.uuid, @name, @type, @size, @sha256, n.blob_uuid, @user, @user,
+				select @id, c.uuid, c.id, @name, @type, @size, @sha256, @blob, @user, @user,
 					@owner, @owner_id, @cache_control, @metadata
-				from container c, note n
-				on conflict on constraint files_full_file_name_key do nothing
+				from container c
 				returning *
+			), noted as (
+				insert into storage.sorted_pending
+					(container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
+				select container_uuid, 1, full_file_name, mime_type, size, created_at, updated_at, uuid from inserted
+			), project as (
+				update storage.usage set files = files + 1, bytes = bytes + @size where exists (select from inserted)
+				returning case when files > coalesce(max_files, @files) or bytes > coalesce(max_bytes, @bytes)
+					then storage.check_quota(@files, @bytes) end
 			), completed as (
 				delete from storage.uploads u using inserted i where u.blob_uuid = i.blob_uuid
 			)`,
 		SQL: `select ` + fileColumns + ` from inserted`,
 		Args: u.owned.arguments(pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID,
 			"name": u.file.FullFileName, "type": u.file.MimeType, "type_only": plain, "family": family,
-			"size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user}),
-		Check:        `select storage.check_quota(@files, @bytes)`,
-		CheckArgs:    quotaDefaults,
+			"size": u.file.Size, "sha256": u.sha256, "blob": u.blob, "user": u.user,
+			"files": DefaultQuotaFiles, "bytes": DefaultQuotaBytes}),
 		EarlyRelease: true,
 	})
 
 	u.inserted = err == nil || fault.Of(err).Code == pg.OutcomeUnknown
 
-	if pg.Violates(err, "usage_files_quota") || pg.Violates(err, "usage_bytes_quota") {
+	switch {
+	case pg.Violates(err, "files_full_file_name_key"):
+		return file, nameTaken().WithCause(err)
+	case pg.Violates(err, "usage_files_quota"), pg.Violates(err, "usage_bytes_quota"):
 		return file, quotaExceededBy(ctx, u.project, err)
 	}
 

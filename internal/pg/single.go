@@ -10,16 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Single is a transaction that is sent in one round trip: a statement that returns at most one row,
-// and a check of its effects.
+// Single is a transaction that is sent in one round trip: a statement that returns at most one row.
 type Single struct {
 	SQL  string
 	Args pgx.StrictNamedArgs
 
-	// Check is a statement after the triggers of SQL, which fails the transaction by an error. ""
-	// is none.
-	Check     string
-	CheckArgs pgx.StrictNamedArgs
+	// Lock is a statement before SQL that locks a row. If SQL itself waited for a row, PostgreSQL
+	// would then start all of its plan anew. "" is none.
+	Lock     string
+	LockArgs pgx.StrictNamedArgs
 
 	// EarlyRelease releases the locks before the commit is durable, so that changes of a common row
 	// share a flush to the disk instead of waiting for each other's. SQL turns off
@@ -74,7 +73,7 @@ func oneInSingle[T any](
 	}
 	defer conn.Release()
 
-	if s.Check == "" && !s.EarlyRelease {
+	if s.Lock == "" && !s.EarlyRelease {
 		rows, err := conn.Query(ctx, s.SQL, cachedArgs(s.Args))
 		if err == nil {
 			v, err = pgx.CollectExactlyOneRow(rows, scan)
@@ -106,12 +105,12 @@ func sendSingle[T any](
 ) (v T, certain bool, err error) {
 	var batch pgx.Batch
 	batch.Queue("begin")
-	batch.Queue(s.SQL, cachedArgs(s.Args))
-
-	if s.Check != "" {
-		batch.Queue(s.Check, cachedArgs(s.CheckArgs))
+	if s.Lock != "" {
+		batch.Queue(s.Lock, cachedArgs(s.LockArgs))
 	}
 
+	beforeSQL := batch.Len()
+	batch.Queue(s.SQL, cachedArgs(s.Args))
 	batch.Queue("commit")
 	untilCommit := batch.Len()
 
@@ -122,8 +121,10 @@ func sendSingle[T any](
 	results := conn.SendBatch(ctx, &batch)
 	defer func() { err = errors.Join(err, results.Close()) }()
 
-	if _, err := results.Exec(); err != nil {
-		return v, hasOutcome(err), err
+	for range beforeSQL {
+		if _, err := results.Exec(); err != nil {
+			return v, hasOutcome(err), err
+		}
 	}
 
 	rows, err := results.Query()
@@ -136,7 +137,7 @@ func sendSingle[T any](
 		return v, hasOutcome(missing), missing
 	}
 
-	for done := 2; done < batch.Len(); done++ {
+	for done := beforeSQL + 1; done < batch.Len(); done++ {
 		if _, err := results.Exec(); err != nil {
 			return v, done < untilCommit && hasOutcome(err), err
 		}

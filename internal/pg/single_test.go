@@ -24,26 +24,27 @@ func TestOneInSingle(t *testing.T) {
 		insert = `
 			with added as (insert into public.counts (name, n) values (@name, @n) on conflict do nothing returning n)
 			select n from added, set_config('synchronous_commit', 'off', true)`
-		check = `select 1 / (10 - max(n)) from public.counts` // fails at ten
+		lock    = `select from public.counts where n < @below for update`
+		refused = `select from public.counts where 1 / (@below - 5) = 0 for update` // fails at five
 	)
 
 	for _, test := range []struct {
-		name, check  string
+		name, lock   string
 		n            int
 		earlyRelease bool
 		want         func(error) bool
 	}{
 		{"plain", "", 1, false, nil},
 		{"plain", "", 1, false, func(err error) bool { return fault.Is(err, fault.NotFound) }},
-		{"checked", check, 2, false, nil},
-		{"refused", check, 10, false, func(err error) bool { return pg.State(err) == "22012" }},
+		{"locked", lock, 2, false, nil},
+		{"refused", refused, 5, false, func(err error) bool { return pg.State(err) == "22012" }},
 		{"early", "", 3, true, nil},
 		{"early", "", 3, true, func(err error) bool { return fault.Is(err, fault.NotFound) }},
-		{"refused early", check, 10, true, func(err error) bool { return pg.State(err) == "22012" }},
-		{"both", check, 4, true, nil},
+		{"refused early", refused, 5, true, func(err error) bool { return pg.State(err) == "22012" }},
+		{"both", lock, 4, true, nil},
 	} {
-		s := pg.Single{SQL: insert, Args: pgx.StrictNamedArgs{"name": test.name, "n": test.n}, Check: test.check,
-			EarlyRelease: test.earlyRelease}
+		s := pg.Single{SQL: insert, Args: pgx.StrictNamedArgs{"name": test.name, "n": test.n}, Lock: test.lock,
+			LockArgs: pgx.StrictNamedArgs{"below": test.n}, EarlyRelease: test.earlyRelease}
 		got, err := pg.OneInSingle(t.Context(), pool, s, pgx.RowTo[int])
 
 		switch {

@@ -368,15 +368,18 @@ CREATE FUNCTION socle.write_audit(new_entry text, new_mac bytea) RETURNS void
 declare
 	new_key constant text := new_entry::jsonb ->> 'key';
 begin
-	if session_user not in (current_database() || '_owner', current_database() || '_auth')
-		and not (select rolsuper from pg_roles where rolname = session_user) then
-		raise insufficient_privilege using message = 'the audit log is written by the platform';
+	if session_user not in (current_database() || '_owner', current_database() || '_auth') then
+		if not (select rolsuper from pg_roles where rolname = session_user) then
+			raise insufficient_privilege using message = 'the audit log is written by the platform';
+		end if;
 	end if;
 	insert into socle.audit_pending (entry, mac, key) values (new_entry, new_mac, new_key);
 
 	-- After the insert: it waits for the transaction that moves an entry with the same key into the chain.
-	if new_key is not null and exists (select from socle.audit where entry::jsonb ->> 'key' = new_key) then
-		raise unique_violation using constraint = 'audit_pending_key', message = 'the chain has an entry with this key';
+	if new_key is not null then
+		if exists (select from socle.audit where entry::jsonb ->> 'key' = new_key) then
+			raise unique_violation using constraint = 'audit_pending_key', message = 'the chain has an entry with this key';
+		end if;
 	end if;
 end $$;
 
@@ -460,27 +463,18 @@ CREATE FUNCTION storage.files_deleted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-declare
-	changed record;
 begin
 	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
 	select f.container_uuid, -1, f.full_file_name, f.mime_type, f.size, f.created_at, f.updated_at, f.uuid
 	from old_files f where exists (select from storage.containers c where c.uuid = f.container_uuid);
-	for changed in
-		with d as (
-			select f.container_uuid, count(*) as files, sum(f.size)::bigint as bytes from old_files f group by f.container_uuid
-		), locked as materialized (
-			select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
-		)
-		update storage.containers c
-		set total_files = c.total_files - d.files, total_size = c.total_size - d.bytes, pending_changes = c.pending_changes + d.files
-		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
-		returning c.uuid, c.pending_changes
-	loop
-		if changed.pending_changes >= 1000 then
-			perform storage.place_pending(changed.uuid);
-		end if;
-	end loop;
+	with d as (
+		select f.container_uuid, count(*) as files, sum(f.size)::bigint as bytes from old_files f group by f.container_uuid
+	), locked as materialized (
+		select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
+	)
+	update storage.containers c
+	set total_files = c.total_files - d.files, total_size = c.total_size - d.bytes, pending_changes = c.pending_changes + d.files
+	from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid;
 	-- Of a deleted container too, which has no row any more.
 	perform storage.count_project(-count(*), -sum(size)::bigint) from old_files having count(*) > 0;
 	return null;
@@ -505,11 +499,8 @@ begin
 		update storage.containers c
 		set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes, pending_changes = c.pending_changes + d.files
 		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
-		returning c.uuid, c.pending_changes, d.files, d.bytes
+		returning d.files, d.bytes
 	loop
-		if changed.pending_changes >= 1000 then
-			perform storage.place_pending(changed.uuid);
-		end if;
 		update storage.usage u set files = u.files + changed.files, bytes = u.bytes + changed.bytes;
 	end loop;
 	return null;
@@ -519,8 +510,6 @@ CREATE FUNCTION storage.files_updated() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-declare
-	changed record;
 begin
 	insert into storage.sorted_pending (container_uuid, change, full_file_name, mime_type, size, created_at, updated_at, file_uuid)
 	select m.container_uuid, m.change, m.full_file_name, m.mime_type, m.size, m.created_at, m.updated_at, m.uuid
@@ -535,23 +524,16 @@ begin
 			except select o.container_uuid, o.full_file_name, o.mime_type, o.size, o.created_at, o.updated_at, o.uuid from old_files o
 		) come
 	) m;
-	for changed in
-		with d as (
-			select c.container_uuid, sum(c.files)::bigint as files, sum(c.bytes)::bigint as bytes, count(*) as changes
-			from (select container_uuid, -1 as files, -size as bytes from old_files union all select container_uuid, 1, size from new_files) c
-			group by c.container_uuid
-		), locked as materialized (
-			select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
-		)
-		update storage.containers c
-		set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes, pending_changes = c.pending_changes + d.changes
-		from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid
-		returning c.uuid, c.pending_changes
-	loop
-		if changed.pending_changes >= 1000 then
-			perform storage.place_pending(changed.uuid);
-		end if;
-	end loop;
+	with d as (
+		select c.container_uuid, sum(c.files)::bigint as files, sum(c.bytes)::bigint as bytes, count(*) as changes
+		from (select container_uuid, -1 as files, -size as bytes from old_files union all select container_uuid, 1, size from new_files) c
+		group by c.container_uuid
+	), locked as materialized (
+		select c.uuid from storage.containers c where c.uuid in (select d.container_uuid from d) order by c.uuid for no key update
+	)
+	update storage.containers c
+	set total_files = c.total_files + d.files, total_size = c.total_size + d.bytes, pending_changes = c.pending_changes + d.changes
+	from d join locked l on l.uuid = d.container_uuid where c.uuid = d.container_uuid;
 	perform storage.count_project(0, sum(d.bytes)::bigint)
 	from (select -size as bytes from old_files union all select size from new_files) d having sum(d.bytes) <> 0;
 	return null;
@@ -593,6 +575,17 @@ begin
 	insert into storage.discarded (blob_uuid) select blob_uuid from old_parts;
 	return null;
 end $$;
+
+CREATE FUNCTION storage.place_changes() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform storage.place_pending(new.uuid);
+	return null;
+end $$;
+
+COMMENT ON FUNCTION storage.place_changes() IS 'places the noted changes of a container, at the end of the statement that noted the last of them';
 
 CREATE FUNCTION storage.place_keys(containers uuid[], sorts text[], texts text[], numbers bigint[], times timestamp with time zone[], ids uuid[], sign integer) RETURNS void
     LANGUAGE plpgsql
@@ -1747,7 +1740,7 @@ CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCIN
 
 CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
 
-CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_inserted();
+CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABLE AS new_files FOR EACH STATEMENT WHEN ((current_setting('socle.counted'::text, true) IS DISTINCT FROM 'on'::text)) EXECUTE FUNCTION storage.files_inserted();
 
 CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
 
@@ -1758,6 +1751,8 @@ CREATE TRIGGER name_deleted_bucket BEFORE UPDATE ON storage.containers FOR EACH 
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.multipart_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
 
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.upload_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
+
+CREATE TRIGGER place_changes AFTER UPDATE OF pending_changes ON storage.containers FOR EACH ROW WHEN ((new.pending_changes >= 1000)) EXECUTE FUNCTION storage.place_changes();
 
 CREATE TRIGGER refuse_delete AFTER DELETE ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_change();
 
@@ -2036,6 +2031,8 @@ GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha25
 GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION storage.parts_deleted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.place_changes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.place_keys(containers uuid[], sorts text[], texts text[], numbers bigint[], times timestamp with time zone[], ids uuid[], sign integer) FROM PUBLIC;
 
