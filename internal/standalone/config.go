@@ -44,6 +44,7 @@ type Config struct {
 	hoisted              []string
 	file                 string // path of the configuration file; "" for none
 	environ              []string
+	pipes                map[string]string // contents of pipes by path, since they cannot be read again
 	fromFile, fromEnv    map[string]string // given values by name of setting
 	effective            map[string]string // effective values by name of setting
 }
@@ -60,6 +61,13 @@ type listenAddr struct {
 // Load reads the settings from a configuration file, "" for none, and from an environment as
 // [os.Environ] returns it, which takes precedence. The error joins one error for each mistake.
 func Load(file string, environ []string) (Config, error) {
+	return load(file, environ, map[string]string{})
+}
+
+// reload reads the settings again.
+func (c Config) reload() (Config, error) { return load(c.file, c.environ, c.pipes) }
+
+func load(file string, environ []string, pipes map[string]string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -85,7 +93,7 @@ func Load(file string, environ []string) (Config, error) {
 		return Config{}, errors.Join(errs...)
 	}
 
-	c, err := build(fromFile, fromEnv, nil)
+	c, err := build(pipes, fromFile, fromEnv, nil)
 	c.file, c.environ = file, environ
 
 	return c, err
@@ -112,7 +120,7 @@ func (c Config) withParameters(parameters map[string]string) (Config, error) {
 		fromDatabase[s.name] = parameters[parameter]
 	}
 
-	d, err := build(c.fromFile, c.fromEnv, fromDatabase)
+	d, err := build(c.pipes, c.fromFile, c.fromEnv, fromDatabase)
 	d.file, d.environ, d.Level = c.file, c.environ, c.Level
 	d.Warnings = append(d.Warnings, ignored...)
 
@@ -190,9 +198,9 @@ func resolveNames(given map[string]string, file string) (map[string]string, []er
 }
 
 // build returns the configuration from the settings of a file, of the environment, and of the
-// database.
-func build(fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
-	c := Config{fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
+// database. It adds the contents of pipes that it reads to pipes.
+func build(pipes, fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
+	c := Config{pipes: pipes, fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
 	c.adminAddr.port = -1
 	given := map[string]string{}
 	for _, source := range []map[string]string{fromFile, fromEnv, fromDatabase} {

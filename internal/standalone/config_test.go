@@ -3,6 +3,7 @@ package standalone
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -183,6 +184,41 @@ func TestSecrets(t *testing.T) {
 
 		if who, err := c.api.Auth.Verify(t.Context(), sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
 			t.Errorf("%q: %+v, %v", environ, who, err)
+		}
+	}
+}
+
+// TestSecretFromPipe checks that a secret from a pipe, which can be read only once, is kept when the
+// configuration is built again.
+func TestSecretFromPipe(t *testing.T) {
+	t.Parallel()
+
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+
+	if _, err := io.WriteString(out, secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	c, err := Load("", []string{fmt.Sprintf("PGRST_JWT_SECRET=@/dev/fd/%d", in.Fd())})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for name, again := range map[string]func() (Config, error){
+		"loaded":          func() (Config, error) { return c, nil },
+		"with parameters": func() (Config, error) { return c.withParameters(nil) },
+		"reloaded":        c.reload,
+	} {
+		got, err := again()
+		if err != nil || got.secret != secret {
+			t.Errorf("%s: got secret %q, %v, want %q", name, got.secret, err, secret)
 		}
 	}
 }

@@ -121,12 +121,7 @@ func (s *Server) adminRoutes() http.Handler {
 // live reports whether the server accepts connections.
 func (s *Server) live(ctx context.Context) bool {
 	at := s.listener.Addr()
-	address := at.String()
-	if at.Network() != "unix" {
-		address = strings.TrimPrefix(s.URL, "http://")
-	}
-
-	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), address)
+	conn, err := (&net.Dialer{}).DialContext(ctx, at.Network(), at.String()) // [::] and 0.0.0.0 mean this machine
 	if err != nil {
 		return false
 	}

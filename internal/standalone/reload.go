@@ -55,7 +55,7 @@ func (s *Server) activate(c Config) {
 // the former configuration. Addresses, the pool and the channel never change.
 func (s *Server) reconfigure(ctx context.Context) {
 	former := s.current.Load().Config
-	c, err := s.load(ctx, former.file, former.environ)
+	c, err := s.load(ctx, former)
 	if err != nil && ctx.Err() != nil {
 		return // the server is stopping
 	}
@@ -69,9 +69,9 @@ func (s *Server) reconfigure(ctx context.Context) {
 	s.log.Info("configuration reloaded")
 }
 
-// load reads the configuration from all sources.
-func (s *Server) load(ctx context.Context, file string, environ []string) (Config, error) {
-	c, err := Load(file, environ)
+// load reads the configuration again, from all sources.
+func (s *Server) load(ctx context.Context, former Config) (Config, error) {
+	c, err := former.reload()
 	if err != nil || !c.inDatabase {
 		return c, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -354,5 +355,28 @@ app.settings.greeting = "hello"
 	if resp, err := http.Get(s.URL); err == nil {
 		resp.Body.Close()
 		t.Error("the server still responds")
+	}
+}
+
+// TestLive checks that the probe connects to the address of the listener. Its URL for clients can
+// name another one: localhost need not resolve to the address of a server that listens on IPv6 only.
+func TestLive(t *testing.T) {
+	t.Parallel()
+
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s := &Server{listener: l, URL: "http://127.0.0.1:0"}
+	if !s.live(t.Context()) {
+		t.Error("not live while listening")
+	}
+
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.live(t.Context()) {
+		t.Error("live after the listener closed")
 	}
 }

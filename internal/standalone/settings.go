@@ -34,7 +34,7 @@ func (s setting) variable() string {
 var settings = []setting{
 	{"db-uri", "", "postgresql://",
 		"address of the database, or @file; missing parts come from PGHOST, PGUSER and so on", false,
-		field(fileSecret, func(c *Config) *string { return &c.databaseURL })},
+		secretField(func(c *Config) *string { return &c.databaseURL })},
 	{"db-schemas", "db-schema", "public", "exposed schemas, separated by commas, the default first", true,
 		field(schemas, func(c *Config) *[]string { return &c.api.Schemas })},
 	{"db-anon-role", "", "", "role of requests without a token; empty: they are rejected", true,
@@ -78,7 +78,7 @@ var settings = []setting{
 		true, unprepared},
 	{"jwt-secret", "", "",
 		"32 characters or more, a JSON Web Key or key set, or @file; empty: tokens are rejected", true,
-		field(fileSecret, func(c *Config) *string { return &c.secret })},
+		secretField(func(c *Config) *string { return &c.secret })},
 	{"jwt-secret-is-base64", "secret-is-base64", "false", "the secret is encoded in base64", true,
 		field(boolean, func(c *Config) *bool { return &c.base64 })},
 	{"jwt-aud", "", "", "required audience of tokens; empty: any", true,

@@ -107,19 +107,32 @@ func schemas(text string) ([]string, error) {
 	return all, nil
 }
 
-// fileSecret returns text, or the contents of the file named after @.
-func fileSecret(text string) (string, error) {
-	name, ok := strings.CutPrefix(text, "@")
-	if !ok {
-		return text, nil
-	}
+// secretField returns the set function of a setting that is either text or the name of a file after
+// @. A pipe, such as /dev/stdin, is read once.
+func secretField(in func(*Config) *string) func(*Config, string) error {
+	return func(c *Config, text string) error {
+		name, isFile := strings.CutPrefix(text, "@")
+		if !isFile {
+			*in(c) = text
+			return nil
+		}
 
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return "", err
-	}
+		content, read := c.pipes[name]
+		if !read {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
 
-	return strings.TrimRight(string(content), "\r\n"), nil
+			content = strings.TrimRight(string(raw), "\r\n")
+			if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+				c.pipes[name] = content
+			}
+		}
+
+		*in(c) = content
+		return nil
+	}
 }
 
 func audience(text string) (string, error) {

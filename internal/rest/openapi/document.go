@@ -180,7 +180,7 @@ func (s Schema) Members(may Privileges) ([]byte, error) {
 		{"info", info{title, rest, contractVersion}},
 		{"externalDocs",
 			object{{"description", "PostgREST Documentation"},
-				{"url", "https://docs.postgrest.org/en/v" + contractVersion + "/references/api.html"}}},
+				{"url", "https://postgrest.org/en/v" + contractVersion + "/references/api.html"}}},
 		{"consumes", types}, {"produces", types},
 		{"paths", paths}, {"definitions", definitions}, {"parameters", parameters},
 	}
