@@ -14,7 +14,7 @@ const browser = await chromium.launch({
 		'--disable-component-update', '--disable-sync'],
 })
 try {
-	const page = await browser.newPage({ viewport: { width: 1400, height: 900 } })
+	const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, reducedMotion: 'reduce' })
 	page.setDefaultTimeout(patience)
 	const problems = []
 	page.on('console', m => m.type() === 'error' && problems.push(`console: ${m.text()}`))
@@ -33,17 +33,16 @@ try {
 		await page.goto(server + address, { waitUntil: 'commit' })
 	}
 
-	// The contents name the operations of each chapter in the order of the document.
+	// The contents name the operations of each chapter in the order of the document. The first chapter is open.
 	const want = document.tags.map(tag => [tag.name, Object.values(document.paths).flatMap(methods => Object.values(methods))
 		.filter(operation => operation.tags[0] === tag.name).map(operation => operation.operationId)])
 	assert.equal(want.flatMap(([, operations]) => operations).length,
 		Object.values(document.paths).flatMap(methods => Object.keys(methods)).length)
 	await visit('/docs')
 	const shown = []
-	for (const [name] of want) {
-		const chapter = `#reference/tag/${name.toLowerCase().replaceAll(' ', '-')}`
-		const links = page.locator(`a[href^="${chapter}/"]`)
-		if (await links.count() === 0) await page.locator(`a[href="${chapter}"]`).first().click()
+	for (const [index, [name]] of want.entries()) {
+		const links = page.locator(`a[href^="#reference/tag/${name.toLowerCase().replaceAll(' ', '-')}/"]`)
+		if (index > 0) await page.getByRole('button', { name: `Open Group - ${name}`, exact: true }).click()
 		await links.first().waitFor()
 		const operations = await links.evaluateAll(all => all.map(a => a.getAttribute('href').split('/').pop()))
 		shown.push([name, [...new Set(operations)]])
@@ -78,9 +77,13 @@ try {
 	await visit(rules.at(-1))
 	for (const [, heading] of rules.map(address => address.split('#')))
 		await page.locator(`h2[id="${heading}"], h3[id="${heading}"]`).waitFor()
+
+	// The list of documents has each guide, under the name in its address, and switches to it.
+	const list = page.locator('aside button[aria-expanded]').first()
 	for (const guide of ['rest', 'cli', 'operations', 'from-supabase', 'import', 'nextjs', 'protect-a-table', 'end-users', 'files', 's3', 'migrations',
 		'back-up-and-restore', 'deploy']) {
-		await visit(`/docs?api=${guide}`)
+		await list.click()
+		await page.locator(`[role="option"][id$="-${guide}"]`).click()
 		await page.locator(`h1[id^="${guide}/description/"]`).waitFor()
 		assert.equal(await page.locator('h1:visible').count(), 1) // not also the title of a document of OpenAPI
 	}
