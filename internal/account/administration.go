@@ -40,8 +40,8 @@ type Standing struct {
 	IsAdministrator *bool
 }
 
-// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions. It
-// fails with NotFound for an unknown user, with Unprocessable if nothing is to change, and with
+// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions, and a
+// user who loses a right the invitations that need it. It fails with NotFound for an unknown user, with Unprocessable if nothing is to change, and with
 // Conflict if the install would lose its last active administrator.
 func (s *Service) UpdateStanding(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
 	if standing == (Standing{}) {
@@ -66,6 +66,10 @@ func (s *Service) UpdateStanding(ctx context.Context, id uuid.UUID, standing Sta
 			return User{}, err
 		case n == 0:
 			return User{}, fault.New(fault.NotFound, "there is no such user")
+		}
+
+		if err := tx.voidInvitations(ctx, id); err != nil {
+			return User{}, err
 		}
 
 		user, err := tx.GetUser(ctx, id)

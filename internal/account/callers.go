@@ -33,6 +33,16 @@ type Caller struct {
 // CapRole limits a role of the caller's user to the ceiling of the token.
 func (c Caller) CapRole(r Role) Role { return max(r, c.Ceiling) }
 
+// CheckNewProjects fails with Forbidden if the caller's token is limited to projects, which a new
+// one is not among.
+func (c Caller) CheckNewProjects() error {
+	if c.Projects == nil {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "a personal access token limited to projects cannot create projects").
+		WithCode("token_not_allowed")
+}
+
 // Scope is the subject of a request, one at most: a project, named by its own UUID or by a form in
 // it, an organization, or the account of the caller.
 type Scope struct {

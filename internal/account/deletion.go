@@ -67,8 +67,8 @@ func (s *Service) removeUser(ctx context.Context, id uuid.UUID) (User, error) {
 	})
 }
 
-// deleteUser deletes the row of a user, their sessions, their memberships, and the organizations
-// without another member or a project. Rows that the user created elsewhere stay and keep their
+// deleteUser deletes the row of a user, their sessions, memberships and invitations, and the
+// organizations without another member or a project. Rows that the user created elsewhere stay and keep their
 // UUID. It fails with NotFound for an unknown user. It fails with Conflict if an organization would
 // lose its last owner, or the install its last administrator.
 func (s *Service) deleteUser(ctx context.Context, id uuid.UUID) (User, error) {
@@ -103,8 +103,11 @@ func (s *Service) deleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 				and not exists (select from platform.members where organization_uuid = o.uuid and user_uuid <> @user)
 				and not exists (select from platform.projects where organization_uuid = o.uuid))
 			delete from platform.users where uuid = @user`, args)
+		if err != nil {
+			return user, err
+		}
 
-		return user, err
+		return user, tx.voidInvitations(ctx, id)
 	})
 }
 

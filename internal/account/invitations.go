@@ -277,6 +277,20 @@ func (s *Service) requireInvitationRole(ctx context.Context, organization, id uu
 	return nil
 }
 
+// voidInvitations deletes the invitations that a user has sent and could not send any more. Call it
+// in the transaction that takes a right from the user.
+func (s *Service) voidInvitations(ctx context.Context, user uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `
+		delete from platform.invitations i
+		where i.created_by = @user and not exists (
+			select from platform.users u
+			left join platform.members m on m.organization_uuid = i.organization_uuid and m.user_uuid = u.uuid
+			where u.uuid = @user and u.status = 'active'
+			and (u.is_administrator or m.role <= least(i.role, @minimum)))`,
+		pgx.StrictNamedArgs{"user": user, "minimum": Admin})
+	return err
+}
+
 // deleteExpiredInvitations deletes invitations that expired at least 30 days ago.
 func (s *Service) deleteExpiredInvitations(ctx context.Context) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.invitations where expires_at < now() - interval '30 days'`)

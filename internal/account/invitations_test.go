@@ -3,6 +3,8 @@ package account
 import (
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -145,4 +147,79 @@ func TestDeleteInvitation(t *testing.T) {
 	want(t, remove(ada), fault.NotFound, "not_found")
 	_, err := i.AcceptInvitation(t.Context(), ann.UUID, token)
 	want(t, err, fault.Unprocessable, "invalid_token")
+}
+
+// TestInvitationsOfLostRights checks that an invitation is void as soon as its inviter could no
+// longer send it, in whatever way the inviter lost the right.
+func TestInvitationsOfLostRights(t *testing.T) {
+	t.Parallel()
+
+	suspended, demoted := "suspended", false
+	cases := map[string]struct {
+		role Role // of the inviter in the organization; 0: none, an administrator of the install
+		lose func(i *install, home uuid.UUID, inviter User) error
+		kept bool
+	}{
+		"removed member": {role: Admin, lose: func(i *install, home uuid.UUID, inviter User) error {
+			return i.deleteMember(i.t.Context(), home, inviter.UUID)
+		}},
+		"member with a lower role": {role: Admin, lose: func(i *install, home uuid.UUID, inviter User) error {
+			return i.setRole(i.t.Context(), home, inviter.UUID, Developer)
+		}},
+		"member with the role of the invitation": {role: Owner, lose: func(i *install, home uuid.UUID, inviter User) error {
+			return i.setRole(i.t.Context(), home, inviter.UUID, Admin)
+		}, kept: true},
+		"deleted user": {role: Admin, lose: func(i *install, _ uuid.UUID, inviter User) error {
+			_, err := i.deleteUser(i.t.Context(), inviter.UUID)
+			return err
+		}},
+		"suspended user": {role: Admin, lose: func(i *install, _ uuid.UUID, inviter User) error {
+			_, err := i.UpdateStanding(i.t.Context(), inviter.UUID, Standing{Status: &suspended})
+			return err
+		}},
+		"former administrator": {lose: func(i *install, _ uuid.UUID, inviter User) error {
+			_, err := i.UpdateStanding(i.t.Context(), inviter.UUID, Standing{IsAdministrator: &demoted})
+			return err
+		}},
+		"removed administrator": {role: Admin, lose: func(i *install, home uuid.UUID, inviter User) error {
+			i.exec(`update platform.users set is_administrator = true where uuid = $1`, inviter.UUID)
+			return i.deleteMember(i.t.Context(), home, inviter.UUID)
+		}, kept: true},
+		"former administrator, member": {role: Admin, lose: func(i *install, _ uuid.UUID, inviter User) error {
+			i.exec(`update platform.users set is_administrator = true where uuid = $1`, inviter.UUID)
+			_, err := i.UpdateStanding(i.t.Context(), inviter.UUID, Standing{IsAdministrator: &demoted})
+			return err
+		}, kept: true},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			i := newInstall(t)
+			ada, bob, ann := i.user("ada"), i.user("bob"), i.user("ann")
+			i.exec(`update platform.users set is_administrator = true where uuid = $1`, ada.UUID)
+			if test.role == 0 {
+				i.exec(`update platform.users set is_administrator = true where uuid = $1`, bob.UUID)
+			} else {
+				i.join(ada.OrganizationUUID, bob, test.role)
+			}
+
+			if _, err := i.CreateInvitation(t.Context(), actor(bob), at("home"), ada.OrganizationUUID, ann.Email,
+				Admin); err != nil {
+				t.Fatal(err)
+			}
+
+			link := i.linkToken(i.takeMail(), Invitation)
+			if err := test.lose(i, ada.OrganizationUUID, bob); err != nil {
+				t.Fatal(err)
+			}
+
+			_, err := i.AcceptInvitation(t.Context(), ann.UUID, link)
+			if test.kept {
+				want(t, err, 0, "")
+			} else {
+				want(t, err, fault.Unprocessable, "invalid_token")
+			}
+		})
+	}
 }

@@ -114,12 +114,11 @@ func (s *Service) TransferOrganization(
 	return m, err
 }
 
-// setRole changes the role of a member. It deletes the member's invitations that exceed the new
-// role.
+// setRole changes the role of a member, and voids the invitations that they could no longer send.
 func (s *Service) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
-	args := pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role}
 	n, err := pg.Exec(ctx, s.q,
-		`update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`, args)
+		`update platform.members set role = @role where organization_uuid = @organization and user_uuid = @user`,
+		pgx.StrictNamedArgs{"organization": organization, "user": user, "role": role})
 	if err != nil {
 		return lastOwnerConflict(err)
 	}
@@ -128,13 +127,10 @@ func (s *Service) setRole(ctx context.Context, organization, user uuid.UUID, rol
 		return fault.New(fault.NotFound, "there is no such member")
 	}
 
-	_, err = pg.Exec(ctx, s.q, `
-		delete from platform.invitations
-		where organization_uuid = @organization and created_by = @user and (@role::smallint > 3 or role < @role)`, args)
-	return err
+	return s.voidInvitations(ctx, user)
 }
 
-// DeleteMember removes a member from an organization and deletes their invitations. It fails with
+// DeleteMember removes a member from an organization and voids their invitations. It fails with
 // NotFound for an unknown member, with Forbidden if their role is above the actor's, and with
 // Conflict if the organization would lose its last owner.
 func (s *Service) DeleteMember(
@@ -174,15 +170,13 @@ func (s *Service) LeaveOrganization(ctx context.Context, organization uuid.UUID,
 }
 
 func (s *Service) deleteMember(ctx context.Context, organization, user uuid.UUID) error {
-	args := pgx.StrictNamedArgs{"organization": organization, "user": user}
 	if _, err := pg.Exec(ctx, s.q, `
-		delete from platform.members where organization_uuid = @organization and user_uuid = @user`, args); err != nil {
+		delete from platform.members where organization_uuid = @organization and user_uuid = @user`,
+		pgx.StrictNamedArgs{"organization": organization, "user": user}); err != nil {
 		return lastOwnerConflict(err)
 	}
 
-	if _, err := pg.Exec(ctx, s.q, `
-		delete from platform.invitations where organization_uuid = @organization and created_by = @user`,
-		args); err != nil {
+	if err := s.voidInvitations(ctx, user); err != nil {
 		return err
 	}
 

@@ -239,10 +239,8 @@ func (s *Service) OrganizationForProject(ctx context.Context, actor Caller, name
 		return uuid.Nil, err
 	}
 
-	if actor.Projects != nil {
-		return uuid.Nil, fault.New(fault.Forbidden,
-			"a personal access token limited to projects cannot create projects").
-			WithCode("token_not_allowed")
+	if err := actor.CheckNewProjects(); err != nil {
+		return uuid.Nil, err
 	}
 
 	return organization, actor.CapRole(role).Require(Admin)

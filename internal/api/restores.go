@@ -49,6 +49,10 @@ func (s *Server) restoreBackup(
 ) (backup.Restore, error) {
 	c := caller(ctx)
 	if in.Body.Target == backup.IntoNew {
+		if err := c.CheckNewProjects(); err != nil {
+			return backup.Restore{}, err
+		}
+
 		if in.Body.Name == nil {
 			return backup.Restore{}, fault.OnField(fault.Unprocessable, "name", "required",
 				"is required for a new project")

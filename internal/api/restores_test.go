@@ -67,6 +67,7 @@ func TestRestoreBackup(t *testing.T) {
 
 	a.Member(3).Post(path, `{"target": "in_place"}`).Want(403)
 	a.Member(4).Post(path, `{"target": "new", "name": "other"}`).Want(403)
+	withToken(t, a, 2, a.Project).Post(path, `{"target": "new", "name": "other"}`).Want(403).Code("token_not_allowed")
 	a.OtherUser().Post(path, `{"target": "in_place"}`).Want(401)
 	a.Anonymous().Post(path, `{"target": "in_place"}`).Want(401)
 	a.Get("/restores/" + apitest.MissingUUID).Want(404)

@@ -110,6 +110,24 @@ func TestRescue(t *testing.T) {
 		a.Get("/projects/" + made).Want(404)
 	})
 
+	t.Run("restores of a purged project into new ones", func(t *testing.T) {
+		source, unfinished, done := a.CreateProject("source"), a.CreateProject("unfinished"), a.CreateProject("done")
+		for target, status := range map[string]string{unfinished: "running", done: "completed"} {
+			a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, heartbeat_at, created_by)
+				values (gen_random_uuid(), $1, $2, $3, 'new', $4, now(), $5)`, id, source, target, status, a.User)
+		}
+
+		a.Delete("/projects/" + source + "?purge=true").Want(200)
+		a.Get("/projects/" + unfinished).Want(404)
+		a.Get("/projects/" + done).Want(200)
+
+		cleanUpTwice(t, a)
+		if got := apitest.Value[string](a, `select count(*)::text from platform.projects where uuid = $1`,
+			unfinished); got != "0" {
+			t.Error("the project of the unfinished restore remains")
+		}
+	})
+
 	t.Run("the empty database of a new project", func(t *testing.T) {
 		r := uuid.Must(uuid.NewV7())
 		a.Exec(`insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, completed_at, kept_until, created_by)

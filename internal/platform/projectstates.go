@@ -124,18 +124,32 @@ func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Durat
 	return err == nil, err
 }
 
-// DeletePurgedProject deletes the row of a purged project and its request log.
+// DeletePurgedProject deletes the row of a purged project and its request log. Its restores go with
+// it, so the new projects of unfinished ones are set to deleting: nothing would fill them.
 func (s *Store) DeletePurgedProject(ctx context.Context, id uuid.UUID) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		args := pgx.StrictNamedArgs{"id": id}
-		n, err := pg.Exec(ctx, tx,
-			`delete from platform.projects where uuid = @id and status in ('creating', 'deleting')`, args)
-		if err != nil || n == 0 {
-			return err
+
+		// The row lock excludes new restores, which refer to the row.
+		_, err := pg.Value[uuid.UUID](ctx, tx, `
+			select uuid from platform.projects where uuid = @id and status in ('creating', 'deleting') for update`, args)
+		if err != nil {
+			return fault.Ignore(err, fault.NotFound)
 		}
 
-		_, err = pg.Exec(ctx, tx, `delete from platform.requests where project_uuid = @id`, args)
-		return err
+		for _, sql := range []string{
+			`update platform.projects set status = 'deleting', updated_at = now()
+			where uuid in (select project_uuid from platform.restores
+				where backup_project_uuid = @id and target = 'new' and status in ('pending', 'running'))`,
+			`delete from platform.projects where uuid = @id`,
+			`delete from platform.requests where project_uuid = @id`,
+		} {
+			if _, err := pg.Exec(ctx, tx, sql, args); err != nil {
+				return err
+			}
+		}
+
+		return nil
 	})
 }
 
