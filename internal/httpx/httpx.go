@@ -6,6 +6,7 @@ package httpx
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -136,9 +137,17 @@ func newID(now time.Time) string {
 	return id.String()
 }
 
+// StatusClientClosedRequest is logged for a request whose client disconnected before the response.
+const StatusClientClosedRequest = 499
+
 // finish logs a finished request and reports it to the hook.
 func (c *Config) finish(r *http.Request, rec *recorder) {
 	took := time.Since(rec.request.Start)
+	if rec.status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) &&
+		errors.Is(rec.request.Err, context.Canceled) {
+		rec.status = StatusClientClosedRequest
+	}
+
 	c.logRequest(r, rec, took)
 	rec.endSpan(r)
 

@@ -2,8 +2,10 @@ package httpx_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -64,6 +66,34 @@ func TestOneRecordForEachRequest(t *testing.T) {
 
 	if text, _ := json.Marshal(r); bytes.Contains(text, []byte("secret")) {
 		t.Errorf("the record shows the query: %s", text)
+	}
+}
+
+// TestCanceledRequest checks that a failure of a request whose client has disconnected counts as
+// that, not as a failure of the server, unless it has another cause.
+func TestCanceledRequest(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	canceled, waiting := httptest.NewRequestWithContext(ctx, "GET", "/", nil), httptest.NewRequest("GET", "/", nil)
+
+	for _, test := range []struct {
+		request       *http.Request
+		err           error
+		status, level string
+	}{
+		{canceled, fmt.Errorf("open a file: %w", context.Canceled), "499", "INFO"},
+		{canceled, errors.New("broken"), "500", "ERROR"},
+		{waiting, context.Canceled, "500", "ERROR"},
+	} {
+		_, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			httpx.From(r.Context()).Err = test.err
+			w.WriteHeader(http.StatusInternalServerError)
+		}, test.request)
+		if got := fmt.Sprint(records[0]["status"], " ", records[0]["level"]); got != test.status+" "+test.level {
+			t.Errorf("%v: got %s, want %s %s", test.err, got, test.status, test.level)
+		}
 	}
 }
 

@@ -193,3 +193,62 @@ func TestSmallParts(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsAreNoOrphans keeps the bytes of parts of uploads in progress, which may take longer than
+// the age of orphans.
+func TestPartsAreNoOrphans(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	a.parts()
+
+	if n, err := RemoveOrphans(t.Context(), a.project, a.store, 0); n != 0 || err != nil {
+		t.Errorf("removed %d orphans, %v, want 0", n, err)
+	}
+	got, err := Verify(t.Context(), a.project, a.store, true, func(i Inconsistency) { t.Errorf("got %+v", i) })
+	if want := (Verified{Moving: 2}); got != want || err != nil {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestDiscardPart settles a part whose commit succeeded but whose reply was lost: its bytes stay.
+func TestDiscardPart(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	for _, blob := range a.parts() {
+		if referenced, err := discard(t.Context(), a.project, a.store, blob); !referenced || err != nil {
+			t.Errorf("got %t, %v, want a reference to blob %s", referenced, err, blob)
+		}
+	}
+
+	if blobs := a.blobs(); len(blobs) != 2 {
+		t.Errorf("got blobs %q, want 2", blobs)
+	}
+}
+
+// parts stores a part of a multipart upload and one of a resumable upload, and returns their blobs.
+func (a *application) parts() []uuid.UUID {
+	a.t.Helper()
+
+	if _, err := a.part(a.begin("one"), 1, "multipart"); err != nil {
+		a.t.Fatal(err)
+	}
+
+	r, err := CreateResumable(a.t.Context(), a.project, a.found.UUID, NewFile{FullFileName: "two", Length: 20}, Concat{})
+	if err == nil {
+		_, err = AppendResumable(a.t.Context(), a.project, a.store, uuid.Nil, a.found.UUID, r.UUID,
+			Part{Length: -1, Content: strings.NewReader("resumable")})
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+
+	blobs, err := pg.Values[uuid.UUID](a.t.Context(), a.project.Trusted(), `
+		select blob_uuid from storage.multipart_parts union all select blob_uuid from storage.upload_parts`)
+	if err != nil || len(blobs) != 2 {
+		a.t.Fatalf("got parts %v, %v, want 2", blobs, err)
+	}
+
+	return blobs
+}

@@ -17,7 +17,8 @@ import (
 // unrestoredTables are the tables whose rows are not restored: transfers in progress, and derived
 // data.
 var unrestoredTables = []string{
-	"uploads", "discarded", "upload_parts", "resumable_uploads", "signed_uploads", "variants",
+	"uploads", "discarded", "upload_parts", "resumable_uploads", "multipart_parts", "multipart_uploads", "signed_uploads",
+	"variants",
 }
 
 // IsRestored reports whether the rows of a table are restored. It is true for tables of others.
@@ -87,7 +88,7 @@ func Repair(ctx context.Context, tx pgx.Tx) error {
 }
 
 // blobTables are the tables that refer to blobs.
-var blobTables = []string{"files", "uploads", "upload_parts", "discarded", "variants"}
+var blobTables = []string{"files", "uploads", "upload_parts", "multipart_parts", "discarded", "variants"}
 
 // Blobs returns the blobs recorded in a database: those of files, transfers in progress, discarded
 // files and variants.

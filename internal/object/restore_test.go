@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -179,5 +180,31 @@ func TestCopyQuota(t *testing.T) {
 		`select format('%s %s', max_files, coalesce(max_bytes::text, 'null')) from storage.usage`)
 	if err != nil || got != "7 null" {
 		t.Errorf("got quota %q, %v, want 7 null", got, err)
+	}
+}
+
+// TestBlobTables lists every table with blobs. Of files alone the rows are restored.
+func TestBlobTables(t *testing.T) {
+	t.Parallel()
+
+	b := newBucket(t)
+	tables, err := pg.Values[string](t.Context(), b.project.Trusted(), `
+		select c.relname::text from pg_attribute a join pg_class c on c.oid = a.attrelid
+		where a.attname = 'blob_uuid' and c.relkind = 'r' and c.relnamespace = 'storage'::regnamespace
+		  and c.relname <> 'objects'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	listed := slices.Sorted(slices.Values(blobTables))
+	slices.Sort(tables)
+	if diff := cmp.Diff(tables, listed); diff != "" {
+		t.Errorf("tables with blobs -, listed +\n%s", diff)
+	}
+
+	for _, name := range tables {
+		if got, want := IsRestored("storage", name), name == "files"; got != want {
+			t.Errorf("%s: IsRestored is %t, want %t", name, got, want)
+		}
 	}
 }

@@ -439,19 +439,18 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
 
-// discard deletes a blob unless it belongs to a file or a variant, and reports whether it does.
+// discard deletes a blob unless a file, a variant or a part refers to it, and reports whether one
+// does.
 func discard(ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID) (referenced bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		// The delete waits for a pending commit of the upload, so that the next statement sees its
-		// file.
+		// file or part.
 		if _, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err
 		}
 
-		referenced, err = pg.Value[bool](ctx, tx, `
-			select exists (select from storage.files where blob_uuid = @blob)
-			    or exists (select from storage.variants where blob_uuid = @blob)`,
+		referenced, err = pg.Value[bool](ctx, tx, `select `+isReferenced+` from (values (@blob::uuid)) as v (b)`,
 			pgx.StrictNamedArgs{"blob": b})
 		if err != nil || referenced {
 			return err

@@ -236,15 +236,20 @@ func (v *verifier) countOrphan(e blob.Entry) {
 	v.report(Inconsistency{Key: e.Key, What: fmt.Sprintf("%d bytes without a file", e.Size)})
 }
 
-// unreferencedBlobs returns the blobs that are not referenced by a file, variant, upload or
-// deletion.
+// isReferenced is an SQL condition: a file, a variant or a part of an upload refers to the blob b.
+const isReferenced = `(
+	exists (select from storage.files where blob_uuid = b)
+	or exists (select from storage.variants where blob_uuid = b)
+	or exists (select from storage.upload_parts where blob_uuid = b)
+	or exists (select from storage.multipart_parts where blob_uuid = b))`
+
+// unreferencedBlobs returns the blobs that are not referenced and belong to no upload or deletion
+// in progress.
 func unreferencedBlobs(ctx context.Context, p *projectdb.Project, blobs []uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select b from unnest(@blobs::uuid[]) b
-		where not exists (select from storage.files where blob_uuid = b)
-		  and not exists (select from storage.variants where blob_uuid = b)
+		where not `+isReferenced+`
 		  and not exists (select from storage.uploads where blob_uuid = b)
-		  and not exists (select from storage.upload_parts where blob_uuid = b)
 		  and not exists (select from storage.discarded where blob_uuid = b)`,
 		pgx.StrictNamedArgs{"blobs": blobs})
 }

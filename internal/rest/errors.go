@@ -41,9 +41,6 @@ type terseErrorBody struct {
 	Message string `json:"message"`
 }
 
-// statusClientClosed is logged for requests that the client closed.
-const statusClientClosed = 499
-
 func newError(status int, code, message string) *query.Error {
 	return &query.Error{Status: status, Code: code, Message: message}
 }
@@ -59,7 +56,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 	httpx.From(r.Context()).Err = err
 
 	if r.Context().Err() != nil {
-		w.WriteHeader(statusClientClosed) // the client is gone
+		w.WriteHeader(httpx.StatusClientClosedRequest) // the client is gone
 		return
 	}
 

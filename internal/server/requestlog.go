@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	requestLogInterval        = time.Second      // interval of writes to the database
-	maxQueuedRequests         = 1 << 14          // length of the queue; half of it triggers a write at once
-	maxLoggedSuccesses        = 100              // successful requests kept per project and second
-	requestLogTimeout         = 10 * time.Second // timeout of a write
-	dropWarningInterval       = time.Minute      // minimum interval of warnings about dropped requests
-	statusClientClosedRequest = 499              // client disconnected before the response, as in the rows API
+	requestLogInterval  = time.Second      // interval of writes to the database
+	maxQueuedRequests   = 1 << 14          // length of the queue; half of it triggers a write at once
+	maxLoggedSuccesses  = 100              // successful requests kept per project and second
+	requestLogTimeout   = 10 * time.Second // timeout of a write
+	dropWarningInterval = time.Minute      // minimum interval of warnings about dropped requests
 )
 
 // requestLog writes the requests to projects to the platform database, in the background and in
@@ -64,7 +63,7 @@ func (l *requestLog) add(a httpx.Finished) {
 	}
 
 	if a.Status == 0 {
-		r.Status = statusClientClosedRequest
+		r.Status = httpx.StatusClientClosedRequest
 	}
 
 	switch {
