@@ -166,7 +166,8 @@ func TestImportDetectsDelimiter(t *testing.T) {
 	const file = "id;name;price\r\n1;a, b;2.5\r\n"
 	asCSV(a, "/tables/parts/import", file).Want(201).Content("rows", 1)
 	asCSV(a, "/tables/import?name=newparts", file).Want(201).Content("columns.2.type", "numeric")
-	asCSV(a, "/tables/import?name=onecolumn&delimiter=,", "id;name\n1;a\n").Want(201).Content("columns.0.name", "id_name")
+	asCSV(a, "/tables/import?name=onecolumn&delimiter=,", "id;name\n1;a\n").Want(201).
+		Content("columns.0.name", "id_name")
 
 	for _, table := range []string{"parts", "newparts"} {
 		if got := query[string](t, a, "select p::text from public."+table+" p"); got != `(1,"a, b",2.5)` {

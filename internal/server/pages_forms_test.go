@@ -407,7 +407,8 @@ func TestFormFiles(t *testing.T) {
 	v.show(send(named, photo, "me.png")).want(422).
 		field(f.fields["Photo"], "Must be of one of these types: application/pdf.")
 	a.Put("/containers/"+container, `{"allowed_mime_types": []}`).Want(200)
-	v.show(send(named, map[string][]byte{"other": []byte("x")}, "me.png")).want(422, "“other” is not a file field of the form.")
+	v.show(send(named, map[string][]byte{"other": []byte("x")}, "me.png")).
+		want(422, "“other” is not a file field of the form.")
 	v.show(send(map[string]string{"name": strings.Repeat("x", 2<<20)}, photo, "me.png")).want(413)
 	a.Get("/containers/" + container + "/files").Want(200).Total(0)
 

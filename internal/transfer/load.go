@@ -88,7 +88,8 @@ func (l *loader) check(r row) *Rejected {
 			has = fmt.Sprintf("more than %d", maxColumns)
 		}
 
-		return &Rejected{Line: r.line, Code: "ragged", Message: fmt.Sprintf("has %s values, not %d", has, len(l.columns))}
+		return &Rejected{Line: r.line, Code: "ragged",
+			Message: fmt.Sprintf("has %s values, not %d", has, len(l.columns))}
 	}
 
 	for i, v := range r.values {

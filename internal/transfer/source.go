@@ -48,7 +48,8 @@ type source interface {
 
 var errTooLong = errors.New("row is too long")
 
-// open returns the source of a file's rows. known are the columns; nil means that they are detected.
+// open returns the source of a file's rows. known are the columns; nil means that they are
+// detected.
 func open(file io.Reader, o Options, known []string) (source, error) {
 	head := bufio.NewReader(file)
 	if mark, err := head.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {

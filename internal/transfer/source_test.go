@@ -142,8 +142,8 @@ func TestRowsOfText(t *testing.T) {
 	}
 }
 
-// TestColumnsOfWorkbook checks that missing cells at the end of a row are null, and that the columns
-// are not those of the first row if they are known.
+// TestColumnsOfWorkbook checks that missing cells at the end of a row are null, and that known
+// columns replace those of the first row.
 func TestColumnsOfWorkbook(t *testing.T) {
 	t.Parallel()
 
