@@ -43,9 +43,9 @@ var levels = [][]string{
 
 // testOnly are the packages imported by tests only, regardless of level.
 var testOnly = []string{
-	"internal/pgtest", "internal/blob/blobtest", "internal/idp/idptest", "internal/webauthn/webauthntest",
-	"internal/api/apitest", "internal/projectdb/projectdbtest", "internal/mail/mailtest",
-	"internal/laws",
+	"internal/pgtest", "internal/pgtest/tmpdir", "internal/blob/blobtest", "internal/idp/idptest",
+	"internal/webauthn/webauthntest", "internal/api/apitest", "internal/projectdb/projectdbtest",
+	"internal/mail/mailtest", "internal/laws",
 }
 
 // onlyImporter maps an import to the only package allowed to use it.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pgtest/tmpdir"
 )
 
 const (
@@ -42,12 +44,15 @@ func config(t *testing.T) Config {
 var testDir string
 
 func TestMain(m *testing.M) {
-	var err error
-	if testDir, err = os.MkdirTemp("", "socle-pgserver-test-"); err != nil {
+	dir, err := tmpdir.New("")
+	if err != nil {
 		panic(err)
 	}
 
-	defer os.RemoveAll(testDir)
+	defer dir.Close()
+
+	testDir = dir.Path
+	dir.Use()
 
 	m.Run() // its exit code becomes the binary's when TestMain returns
 }

@@ -6,16 +6,20 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/pgtest/tmpdir"
 )
 
 // testDir is a folder for the duration of the tests.
 var testDir string
 
 func TestMain(m *testing.M) {
-	var err error
-	if testDir, err = os.MkdirTemp("", "socle-server-test-"); err != nil {
+	dir, err := tmpdir.New("")
+	if err != nil {
 		panic(err)
 	}
 
-	os.Exit(pgtest.Run(m, apitest.StopShared, func() error { return os.RemoveAll(testDir) }))
+	testDir = dir.Path
+	dir.Use()
+
+	os.Exit(pgtest.Run(m, apitest.StopShared, dir.Close))
 }
