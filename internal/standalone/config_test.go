@@ -188,8 +188,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretFromPipe checks that a secret from a pipe, which can be read only once, is kept when the
-// configuration is built again.
+// TestSecretFromPipe checks that a secret from a pipe, which can be read only once, is kept when
+// the configuration is built again.
 func TestSecretFromPipe(t *testing.T) {
 	t.Parallel()
 

@@ -359,7 +359,7 @@ app.settings.greeting = "hello"
 }
 
 // TestLive checks that the probe connects to the address of the listener. Its URL for clients can
-// name another one: localhost need not resolve to the address of a server that listens on IPv6 only.
+// name another one: localhost need not resolve to an IPv6 address.
 func TestLive(t *testing.T) {
 	t.Parallel()
 
