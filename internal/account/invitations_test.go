@@ -192,7 +192,7 @@ func TestInvitationsOfLostRights(t *testing.T) {
 		"member with a lower role": {role: Admin, lose: func(i *install, home uuid.UUID, inviter User) error {
 			return i.setRole(i.t.Context(), home, inviter.UUID, Developer)
 		}},
-		"member with the role of the invitation": {role: Owner, lose: func(i *install, home uuid.UUID, inviter User) error {
+		"member with the invited role": {role: Owner, lose: func(i *install, home uuid.UUID, inviter User) error {
 			return i.setRole(i.t.Context(), home, inviter.UUID, Admin)
 		}, kept: true},
 		"deleted user": {role: Admin, lose: func(i *install, _ uuid.UUID, inviter User) error {
