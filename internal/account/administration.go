@@ -40,9 +40,10 @@ type Standing struct {
 	IsAdministrator *bool
 }
 
-// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions, and a
-// user who loses a right the invitations that need it. It fails with NotFound for an unknown user, with Unprocessable if nothing is to change, and with
-// Conflict if the install would lose its last active administrator.
+// UpdateStanding changes a user's standing. Suspending a user deletes all their sessions. It voids
+// the invitations that the user could no longer send. It fails with NotFound for an unknown user,
+// with Unprocessable if nothing is to change, and with Conflict if the install would lose its last
+// active administrator.
 func (s *Service) UpdateStanding(ctx context.Context, id uuid.UUID, standing Standing) (User, error) {
 	if standing == (Standing{}) {
 		if _, err := s.GetUser(ctx, id); err != nil {

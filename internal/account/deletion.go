@@ -68,9 +68,9 @@ func (s *Service) removeUser(ctx context.Context, id uuid.UUID) (User, error) {
 }
 
 // deleteUser deletes the row of a user, their sessions, memberships and invitations, and the
-// organizations without another member or a project. Rows that the user created elsewhere stay and keep their
-// UUID. It fails with NotFound for an unknown user. It fails with Conflict if an organization would
-// lose its last owner, or the install its last administrator.
+// organizations without another member or a project. Rows that the user created elsewhere stay and
+// keep their UUID. It fails with NotFound for an unknown user. It fails with Conflict if an
+// organization would lose its last owner, or the install its last administrator.
 func (s *Service) deleteUser(ctx context.Context, id uuid.UUID) (User, error) {
 	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
 		args := pgx.StrictNamedArgs{"user": id}

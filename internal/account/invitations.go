@@ -53,9 +53,8 @@ func (s *Service) CreateInvitation(
 	})
 }
 
-// ResendInvitation mails a new link for an invitation and voids earlier ones. It fails with
-// NotFound for an unknown invitation, with Forbidden if its role is above the actor's, and with
-// TooMany beyond the limits.
+// ResendInvitation mails a new link for an invitation and voids earlier ones. It fails as
+// [Service.renewInvitation] does, and with TooMany beyond the limits.
 func (s *Service) ResendInvitation(
 	ctx context.Context, actor Caller, client Client, organization, id uuid.UUID,
 ) (Invited, error) {
@@ -210,19 +209,24 @@ func (s *Service) ListInvitations(ctx context.Context, organization uuid.UUID, p
 }
 
 // renewInvitation restarts the TTL of an invitation and deletes its earlier links. It fails with
-// NotFound for an unknown invitation, and with Forbidden if its role is above the actor's.
+// NotFound for an unknown invitation, with Forbidden if its role is above the actor's, and as
+// [Service.requireRoom] does: an expired invitation did not count.
 func (s *Service) renewInvitation(
 	ctx context.Context, organization uuid.UUID, actor Caller, id uuid.UUID,
 ) (Invited, error) {
 	var i Invited
 	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
-		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
+		before, err := tx.invitationUpTo(ctx, organization, id, mine)
+		if err != nil {
+			return err
+		}
+
+		if err := tx.requireRoom(ctx, organization, before.Email); err != nil {
 			return err
 		}
 
 		// Links first, in the lock order of acceptInvitation.
-		err := tx.deleteLinks(ctx, id)
-		if err != nil {
+		if err := tx.deleteLinks(ctx, id); err != nil {
 			return err
 		}
 
@@ -245,15 +249,14 @@ func (s *Service) DeleteInvitation(
 ) (Invited, error) {
 	var i Invited
 	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
-		if err := tx.requireInvitationRole(ctx, organization, id, mine); err != nil {
+		if _, err := tx.invitationUpTo(ctx, organization, id, mine); err != nil {
+			return err
+		}
+		if err := tx.deleteLinks(ctx, id); err != nil {
 			return err
 		}
 
-		err := tx.deleteLinks(ctx, id)
-		if err != nil {
-			return err
-		}
-
+		var err error
 		i, err = pg.One[Invited](ctx, tx.q, `
 			delete from platform.invitations i where uuid = @id and organization_uuid = @organization
 			returning`+invitationColumns, pgx.StrictNamedArgs{"id": id, "organization": organization})
@@ -263,18 +266,15 @@ func (s *Service) DeleteInvitation(
 	return i, err
 }
 
-// requireInvitationRole fails with Forbidden if the role of an invitation is above mine.
-func (s *Service) requireInvitationRole(ctx context.Context, organization, id uuid.UUID, mine Role) error {
+// invitationUpTo returns an invitation to an organization. It fails with NotFound for an unknown
+// invitation, and with Forbidden if its role is above mine.
+func (s *Service) invitationUpTo(ctx context.Context, organization, id uuid.UUID, mine Role) (Invited, error) {
 	i, err := s.getInvitation(ctx, organization, id)
-	if err != nil {
-		return err
+	if err == nil && !mine.AtLeast(i.RoleID) {
+		err = fault.New(fault.Forbidden, "you can only change invitations up to your own role, %s", mine)
 	}
 
-	if !mine.AtLeast(i.RoleID) {
-		return fault.New(fault.Forbidden, "you can only change invitations up to your own role, %s", mine)
-	}
-
-	return nil
+	return i, err
 }
 
 // voidInvitations deletes the invitations that a user has sent and could not send any more. Call it

@@ -50,6 +50,32 @@ func TestCreateInvitation(t *testing.T) {
 	want(t, invite(ada, "eve@example.com", Viewer), fault.Unprocessable, "quota_exceeded")
 }
 
+// TestResendInvitation checks that an expired invitation, which takes no place of a member, is sent
+// again only if there is room for it and its address is not a member yet.
+func TestResendInvitation(t *testing.T) {
+	t.Parallel()
+
+	i := newInstall(t)
+	i.exec(`insert into platform.settings (name, value, updated_by) values ('members_per_organization', '3', gen_random_uuid())`)
+
+	ada, bob := i.user("ada"), i.user("bob")
+	expired, _ := i.invite(ada, "ann@example.com", Viewer)
+	i.invite(ada, "eve@example.com", Viewer)
+	i.exec(`update platform.invitations set expires_at = now() where uuid = $1`, expired.UUID)
+	resend := func() error {
+		_, err := i.ResendInvitation(t.Context(), actor(ada), at("home"), ada.OrganizationUUID, expired.UUID)
+		return err
+	}
+
+	want(t, resend(), 0, "")
+	i.exec(`update platform.invitations set expires_at = now() where uuid = $1`, expired.UUID)
+	i.join(ada.OrganizationUUID, bob, Viewer)
+	want(t, resend(), fault.Unprocessable, "quota_exceeded")
+
+	i.exec(`update platform.users set email_folded = 'ann@example.com' where uuid = $1`, bob.UUID)
+	want(t, resend(), fault.Conflict, "already_member")
+}
+
 // TestInvitationLimit checks that an address gets a limited number of unsolicited mails.
 func TestInvitationLimit(t *testing.T) {
 	t.Parallel()
@@ -166,7 +192,7 @@ func TestInvitationsOfLostRights(t *testing.T) {
 		"member with a lower role": {role: Admin, lose: func(i *install, home uuid.UUID, inviter User) error {
 			return i.setRole(i.t.Context(), home, inviter.UUID, Developer)
 		}},
-		"member with the role of the invitation": {role: Owner, lose: func(i *install, home uuid.UUID, inviter User) error {
+		"member with the invited role": {role: Owner, lose: func(i *install, home uuid.UUID, inviter User) error {
 			return i.setRole(i.t.Context(), home, inviter.UUID, Admin)
 		}, kept: true},
 		"deleted user": {role: Admin, lose: func(i *install, _ uuid.UUID, inviter User) error {

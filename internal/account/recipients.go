@@ -5,23 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-
-	"github.com/socle-dev/socle/internal/pg"
 )
-
-// MemberEmails returns those of the addresses that belong to active members of a project's
-// organization.
-func (s *Service) MemberEmails(ctx context.Context, project uuid.UUID, addresses []string) ([]string, error) {
-	return pg.Values[string](ctx, s.q, `
-		select a from unnest(@addresses::text[]) a
-		where exists (
-			select from platform.projects p
-			join platform.members m on m.organization_uuid = p.organization_uuid
-			join platform.users u on u.uuid = m.user_uuid and u.status = 'active'
-			where p.uuid = @project and u.email_folded = lower(a))`,
-		pgx.StrictNamedArgs{"project": project, "addresses": addresses})
-}
 
 // MailRecipient mails a link to an address that a form names for mails about its responses. The
 // mail has no text of the project's choice.

@@ -70,8 +70,10 @@ type invitationInput struct {
 var resendInvitation = operation.Operation{
 	ID: "resendInvitation", Method: "POST",
 	Path: "/organizations/{organizationUUID}/invitations/{invitationUUID}/resend", Summary: "Resend an invitation",
-	Access: operation.OrganizationInPath(account.Admin), Errors: []int{400, 401, 403, 404, 429, 500}, Success: 200,
-	Notes: "Mails a new link, valid for seven days; earlier links become invalid.",
+	Access: operation.OrganizationInPath(account.Admin), Success: 200,
+	Errors: []int{400, 401, 403, 404, 409, 422, 429, 500},
+	Notes: "Mails a new link, valid for seven days; earlier links become invalid. Fails with `already_member` or " +
+		"`quota_exceeded` if the address can't become a member any more.",
 }
 
 func (s *Server) resendInvitation(ctx context.Context, in *invitationInput) (account.Invited, error) {

@@ -125,6 +125,13 @@ func TestInvitationsAreLimited(t *testing.T) {
 	wantCounts(t, got, map[int]int{201: 3, 422: 17})
 	administrator.Post(path, invitationBody("more@example.com", 5)).Want(422).Code("quota_exceeded")
 
+	// An expired invitation gives its place to another one.
+	late := administrator.Get(path).Want(200).Get("2.uuid").(string)
+	a.Exec(`update platform.invitations set expires_at = now() where uuid = $1`, late)
+	administrator.Post(path, invitationBody("more@example.com", 5)).Want(201)
+	administrator.Post(path+"/"+late+"/resend", "").Want(422).Code("quota_exceeded")
+	administrator.Delete(path + "/" + late).Want(200)
+
 	id := administrator.Get(path).Want(200).Get("0.uuid").(string)
 	for range 9 {
 		administrator.Post(path+"/"+id+"/resend", "").Want(200)
@@ -232,6 +239,9 @@ func TestInvalidInvitations(t *testing.T) {
 		Content("roleId", 2)
 	a.Post(path+"/"+id+"/resend", "").Want(404)
 	a.Delete(path + "/" + id).Want(404)
+	id = a.Post(path, invitationBody("late@example.com", 5)).Want(201).Get("uuid").(string)
+	a.Exec(`update platform.users set email_folded = 'late@example.com' where uuid = $1`, invitee.User)
+	a.Post(path+"/"+id+"/resend", "").Want(409).Code("already_member").Field("email")
 	a.Delete(path + "/x").Want(400)
 	a.Post(path+"/x/resend", "").Want(400)
 	a.Get("/organizations/x/invitations").Want(400)

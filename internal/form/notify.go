@@ -152,15 +152,10 @@ func (n *Notifier) collect(ctx context.Context, job *queue.Job[notifyArgs]) erro
 	return job.Complete(ctx)
 }
 
-// ConfirmRecipients records that addresses agreed to mails about responses to forms of the project.
-func ConfirmRecipients(ctx context.Context, tx pgx.Tx, addresses []string) error {
-	if len(addresses) == 0 {
-		return nil
-	}
-
-	_, err := pg.Exec(ctx, tx, `
-		insert into forms.recipients (email) select distinct lower(a) from unnest(@addresses::text[]) a
-		on conflict do nothing`, pgx.StrictNamedArgs{"addresses": addresses})
+// ConfirmRecipient records that an address agreed to mails about responses to forms of the project.
+func ConfirmRecipient(ctx context.Context, tx pgx.Tx, address string) error {
+	_, err := pg.Exec(ctx, tx, `insert into forms.recipients (email) values (lower(@address::text)) on conflict do nothing`,
+		pgx.StrictNamedArgs{"address": address})
 	return err
 }
 

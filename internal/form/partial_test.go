@@ -19,7 +19,7 @@ func TestSweep(t *testing.T) {
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
 	if _, err := UpdateForm(t.Context(), p, projectdbtest.UUID(t), f.UUID,
-		FormUpdate{State: optOf("open")}, nil); err != nil {
+		FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -35,7 +35,7 @@ func newAnsweredForm(t *testing.T, p *projectdb.Project) uuid.UUID {
 	f := newForm(t, p)
 	field := newField(t, p, f.UUID, FieldInput{Label: "name", Type: "text"})
 	if _, err := UpdateForm(t.Context(), p, projectdbtest.UUID(t), f.UUID,
-		FormUpdate{State: optOf("open")}, nil); err != nil {
+		FormUpdate{State: optOf("open")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := CreateResponse(t.Context(), p, FieldCache{}, f.UUID, projectdbtest.UUID(t),

@@ -31,7 +31,7 @@ type FormUpdate struct {
 	Color          Opt[string] `json:"color,omitzero" nullable:"true" doc:"Accent of the form's page, # and six hexadecimal digits."`
 	LogoUUID       Opt[string] `json:"logo_uuid,omitzero" nullable:"true" format:"uuid" doc:"File of the project at the top of the form's page: PNG, JPEG, GIF or WebP of at most 1 MiB."`
 
-	NotifyEmails Opt[[]string] `json:"notify_emails,omitzero" nullable:"true" doc:"Up to 10 addresses that get a mail about new responses, once they have confirmed it by a mailed link. Those of the organization's members need no confirmation."`
+	NotifyEmails Opt[[]string] `json:"notify_emails,omitzero" nullable:"true" doc:"Up to 10 addresses that get a mail about new responses, once they have confirmed it by a mailed link."`
 	EmbedOrigins Opt[[]string] `json:"embed_origins,omitzero" nullable:"true" doc:"Up to 20 origins, such as https://example.com, whose pages may show the form's page in a frame."`
 }
 
@@ -42,11 +42,10 @@ var (
 	honeypotName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,50}$`)
 )
 
-// UpdateForm changes a form of project p on behalf of user. The addresses of members need no
-// confirmation as recipients of mails. It fails with NotFound if the form does not exist, and with
-// Unprocessable on every invalid member or if u is empty.
+// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if the form does
+// not exist, and with Unprocessable on every invalid member or if u is empty.
 func UpdateForm(
-	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u FormUpdate, members []string,
+	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u FormUpdate,
 ) (Form, error) {
 	var updated Form
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -57,10 +56,6 @@ func UpdateForm(
 		}
 
 		if err := u.apply(&f); err != nil {
-			return err
-		}
-
-		if err := ConfirmRecipients(ctx, tx, members); err != nil {
 			return err
 		}
 

@@ -19,7 +19,7 @@ import (
 
 // Anybody can name any address as a recipient of mails about responses. So an address first gets
 // one mail with a link, without a text of the project's choice, and further mails when a person has
-// confirmed it. Addresses of the organization's members are known already.
+// confirmed it. Members are no exception: sign-up does not prove an address.
 
 // recipientTTL is the validity of a link to confirm an address.
 const recipientTTL = 7 * 24 * time.Hour
@@ -44,15 +44,7 @@ func (s *Service) UpdateForm(
 		}
 	}
 
-	var members []string
-	if u.NotifyEmails.Value != nil {
-		var err error
-		if members, err = s.Accounts.MemberEmails(ctx, p.UUID, *u.NotifyEmails.Value); err != nil {
-			return form.Form{}, err
-		}
-	}
-
-	updated, err := form.UpdateForm(ctx, p, user, id, u, members)
+	updated, err := form.UpdateForm(ctx, p, user, id, u)
 	if err == nil && u.NotifyEmails.Named {
 		s.askRecipients(ctx, p, updated)
 	}
@@ -100,7 +92,7 @@ func (s *Service) ConfirmRecipient(ctx context.Context, linkToken string) (Recip
 	}
 
 	if err := p.InTx(ctx, func(tx pgx.Tx) error {
-		return form.ConfirmRecipients(ctx, tx, []string{r.Email})
+		return form.ConfirmRecipient(ctx, tx, r.Email)
 	}); err != nil {
 		return r, err
 	}

@@ -200,7 +200,7 @@ func TestFieldsChange(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &u); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := form.UpdateForm(t.Context(), o.project, projectdbtest.UUID(t), o.form.UUID, u, nil); err != nil {
+		if _, err := form.UpdateForm(t.Context(), o.project, projectdbtest.UUID(t), o.form.UUID, u); err != nil {
 			t.Fatal(err)
 		}
 	}
