@@ -33,6 +33,7 @@ type fieldSet struct {
 	version  int
 	frozenAt *time.Time // when the version was stored, which identifies it; nil: it is not stored
 	honeypot *string
+	notifies bool // the form has addresses to notify
 	fields   []Field
 }
 

@@ -310,16 +310,17 @@ func (s submission) loadFields(ctx context.Context, q pg.Querier) (fieldSet, err
 		Version  int
 		FrozenAt *time.Time
 		Honeypot *string
+		Notifies bool
 		Fields   []storedField
 	}](ctx, q, `
-		select f.version, d.created_at as frozen_at, f.honeypot, coalesce((
+		select f.version, d.created_at as frozen_at, f.honeypot, f.notify_emails <> '{}' as notifies, coalesce((
 			select jsonb_agg(to_jsonb(q) - 'form_uuid' - 'created_at' - 'updated_at' order by q.position)
 			from forms.fields q where q.form_uuid = f.uuid), '[]') as fields
 		from forms.forms f
 		left join forms.definitions d on d.form_uuid = f.uuid and d.version = f.version
 		where f.uuid = @form`, pgx.StrictNamedArgs{"form": s.form})
 
-	d := fieldSet{version: rows.Version, frozenAt: rows.FrozenAt, honeypot: rows.Honeypot}
+	d := fieldSet{version: rows.Version, frozenAt: rows.FrozenAt, honeypot: rows.Honeypot, notifies: rows.Notifies}
 	for _, f := range rows.Fields {
 		d.fields = append(d.fields, f.field(s.form))
 	}

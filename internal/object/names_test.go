@@ -107,7 +107,8 @@ func TestNameExistsReadsNames(t *testing.T) {
 
 	for _, sql := range []string{
 		`set plan_cache_mode = force_generic_plan`,
-		`prepare taken (text) as select ` + strings.ReplaceAll(nameExists, "@name", "$1") + ` from storage.containers c`,
+		`prepare taken (text) as
+			select ` + strings.ReplaceAll(nameExists, "@name", "$1") + ` from storage.containers c`,
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

@@ -95,8 +95,8 @@ func TestCreateFileCounts(t *testing.T) {
 	const sorts = 5
 	b.create("thousandth", "12345")
 	got := count()
-	if want := (counts{quota + 1, 5*quota + 5, quota + 1, 999, got.Noted, sorts * (quota + 1 - got.Noted)}); got != want ||
-		got.Noted >= quota {
+	want := counts{quota + 1, 5*quota + 5, quota + 1, 999, got.Noted, sorts * (quota + 1 - got.Noted)}
+	if got != want || got.Noted >= quota {
 		t.Errorf("got %+v, want %+v with notes of one container", got, want)
 	}
 }
