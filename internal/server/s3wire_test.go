@@ -32,9 +32,8 @@ func (p *s3Project) exchange(method, presigned, header string) string {
 	return string(must(p.t, text, err))
 }
 
-// TestS3Wire checks what Amazon's client for Python depends on: the spelling of headers, and that an
-// empty body is awaited like every other one. Without 100 Continue the client misreads the next
-// response on the connection.
+// TestS3Wire checks the spelling of headers and 100 Continue before an empty body, both of which
+// Amazon's client for Python depends on.
 func TestS3Wire(t *testing.T) {
 	t.Parallel()
 
