@@ -211,7 +211,7 @@ type recorder struct {
 }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
+	if w.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // a final one
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -97,6 +97,19 @@ func TestCanceledRequest(t *testing.T) {
 	}
 }
 
+// TestInformationalStatus logs the final status of a request.
+func TestInformationalStatus(t *testing.T) {
+	t.Parallel()
+
+	_, records := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusContinue)
+		w.WriteHeader(http.StatusNoContent)
+	}, httptest.NewRequest("PUT", "/", nil))
+	if got := records[0]["status"]; got != 204.0 {
+		t.Errorf("got status %v, want 204", got)
+	}
+}
+
 // TestSlowRequest checks the record of a request beyond the limit, with the client's trace.
 func TestSlowRequest(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,8 @@ import (
 // unrestoredTables are the tables whose rows are not restored: transfers in progress, and derived
 // data.
 var unrestoredTables = []string{
-	"uploads", "discarded", "upload_parts", "resumable_uploads", "multipart_parts", "multipart_uploads", "signed_uploads",
-	"variants",
+	"uploads", "discarded", "upload_parts", "resumable_uploads", "multipart_parts", "multipart_uploads",
+	"signed_uploads", "variants",
 }
 
 // IsRestored reports whether the rows of a table are restored. It is true for tables of others.

@@ -55,9 +55,6 @@ func (c *call) store(n object.NewObject) (object.File, error) {
 	if isFolder(c.key) && n.Length > 0 {
 		return object.File{}, errFullFolder
 	}
-	if c.r.Header.Get("If-Match") != "" {
-		return object.File{}, errNotImplemented
-	}
 	n.Upsert = c.r.Header.Get("If-None-Match") == ""
 
 	f, replaced, err := object.PutObject(c.r.Context(), c.Database, c.Blobs, server, c.bucket, n)
@@ -131,7 +128,7 @@ func (c *call) send(b object.Bucket, key string) error {
 		h.Set("Cache-Control", *f.Cache)
 	}
 	for name, value := range metadataOf(f) {
-		h.Set(metadataPrefix+name, value)
+		h[strings.ToLower(metadataPrefix+name)] = []string{value} // clients take the names as they are sent
 	}
 	for param, header := range map[string]string{"response-content-type": "Content-Type",
 		"response-content-disposition": "Content-Disposition", "response-cache-control": "Cache-Control",
@@ -194,10 +191,14 @@ func (c *call) deleteObject() error {
 // deleteObjects deletes the named objects. One that does not exist counts as deleted.
 func (c *call) deleteObjects() error {
 	type name struct{ Key string }
+	type named struct {
+		name
+		ETag, LastModifiedTime, Size string // conditions
+	}
 	var in struct {
 		XMLName xml.Name `xml:"Delete"`
 		Quiet   bool
-		Object  []name
+		Object  []named
 	}
 	if err := c.decode(&in); err != nil {
 		return err
@@ -206,8 +207,13 @@ func (c *call) deleteObjects() error {
 		return errMalformedXML
 	}
 
-	keys := make([]string, 0, len(in.Object))
+	keys, names := make([]string, 0, len(in.Object)), make([]name, 0, len(in.Object))
 	for _, o := range in.Object {
+		if o.ETag != "" || o.LastModifiedTime != "" || o.Size != "" {
+			return errNotImplemented
+		}
+
+		names = append(names, o.name)
 		if !strings.ContainsRune(o.Key, 0) {
 			keys = append(keys, fileName(o.Key))
 		}
@@ -226,7 +232,7 @@ func (c *call) deleteObjects() error {
 		Deleted []name
 	}{}
 	if !in.Quiet {
-		result.Deleted = in.Object
+		result.Deleted = names
 	}
 
 	return c.respond(result)
