@@ -15,14 +15,16 @@ import (
 const (
 	cleanUpInterval = 10 * time.Second
 	sweepInterval   = 6 * time.Hour
-	leaderTimeout   = 5 * time.Second // for a round trip on the leader's connection
+	firstSweepDelay = 10 * time.Minute // after a start, so that a server that is restarted often sweeps too
+	leaderTimeout   = 5 * time.Second  // for a round trip on the leader's connection
 )
 
 // Periodic is the periodic work of an install. One server at a time does it, the leader. The work
 // must tolerate its repetition by another server, since a leader can die in the middle of it.
 type Periodic struct {
 	CleanUp []func(context.Context) error // every 10 seconds: finishes interrupted work, starts due work
-	Sweep   []func(context.Context) error // every six hours: removes expired data and orphans
+	// Sweep removes expired data and orphans, ten minutes after a start and then every six hours.
+	Sweep []func(context.Context) error
 }
 
 // SetPeriodic sets the periodic work, before [Queue.Run].
@@ -59,13 +61,13 @@ func (q *Queue) runPeriodic(ctx context.Context) {
 	defer tick.Stop()
 
 	var sweeping sync.Mutex
-	lastSweep := time.Now()
+	nextSweep := time.Now().Add(firstSweepDelay)
 	for {
 		leads, err := l.acquire(ctx)
 		q.logFailure(ctx, "elect leader", err)
 
-		if leads && time.Since(lastSweep) > sweepInterval && sweeping.TryLock() {
-			lastSweep = time.Now()
+		if leads && time.Now().After(nextSweep) && sweeping.TryLock() {
+			nextSweep = time.Now().Add(sweepInterval)
 			sweeps.Go(func() {
 				defer sweeping.Unlock()
 
