@@ -49,6 +49,10 @@ var (
 	// last are dropped after everything that may use them has changed.
 	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
 		"OPERATOR", "OPERATOR CLASS", "OPERATOR FAMILY", "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY"}
+
+	// afterIndexes follow the indexes and their constraints in a dump.
+	afterIndexes = []string{"INDEX ATTACH", "STATISTICS", "RULE", "TRIGGER", "FK CONSTRAINT", "ROW SECURITY", "POLICY",
+		"PUBLICATION"}
 )
 
 // comparison is a comparison of two schemas.
@@ -75,6 +79,7 @@ func compare(from, to []pgdump.Entry) difference {
 		c.classify(&from[i])
 	}
 
+	c.deferPartitions()
 	c.spread()
 	c.drop()
 	c.create()
@@ -110,12 +115,15 @@ func (c *comparison) classify(old *pgdump.Entry) {
 		c.classifyTable(old, now)
 	case isEnum(old.Definition) && isEnum(now.Definition):
 		c.classifyEnum(old, now)
+	case old.Desc == "DOMAIN":
+		changes, ok := alterDomain(parseDomain(trimmed(old.Definition)), parseDomain(trimmed(now.Definition)))
+		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "ACL", old.Desc == "DEFAULT ACL":
 		c.altered[k] = regrant(old.Definition, now.Definition)
 	case old.Desc == "COMMENT", old.Desc == "DEFAULT", old.Desc == "SEQUENCE OWNED BY":
 		c.altered[k] = statements(now)
-	case old.Desc == "SEQUENCE" && strings.HasPrefix(now.Definition, "CREATE SEQUENCE"):
-		c.altered[k] = []change{{sql: "ALTER" + strings.TrimPrefix(trimmed(now.Definition), "CREATE")}}
+	case old.Desc == "SEQUENCE" && isSameSequence(old, now):
+		c.altered[k] = []change{{sql: alterSequence(now)}}
 	case replaceable(old, now):
 		c.altered[k] = []change{{
 			sql: "CREATE OR REPLACE" + strings.TrimPrefix(trimmed(now.Definition), "CREATE"),
@@ -164,6 +172,45 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 			c.dropped[key(e)] = true
 		}
 	}
+}
+
+// deferPartitions leaves out the changes of partitions whose table changes. That changes them too,
+// and the next comparison has the rest.
+func (c *comparison) deferPartitions() {
+	wholes := map[*pgdump.Entry]*pgdump.Entry{} // partitioned tables, by their partitions
+	for i := range c.from {
+		if attach := &c.from[i]; attach.Desc == "TABLE ATTACH" && !c.dropped[key(attach)] {
+			if partition := c.old["TABLE\n"+attach.Namespace+"\n"+attach.Tag]; partition != nil {
+				wholes[partition] = whole(c.from, attach)
+			}
+		}
+	}
+
+	var deferred []string
+	for partition := range wholes {
+		for table := wholes[partition]; table != nil; table = wholes[table] {
+			if len(c.altered[key(table)]) > 0 {
+				deferred = append(deferred, key(partition))
+			}
+		}
+	}
+
+	for _, k := range deferred {
+		delete(c.altered, k)
+	}
+}
+
+// whole returns the partitioned table that an entry attaches a partition to, or nil.
+func whole(entries []pgdump.Entry, attach *pgdump.Entry) *pgdump.Entry {
+	for i := range entries {
+		e := &entries[i]
+		partition := e.Namespace == attach.Namespace && e.Tag == attach.Tag
+		if e.Desc == "TABLE" && !partition && slices.Contains(attach.Depends, e.ID) {
+			return e
+		}
+	}
+
+	return nil
 }
 
 // mentions reports whether a statement has a name.
@@ -335,14 +382,23 @@ func (c *comparison) add(changes ...change) {
 
 // create creates and alters objects in the order of the dump, in which none uses a later one. It
 // leaves out the privileges of created objects: the next comparison has those that differ from the
-// default privileges.
+// default privileges. It attaches a partition to a table that exists after it has created the
+// partition's indexes, since PostgreSQL creates those that are missing.
 func (c *comparison) create() {
 	created := map[int]bool{}
+	var attached []change
 	for i := range c.to {
 		e := &c.to[i]
 		k := key(e)
+		if slices.Contains(afterIndexes, e.Desc) {
+			c.add(attached...)
+			attached = nil
+		}
+
 		switch old := c.old[k]; {
 		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
+		case (old == nil || c.dropped[k]) && e.Desc == "TABLE ATTACH" && c.isKept(whole(c.to, e)):
+			attached = append(attached, creating(e, false)...)
 		case old == nil, c.dropped[k]:
 			created[e.ID] = true
 			c.add(creating(e, c.exists(e))...)
@@ -350,14 +406,19 @@ func (c *comparison) create() {
 			c.add(c.altered[k]...)
 		}
 	}
+
+	c.add(attached...)
+}
+
+// isKept reports whether an object was there before and stays.
+func (c *comparison) isKept(e *pgdump.Entry) bool {
+	return e != nil && c.old[key(e)] != nil && !c.dropped[key(e)]
 }
 
 // exists reports whether an object belongs to a table that was there before, and so may have rows.
 func (c *comparison) exists(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
-		k := key(&t)
-		kept := t.Desc == "TABLE" && c.old[k] != nil && !c.dropped[k]
-		return kept && slices.Contains(e.Depends, t.ID) && (e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
+		return t.Desc == "TABLE" && c.isKept(&t) && slices.Contains(e.Depends, t.ID) && (e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
 	})
 }
 
