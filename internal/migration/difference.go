@@ -174,97 +174,9 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 	}
 }
 
-// deferPartitions leaves out the changes of partitions whose table changes. That changes them too,
-// and the next comparison has the rest.
-func (c *comparison) deferPartitions() {
-	wholes := map[*pgdump.Entry]*pgdump.Entry{} // partitioned tables, by their partitions
-	for i := range c.from {
-		if attach := &c.from[i]; attach.Desc == "TABLE ATTACH" && !c.dropped[key(attach)] {
-			if partition := c.old["TABLE\n"+attach.Namespace+"\n"+attach.Tag]; partition != nil {
-				wholes[partition] = whole(c.from, attach)
-			}
-		}
-	}
-
-	var deferred []string
-	for partition := range wholes {
-		for table := wholes[partition]; table != nil; table = wholes[table] {
-			if len(c.altered[key(table)]) > 0 {
-				deferred = append(deferred, key(partition))
-			}
-		}
-	}
-
-	for _, k := range deferred {
-		delete(c.altered, k)
-	}
-}
-
-// whole returns the partitioned table that an entry attaches a partition to, or nil.
-func whole(entries []pgdump.Entry, attach *pgdump.Entry) *pgdump.Entry {
-	for i := range entries {
-		e := &entries[i]
-		partition := e.Namespace == attach.Namespace && e.Tag == attach.Tag
-		if e.Desc == "TABLE" && !partition && slices.Contains(attach.Depends, e.ID) {
-			return e
-		}
-	}
-
-	return nil
-}
-
 // mentions reports whether a statement has a name.
 func mentions(sql, name string) bool {
 	return slices.ContainsFunc(tokens(sql), func(t sqlToken) bool { return t.text == name })
-}
-
-func isEnum(definition string) bool {
-	t := tokens(definition)
-	return len(t) > 4 && t[0].is("CREATE") && t[1].is("TYPE") &&
-		slices.ContainsFunc(t[2:min(len(t), 8)], func(t sqlToken) bool { return t.is("ENUM") })
-}
-
-// enumValues returns the name of an enum and its values, both quoted.
-func enumValues(definition string) (name string, values []string) {
-	all := tokens(definition)
-	as := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("AS") })
-	name = strings.TrimSpace(definition[all[1].End:all[as].Start])
-	for _, t := range all[as:] {
-		if t.Kind == sqllex.String {
-			values = append(values, t.text)
-		}
-	}
-
-	return name, values
-}
-
-// classifyEnum adds the new values of an enum. PostgreSQL can't remove one, so an enum that loses
-// values is replaced, unless a table uses it.
-func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
-	name, before := enumValues(old.Definition)
-	_, after := enumValues(now.Definition)
-
-	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
-	if !slices.Equal(kept, before) {
-		c.dropped[key(old)] = true
-		return
-	}
-
-	for i, v := range after {
-		if slices.Contains(before, v) {
-			continue
-		}
-
-		sql := "ALTER TYPE " + name + " ADD VALUE " + v
-		switch {
-		case i > 0:
-			sql += " AFTER " + after[i-1]
-		case len(before) > 0:
-			sql += " BEFORE " + before[0]
-		}
-
-		c.values = append(c.values, change{sql: sql})
-	}
 }
 
 // spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
@@ -325,16 +237,31 @@ func (c *comparison) drop() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
 		k := key(e)
-		late := slices.Contains(last, e.Desc) && !isIdentity(e) && c.new[k] == nil
-		if c.dropped[k] && !c.implied[k] && !late {
+		if c.dropped[k] && !c.implied[k] && !c.isLast(e) {
 			c.add(dropping(e)...)
 		}
 	}
 }
 
+// isLast reports whether an object is dropped after everything else has changed. A function of a
+// relation that goes can't wait.
+func (c *comparison) isLast(e *pgdump.Entry) bool {
+	if !slices.Contains(last, e.Desc) || isIdentity(e) || c.new[key(e)] != nil {
+		return false
+	}
+
+	return !slices.ContainsFunc(c.from, func(used pgdump.Entry) bool {
+		return isRelation(&used) && c.dropped[key(&used)] && slices.Contains(e.Depends, used.ID)
+	})
+}
+
+func isRelation(e *pgdump.Entry) bool {
+	return slices.Contains([]string{"TABLE", "VIEW", "MATERIALIZED VIEW"}, e.Desc)
+}
+
 // imply marks the parts that go with an object.
 func (c *comparison) imply(whole *pgdump.Entry) {
-	relation := slices.Contains([]string{"TABLE", "VIEW", "MATERIALIZED VIEW"}, whole.Desc)
+	relation := isRelation(whole)
 	name := objectName(whole.Drop)
 	for i := range c.from {
 		e := &c.from[i]
@@ -397,7 +324,8 @@ func (c *comparison) create() {
 
 		switch old := c.old[k]; {
 		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
-		case (old == nil || c.dropped[k]) && e.Desc == "TABLE ATTACH" && c.isKept(whole(c.to, e)):
+		case old == nil && e.Desc == "FK CONSTRAINT" && c.isOfDetached(e):
+		case (old == nil || c.dropped[k]) && c.extendsKept(e):
 			attached = append(attached, creating(e, false)...)
 		case old == nil, c.dropped[k]:
 			created[e.ID] = true
@@ -426,7 +354,7 @@ func (c *comparison) exists(e *pgdump.Entry) bool {
 func (c *comparison) dropLast() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
-		if k := key(e); c.dropped[k] && c.new[k] == nil && slices.Contains(last, e.Desc) && !isIdentity(e) {
+		if c.dropped[key(e)] && c.isLast(e) {
 			c.add(dropping(e)...)
 		}
 	}

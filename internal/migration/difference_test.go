@@ -123,6 +123,26 @@ func TestCompare(t *testing.T) {
 			entries(mood("'b', 'd'")), entries(mood("'a', 'b', 'c', 'd'")),
 			"ALTER TYPE public.mood ADD VALUE 'a' BEFORE 'b'; ALTER TYPE public.mood ADD VALUE 'c' AFTER 'b';",
 		},
+		"renamed value": {
+			entries(mood("'a', 'b'")), entries(mood("'a', 'c'")), "ALTER TYPE public.mood RENAME VALUE 'b' TO 'c';",
+		},
+		"values in another order": {
+			entries(mood("'a', 'b'")), entries(mood("'b', 'a'")),
+			"DROP TYPE public.mood; CREATE TYPE public.mood AS ENUM ( 'b', 'a' );",
+		},
+		"dropped table, with a function of its rows": {
+			entries(books("id integer"), entry("FUNCTION", "f(public.books)", "CREATE FUNCTION public.f(public.books) RETURNS integer\n    AS $$1$$; -- books", "DROP FUNCTION public.f(public.books);")),
+			nil, "DROP FUNCTION public.f(public.books); -- warning: destroys data DROP TABLE public.books;",
+		},
+		"partition with partitions and keys": {
+			entries(partitioned("id integer")[0]),
+			entries(append(partitioned("id integer"), entry("CONSTRAINT", "b b_pkey",
+				"ALTER TABLE ONLY public.b\n    ADD CONSTRAINT b_pkey PRIMARY KEY (id); -- b", ""))...),
+			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); CREATE TABLE public.c ( id integer ); " +
+				"ALTER TABLE ONLY public.b ADD CONSTRAINT b_pkey PRIMARY KEY (id); " +
+				"ALTER TABLE ONLY public.books ATTACH PARTITION public.b FOR VALUES IN (1); " +
+				"ALTER TABLE ONLY public.b ATTACH PARTITION public.c FOR VALUES IN (1);",
+		},
 		"value that goes": {
 			entries(mood("'a', 'b'")), entries(mood("'a'")),
 			"DROP TYPE public.mood; CREATE TYPE public.mood AS ENUM ( 'a' );",
@@ -193,6 +213,12 @@ func TestCompare(t *testing.T) {
 			entries(partitioned("id integer")...), entries(partitioned("id integer,\n    note text")[:4]...),
 			"ALTER TABLE ONLY public.b DETACH PARTITION public.c; ALTER TABLE public.books ADD COLUMN note text; " +
 				"ALTER TABLE public.c ADD COLUMN note text;",
+		},
+		"detached partition with a foreign key": {
+			entries(partitioned("id integer")...),
+			entries(append(partitioned("id integer")[:4:4],
+				entry("FK CONSTRAINT", "c c_fkey", "ALTER TABLE ONLY public.c\n    ADD CONSTRAINT c_fkey FOREIGN KEY (id) REFERENCES public.b(id); -- c b", ""))...),
+			"ALTER TABLE ONLY public.b DETACH PARTITION public.c;",
 		},
 		"partition with a key": {
 			entries(partitioned("id integer")[0]),
