@@ -211,12 +211,25 @@ func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
 			c.unresolved = append(c.unresolved, fmt.Sprintf("%s %s, which %s %s uses",
 				strings.ToLower(e.Desc), qualified(e), strings.ToLower(user.Desc), qualified(user)))
 			delete(c.dropped, key(e))
+			c.keepNotes(e)
 
 			return true
 		}
 	}
 
 	return changed
+}
+
+// keepNotes keeps the comment and the privileges of an object that is not replaced after all.
+func (c *comparison) keepNotes(of *pgdump.Entry) {
+	for i := range c.from {
+		e := &c.from[i]
+		isNote := e.Desc == "COMMENT" || e.Desc == "ACL"
+		if isNote && c.new[key(e)] != nil && slices.Contains(e.Depends, of.ID) {
+			delete(c.dropped, key(e))
+			c.classify(e)
+		}
+	}
 }
 
 func qualified(e *pgdump.Entry) string {
@@ -346,7 +359,8 @@ func (c *comparison) isKept(e *pgdump.Entry) bool {
 // exists reports whether an object belongs to a table that was there before, and so may have rows.
 func (c *comparison) exists(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
-		return t.Desc == "TABLE" && c.isKept(&t) && slices.Contains(e.Depends, t.ID) && (e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
+		return t.Desc == "TABLE" && c.isKept(&t) && slices.Contains(e.Depends, t.ID) &&
+			(e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
 	})
 }
 

@@ -59,11 +59,12 @@ func identity(column, kind, options string) string {
 // partitioned returns the table books with a partition b, which has a partition c.
 func partitioned(columns string) []pgdump.Entry {
 	table := func(name, tail string) pgdump.Entry {
-		return entry("TABLE", name, "CREATE TABLE public."+name+" (\n    "+columns+"\n)"+tail+";", "DROP TABLE public."+name+";")
+		return entry("TABLE", name, "CREATE TABLE public."+name+" (\n    "+columns+"\n)"+tail+";",
+			"DROP TABLE public."+name+";")
 	}
 	attach := func(whole, name string) pgdump.Entry {
-		return entry("TABLE ATTACH", name,
-			"ALTER TABLE ONLY public."+whole+" ATTACH PARTITION public."+name+" FOR VALUES IN (1); -- "+whole+" "+name, "")
+		return entry("TABLE ATTACH", name, "ALTER TABLE ONLY public."+whole+" ATTACH PARTITION public."+name+
+			" FOR VALUES IN (1); -- "+whole+" "+name, "")
 	}
 
 	return []pgdump.Entry{
@@ -195,8 +196,8 @@ func TestCompare(t *testing.T) {
 			"ALTER SEQUENCE public.s AS integer START WITH 1 CYCLE;",
 		},
 		"identity that changes": {
-			entries(entry("SEQUENCE", "s", identity("id", "BY DEFAULT", "INCREMENT BY 1\n    CYCLE"), "DROP SEQUENCE public.s;")),
-			entries(entry("SEQUENCE", "s", identity("id", "ALWAYS", "INCREMENT BY 7\n    NO MAXVALUE"), "DROP SEQUENCE public.s;")),
+			entries(entry("SEQUENCE", "s", identity("id", "BY DEFAULT", "INCREMENT BY 1\n    CYCLE"), "")),
+			entries(entry("SEQUENCE", "s", identity("id", "ALWAYS", "INCREMENT BY 7\n    NO MAXVALUE"), "")),
 			"ALTER TABLE public.t ALTER COLUMN id SET GENERATED ALWAYS SET INCREMENT BY 7 SET NO MAXVALUE SET NO CYCLE;",
 		},
 		"identity of another column": {
@@ -273,11 +274,16 @@ func TestCompare(t *testing.T) {
 			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n id integer\n)\nPARTITION BY RANGE (id);", "DROP TABLE public.books;")),
 			"unresolved: the table public.books: storage, inheritance or partitioning",
 		},
+		"privileges of a type that a table uses": {
+			entries(mood("'a', 'b'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
+			entries(mood("'a'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
+			"unresolved: type public.mood, which table public.books uses",
+		},
 	} {
 		d := compare(test.from, test.to)
 		got := strings.Join(strings.Fields(strings.Join(d.files().Files, " ")), " ")
 		if len(d.unresolved) > 0 {
-			got = "unresolved: " + strings.Join(d.unresolved, ", ")
+			got = strings.TrimSpace(got + " unresolved: " + strings.Join(d.unresolved, ", "))
 		}
 
 		if got != test.want {

@@ -60,10 +60,11 @@ func (c *comparison) extendsKept(e *pgdump.Entry) bool {
 	return false
 }
 
-// isOfDetached reports whether a foreign key is of a partition that is detached. The partition keeps
-// that of its table, so the next comparison decides.
+// isOfDetached reports whether a foreign key is of a partition that is detached. The partition
+// keeps that of its table, so the next comparison decides.
 func (c *comparison) isOfDetached(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
-		return t.Desc == "TABLE" && c.dropped["TABLE ATTACH\n"+t.Namespace+"\n"+t.Tag] && slices.Contains(e.Depends, t.ID)
+		attach := "TABLE ATTACH\n" + t.Namespace + "\n" + t.Tag
+		return t.Desc == "TABLE" && c.dropped[attach] && slices.Contains(e.Depends, t.ID)
 	})
 }

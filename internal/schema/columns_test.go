@@ -294,7 +294,8 @@ func TestCreateColumnsRefused(t *testing.T) {
 			fault.Unprocessable, "referenceColumn", "invalid_format",
 		},
 	} {
-		_, err := schema.CreateColumns(t.Context(), p.owner, p.uuid, "users", []N{{Name: "fine", Type: "text"}, test.column})
+		_, err := schema.CreateColumns(t.Context(), p.owner, p.uuid, "users",
+			[]N{{Name: "fine", Type: "text"}, test.column})
 		wantFault(t, label, err, test.kind, "columns.1."+test.field, test.code)
 	}
 

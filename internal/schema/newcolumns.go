@@ -48,8 +48,8 @@ func (c *newColumn) foreign() bool {
 	return c.Foreign || c.ReferenceTable != "" || c.ReferenceColumn != ""
 }
 
-// CreateColumns adds columns to the table of ref in one transaction. It returns them in the order of
-// the request. It fails as [GetTable] does, with Conflict on a column's name
+// CreateColumns adds columns to the table of ref in one transaction. It returns them in the order
+// of the request. It fails as [GetTable] does, with Conflict on a column's name
 // or primary if the table already has such a column or a primary key, with Conflict, code busy, if
 // the table is locked, and with Unprocessable on the field at fault.
 func CreateColumns(
@@ -119,8 +119,7 @@ func (c *newColumn) explain(state string) *fault.Error {
 	case "54011": // too_many_columns
 		return fault.OnField(fault.Unprocessable, "columns", "too_many",
 			"would exceed the limit of %d columns per table", maxColumns)
-	// invalid_table_definition, program_limit_exceeded, datatype_mismatch: a child has such a column
-	// of another type
+	// invalid_table_definition, program_limit_exceeded, datatype_mismatch: of a child's column
 	case "42P16", "54000", "42804":
 		return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be the type of a column of this table")
 	}
