@@ -157,3 +157,24 @@ func TestUpdateColumnConcurrently(t *testing.T) {
 
 	wantCounts(t, counts, map[int]int{200: 1, 404: 3})
 }
+
+// TestUpdateGeneratedColumn changes the type of a generated column, whose values are computed anew.
+func TestUpdateGeneratedColumn(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `
+		create table public.lines (id integer primary key, price integer,
+			twice integer generated always as (price * 2) stored);
+		insert into public.lines values (1, 40000)`)
+
+	const path = "/tables/lines/columns/twice"
+	a.Put(path, `{"type": "smallint"}`).Want(422).Code("invalid_type").Field("type")
+	a.Put(path, `{"type": "bigint", "using": "trimmed"}`).Want(422).Code("not_applicable").Field("using")
+	a.Put(path, `{"type": "point"}`).Want(422).Code("invalid_type").Field("type")
+	a.Put(path, `{"type": "bigint"}`).Want(200).Content("type", "bigint").Content("defaultValue", "(price * 2)")
+
+	if got := query[int64](t, a, "select twice from public.lines"); got != 80000 {
+		t.Errorf("got %d, want 80000", got)
+	}
+}

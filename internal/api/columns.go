@@ -34,12 +34,7 @@ type commentsMetadata struct {
 func (s *Server) listColumns(
 	ctx context.Context, p *projectdb.Project, in *tableNameInput,
 ) (Answer[[]schema.Column, commentsMetadata], error) {
-	columns, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
-	if err != nil {
-		return Answer[[]schema.Column, commentsMetadata]{}, err
-	}
-
-	comments, err := schema.ColumnComments(ctx, p.Trusted(), in.Table)
+	columns, comments, err := schema.ListColumns(ctx, p.Trusted(), p.UUID, in.Table)
 	return Answer[[]schema.Column, commentsMetadata]{Content: columns, Metadata: commentsMetadata{comments}}, err
 }
 
@@ -67,14 +62,14 @@ type columnsMetadata struct {
 }
 
 func (s *Server) findTableByName(ctx context.Context, p *projectdb.Project, in *createColumnInput) error {
-	_, err := schema.ListColumns(ctx, p.Trusted(), in.Table)
+	_, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	return err
 }
 
 func (s *Server) createColumn(
 	ctx context.Context, p *projectdb.Project, in *createColumnInput,
 ) (Answer[schema.Column, columnsMetadata], error) {
-	columns, err := schema.CreateColumns(ctx, p.Owner(), in.Table, in.Body.Columns)
+	columns, err := schema.CreateColumns(ctx, p.Owner(), p.UUID, in.Table, in.Body.Columns)
 	if err != nil {
 		return Answer[schema.Column, columnsMetadata]{}, err
 	}

@@ -250,3 +250,40 @@ func TestReusedTableName(t *testing.T) {
 		t.Error("the new table has the rows, policies or grants of the old one")
 	}
 }
+
+// TestColumnsByUUID lists and creates columns of a table that is named by its UUID or ID.
+func TestColumnsByUUID(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `create table public."Odd table" (id integer primary key)`)
+
+	list := a.Get("/tables").Want(200)
+	for n, ref := range []string{
+		list.Metadata("uuids").(map[string]any)["public.Odd table"].(string), fmt.Sprint(list.Get("0.id")),
+	} {
+		path := "/tables/" + ref + "/columns"
+		a.Post(path, fmt.Sprintf(`{"name": "n%d", "type": "text", "comment": "n"}`, n)).Want(201)
+
+		name := fmt.Sprintf("n%d", n)
+		a.Get(path).Want(200).Content(fmt.Sprintf("%d.name", n+1), name)
+		if got := a.Get(path).Metadata("comments." + name); got != "n" {
+			t.Errorf("%s: got the comment %v", ref, got)
+		}
+	}
+
+	a.Get("/tables/00000000-0000-5000-8000-000000000000/columns").Want(404)
+}
+
+// TestCreateColumnOfChild creates a column that a child of the table has with another type.
+func TestCreateColumnOfChild(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `create table public.things (id integer); create table public.books (pages integer) inherits (public.things)`)
+
+	const path = "/tables/things/columns"
+	a.Post(path, `{"name": "pages", "type": "text"}`).Want(422).Code("invalid_type").Field("type")
+	a.Post(path, `{"name": "pages", "type": "text", "defaultValue": "x"}`).Want(422).Field("type")
+	a.Post(path, `{"name": "pages", "type": "integer"}`).Want(201)
+}

@@ -25,8 +25,11 @@ func TestCreateConstraint(t *testing.T) {
 
 	a.Put(path+"/dear/validate", "").Want(409).Code("violated")
 	asOwner(t, a, "update public.orders set price = 1")
-	a.Put(path+"/dear/validate", "").Want(200).Content("validated", true)
-	a.Put(path+"/dear/validate", "").Want(200).Content("validated", true)
+	for range 2 {
+		a.Put(path+"/dear/validate", "").Want(200).Content("validated", true).
+			Content("definition", "CHECK ((price > (0)::numeric))")
+	}
+
 	a.Post(path,
 		`{"type": "check", "expression": "mood::mood in ('good', 'bad') and (mood ~ '^[a-z'']+$' or mood like '%;--/*')"}`).Want(201)
 
@@ -193,4 +196,49 @@ func TestCrossReferences(t *testing.T) {
 	if counts[201] == 0 {
 		t.Errorf("got %v", counts)
 	}
+}
+
+// TestReferenceToPartitionedTable checks that a foreign key to a partitioned table is one
+// constraint, although PostgreSQL has one more for each partition.
+func TestReferenceToPartitionedTable(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `
+		create table public.events (id integer primary key, parent integer references public.events) partition by range (id);
+		create table public.events_1 partition of public.events for values from (0) to (10);
+		create table public.events_2 partition of public.events for values from (10) to (20);
+		create table public.notes (id integer primary key, event integer references public.events not null)`)
+
+	const path = "/tables/notes/constraints"
+	for table, want := range map[string]string{
+		"notes":    "[notes_event_fkey notes_pkey]",
+		"events":   "[events_parent_fkey events_pkey]",
+		"events_1": "[events_1_pkey events_parent_fkey]",
+	} {
+		if got := fmt.Sprint(values(a.Get("/tables/"+table+"/constraints").Want(200), "name")); got != want {
+			t.Errorf("constraints of %s: got %s, want %s", table, got, want)
+		}
+	}
+
+	a.Delete(path + "/notes_event_fkey1").Want(404)
+	r := a.Delete("/tables/events").Want(409).Code("in_use")
+	if got := fmt.Sprint(r.Metadata("dependents")); got !=
+		"[map[kind:table constraint name:notes_event_fkey on public.notes]]" {
+		t.Errorf("got the dependents %s", got)
+	}
+
+	var got []string
+	for _, item := range a.Get("/projects/" + a.Project + "/lint").Want(200).Get("").([]any) {
+		if f := item.(map[string]any); f["code"] == "foreign_key_without_index" {
+			got = append(got, f["object"].(string))
+		}
+	}
+	if fmt.Sprint(got) != "[events_parent_fkey on public.events events_parent_fkey on public.events_1 "+
+		"events_parent_fkey on public.events_2 notes_event_fkey on public.notes]" {
+		t.Errorf("got the findings %q", got)
+	}
+
+	a.Delete(path + "/notes_event_fkey").Want(200)
+	a.Delete("/tables/events").Want(200)
 }

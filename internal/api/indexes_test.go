@@ -251,3 +251,44 @@ func TestCreateIndexInBackground(t *testing.T) {
 	wantCounts(t, counts, map[int]int{201: 1, 409: 4})
 	until(t, "the index is ready", is("one", "ready"))
 }
+
+// TestCreateIndexOnOddNames checks that the default name of an index may have any characters of the
+// columns' names.
+func TestCreateIndexOnOddNames(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	long := strings.Repeat("日本", 10)
+	asOwner(t, a, `create table public.odd (id integer primary key, "first name" text, "`+long+`" text)`)
+
+	a.Post("/tables/odd/indexes", `{"columns": ["first name"]}`).Want(201).Content("name", "odd_first name_idx")
+	a.Post("/tables/odd/indexes", `{"columns": ["`+long+`"]}`).Want(201).
+		Content("name", "odd_"+strings.Repeat("日本", 9)+"_idx")
+	a.Post("/tables/odd/indexes", `{"columns": ["id"], "name": "first name"}`).Want(422).Field("name")
+}
+
+// TestIndexOfPartition checks the messages about indexes of partitioned tables and partitions.
+func TestIndexOfPartition(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `
+		create table public.events (id integer, kind text) partition by range (id);
+		create table public.events_1 partition of public.events for values from (0) to (10);
+		create index on public.events (kind)`)
+
+	a.Post("/tables/events/indexes", `{"columns": ["kind"], "unique": true}`).Want(422).Code("not_supported").
+		Field("unique")
+
+	r := a.Delete("/tables/events_1/indexes/events_1_kind_idx").Want(409).Code("in_use")
+	if got := fmt.Sprint(r.Metadata("detail")); got != "It belongs to a partitioned table: delete it there." {
+		t.Errorf("got %s", got)
+	}
+
+	a.Delete("/tables/events/indexes/events_kind_idx").Want(200)
+
+	asOwner(t, a, `
+		create function public.stamp() returns trigger language plpgsql as 'begin return new; end';
+		create trigger stamped after insert on public.events for each row execute function public.stamp()`)
+	a.Delete("/tables/events_1/triggers/stamped").Want(409).Code("in_use")
+}

@@ -18,6 +18,11 @@ func TestLintProject(t *testing.T) {
 		t.Errorf("got %v of a project without findings", got)
 	}
 
+	execute(t, a, `create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public`)
+	if got := a.Get(path).Want(200).Get("").([]any); len(got) != 0 {
+		t.Errorf("got %v of members of an extension", got)
+	}
+
 	asOwner(t, a, `
 		create table public.bare (id integer);
 		create table public.off (id integer primary key); alter table public.off disable row level security; grant select on public.off to anon;

@@ -49,6 +49,10 @@ var (
 	// last are dropped after everything that may use them has changed.
 	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
 		"OPERATOR", "OPERATOR CLASS", "OPERATOR FAMILY", "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY"}
+
+	// afterIndexes follow the indexes and their constraints in a dump.
+	afterIndexes = []string{"INDEX ATTACH", "STATISTICS", "RULE", "TRIGGER", "FK CONSTRAINT", "ROW SECURITY", "POLICY",
+		"PUBLICATION"}
 )
 
 // comparison is a comparison of two schemas.
@@ -75,6 +79,7 @@ func compare(from, to []pgdump.Entry) difference {
 		c.classify(&from[i])
 	}
 
+	c.deferPartitions()
 	c.spread()
 	c.drop()
 	c.create()
@@ -110,12 +115,15 @@ func (c *comparison) classify(old *pgdump.Entry) {
 		c.classifyTable(old, now)
 	case isEnum(old.Definition) && isEnum(now.Definition):
 		c.classifyEnum(old, now)
+	case old.Desc == "DOMAIN":
+		changes, ok := alterDomain(parseDomain(trimmed(old.Definition)), parseDomain(trimmed(now.Definition)))
+		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "ACL", old.Desc == "DEFAULT ACL":
 		c.altered[k] = regrant(old.Definition, now.Definition)
 	case old.Desc == "COMMENT", old.Desc == "DEFAULT", old.Desc == "SEQUENCE OWNED BY":
 		c.altered[k] = statements(now)
-	case old.Desc == "SEQUENCE" && strings.HasPrefix(now.Definition, "CREATE SEQUENCE"):
-		c.altered[k] = []change{{sql: "ALTER" + strings.TrimPrefix(trimmed(now.Definition), "CREATE")}}
+	case old.Desc == "SEQUENCE" && isSameSequence(old, now):
+		c.altered[k] = []change{{sql: alterSequence(now)}}
 	case replaceable(old, now):
 		c.altered[k] = []change{{
 			sql: "CREATE OR REPLACE" + strings.TrimPrefix(trimmed(now.Definition), "CREATE"),
@@ -171,55 +179,6 @@ func mentions(sql, name string) bool {
 	return slices.ContainsFunc(tokens(sql), func(t sqlToken) bool { return t.text == name })
 }
 
-func isEnum(definition string) bool {
-	t := tokens(definition)
-	return len(t) > 4 && t[0].is("CREATE") && t[1].is("TYPE") &&
-		slices.ContainsFunc(t[2:min(len(t), 8)], func(t sqlToken) bool { return t.is("ENUM") })
-}
-
-// enumValues returns the name of an enum and its values, both quoted.
-func enumValues(definition string) (name string, values []string) {
-	all := tokens(definition)
-	as := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("AS") })
-	name = strings.TrimSpace(definition[all[1].End:all[as].Start])
-	for _, t := range all[as:] {
-		if t.Kind == sqllex.String {
-			values = append(values, t.text)
-		}
-	}
-
-	return name, values
-}
-
-// classifyEnum adds the new values of an enum. PostgreSQL can't remove one, so an enum that loses
-// values is replaced, unless a table uses it.
-func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
-	name, before := enumValues(old.Definition)
-	_, after := enumValues(now.Definition)
-
-	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
-	if !slices.Equal(kept, before) {
-		c.dropped[key(old)] = true
-		return
-	}
-
-	for i, v := range after {
-		if slices.Contains(before, v) {
-			continue
-		}
-
-		sql := "ALTER TYPE " + name + " ADD VALUE " + v
-		switch {
-		case i > 0:
-			sql += " AFTER " + after[i-1]
-		case len(before) > 0:
-			sql += " BEFORE " + before[0]
-		}
-
-		c.values = append(c.values, change{sql: sql})
-	}
-}
-
 // spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
 // would destroy the table.
 func (c *comparison) spread() {
@@ -252,12 +211,25 @@ func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
 			c.unresolved = append(c.unresolved, fmt.Sprintf("%s %s, which %s %s uses",
 				strings.ToLower(e.Desc), qualified(e), strings.ToLower(user.Desc), qualified(user)))
 			delete(c.dropped, key(e))
+			c.keepNotes(e)
 
 			return true
 		}
 	}
 
 	return changed
+}
+
+// keepNotes keeps the comment and the privileges of an object that is not replaced after all.
+func (c *comparison) keepNotes(of *pgdump.Entry) {
+	for i := range c.from {
+		e := &c.from[i]
+		isNote := e.Desc == "COMMENT" || e.Desc == "ACL"
+		if isNote && c.new[key(e)] != nil && slices.Contains(e.Depends, of.ID) {
+			delete(c.dropped, key(e))
+			c.classify(e)
+		}
+	}
 }
 
 func qualified(e *pgdump.Entry) string {
@@ -278,16 +250,31 @@ func (c *comparison) drop() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
 		k := key(e)
-		late := slices.Contains(last, e.Desc) && !isIdentity(e) && c.new[k] == nil
-		if c.dropped[k] && !c.implied[k] && !late {
+		if c.dropped[k] && !c.implied[k] && !c.isLast(e) {
 			c.add(dropping(e)...)
 		}
 	}
 }
 
+// isLast reports whether an object is dropped after everything else has changed. A function of a
+// relation that goes can't wait.
+func (c *comparison) isLast(e *pgdump.Entry) bool {
+	if !slices.Contains(last, e.Desc) || isIdentity(e) || c.new[key(e)] != nil {
+		return false
+	}
+
+	return !slices.ContainsFunc(c.from, func(used pgdump.Entry) bool {
+		return isRelation(&used) && c.dropped[key(&used)] && slices.Contains(e.Depends, used.ID)
+	})
+}
+
+func isRelation(e *pgdump.Entry) bool {
+	return slices.Contains([]string{"TABLE", "VIEW", "MATERIALIZED VIEW"}, e.Desc)
+}
+
 // imply marks the parts that go with an object.
 func (c *comparison) imply(whole *pgdump.Entry) {
-	relation := slices.Contains([]string{"TABLE", "VIEW", "MATERIALIZED VIEW"}, whole.Desc)
+	relation := isRelation(whole)
 	name := objectName(whole.Drop)
 	for i := range c.from {
 		e := &c.from[i]
@@ -335,14 +322,24 @@ func (c *comparison) add(changes ...change) {
 
 // create creates and alters objects in the order of the dump, in which none uses a later one. It
 // leaves out the privileges of created objects: the next comparison has those that differ from the
-// default privileges.
+// default privileges. It attaches a partition to a table that exists after it has created the
+// partition's indexes, since PostgreSQL creates those that are missing.
 func (c *comparison) create() {
 	created := map[int]bool{}
+	var attached []change
 	for i := range c.to {
 		e := &c.to[i]
 		k := key(e)
+		if slices.Contains(afterIndexes, e.Desc) {
+			c.add(attached...)
+			attached = nil
+		}
+
 		switch old := c.old[k]; {
 		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
+		case old == nil && e.Desc == "FK CONSTRAINT" && c.isOfDetached(e):
+		case (old == nil || c.dropped[k]) && c.extendsKept(e):
+			attached = append(attached, creating(e, false)...)
 		case old == nil, c.dropped[k]:
 			created[e.ID] = true
 			c.add(creating(e, c.exists(e))...)
@@ -350,14 +347,20 @@ func (c *comparison) create() {
 			c.add(c.altered[k]...)
 		}
 	}
+
+	c.add(attached...)
+}
+
+// isKept reports whether an object was there before and stays.
+func (c *comparison) isKept(e *pgdump.Entry) bool {
+	return e != nil && c.old[key(e)] != nil && !c.dropped[key(e)]
 }
 
 // exists reports whether an object belongs to a table that was there before, and so may have rows.
 func (c *comparison) exists(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
-		k := key(&t)
-		kept := t.Desc == "TABLE" && c.old[k] != nil && !c.dropped[k]
-		return kept && slices.Contains(e.Depends, t.ID) && (e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
+		return t.Desc == "TABLE" && c.isKept(&t) && slices.Contains(e.Depends, t.ID) &&
+			(e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
 	})
 }
 
@@ -365,7 +368,7 @@ func (c *comparison) exists(e *pgdump.Entry) bool {
 func (c *comparison) dropLast() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
-		if k := key(e); c.dropped[k] && c.new[k] == nil && slices.Contains(last, e.Desc) && !isIdentity(e) {
+		if c.dropped[key(e)] && c.isLast(e) {
 			c.add(dropping(e)...)
 		}
 	}

@@ -39,6 +39,40 @@ func books(columns string) pgdump.Entry {
 	return entry("TABLE", "books", "CREATE TABLE public.books (\n"+columns+"\n);\n", "DROP TABLE public.books;\n")
 }
 
+func booksWith(further ...string) pgdump.Entry {
+	e := books("t text")
+	e.Definition += strings.Join(further, "\n")
+
+	return e
+}
+
+func domainEntry(definition string) pgdump.Entry {
+	return entry("DOMAIN", "d", "CREATE DOMAIN public.d AS "+definition+";\n", "DROP DOMAIN public.d;\n")
+}
+
+// identity returns the definition of the sequence of an identity column.
+func identity(column, kind, options string) string {
+	return "ALTER TABLE public.t ALTER COLUMN " + column + " ADD GENERATED " + kind +
+		" AS IDENTITY (\n    SEQUENCE NAME public.s\n    " + options + "\n);"
+}
+
+// partitioned returns the table books with a partition b, which has a partition c.
+func partitioned(columns string) []pgdump.Entry {
+	table := func(name, tail string) pgdump.Entry {
+		return entry("TABLE", name, "CREATE TABLE public."+name+" (\n    "+columns+"\n)"+tail+";",
+			"DROP TABLE public."+name+";")
+	}
+	attach := func(whole, name string) pgdump.Entry {
+		return entry("TABLE ATTACH", name, "ALTER TABLE ONLY public."+whole+" ATTACH PARTITION public."+name+
+			" FOR VALUES IN (1); -- "+whole+" "+name, "")
+	}
+
+	return []pgdump.Entry{
+		table("books", "\nPARTITION BY LIST (id)"), table("b", "\nPARTITION BY LIST (id)"), table("c", ""),
+		attach("books", "b"), attach("b", "c"),
+	}
+}
+
 // TestCompare checks the statements for a change of each kind, and that warnings precede
 // destructive and blocking ones.
 func TestCompare(t *testing.T) {
@@ -90,6 +124,26 @@ func TestCompare(t *testing.T) {
 			entries(mood("'b', 'd'")), entries(mood("'a', 'b', 'c', 'd'")),
 			"ALTER TYPE public.mood ADD VALUE 'a' BEFORE 'b'; ALTER TYPE public.mood ADD VALUE 'c' AFTER 'b';",
 		},
+		"renamed value": {
+			entries(mood("'a', 'b'")), entries(mood("'a', 'c'")), "ALTER TYPE public.mood RENAME VALUE 'b' TO 'c';",
+		},
+		"values in another order": {
+			entries(mood("'a', 'b'")), entries(mood("'b', 'a'")),
+			"DROP TYPE public.mood; CREATE TYPE public.mood AS ENUM ( 'b', 'a' );",
+		},
+		"dropped table, with a function of its rows": {
+			entries(books("id integer"), entry("FUNCTION", "f(public.books)", "CREATE FUNCTION public.f(public.books) RETURNS integer\n    AS $$1$$; -- books", "DROP FUNCTION public.f(public.books);")),
+			nil, "DROP FUNCTION public.f(public.books); -- warning: destroys data DROP TABLE public.books;",
+		},
+		"partition with partitions and keys": {
+			entries(partitioned("id integer")[0]),
+			entries(append(partitioned("id integer"), entry("CONSTRAINT", "b b_pkey",
+				"ALTER TABLE ONLY public.b\n    ADD CONSTRAINT b_pkey PRIMARY KEY (id); -- b", ""))...),
+			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); CREATE TABLE public.c ( id integer ); " +
+				"ALTER TABLE ONLY public.b ADD CONSTRAINT b_pkey PRIMARY KEY (id); " +
+				"ALTER TABLE ONLY public.books ATTACH PARTITION public.b FOR VALUES IN (1); " +
+				"ALTER TABLE ONLY public.b ATTACH PARTITION public.c FOR VALUES IN (1);",
+		},
 		"value that goes": {
 			entries(mood("'a', 'b'")), entries(mood("'a'")),
 			"DROP TYPE public.mood; CREATE TYPE public.mood AS ENUM ( 'a' );",
@@ -134,7 +188,81 @@ func TestCompare(t *testing.T) {
 		"sequence": {
 			entries(entry("SEQUENCE", "s", "CREATE SEQUENCE public.s\n    INCREMENT BY 1;", "DROP SEQUENCE public.s;")),
 			entries(entry("SEQUENCE", "s", "CREATE SEQUENCE public.s\n    INCREMENT BY 2;", "DROP SEQUENCE public.s;")),
-			"ALTER SEQUENCE public.s INCREMENT BY 2;",
+			"ALTER SEQUENCE public.s AS bigint INCREMENT BY 2 NO CYCLE;",
+		},
+		"sequence that cycles": {
+			entries(entry("SEQUENCE", "s", "CREATE SEQUENCE public.s\n    START WITH 1;", "DROP SEQUENCE public.s;")),
+			entries(entry("SEQUENCE", "s", "CREATE SEQUENCE public.s\n    AS integer\n    START WITH 1\n    CYCLE;", "DROP SEQUENCE public.s;")),
+			"ALTER SEQUENCE public.s AS integer START WITH 1 CYCLE;",
+		},
+		"identity that changes": {
+			entries(entry("SEQUENCE", "s", identity("id", "BY DEFAULT", "INCREMENT BY 1\n    CYCLE"), "")),
+			entries(entry("SEQUENCE", "s", identity("id", "ALWAYS", "INCREMENT BY 7\n    NO MAXVALUE"), "")),
+			"ALTER TABLE public.t ALTER COLUMN id SET GENERATED ALWAYS SET INCREMENT BY 7 SET NO MAXVALUE SET NO CYCLE;",
+		},
+		"identity of another column": {
+			entries(entry("SEQUENCE", "s", identity("a", "ALWAYS", "CACHE 1"), "DROP SEQUENCE public.s;")),
+			entries(entry("SEQUENCE", "s", identity("b", "ALWAYS", "CACHE 1"), "DROP SEQUENCE public.s;")),
+			"ALTER TABLE public.t ALTER COLUMN a DROP IDENTITY IF EXISTS; " +
+				strings.Join(strings.Fields(identity("b", "ALWAYS", "CACHE 1")), " "),
+		},
+		"column of a partitioned table": {
+			entries(partitioned("id integer")...), entries(partitioned("id integer,\n    note text")...),
+			"ALTER TABLE public.books ADD COLUMN note text;",
+		},
+		"column of a partition that goes": {
+			entries(partitioned("id integer")...), entries(partitioned("id integer,\n    note text")[:4]...),
+			"ALTER TABLE ONLY public.b DETACH PARTITION public.c; ALTER TABLE public.books ADD COLUMN note text; " +
+				"ALTER TABLE public.c ADD COLUMN note text;",
+		},
+		"detached partition with a foreign key": {
+			entries(partitioned("id integer")...),
+			entries(append(partitioned("id integer")[:4:4],
+				entry("FK CONSTRAINT", "c c_fkey", "ALTER TABLE ONLY public.c\n    ADD CONSTRAINT c_fkey FOREIGN KEY (id) REFERENCES public.b(id); -- c b", ""))...),
+			"ALTER TABLE ONLY public.b DETACH PARTITION public.c;",
+		},
+		"partition with a key": {
+			entries(partitioned("id integer")[0]),
+			entries(append(partitioned("id integer")[:4:4], entry("CONSTRAINT", "b b_pkey",
+				"ALTER TABLE ONLY public.b\n    ADD CONSTRAINT b_pkey PRIMARY KEY (id); -- b", ""),
+				entry("INDEX ATTACH", "b_pkey", "ALTER INDEX public.books_pkey ATTACH PARTITION public.b_pkey;", ""))...),
+			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); CREATE TABLE public.c ( id integer ); " +
+				"ALTER TABLE ONLY public.b ADD CONSTRAINT b_pkey PRIMARY KEY (id); " +
+				"ALTER TABLE ONLY public.books ATTACH PARTITION public.b FOR VALUES IN (1); " +
+				"ALTER INDEX public.books_pkey ATTACH PARTITION public.b_pkey;",
+		},
+		"domain": {
+			entries(domainEntry("integer DEFAULT 4\n\tCONSTRAINT a CHECK ((VALUE > 0))\n\tCONSTRAINT b CHECK ((VALUE < 9))"), books("n public.d")),
+			entries(domainEntry("integer NOT NULL DEFAULT 5\n\tCONSTRAINT a CHECK ((VALUE > 1))\n\tCONSTRAINT c CHECK ((VALUE IS NOT NULL))"), books("n public.d")),
+			"ALTER DOMAIN public.d DROP CONSTRAINT a; ALTER DOMAIN public.d DROP CONSTRAINT b; " +
+				"ALTER DOMAIN public.d SET DEFAULT 5; -- warning: " + warnScan + " ALTER DOMAIN public.d SET NOT NULL; " +
+				"-- warning: " + warnScan + " ALTER DOMAIN public.d ADD CONSTRAINT a CHECK ((VALUE > 1)); " +
+				"-- warning: " + warnScan + " ALTER DOMAIN public.d ADD CONSTRAINT c CHECK ((VALUE IS NOT NULL));",
+		},
+		"domain without its default": {
+			entries(domainEntry(`character varying(3) COLLATE pg_catalog."C" NOT NULL DEFAULT 'a'::character varying`)),
+			entries(domainEntry(`character varying(3) COLLATE pg_catalog."C"`)),
+			"ALTER DOMAIN public.d DROP DEFAULT; ALTER DOMAIN public.d DROP NOT NULL;",
+		},
+		"type of a domain": {
+			entries(domainEntry("integer")), entries(domainEntry("bigint")),
+			"DROP DOMAIN public.d; CREATE DOMAIN public.d AS bigint;",
+		},
+		"storage of a column": {
+			entries(booksWith("ALTER TABLE ONLY public.books ALTER COLUMN t SET COMPRESSION pglz;",
+				"ALTER TABLE ONLY public.books ALTER COLUMN t SET (n_distinct=-0.5, n_distinct_inherited=2);")),
+			entries(booksWith()),
+			"ALTER TABLE ONLY public.books ALTER COLUMN t SET COMPRESSION default; " +
+				"ALTER TABLE ONLY public.books ALTER COLUMN t RESET (n_distinct, n_distinct_inherited);",
+		},
+		"storage without a statement": {
+			entries(booksWith("ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL;")), entries(booksWith()),
+			"unresolved: ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL",
+		},
+		"inheritance": {
+			entries(books("id integer")),
+			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n    note text\n)\nINHERITS (public.things);", "DROP TABLE public.books;")),
+			"unresolved: the table public.books: storage, inheritance or partitioning",
 		},
 		"extensions": {
 			entries(entry("EXTENSION", "a", `CREATE EXTENSION IF NOT EXISTS a WITH SCHEMA extensions;`, "DROP EXTENSION a;")),
@@ -146,11 +274,16 @@ func TestCompare(t *testing.T) {
 			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n id integer\n)\nPARTITION BY RANGE (id);", "DROP TABLE public.books;")),
 			"unresolved: the table public.books: storage, inheritance or partitioning",
 		},
+		"privileges of a type that a table uses": {
+			entries(mood("'a', 'b'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
+			entries(mood("'a'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
+			"unresolved: type public.mood, which table public.books uses",
+		},
 	} {
 		d := compare(test.from, test.to)
 		got := strings.Join(strings.Fields(strings.Join(d.files().Files, " ")), " ")
 		if len(d.unresolved) > 0 {
-			got = "unresolved: " + strings.Join(d.unresolved, ", ")
+			got = strings.TrimSpace(got + " unresolved: " + strings.Join(d.unresolved, ", "))
 		}
 
 		if got != test.want {

@@ -129,6 +129,43 @@ func dropping(e *pgdump.Entry) []change {
 	return []change{{sql: drop}}
 }
 
+// isSameSequence reports whether two definitions are of a sequence, or of the same identity column.
+func isSameSequence(old, now *pgdump.Entry) bool {
+	before, _, identity := strings.Cut(old.Definition, " ADD GENERATED ")
+	after, _, _ := strings.Cut(now.Definition, " ADD GENERATED ")
+	if identity {
+		return before == after
+	}
+
+	return strings.HasPrefix(now.Definition, "CREATE SEQUENCE ")
+}
+
+// alterSequence returns the statement that changes a sequence, or that of an identity column. It
+// keeps the sequence's value. pg_dump leaves out default options.
+func alterSequence(now *pgdump.Entry) string {
+	head, options, _ := strings.Cut(statements(now)[0].sql, "\n")
+	sql, option := "ALTER"+strings.TrimPrefix(head, "CREATE"), "\n    "
+	if column, kind, identity := strings.Cut(head, " ADD GENERATED "); identity {
+		kind, _, _ = strings.Cut(kind, " AS IDENTITY")
+		sql, option = column+" SET GENERATED "+kind, "\n    SET "
+	} else if !strings.Contains(options, "    AS ") {
+		sql += option + "AS bigint"
+	}
+
+	for line := range strings.SplitSeq(options, "\n") {
+		line = strings.TrimSpace(line)
+		if line != "" && line != ")" && !strings.HasPrefix(line, "SEQUENCE NAME ") {
+			sql += option + line
+		}
+	}
+
+	if !strings.HasSuffix(sql, option+"CYCLE") {
+		sql += option + "NO CYCLE"
+	}
+
+	return sql
+}
+
 // quoteTag quotes the name of an extension.
 func quoteTag(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 

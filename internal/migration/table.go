@@ -169,6 +169,9 @@ func alterTable(from, to table, defaults func(column string) bool) (all []change
 	if from.tail != to.tail || from.head != to.head {
 		rest = "the table " + to.name + ": storage, inheritance or partitioning"
 	}
+	if inheritance(from.tail) != inheritance(to.tail) { // the list of columns omits inherited ones
+		return nil, nil, rest
+	}
 
 	for _, name := range sortedKeys(from.constraints) {
 		if from.constraints[name] != to.constraints[name] {
@@ -215,6 +218,8 @@ func alterTable(from, to table, defaults func(column string) bool) (all []change
 
 		if undo := undoFurther(s); undo != "" {
 			all = append(all, change{sql: undo})
+		} else { // perhaps another value replaces it
+			rest = s
 		}
 	}
 
@@ -225,6 +230,17 @@ func alterTable(from, to table, defaults func(column string) bool) (all []change
 	}
 
 	return all, moved, rest
+}
+
+// inheritance returns the INHERITS clause of the text after a table's columns.
+func inheritance(tail string) string {
+	list, inherits := strings.CutPrefix(tail, "INHERITS (")
+	list, _, _ = strings.Cut(list, ")")
+	if !inherits {
+		return ""
+	}
+
+	return list
 }
 
 func addColumn(alter string, c column) change {
@@ -296,10 +312,20 @@ func undoFurther(s string) string {
 
 	for mark, undo := range map[string]string{
 		" REPLICA IDENTITY ": " REPLICA IDENTITY DEFAULT", " SET STATISTICS ": " SET STATISTICS -1",
+		" SET COMPRESSION ": " SET COMPRESSION default",
 	} {
 		if before, _, ok := strings.Cut(s, mark); ok {
 			return before + undo
 		}
+	}
+
+	if before, options, ok := strings.Cut(strings.TrimSuffix(s, ")"), " SET ("); ok {
+		names := strings.Split(options, ", ")
+		for i, option := range names {
+			names[i], _, _ = strings.Cut(option, "=")
+		}
+
+		return before + " RESET (" + strings.Join(names, ", ") + ")"
 	}
 
 	return ""

@@ -410,22 +410,20 @@ func (i *importer) install(ctx context.Context, s statement, v verdict) error {
 	}
 
 	i.report.Extensions = append(i.report.Extensions, v.extension)
-	if v.schema == "" || v.schema == "extensions" {
-		return nil
-	}
 
 	names, err := i.members(ctx, v.extension)
 	if err != nil {
 		return err
 	}
 
-	moved := i.rules.moved[v.schema]
-	if moved == nil {
-		moved = map[string]bool{}
-		i.rules.moved[v.schema] = moved
+	schema := cmp.Or(v.schema, "extensions")
+	members := i.rules.members[schema]
+	if members == nil {
+		members = map[string]bool{}
+		i.rules.members[schema] = members
 	}
 	for _, name := range names {
-		moved[name] = true
+		members[name] = true
 	}
 
 	return nil

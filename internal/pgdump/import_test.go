@@ -291,3 +291,42 @@ func TestImportOfHalfADump(t *testing.T) {
 		}
 	}
 }
+
+// TestImportExtensionRows checks that rows of the extensions' tables are left out, since the tables
+// belong to the platform.
+func TestImportExtensionRows(t *testing.T) {
+	t.Parallel()
+
+	for _, schema := range []string{"public", "extensions"} {
+		p := newTarget(t)
+		report, err := p.importDump(strings.ReplaceAll(`create extension if not exists postgis with schema SCHEMA;
+create table public.places (id int, at SCHEMA.geometry);
+copy public.places (id, at) from stdin;
+1	POINT(1 2)
+\.
+copy SCHEMA.spatial_ref_sys (srid, auth_name, auth_srid, srtext, proj4text) from stdin;
+990001	mine	1	a	b
+\.
+insert into SCHEMA.spatial_ref_sys values (990002, 'mine', 2, 'a', 'b');
+create table public.st_area (id int);
+copy public.st_area (id) from stdin;
+1
+\.
+`, "SCHEMA", schema), pgdump.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+
+		var got []string
+		for _, n := range report.Notes {
+			if n.Topic == pgdump.Extensions {
+				got = append(got, fmt.Sprintf("%d %s", n.Line, n.Text))
+			}
+		}
+		want := []string{"6 rows of " + schema + ".spatial_ref_sys", "9 rows of " + schema + ".spatial_ref_sys"}
+		if diff := cmp.Diff(want, got); diff != "" || report.Rows != 2 {
+			t.Errorf("%s: %d rows, notes (-want +got):\n%s", schema, report.Rows, diff)
+		}
+	}
+}

@@ -82,9 +82,14 @@ func (s subject) describe() string {
 	return s.name.String()
 }
 
-// rows decides about COPY.
+// rows decides about COPY, and about rows of tables that belong to an extension.
 func (r *rules) rows(ts tokens, s subject) (verdict, bool) {
-	if s.action != "copy" {
+	switch member := len(s.name) == 2 && r.members[s.name[0]][s.name[1]]; {
+	case s.action == "copy" && member:
+		return verdict{action: skipRows, notes: []note{{Extensions, "rows of " + s.describe()}}}, true
+	case s.action == "insert" && member:
+		return leave(Extensions, "rows of %s", s.describe()), true
+	case s.action != "copy":
 		return verdict{}, false
 	}
 
@@ -132,7 +137,7 @@ var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt"
 // extensions are in another schema.
 func (r *rules) rewritten(ts tokens, s subject) verdict {
 	if s.action == "create" && len(s.name) == 2 { // an overload of the dump's own
-		delete(r.moved[s.name[0]], s.name[1])
+		delete(r.members[s.name[0]], s.name[1])
 	}
 
 	w := rewriter{r: r, storagePolicy: s.isStoragePolicy()}
@@ -203,7 +208,7 @@ func (w *rewriter) rewrite(ts tokens) string {
 		}
 
 		switch {
-		case w.r.moved[schema][name]:
+		case schema != "extensions" && w.r.members[schema][name]:
 			replace(i, i, "extensions")
 			w.change(schema + "." + name + " is extensions." + name)
 		case slices.Contains(policyFunctions, schema+"."+name) && ts.raw(i+3) == "(":

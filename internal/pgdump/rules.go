@@ -78,14 +78,14 @@ type rules struct {
 	single bool // all is one transaction
 
 	skipped  map[string]bool            // schemas that are left out
-	moved    map[string]map[string]bool // names of extension members, by their schema in the dump
+	members  map[string]map[string]bool // names of extension members, by their schema in the dump
 	gone     map[string]bool            // relations that were left out
 	supabase bool                       // the statement is about an object of Supabase
 	changed  bool                       // a statement has changed the database since the last \connect
 }
 
 func newRules(o Options) *rules {
-	r := &rules{single: !o.Separately, skipped: map[string]bool{}, moved: map[string]map[string]bool{},
+	r := &rules{single: !o.Separately, skipped: map[string]bool{}, members: map[string]map[string]bool{},
 		gone: map[string]bool{}}
 	for _, schema := range o.ExcludeSchemas {
 		r.skipped[schema] = true

@@ -164,7 +164,7 @@ func TestRules(t *testing.T) {
 		`INSERT INTO public.t VALUES ('auth.uid()', 'x')`:                                      {Does: run},
 	} {
 		r := newRules(Options{ExcludeSchemas: []string{"old"}})
-		r.moved["public"] = map[string]bool{"citext": true, "gin_trgm_ops": true, "%": true}
+		r.members["public"] = map[string]bool{"citext": true, "gin_trgm_ops": true, "%": true}
 
 		got := decide(r, sql, header{})
 		if got.Does != run && got.Does != set && got.Does != copyRows && got.Does != runLast && got.Does != attempt {

@@ -65,15 +65,22 @@ const selectColumns = `
 	where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 	order by a.attnum`
 
-// ListColumns returns the columns, in order, of the table with a full name or an ID. It fails as
-// [GetTable] does.
-func ListColumns(ctx context.Context, q pg.Querier, ref string) ([]Column, error) {
-	t, err := findTable(ctx, q, ref)
+// ListColumns returns the columns, in order, of the table of ref, and their comments by name. It
+// fails as [GetTable] does.
+func ListColumns(
+	ctx context.Context, q pg.Querier, project uuid.UUID, ref string,
+) (columns []Column, comments map[string]string, err error) {
+	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
-	return columnsOf(ctx, q, t.ID)
+	if columns, err = columnsOf(ctx, q, t.ID); err != nil {
+		return nil, nil, err
+	}
+
+	comments, err = columnComments(ctx, q, t.ID)
+	return columns, comments, err
 }
 
 func columnsOf(ctx context.Context, q pg.Querier, table uint32) ([]Column, error) {
@@ -203,6 +210,9 @@ func (u ColumnUpdate) check(c storedColumn) error {
 	if u.Using != "" && u.Type == nil {
 		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "requires a type")
 	}
+	if u.Using != "" && c.Generated {
+		return fault.OnField(fault.Unprocessable, "using", "not_applicable", "is not allowed for a generated column")
+	}
 	if u.DefaultValue != nil && (c.Identity || c.Generated) {
 		return fault.OnField(fault.Unprocessable, "defaultValue", "not_applicable",
 			"is not allowed for an identity or generated column")
@@ -236,19 +246,14 @@ func DeleteColumn(
 	return deleted, dependents, err
 }
 
-// ColumnComments returns the comments of a table's columns by column name.
-func ColumnComments(ctx context.Context, q pg.Querier, ref string) (map[string]string, error) {
-	t, err := findTable(ctx, q, ref)
-	if err != nil {
-		return nil, err
-	}
-
+// columnComments returns the comments of a table's columns by column name.
+func columnComments(ctx context.Context, q pg.Querier, table uint32) (map[string]string, error) {
 	all, err := pg.All[struct{ Name, Comment string }](ctx, q, `
 		select a.attname as name, d.description as comment
 		from pg_catalog.pg_attribute a
 		join pg_catalog.pg_description d on d.objoid = a.attrelid and d.objsubid = a.attnum
 			and d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
-		where a.attrelid = @table and a.attnum > 0 and not a.attisdropped`, pgx.StrictNamedArgs{"table": t.ID})
+		where a.attrelid = @table and a.attnum > 0 and not a.attisdropped`, pgx.StrictNamedArgs{"table": table})
 
 	comments := make(map[string]string, len(all))
 	for _, c := range all {

@@ -174,7 +174,7 @@ func TestCreateColumns(t *testing.T) {
 	p.sql(`insert into public.users default values`, `insert into public.users default values`,
 		`alter table public.users add gone int`, `alter table public.users drop gone`)
 
-	got, err := schema.CreateColumns(t.Context(), p.owner, "public.users", []schema.NewColumn{
+	got, err := schema.CreateColumns(t.Context(), p.owner, p.uuid, "public.users", []schema.NewColumn{
 		{Name: "state", Type: "varchar(20)", NotNull: true, DefaultValue: "new"},
 		{Name: "Key", Type: "uuid", NotNull: true, Unique: true, DefaultValue: "gen_random_uuid()"},
 		{Name: "boss", Type: "integer", Foreign: true, ReferenceTable: "users", ReferenceColumn: "id"},
@@ -294,7 +294,8 @@ func TestCreateColumnsRefused(t *testing.T) {
 			fault.Unprocessable, "referenceColumn", "invalid_format",
 		},
 	} {
-		_, err := schema.CreateColumns(t.Context(), p.owner, "users", []N{{Name: "fine", Type: "text"}, test.column})
+		_, err := schema.CreateColumns(t.Context(), p.owner, p.uuid, "users",
+			[]N{{Name: "fine", Type: "text"}, test.column})
 		wantFault(t, label, err, test.kind, "columns.1."+test.field, test.code)
 	}
 
@@ -312,21 +313,21 @@ func TestCreateColumnsRefused(t *testing.T) {
 		"no table":    {"nothing", fault.NotFound, "", "not_found"},
 		"a view":      {"view", fault.NotFound, "", "not_found"},
 		"platform's":  {"auth.users", fault.Invalid, "table", "invalid_value"},
-		"a UUID":      {schema.TableUUID(p.uuid, 1).String(), fault.Invalid, "table", "invalid_value"},
+		"a UUID":      {schema.TableUUID(p.uuid, 1).String(), fault.NotFound, "", "not_found"},
 		"a partition": {"child", fault.Unprocessable, "", "not_supported"},
 		"another's":   {"theirs", fault.Unprocessable, "", "not_owned"},
 	} {
-		_, err := schema.CreateColumns(t.Context(), p.owner, test.table, []N{column("x")})
+		_, err := schema.CreateColumns(t.Context(), p.owner, p.uuid, test.table, []N{column("x")})
 		wantFault(t, label, err, test.kind, test.field, test.code)
 	}
 
-	_, err := schema.CreateColumns(t.Context(), p.owner, "users", nil)
+	_, err := schema.CreateColumns(t.Context(), p.owner, p.uuid, "users", nil)
 	wantFault(t, "no columns", err, fault.Unprocessable, "columns", "required")
 
 	for _, ref := range badTableNames {
 		_, err := p.add(ref, column("x"))
 		wantFault(t, "columns of "+ref, err, fault.Invalid, "table", "invalid_value")
-		_, err = schema.ListColumns(t.Context(), p.platform, ref)
+		_, _, err = schema.ListColumns(t.Context(), p.platform, p.uuid, ref)
 		wantFault(t, "list columns of "+ref, err, fault.Invalid, "table", "invalid_value")
 	}
 

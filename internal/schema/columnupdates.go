@@ -61,10 +61,14 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 		}
 	}
 
-	action := "type " + to.SQL + " using " + using(pg.Quote(c.Name), unmodified)
+	action := "type " + to.SQL
+	if !c.Generated { // its values are computed anew
+		action += " using " + using(pg.Quote(c.Name), unmodified)
+	}
+
 	err = inSavepoint(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
 	// datatype_mismatch, of the default
-	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" {
+	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" && !c.Generated {
 		value, checkErr := types.checkDefault(ctx, "defaultValue", c.DefaultValue, to)
 		if checkErr != nil {
 			return checkErr
@@ -84,6 +88,11 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 
 	state := pg.State(err)
 	if state != "" && blamesValue(state) {
+		if c.Generated {
+			return fault.OnField(fault.Unprocessable, "type", "invalid_type",
+				"can't hold all values of the generated column").WithCause(err)
+		}
+
 		failing, checkErr := c.failingRows(ctx, tx, to, using("r.v", unmodified))
 		if checkErr != nil {
 			return checkErr

@@ -61,8 +61,12 @@ var selectConstraints = `
 		` + keyAction("k.confupdtype") + ` as on_update, ` + keyAction("k.confdeltype") + ` as on_delete, k.convalidated as validated,
 		k.condeferrable as deferrable, k.condeferred as initially_deferred
 	from pg_catalog.pg_constraint k
-	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x')
+	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x') and ` + notClone + `
 	order by k.conname`
+
+// notClone is the SQL condition that constraint k is no clone of a foreign key to a partitioned
+// table. PostgreSQL has one for each partition that the key can refer to.
+const notClone = `not exists (select from pg_catalog.pg_constraint whole where whole.oid = k.conparentid and whole.conrelid = k.conrelid)`
 
 // ListConstraints returns the constraints of the table of ref by name. It fails as [GetTable] does.
 func ListConstraints(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Constraint, error) {
@@ -333,15 +337,17 @@ func ValidateConstraint(
 			return err
 		}
 
-		err = alter(ctx, tx, t, "validate constraint "+pg.Quote(name))
-		valid.Validated = true
+		if err := alter(ctx, tx, t, "validate constraint "+pg.Quote(name)); err != nil {
+			return translate(err, func(state string) *fault.Error {
+				if !blamesUser(state) {
+					return nil
+				}
+				return fault.New(fault.Conflict, "existing rows violate the constraint").WithCode("violated")
+			})
+		}
 
-		return translate(err, func(state string) *fault.Error {
-			if !blamesUser(state) {
-				return nil
-			}
-			return fault.New(fault.Conflict, "existing rows violate the constraint").WithCode("violated")
-		})
+		valid, err = constraintByName(ctx, tx, t, name)
+		return err
 	})
 
 	return valid, err

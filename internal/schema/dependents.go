@@ -45,10 +45,20 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 		return nil, listErr
 	}
 
+	if len(dependents) == 0 {
+		return nil, belongsToWhole().WithCause(err)
+	}
+
 	inUse := fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").WithCause(err)
 	inUse.Extra = map[string]any{"dependents": dependents}
 
 	return nil, inUse
+}
+
+// belongsToWhole is the fault for an index or a trigger of a partition that is part of one of the
+// partitioned table. PostgreSQL reports a dependency, which has no dependents.
+func belongsToWhole() *fault.Error {
+	return fault.New(fault.Conflict, "it belongs to a partitioned table: delete it there").WithCode("in_use")
 }
 
 func explainDrop(state string) *fault.Error {
@@ -77,6 +87,8 @@ func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error)
 		from reached g cross join lateral pg_catalog.pg_identify_object(g.class, g.id, g.part) i
 		where g.shown and i.type is not null and not exists (
 			select from reached o where o.own and o.class = g.class and o.id = g.id and o.part in (0, g.part))
+			and not exists (select from pg_catalog.pg_constraint k
+				where g.class = 'pg_catalog.pg_constraint'::pg_catalog.regclass and k.oid = g.id and not `+notClone+`)
 		order by kind, name`,
 		pgx.StrictNamedArgs{"catalogue": "pg_catalog." + o.Catalogue, "id": o.ID, "column": o.Column})
 }

@@ -111,6 +111,12 @@ func CreateIndex(
 			return err
 		}
 
+		if n.Name != "" {
+			if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
+				return err
+			}
+		}
+
 		n := n.withDefaults(t)
 
 		large, err := isLarge(ctx, tx, t)
@@ -122,10 +128,6 @@ func CreateIndex(
 			if err := n.check(ctx, tx, t); err != nil {
 				return err
 			}
-			if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
-				return err
-			}
-
 			if large {
 				return n.try(ctx, tx, t)
 			}
@@ -160,7 +162,7 @@ type IndexBuild struct {
 // errTrial rolls the trial of an index back.
 var errTrial = errors.New("the index is built later")
 
-// withSearchPath returns the index with defaults for its name and method.
+// withDefaults returns the index with defaults for its name and method.
 func (n NewIndex) withDefaults(t Table) NewIndex {
 	if n.Name == "" {
 		n.Name = t.Name
@@ -168,7 +170,7 @@ func (n NewIndex) withDefaults(t Table) NewIndex {
 			n.Name += "_" + cmp.Or(k.Column, "expr")
 		}
 
-		n.Name = n.Name[:min(len(n.Name), 59)] + "_idx"
+		n.Name = strings.ToValidUTF8(n.Name[:min(len(n.Name), 59)], "") + "_idx"
 	}
 
 	if n.Method == "" {

@@ -248,6 +248,8 @@ func (n NewIndex) explain(state string) *fault.Error {
 		return badExpression(text, state, "")
 	case text != "" && blamesUser(state) && state != "42501":
 		return on(text, "failed", "can't be evaluated for a row of the table")
+	case state == "0A000" && n.Unique: // feature_not_supported: of a partitioned table
+		return on("unique", "not_supported", "requires all columns of the partition key, without expressions")
 	case state == "0A000": // feature_not_supported: of a partitioned table
 		return on("method", "not_supported", "is not supported for this kind of table")
 	}

@@ -70,7 +70,8 @@ const selectFindings = `
 			exists (select from pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
 				left join pg_catalog.pg_roles r on r.oid = a.grantee where a.grantee = 0 or r.rolname in ('anon', 'authenticated')) as exposed
 		from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-		where p.prosecdef and ` + userSchema + `
+		where p.prosecdef and ` + userSchema + ` and not exists (
+			select from pg_catalog.pg_depend x where x.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and x.objid = p.oid and x.deptype = 'e')
 	), findings(severity, code, object) as (
 		select 'error', 'rls_disabled', object from relations where relkind in ('r', 'p') and not relrowsecurity and exposed
 		union all
@@ -97,13 +98,13 @@ const selectFindings = `
 		union all
 		select 'info', 'foreign_key_without_index', pg_catalog.quote_ident(k.conname) || ' on ' || r.object
 		from pg_catalog.pg_constraint k join relations r on r.oid = k.conrelid
-		where k.contype = 'f' and not exists (
+		where k.contype = 'f' and ` + notClone + ` and not exists (
 			select from pg_catalog.pg_index i where i.indrelid = k.conrelid and i.indisvalid and i.indpred is null
 				and i.indnkeyatts >= pg_catalog.cardinality(k.conkey)
 				and (i.indkey::int2[])[0:pg_catalog.cardinality(k.conkey) - 1] @> k.conkey)
 		union all
 		select 'info', 'constraint_not_valid', pg_catalog.quote_ident(k.conname) || ' on ' || r.object
-		from pg_catalog.pg_constraint k join relations r on r.oid = k.conrelid where not k.convalidated
+		from pg_catalog.pg_constraint k join relations r on r.oid = k.conrelid where not k.convalidated and ` + notClone + `
 		union all
 		select 'warning', 'invalid_index', pg_catalog.quote_ident(x.relname) || ' on ' || r.object
 		from pg_catalog.pg_index i join relations r on r.oid = i.indrelid join pg_catalog.pg_class x on x.oid = i.indexrelid

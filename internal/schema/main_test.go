@@ -158,7 +158,7 @@ func (p *project) table(name string, columns ...schema.NewColumn) schema.Table {
 
 // add adds a column and returns it.
 func (p *project) add(table string, c schema.NewColumn) (schema.Column, error) {
-	columns, err := schema.CreateColumns(p.t.Context(), p.owner, table, []schema.NewColumn{c})
+	columns, err := schema.CreateColumns(p.t.Context(), p.owner, p.uuid, table, []schema.NewColumn{c})
 	if err != nil {
 		return schema.Column{}, err
 	}
@@ -169,7 +169,7 @@ func (p *project) add(table string, c schema.NewColumn) (schema.Column, error) {
 func (p *project) columns(ref string) []schema.Column {
 	p.t.Helper()
 
-	columns, err := schema.ListColumns(p.t.Context(), p.platform, ref)
+	columns, _, err := schema.ListColumns(p.t.Context(), p.platform, p.uuid, ref)
 	if err != nil {
 		p.t.Fatalf("columns of %s: %v", ref, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -47,14 +48,16 @@ func (c *newColumn) foreign() bool {
 	return c.Foreign || c.ReferenceTable != "" || c.ReferenceColumn != ""
 }
 
-// CreateColumns adds columns to a table, given by full name or ID, in one transaction. It returns
-// them in the order of the request. It fails as [GetTable] does, with Conflict on a column's name
+// CreateColumns adds columns to the table of ref in one transaction. It returns them in the order
+// of the request. It fails as [GetTable] does, with Conflict on a column's name
 // or primary if the table already has such a column or a primary key, with Conflict, code busy, if
 // the table is locked, and with Unprocessable on the field at fault.
-func CreateColumns(ctx context.Context, owner *pgxpool.Pool, ref string, columns []NewColumn) ([]Column, error) {
+func CreateColumns(
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, columns []NewColumn,
+) ([]Column, error) {
 	var created []Column
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
-		t, err := findTable(ctx, tx, ref)
+		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
@@ -116,12 +119,12 @@ func (c *newColumn) explain(state string) *fault.Error {
 	case "54011": // too_many_columns
 		return fault.OnField(fault.Unprocessable, "columns", "too_many",
 			"would exceed the limit of %d columns per table", maxColumns)
-	case "42P16", "54000": // invalid_table_definition, program_limit_exceeded
+	// invalid_table_definition, program_limit_exceeded, datatype_mismatch: of a child's column
+	case "42P16", "54000", "42804":
 		return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be the type of a column of this table")
 	}
 
-	// data exceptions, check_violation, datatype_mismatch
-	if state[:2] == "22" || state == "23514" || state == "42804" {
+	if state[:2] == "22" || state == "23514" { // data exceptions, check_violation
 		return c.fault(fault.Unprocessable, "defaultValue", "invalid_default", "is not a value of the column's type")
 	}
 

@@ -183,7 +183,12 @@ func DeleteTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, 
 		}
 
 		return translate(execute(ctx, tx, "drop trigger "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)+" restrict"),
-			nil)
+			func(state string) *fault.Error {
+				if state == "2BP01" { // dependent_objects_still_exist
+					return belongsToWhole()
+				}
+				return nil
+			})
 	})
 }
 

@@ -1,0 +1,83 @@
+package migration
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/pgdump"
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+func isEnum(definition string) bool {
+	t := tokens(definition)
+	return len(t) > 4 && t[0].is("CREATE") && t[1].is("TYPE") &&
+		slices.ContainsFunc(t[2:min(len(t), 8)], func(t sqlToken) bool { return t.is("ENUM") })
+}
+
+// enumValues returns the name of an enum and its values, both quoted.
+func enumValues(definition string) (name string, values []string) {
+	all := tokens(definition)
+	as := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("AS") })
+	name = strings.TrimSpace(definition[all[1].End:all[as].Start])
+	for _, t := range all[as:] {
+		if t.Kind == sqllex.String {
+			values = append(values, t.text)
+		}
+	}
+
+	return name, values
+}
+
+// classifyEnum adds the new values of an enum, and renames values in their places. PostgreSQL can't
+// remove one, so an enum that loses values is replaced, unless a table uses it.
+func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
+	name, before := enumValues(old.Definition)
+	_, after := enumValues(now.Definition)
+
+	if renames, ok := renameValues(name, before, after); ok {
+		c.altered[key(old)] = renames
+		return
+	}
+
+	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
+	if !slices.Equal(kept, before) {
+		c.dropped[key(old)] = true
+		return
+	}
+
+	for i, v := range after {
+		if slices.Contains(before, v) {
+			continue
+		}
+
+		sql := "ALTER TYPE " + name + " ADD VALUE " + v
+		switch {
+		case i > 0:
+			sql += " AFTER " + after[i-1]
+		case len(before) > 0:
+			sql += " BEFORE " + before[0]
+		}
+
+		c.values = append(c.values, change{sql: sql})
+	}
+}
+
+// renameValues returns the statements that rename values of an enum. It reports false if another
+// change is necessary.
+func renameValues(name string, before, after []string) (all []change, ok bool) {
+	if len(before) != len(after) {
+		return nil, false
+	}
+
+	for i, old := range before {
+		switch {
+		case old == after[i]:
+		case slices.Contains(after, old), slices.Contains(before, after[i]):
+			return nil, false
+		default:
+			all = append(all, change{sql: "ALTER TYPE " + name + " RENAME VALUE " + old + " TO " + after[i]})
+		}
+	}
+
+	return all, true
+}
