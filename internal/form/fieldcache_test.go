@@ -54,7 +54,7 @@ func TestCachedNotifications(t *testing.T) {
 	update := func(u FormUpdate) {
 		t.Helper()
 
-		if _, err := UpdateForm(t.Context(), p, user, f.UUID, u, nil); err != nil {
+		if _, err := UpdateForm(t.Context(), p, user, f.UUID, u); err != nil {
 			t.Fatal(err)
 		}
 	}
