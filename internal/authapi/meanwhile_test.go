@@ -59,7 +59,7 @@ func TestCodesForNewUserAtOnce(t *testing.T) {
 	p.sms("+491701")
 }
 
-// TestUserDeletedMeanwhile sends requests of a user who is deleted at the same time.
+// TestUserDeletedMeanwhile sends requests of a user during the deletion of the user.
 func TestUserDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 

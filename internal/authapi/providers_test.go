@@ -108,8 +108,8 @@ func TestAccountOfStranger(t *testing.T) {
 	p.post("/verify", `{"type":"signup","email":"ann@example.com","token":"`+p.code(m)+`"}`).fails(403, "otp_expired")
 }
 
-// TestInvitedAccountOfStranger: who signs up with the address of another person has no way in once
-// that person accepts an invitation, or the link of a sign-up by the application.
+// TestInvitedAccountOfStranger checks that a sign-up with the address of another person gives no
+// access once that person accepts an invitation, or the link of a sign-up by the application.
 func TestInvitedAccountOfStranger(t *testing.T) {
 	t.Parallel()
 

@@ -332,8 +332,7 @@ func TestDefaultValue(t *testing.T) {
 	}
 }
 
-// TestMessages checks that the people who fill in a form understand its failures: these have values
-// of settings, not their names.
+// TestMessages checks that the failures of answers have the values of settings, not their names.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 

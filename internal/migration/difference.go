@@ -24,6 +24,7 @@ const (
 	warnIndex   = "reads the whole table, which nobody can write meanwhile"
 	warnRows    = "fails if the table has rows"
 	warnRefresh = "runs the query of the view"
+	warnRename  = "rows with the former value get the new one"
 )
 
 // difference is the statements that turn one schema into another.

@@ -75,7 +75,8 @@ func renameValues(name string, before, after []string) (all []change, ok bool) {
 		case slices.Contains(after, old), slices.Contains(before, after[i]):
 			return nil, false
 		default:
-			all = append(all, change{sql: "ALTER TYPE " + name + " RENAME VALUE " + old + " TO " + after[i]})
+			all = append(all,
+				change{sql: "ALTER TYPE " + name + " RENAME VALUE " + old + " TO " + after[i], warning: warnRename})
 		}
 	}
 

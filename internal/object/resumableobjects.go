@@ -78,8 +78,9 @@ func askResumable(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, 
 	return put.ask(ctx)
 }
 
-// Access fails with NotFound for the upload of another user. One without a user, such as of a key,
-// is of all who may insert its object: it fails with Forbidden for others.
+// Access fails with NotFound for the upload of another user. An upload without a user, such as that
+// of a key, belongs to every actor with the right to insert its object: Access fails with Forbidden
+// for others.
 func (r *ObjectResumable) Access(ctx context.Context, p *projectdb.Project, a Actor) error {
 	switch {
 	case r.Owner != a.Subject:

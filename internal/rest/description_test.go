@@ -283,7 +283,7 @@ func TestDescriptionSettings(t *testing.T) {
 	d := a.description("anon")
 	for name, want := range map[string]string{
 		"host": `"api.example.org:8443"`, "basePath": `"/books"`, "schemes": `["https"]`, "security": `[{"JWT": []}]`,
-		"externalDocs": `{"description": "PostgREST Documentation", "url": "https://postgrest.org/en/v14/references/api.html"}`,
+		"externalDocs":        `{"description": "PostgREST Documentation", "url": "https://postgrest.org/en/v14/references/api.html"}`,
 		"securityDefinitions": `{"JWT": {"type": "apiKey", "name": "Authorization", "in": "header", "description": "Add the token prepending \"Bearer \" (without quotes) to it"}}`,
 	} {
 		if diff := cmp.Diff(at(t, d, name), parse(t, want)); diff != "" {
