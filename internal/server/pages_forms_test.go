@@ -177,7 +177,7 @@ func TestHandWrittenForm(t *testing.T) {
 
 	// What the API refuses is refused here as well: the page of the form says why.
 	v.show(f.postHTML(v, url.Values{"e-mail": {"ada@example.com"}})).
-		want(422, "Answers.e-mail is not a field of the form.").field(f.fields["Your mail"], "Is required.")
+		want(422, "“e-mail” is not a field of the form.").field(f.fields["Your mail"], "Is required.")
 	v.show(f.postHTML(v, url.Values{"email": {"a@example.com", "b@example.com"}})).
 		want(422).field(f.fields["Your mail"], "Must be text.")
 	v.show(f.postHTML(v, url.Values{"email": {"a@example.com"}, f.fields["Your mail"]: {"b@example.com"}})).
