@@ -22,6 +22,7 @@ func (p *app) meanwhile(change string, request func() *reply) *reply {
 	replies := make(chan *reply, 1)
 	go func() {
 		defer close(replies)
+
 		replies <- request()
 	}()
 	apitest.Until(p.t, "the request waits for the change", func() bool {

@@ -21,7 +21,7 @@ func TestCreateFileCounts(t *testing.T) {
 	b := newBucket(t)
 	other := newContainer(t, b.project, "others")
 	const clients, quota = 24, 17
-	most, noLimit := int64(quota), int64(DefaultQuotaFiles)
+	most, noLimit := int64(quota), DefaultQuotaFiles
 	limit := func(files *int64) {
 		t.Helper()
 
