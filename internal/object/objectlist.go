@@ -128,7 +128,9 @@ func prefixEnd(prefix string) string {
 }
 
 // byEntry returns the statement that lists folders and objects by name. Each step finds the next
-// entry with the index: behind a folder that is the first name behind all names below it.
+// entry with the index: behind a folder that is the first name behind all names below it. The bound
+// of the next step is a column: under policies, PostgreSQL compares an index with no expression of
+// functions that could leak rows, and would read the bucket from its first name at each step.
 func (l ObjectListing) byEntry(table string) string {
 	next := func(first, last string) string {
 		return `
@@ -139,20 +141,23 @@ func (l ObjectListing) byEntry(table string) string {
 			order by o.full_file_name` + direction(l.Descending) + ` limit 1`
 	}
 
-	step := next(`
-		case when e.cut > 0 then left(e.full_file_name, @skip + e.cut - 2) || @behind::text
-		     else e.full_file_name || chr(1) end`, "@last")
+	bound, step := `
+		case when f.cut > 0 then left(f.full_file_name, @skip + f.cut - 2) || @behind::text
+		     else f.full_file_name || chr(1) end`, next("e.bound", "@last")
 	if l.Descending {
-		step = next("@first", `
-		case when e.cut > 0 then left(e.full_file_name, @skip + e.cut - 1) else e.full_file_name end`)
+		bound = `
+		case when f.cut > 0 then left(f.full_file_name, @skip + f.cut - 1) else f.full_file_name end`
+		step = next("@first", "e.bound")
 	}
 
 	const found = `(@search::text = '' or starts_with(lower(substr(f.full_file_name, @skip)), lower(@search collate "C")))`
 	return `
 		with recursive entries as (
-			select 1 as step, ` + found + `::int as n, ` + found + ` as found, f.* from (` + next("@first", "@last") + `) f
+			select 1 as step, ` + found + `::int as n, ` + found + ` as found, ` + bound + ` as bound, f.*
+			from (` + next("@first", "@last") + `) f
 			union all
-			select e.step + 1, e.n + ` + found + `::int, ` + found + `, f.* from entries e cross join lateral (` + step + `) f
+			select e.step + 1, e.n + ` + found + `::int, ` + found + `, ` + bound + `, f.*
+			from entries e cross join lateral (` + step + `) f
 			where e.n < @most
 		)
 		select case when cut > 0 then left(full_file_name, @skip + cut - 1) else full_file_name end as name,
