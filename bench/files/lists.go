@@ -30,8 +30,8 @@ func (b *bench) lists(ctx context.Context) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
-			insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_at, updated_by)
-			select gen_random_uuid(), $1, 'folder ' || n % 100 || '/file ' || n, (array['text/plain', 'image/png', 'application/pdf'])[1 + n % 3], n * 7919 % 1000003,
+			insert into storage.files (uuid, container_uuid, bucket_id, full_file_name, mime_type, size, sha256, blob_uuid, created_at, created_by, updated_at, updated_by)
+			select gen_random_uuid(), $1, (select id from storage.containers where uuid = $1), 'folder ' || n % 100 || '/file ' || n, (array['text/plain', 'image/png', 'application/pdf'])[1 + n % 3], n * 7919 % 1000003,
 			       decode(repeat('00', 32), 'hex'), gen_random_uuid(), now() - make_interval(secs => $2::bigint - n), $1, now() - make_interval(secs => n * 31 % 86400), $1
 			from generate_series(1, $2::bigint) n`, b.container, *files); err != nil {
 			return err
@@ -122,8 +122,8 @@ func (b *bench) writes(ctx context.Context) error {
 	pool := b.Projects().Open(b.Project).Trusted()
 	for _, w := range []struct{ name, sql string }{
 		{"a row more",
-			`insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
-			values (gen_random_uuid(), $1, 'more ' || gen_random_uuid(), 'text/plain', (random() * 1e6)::bigint, decode(repeat('00', 32), 'hex'), gen_random_uuid(), $1, $1)`},
+			`insert into storage.files (uuid, container_uuid, bucket_id, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+			values (gen_random_uuid(), $1, (select id from storage.containers where uuid = $1), 'more ' || gen_random_uuid(), 'text/plain', (random() * 1e6)::bigint, decode(repeat('00', 32), 'hex'), gen_random_uuid(), $1, $1)`},
 		{"a row replaced",
 			`update storage.files set size = (random() * 1e6)::bigint, blob_uuid = gen_random_uuid(), updated_at = now()
 			where container_uuid = $1 and full_file_name = 'folder 1/file 1'`},
