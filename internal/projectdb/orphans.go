@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -29,45 +30,50 @@ func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
 // of this install is running. known filters project UUIDs for those of this install, since other
 // installs may share the PostgreSQL. It must be called before the registry is used.
 func (r *Registry) TerminateOrphans(
-	ctx context.Context, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
+	ctx context.Context, platform *pgxpool.Pool, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
-	return r.admin(ctx, func(conn *pgx.Conn) error {
-		only, err := isOnlyServer(ctx, conn)
-		if err != nil || !only {
-			return err
-		}
+	pooled, err := pg.Acquire(ctx, platform)
+	if err != nil {
+		return err
+	}
+	defer pooled.Release()
 
-		logins, err := pg.Values[string](ctx, conn,
-			withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
-			pgx.StrictNamedArgs{"pattern": ofProjects})
-		if err != nil {
-			return err
-		}
+	conn := pooled.Conn()
+	only, err := isOnlyServer(ctx, conn)
+	if err != nil || !only {
+		return err
+	}
 
-		var projects []uuid.UUID
-		for _, login := range logins {
-			id, ok := r.ProjectOf(login)
-			if ok && !slices.Contains(projects, id) {
-				projects = append(projects, id)
-			}
-		}
+	logins, err := pg.Values[string](ctx, conn,
+		withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
+		pgx.StrictNamedArgs{"pattern": ofProjects})
+	if err != nil {
+		return err
+	}
 
-		if len(projects) == 0 {
-			return nil
+	var projects []uuid.UUID
+	for _, login := range logins {
+		id, ok := r.ProjectOf(login)
+		if ok && !slices.Contains(projects, id) {
+			projects = append(projects, id)
 		}
+	}
 
-		if projects, err = known(ctx, projects); err != nil {
-			return err
-		}
-
-		for _, id := range projects {
-			if err := endSessions(ctx, conn, "^"+r.Database(id)+"_"); err != nil {
-				return err
-			}
-		}
-
+	if len(projects) == 0 {
 		return nil
-	})
+	}
+
+	if projects, err = known(ctx, projects); err != nil {
+		return err
+	}
+
+	for _, id := range projects {
+		if err := endSessions(ctx, conn, "^"+r.Database(id)+"_"); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // isOnlyServer reports whether no other server of the install is running. Each server holds a

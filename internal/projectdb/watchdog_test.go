@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -142,6 +143,12 @@ func TestOrphans(t *testing.T) {
 	}
 
 	t.Cleanup(r.closeAll)
+	platform, err := pgxpool.NewWithConfig(t.Context(), r.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer platform.Close()
+
 	p, foreign := newProject(t, r), newProject(t, r)
 	left, theirs := connect(t, p, owner), connect(t, foreign, owner)
 	known := func(_ context.Context, projects []uuid.UUID) ([]uuid.UUID, error) { return []uuid.UUID{p.UUID}, nil }
@@ -149,7 +156,7 @@ func TestOrphans(t *testing.T) {
 	other := connectTo(t, r.base.ConnConfig) // another running server
 	value[any](t, other, "select pg_advisory_lock_shared($1, 0)", swapLock)
 
-	if err := r.TerminateOrphans(t.Context(), known); err != nil {
+	if err := r.TerminateOrphans(t.Context(), platform, known); err != nil {
 		t.Fatal(err)
 	}
 
@@ -167,7 +174,7 @@ func TestOrphans(t *testing.T) {
 			`select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep')`)
 	})
 
-	if err := r.TerminateOrphans(t.Context(), known); err != nil {
+	if err := r.TerminateOrphans(t.Context(), platform, known); err != nil {
 		t.Fatal(err)
 	}
 

@@ -133,7 +133,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		s.registry.LimitProjectMemory(pgserver.ProjectMemoryLimit(), pgserver.PrivateMemory)
 	}
 
-	if err := s.registry.TerminateOrphans(ctx, s.database.Store.ExistingProjects); err != nil {
+	if err := s.registry.TerminateOrphans(ctx, s.database.Pool, s.database.Store.ExistingProjects); err != nil {
 		// the watchdog ends those beyond a limit
 		s.log.Error("could not end orphaned sessions", "error", err)
 	}
