@@ -181,16 +181,28 @@ const withSessions = `
 		select * from pg_stat_activity where backend_type = 'client backend' and datname is not null
 	)`
 
-// selectSessions selects the sessions of projects' logins. Fast-path locks do not occupy the lock
-// table.
+// selectSessions selects the state of the server with each session of projects' logins, or once if
+// there are none. Fast-path locks do not occupy the lock table. The transaction's snapshot of the
+// sessions is cleared either before they are read or after, and then for the next check.
 const selectSessions = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
+	), server as materialized (
+		select current_setting('max_locks_per_transaction')::int * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int) as capacity,
+			pg_notification_queue_usage() as queue
+		from pg_stat_clear_snapshot()
 	)
-	select a.pid, a.usename::text as login, a.datname::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, left(a.query, 500) as query,
+	select v.capacity, v.queue,
+		coalesce(a.pid, 0) as pid, coalesce(a.usename, '')::text as login, coalesce(a.datname, '')::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, coalesce(left(a.query, 500), '') as query,
 		coalesce(extract(epoch from clock_timestamp() - least(a.xact_start, case when a.state = 'active' then a.query_start end)), 0)::float8 as age,
 		case when a.state like 'idle in transaction%' then extract(epoch from clock_timestamp() - a.state_change) else 0 end::float8 as idle
-	from sessions a left join held h on h.pid = a.pid
-	where a.usename ~ '` + ofProjects + `'`
+	from server v left join sessions a on a.usename ~ '` + ofProjects + `' left join held h on h.pid = a.pid`
+
+// watchRow is a row of selectSessions. PID is 0 if there are no sessions.
+type watchRow struct {
+	Capacity int
+	Queue    float64
+	projectSession
+}
 
 // watchdog is the watchdog's state in a registry.
 type watchdog struct {
@@ -259,6 +271,11 @@ func (r *Registry) watch(ctx context.Context) error {
 		return pg.Fault(err)
 	}
 
+	// Without PIDs it loads everything that it will need.
+	if err := terminate(ctx, tx, nil); err != nil {
+		return err
+	}
+
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 
@@ -286,20 +303,17 @@ func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
-	limits, err := pg.One[struct {
-		Capacity int
-		Queue    float64
-	}](ctx, tx, `
-		select current_setting('max_locks_per_transaction')::int * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int) as capacity,
-			pg_notification_queue_usage() as queue
-		from pg_stat_clear_snapshot()`)
+	rows, err := pg.All[watchRow](ctx, tx, selectSessions)
 	if err != nil {
 		return err
 	}
 
-	sessions, err := pg.All[projectSession](ctx, tx, selectSessions)
-	if err != nil {
-		return err
+	limits := watchLimits{capacity: rows[0].Capacity, queue: rows[0].Queue, memory: r.watchdog.limit}
+	sessions := make([]projectSession, 0, len(rows))
+	for _, row := range rows {
+		if row.PID != 0 {
+			sessions = append(sessions, row.projectSession)
+		}
 	}
 
 	w := &r.watchdog
@@ -309,7 +323,7 @@ func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 
-	over := w.due(watchLimits{limits.Capacity, limits.Queue, w.limit}.violations(sessions), r.supervisor.Supervises)
+	over := w.due(limits.violations(sessions), r.supervisor.Supervises)
 	pids := make([]int32, 0, len(over))
 	for _, e := range over {
 		r.log.Warn("terminating a project's session", "project", e.project(), "login", e.Login, "database", e.Database,
@@ -318,8 +332,16 @@ func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
 		pids = append(pids, e.PID)
 	}
 
-	// Run it without PIDs too: that loads everything that it will need.
-	_, err = pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`,
+	if len(pids) == 0 {
+		return nil
+	}
+
+	return terminate(ctx, tx, pids)
+}
+
+// terminate terminates sessions.
+func terminate(ctx context.Context, tx pgx.Tx, pids []int32) error {
+	_, err := pg.Values[bool](ctx, tx, `select pg_terminate_backend(pid) from unnest(@pids::int[]) pid`,
 		pgx.StrictNamedArgs{"pids": pids})
 	return err
 }

@@ -106,6 +106,9 @@ func TestWatchdog(t *testing.T) {
 		}
 	}()
 
+	eventually(t, "the watchdog checks the sessions", r.WatchdogAlive)
+	r.resetPools(p.UUID) // the session begins after that check
+
 	_, err := pg.Exec(t.Context(), p.Owner(),
 		`select pg_advisory_lock(n), case when n = 80000 then pg_sleep(3600) end from generate_series(1, 80000) n`)
 	if f := fault.Of(err); f.Kind != fault.Unprocessable || f.CodeWord() != "session_ended" ||
