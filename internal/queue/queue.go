@@ -27,6 +27,7 @@ import (
 const (
 	queueSchema     = "river"
 	startRetryDelay = time.Second
+	pollInterval    = 3 * time.Second  // of each queue, for jobs that become due: a new job is announced by NOTIFY
 	stopTimeout     = 20 * time.Second // for running jobs to stop
 )
 
@@ -178,8 +179,9 @@ func (q *Queue) newWorkingClient() (*river.Client[pgx.Tx], error) {
 	}
 
 	return q.newClient(&river.Config{
-		Workers: q.workers,
-		Queues:  queues,
+		FetchPollInterval: pollInterval,
+		Workers:           q.workers,
+		Queues:            queues,
 		Middleware: []rivertype.Middleware{
 			&fairness{pool: q.Pool, log: q.Log, queues: q.queues, running: map[claim]int{}},
 		},
