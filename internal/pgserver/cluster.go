@@ -272,7 +272,8 @@ func (c *cluster) inheritsDir() bool { return c.credential != nil && runtime.GOO
 func (c *cluster) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, c.config.Binaries.Path(name), args...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
+	// With LD_BIND_NOW the postmaster binds the libraries' functions once, instead of each session.
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "LD_BIND_NOW=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: c.credential}
 
 	if c.inheritsDir() {
