@@ -30,7 +30,8 @@ raceflags = -race -gcflags=all=-dwarf=false \
 longest = $(foreach p,server api backup authapi,./internal/$(p))
 # Without tests there is nothing to run, and `make lint` checks that they compile: the programs of bench/ take 8 s.
 tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
-testflags = $$($(go) env GOFLAGS) -vet=off -ldflags=-w $(raceflags)
+# netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
+testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
 .PHONY: help go run build test check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
 
@@ -51,9 +52,11 @@ build: go ## build bin/socle
 # time; the limit is for the tests that do keep much, of which the detector makes several times as much.
 # -ldflags=-w omits debugging information of the linker: a third of the time to link.
 # The longest tests begin first, so that none of them runs alone at the end.
+# SOCLE_TEST_CLUSTER: initdb runs once, see package pgtest.
 # GOFLAGS, rather than arguments: the go list of package laws would otherwise compile all packages once more.
 test: go postgresql postgis pgbackrest chromium compiler clients gateway progress ## run all tests with the race detector on a private PostgreSQL
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB GOFLAGS="$(testflags)" \
+	@rm -rf bin/cluster && mkdir -p bin/cluster
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster GOFLAGS="$(testflags)" \
 	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m $(longest) $(tested)
 
 check: lint test ## run lint and test: what a change must pass
