@@ -364,9 +364,9 @@ var install struct {
 	user client
 }
 
-// startInstalled starts a server on a copy of the install. Its PostgreSQL runs without fsync:
-// writes survive a crash of the process, not of the machine.
-func startInstalled(t *testing.T) (*process, client) {
+// startInstalled starts a server with settings on a copy of the install. Its PostgreSQL runs without
+// fsync: writes survive a crash of the process, not of the machine.
+func startInstalled(t *testing.T, settings ...string) (*process, client) {
 	t.Helper()
 
 	install.once.Do(func() {
@@ -393,7 +393,7 @@ func startInstalled(t *testing.T) (*process, client) {
 		t.Fatalf("copy the install: %v: %s", err, out)
 	}
 
-	p := serve(t, dir)
+	p := serve(t, dir, settings...)
 	user := install.user.at(p)
 
 	// the token can have expired since the install was created
