@@ -352,7 +352,7 @@ func TestKilled(t *testing.T) {
 // block some.
 func (c client) wantNoLeaks(t *testing.T) {
 	var many sync.WaitGroup
-	for range 60 {
+	for range 30 {
 		many.Go(func() {
 			if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
 				t.Errorf("concurrent request: got %d %s", a.status, a.body)
