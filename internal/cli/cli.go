@@ -40,8 +40,8 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.AddCommand(releaseCommands(env)...)
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 
-	// The construction of the remote commands dominates the start time. Skip it for known commands and
-	// for other nouns.
+	// The construction of the remote commands dominates the start time. Skip it for known commands
+	// and for other nouns.
 	if c, _, err := root.Find(args); err != nil || c.HasSubCommands() {
 		noun := ""
 		if len(args) > 0 && findNoun(args[0]) != nil {

@@ -115,7 +115,9 @@ func (k *crashProject) wait(m moment) string {
 		}
 
 		now, _ := filepath.Glob(pattern)
-		return m.file != "" && slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(before, name) })
+		isNew := func(name string) bool { return !slices.Contains(before, name) }
+
+		return m.file != "" && slices.ContainsFunc(now, isNew)
 	}
 
 	description := m.name

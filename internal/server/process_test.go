@@ -364,8 +364,8 @@ var install struct {
 	user client
 }
 
-// startInstalled starts a server with settings on a copy of the install. Its PostgreSQL runs without
-// fsync: writes survive a crash of the process, not of the machine.
+// startInstalled starts a server with settings on a copy of the install. Its PostgreSQL runs
+// without fsync: writes survive a crash of the process, not of the machine.
 func startInstalled(t *testing.T, settings ...string) (*process, client) {
 	t.Helper()
 
