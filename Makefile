@@ -88,7 +88,7 @@ bench-check: postgresql ## compare the benchmarks' ratios to their limits with t
 		$(go) run ./bench/check $$stored $$now && rm $$now || exit 1; done
 
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
-	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run Killed -timeout 2h -v
+	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run 'Killed|Together' -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup -run TestRestoreOfDamage -timeout 2h -v
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems

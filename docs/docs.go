@@ -1,5 +1,5 @@
 // Package docs has the documents that are part of binaries: the OpenAPI document of the platform API,
-// which the command line derives commands from, and the guides that the server shows.
+// and the guides that the server shows.
 package docs
 
 import (
@@ -18,8 +18,7 @@ var openAPI []byte
 //go:embed api.md cli.md operations.md rest.md guides/*.md
 var Guides embed.FS
 
-// OpenAPI returns the OpenAPI document. To read it takes a tenth of the time of its generation,
-// which each command would otherwise wait for.
+// OpenAPI returns the OpenAPI document. To read it takes a tenth of the time of its generation.
 func OpenAPI() ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(openAPI))
 	if err != nil {

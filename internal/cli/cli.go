@@ -40,10 +40,15 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.AddCommand(releaseCommands(env)...)
 	root.AddCommand(login(env), logout(env), use(env), gen(env))
 
-	// The remote commands need the OpenAPI document, whose construction dominates the start time.
-	// Skip it for commands that are already known.
+	// The construction of the remote commands dominates the start time. Skip it for known commands
+	// and for other nouns.
 	if c, _, err := root.Find(args); err != nil || c.HasSubCommands() {
-		if err := addRemote(root, env); err != nil {
+		noun := ""
+		if len(args) > 0 && findNoun(args[0]) != nil {
+			noun = args[0]
+		}
+
+		if err := addRemote(root, env, noun); err != nil {
 			fmt.Fprintln(stderr, "socle:", err)
 			return 1
 		}

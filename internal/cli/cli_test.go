@@ -89,6 +89,38 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestCommandsOfOneNoun compares the commands of a noun alone with those among all.
+func TestCommandsOfOneNoun(t *testing.T) {
+	t.Parallel()
+
+	all := &cobra.Command{Use: "socle"}
+	if err := addRemote(all, environment{}, ""); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, group := range all.Commands() {
+		alone := &cobra.Command{Use: "socle"}
+		if err := addRemote(alone, environment{}, group.Name()); err != nil {
+			t.Fatal(err)
+		}
+
+		if diff := cmp.Diff(usages(alone), usages(group)); diff != "" {
+			t.Errorf("socle %s (-alone +among all):\n%s", group.Name(), diff)
+		}
+	}
+}
+
+// usages returns the usage lines and flags of a command and all below it.
+func usages(c *cobra.Command) (all []string) {
+	eachCommand(c, func(c *cobra.Command) {
+		if c.HasParent() {
+			all = append(all, c.UseLine()+"\n"+c.LocalFlags().FlagUsages())
+		}
+	})
+
+	return all
+}
+
 // TestMissingCommands checks that a build without the server knows every server command by name.
 func TestMissingCommands(t *testing.T) {
 	t.Parallel()

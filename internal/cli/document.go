@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,76 +11,127 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-
-	"github.com/socle-dev/socle/docs"
 )
 
 // operation is an operation in the OpenAPI document, reduced to the parts that commands need.
 type operation struct {
-	Method, Path string
-	ID           string `json:"operationId"`
-	Summary      string
-	Description  string
-	Parameters   []parameter
+	Method, Path string      `json:"-"`
+	ID           string      `json:"operationId"`
+	Summary      string      `json:",omitempty"`
+	Description  string      `json:",omitempty"`
+	Parameters   []parameter `json:",omitempty"`
 	RequestBody  *struct {
 		Content map[string]struct{ Schema schema }
-	}
+	} `json:",omitempty"`
 	Responses map[string]struct {
-		Content map[string]struct{ Schema schema }
+		Content map[string]struct{} `json:",omitempty"`
 	}
 }
 
 // parameter is a path, query or header parameter of an operation.
 type parameter struct {
 	Name, In    string
-	Required    bool
-	Description string
+	Required    bool   `json:",omitempty"`
+	Description string `json:",omitempty"`
 	Schema      schema
 }
 
 // schema is a JSON schema, reduced to the parts that commands need.
 type schema struct {
-	Ref         string `json:"$ref"`
-	Type        any    // a string, or a list of strings if null is allowed
-	Description string
-	Default     any
-	Enum        []any
-	Format      string
-	Properties  map[string]schema
-	Required    []string
-	Items       *schema
-	OneOf       []schema // of a body: one item, or a list of items
+	Ref         string            `json:"$ref,omitempty"`
+	Type        any               `json:",omitempty"` // a string, or a list of strings if null is allowed
+	Description string            `json:",omitempty"`
+	Default     any               `json:",omitempty"`
+	Enum        []any             `json:",omitempty"`
+	Format      string            `json:",omitempty"`
+	Properties  map[string]schema `json:",omitempty"`
+	Required    []string          `json:",omitempty"`
+	Items       *schema           `json:",omitempty"`
+	OneOf       []schema          `json:",omitempty"` // of a body: one item, or a list of items
 }
 
-// description is the OpenAPI document.
+// description is the OpenAPI document, reduced to the parts that commands need. Its operations and
+// schemas are parsed when a command needs them: to parse all takes longer than most commands.
 type description struct {
-	Paths      map[string]map[string]operation
-	Components struct{ Schemas map[string]schema }
+	Operations []stored // ordered by path and method
+	Schemas    map[string]json.RawMessage
 }
 
-// describe returns the OpenAPI document of this binary. It is parsed once and must not be modified.
+// stored is an operation in a description.
+type stored struct {
+	ID, Method, Path string
+	Text             json.RawMessage
+}
+
+func (s stored) operation() operation {
+	o := operation{Method: s.Method, Path: s.Path}
+	_ = json.Unmarshal(s.Text, &o) // Commands wrote it
+
+	return o
+}
+
+// commands is the description of this binary, as [Commands] returns it.
+//
+//go:embed commands.json.gz
+var commands []byte
+
+// Commands reduces an OpenAPI document to the description that commands need.
+func Commands(openAPI []byte) ([]byte, error) {
+	var document struct {
+		Paths      map[string]map[string]operation
+		Components struct{ Schemas map[string]schema }
+	}
+
+	if err := json.Unmarshal(openAPI, &document); err != nil {
+		return nil, fmt.Errorf("parse the OpenAPI document: %w", err)
+	}
+
+	d := description{Schemas: map[string]json.RawMessage{}}
+	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
+		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
+			o := document.Paths[path][method]
+			text, err := json.Marshal(o)
+			if err != nil {
+				return nil, err
+			}
+
+			d.Operations = append(d.Operations, stored{o.ID, strings.ToUpper(method), path, text})
+		}
+	}
+
+	for name, s := range document.Components.Schemas {
+		text, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+
+		d.Schemas[name] = text
+	}
+
+	return json.Marshal(d)
+}
+
+// describe returns the description of this binary. It is read once and must not be modified.
 var describe = sync.OnceValues(func() (*description, error) {
-	text, err := docs.OpenAPI()
+	r, err := gzip.NewReader(bytes.NewReader(commands))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the description of the commands: %w", err)
 	}
 
 	var d description
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("parse the OpenAPI document: %w", err)
+	if err := json.NewDecoder(r).Decode(&d); err != nil {
+		return nil, fmt.Errorf("parse the description of the commands: %w", err)
 	}
 
 	return &d, nil
 })
 
-// operations returns all operations, ordered by path and method.
-func (d *description) operations() []operation {
+// operations returns the operations whose commands a noun groups, of all nouns if it is "".
+func (d *description) operations(noun string) []operation {
 	var all []operation
-	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
-			o := d.Paths[path][method]
-			o.Method, o.Path = strings.ToUpper(method), path
-			all = append(all, o)
+	for _, s := range d.Operations {
+		if _, name := words(s.ID); noun == "" || name == noun {
+			all = append(all, s.operation())
 		}
 	}
 
@@ -92,8 +146,11 @@ func (o operation) takes(in, name string) bool {
 // resolve follows references.
 func (d *description) resolve(s schema) schema {
 	for s.Ref != "" {
-		s = d.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		text := d.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		s = schema{}
+		_ = json.Unmarshal(text, &s) // Commands wrote it
 	}
+
 	return s
 }
 

@@ -27,7 +27,7 @@ func releaseCommands(env environment) []*cobra.Command {
 
 			root, date := cmd.Root(), time.Unix(epoch, 0).UTC()
 			root.DisableAutoGenTag = true
-			if err := addRemote(root, env); err != nil {
+			if err := addRemote(root, env, ""); err != nil {
 				return err
 			}
 

@@ -87,10 +87,9 @@ func (f finder) findIn(ctx context.Context, template, path string, p parameter, 
 
 // lister returns the list operation of a path. The names of its parameters may differ.
 func (d *description) lister(template string) (operation, bool) {
-	for path, methods := range d.Paths {
-		o, ok := methods["get"]
-		if ok && strings.HasPrefix(o.ID, "list") && unnamed(path) == unnamed(template) {
-			return o, true
+	for _, s := range d.Operations {
+		if s.Method == http.MethodGet && strings.HasPrefix(s.ID, "list") && unnamed(s.Path) == unnamed(template) {
+			return s.operation(), true
 		}
 	}
 
@@ -127,7 +126,7 @@ func (f finder) search(ctx context.Context, template, path, kind, name string) (
 		}
 	}
 
-	_, noun := o.words()
+	_, noun := words(o.ID)
 	switch len(found) {
 	case 0:
 		return "", fmt.Errorf("there is no %s %q; list them with: socle %s", kind, name, listCommand(o, template, path))
@@ -142,16 +141,16 @@ func (f finder) search(ctx context.Context, template, path, kind, name string) (
 // listCommand returns the words of the command that lists the things below a path. template is the
 // same in the document.
 func listCommand(o operation, template, path string) string {
-	verb, noun := o.words()
-	words := noun + " " + verb
+	verb, noun := words(o.ID)
+	command := noun + " " + verb
 	values := strings.Split(path, "/")
 	for i, part := range strings.Split(template, "/") {
 		if strings.HasPrefix(part, "{") && part != "{projectUUID}" {
-			words += " " + values[i]
+			command += " " + values[i]
 		}
 	}
 
-	return words
+	return command
 }
 
 // list returns the entities of a list, only the matching ones if the operation searches by name.

@@ -137,21 +137,21 @@ var handWritten = map[string]string{
 	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
 }
 
-// words returns the verb and the noun of an operation's command: createFormField gives create and
-// form-fields.
-func (o operation) words() (verb, name string) {
-	if c, ok := renamed[o.ID]; ok {
+// words returns the verb and the noun of the command of the operation with an id: createFormField
+// gives create and form-fields.
+func words(id string) (verb, name string) {
+	if c, ok := renamed[id]; ok {
 		name, verb, _ = strings.Cut(c, " ")
 		return verb, name
 	}
 
-	words := split(o.ID)
-	name = strings.Join(words[1:], "-")
+	parts := split(id)
+	name = strings.Join(parts[1:], "-")
 	if findNoun(name) == nil {
 		name = plural(name)
 	}
 
-	return words[0], name
+	return parts[0], name
 }
 
 // plural returns the plural of a noun.

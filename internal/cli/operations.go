@@ -15,14 +15,15 @@ import (
 )
 
 // addRemote adds a command for every operation of the platform API: socle <noun> <verb>. Names,
-// arguments, flags and help come from the OpenAPI document.
-func addRemote(root *cobra.Command, e environment) error {
+// arguments, flags and help come from the OpenAPI document. With a noun it adds no others than its
+// commands, which is faster.
+func addRemote(root *cobra.Command, e environment, noun string) error {
 	d, err := describe()
 	if err != nil {
 		return err
 	}
 
-	for _, o := range d.operations() {
+	for _, o := range d.operations(noun) {
 		switch {
 		case o.ID == "runSQL":
 			addSQL(groupOf(root, "sql"), d, o, e)
@@ -31,7 +32,7 @@ func addRemote(root *cobra.Command, e environment) error {
 			continue
 		}
 
-		verb, name := o.words()
+		verb, name := words(o.ID)
 		if c := findCommand(root, name); c != nil && !c.HasSubCommands() {
 			return fmt.Errorf("socle %s is already a command and cannot group the operation %s", name, o.ID)
 		}
@@ -39,10 +40,16 @@ func addRemote(root *cobra.Command, e environment) error {
 		groupOf(root, name).AddCommand(newRemote(d, o, verb, e).command())
 	}
 
-	addRows(groupOf(root, "rows"), d, e)
-	addDatabase(groupOf(root, "db"), e)
-	groupOf(root, "end-users").AddCommand(newEndUserImport(d, e))
-	addMigrations(groupOf(root, "migrations"), d, e)
+	for name, add := range map[string]func(group *cobra.Command){
+		"rows":       func(group *cobra.Command) { addRows(group, d, e) },
+		"db":         func(group *cobra.Command) { addDatabase(group, e) },
+		"end-users":  func(group *cobra.Command) { group.AddCommand(newEndUserImport(d, e)) },
+		"migrations": func(group *cobra.Command) { addMigrations(group, d, e) },
+	} {
+		if noun == "" || name == noun {
+			add(groupOf(root, name))
+		}
+	}
 
 	return nil
 }

@@ -115,26 +115,26 @@ func TestEveryOperationHasItsCommand(t *testing.T) {
 	env := environment{}
 	root.AddCommand(files(env), auditLog(env), login(env), logout(env), gen(env))
 
-	if err := addRemote(root, env); err != nil {
+	if err := addRemote(root, env, ""); err != nil {
 		t.Fatal(err)
 	}
 
 	seen := map[string]string{}
-	for _, o := range d.operations() {
-		verb, noun := o.words()
-		words := strings.Fields(cmp.Or(handWritten[o.ID], noun+" "+verb))
+	for _, o := range d.operations("") {
+		verb, noun := words(o.ID)
+		path := strings.Fields(cmp.Or(handWritten[o.ID], noun+" "+verb))
 
-		command := strings.Join(words, " ")
+		command := strings.Join(path, " ")
 		if other, ok := seen[command]; ok {
 			t.Errorf("socle %s is both %s and %s", command, other, o.ID)
 		}
 
 		seen[command] = o.ID
-		if c, rest, err := root.Find(words); err != nil || len(rest) > 0 || !c.Runnable() {
+		if c, rest, err := root.Find(path); err != nil || len(rest) > 0 || !c.Runnable() {
 			t.Errorf("%s: there is no command socle %s", o.ID, command)
 		}
-		if len(words) == 2 && findNoun(words[0]) == nil {
-			t.Errorf("%s: the noun %s has no help", o.ID, words[0])
+		if len(path) == 2 && findNoun(path[0]) == nil {
+			t.Errorf("%s: the noun %s has no help", o.ID, path[0])
 		}
 
 		r := newRemote(d, o, verb, environment{})
@@ -163,7 +163,7 @@ func TestExamples(t *testing.T) {
 	env := environment{}
 	root.AddCommand(files(env), auditLog(env), gen(env))
 
-	if err := addRemote(root, env); err != nil {
+	if err := addRemote(root, env, ""); err != nil {
 		t.Fatal(err)
 	}
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/cli"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
@@ -104,6 +105,13 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 
 	golden(t, "docs/openapi.json", api.Document())
 	goldenGzip(t, "docs/openapi.json.gz", api.Document()) // in binaries
+
+	commands, err := cli.Commands(api.Document())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	goldenGzip(t, "internal/cli/commands.json.gz", commands)
 }
 
 // TestSchemasAreCurrent compares the schema dumps with the migrations, so that a schema change

@@ -79,72 +79,73 @@ func (k *crashProject) wantState(project string, state int) {
 	b.verifyStorage(project, false)
 }
 
-// waitForMoment waits until a random moment of a job, and returns its description.
-func (k *crashProject) waitForMoment() string {
+// moment is a moment of a job: when a query has a row, or when a new file matches a pattern.
+type moment struct{ name, query, file string }
+
+var (
+	backupMoments = []moment{
+		{name: "when bytes arrive", file: ".unfinished/*"},
+		{name: "when a content is kept", file: "projects/*/backups/content/*"},
+		{name: "when something is kept", file: "projects/*/backups/*"},
+		{name: "when it runs", query: `select from platform.backups where status = 'running'`},
+		{name: "when it is over"},
+	}
+
+	restoreMoments = []moment{
+		{name: "when a database is closed", query: `select from pg_database where datconnlimit = 0`},
+		{name: "when files are copied", file: "projects/*/files/*/*"},
+		{name: "when a database is made", query: `select from pg_database where datname like '%\_new\_%'`},
+		{name: "when it runs", query: `select from platform.restores where status = 'running'`},
+		{name: "when it is over"},
+	}
+)
+
+// wait waits for a moment of the job that runs, or for the end of the job. In a soak it waits a
+// little longer at random. It returns the description of the moment.
+func (k *crashProject) wait(m moment) string {
 	b := k.p.inspect(k.t)
 	defer b.close()
 
-	exists := func(sql string) func() bool {
-		return func() bool { return b.values(`select exists (` + sql + `)::text`)[0] == "true" }
-	}
-
-	seen := func(pattern string) func() bool {
-		pattern = filepath.Join(k.p.dir, "storage", pattern)
-		before, _ := filepath.Glob(pattern)
-
-		return func() bool {
-			now, _ := filepath.Glob(pattern)
-			return slices.ContainsFunc(now, func(name string) bool { return !slices.Contains(before, name) })
+	exists := func(query string) bool { return b.values(`select exists (` + query + `)::text`)[0] == "true" }
+	pattern := filepath.Join(k.p.dir, "storage", m.file)
+	before, _ := filepath.Glob(pattern)
+	is := func() bool {
+		if m.query != "" {
+			return exists(m.query)
 		}
+
+		now, _ := filepath.Glob(pattern)
+		isNew := func(name string) bool { return !slices.Contains(before, name) }
+
+		return m.file != "" && slices.ContainsFunc(now, isNew)
 	}
 
-	moments := []struct {
-		name string
-		is   func() bool
-	}{
-		{"sometime", func() bool { return rand.IntN(300) == 0 }},
-		{"when it runs",
-			exists(`select from platform.backups where status = 'running'
-				union all select from platform.restores where status = 'running'`)},
-		{"when a database is made", exists(`select from pg_database where datname like '%\_new\_%'`)},
-		{"when a database is closed", exists(`select from pg_database where datconnlimit = 0`)},
-		{"when bytes arrive", seen(".unfinished/*")},
-		{"when something is kept", seen("projects/*/backups/*")},
-		{"when a content is kept", seen("projects/*/backups/content/*")},
-		{"when files are copied", seen("projects/*/files/*/*")},
-		{"when it is over",
-			exists(`select from platform.restores where completed_at > now() - interval '0.2 s'
-				union all select from platform.backups where completed_at > now() - interval '0.2 s'`)},
-	}
-
-	m := moments[rand.IntN(len(moments))]
-	over := time.After(1500 * time.Millisecond)
-	for !m.is() {
-		select {
-		case <-over:
-			return "not " + m.name
-		case <-time.After(time.Millisecond):
+	description := m.name
+	for !is() {
+		if !exists(`select from platform.backups where status in ('pending', 'running')
+			union all select from platform.restores where status in ('pending', 'running')`) {
+			description = "when it is over, not " + m.name
+			break
 		}
+
+		<-time.After(2 * time.Millisecond)
 	}
 
-	if rand.IntN(2) == 0 {
+	if os.Getenv("SOAK") != "" {
 		<-time.After(time.Duration(rand.IntN(30_000)) * time.Microsecond)
-		return "after " + m.name
 	}
 
-	return m.name
+	return description
 }
 
-// crashDuring kills a process during a job, expires the job's heartbeat, and returns its final
-// status.
-func (k *crashProject) crashDuring(path string) (status string) {
+// crashDuring kills a victim at a moment of a job, expires the job's heartbeat, and returns its
+// final status.
+func (k *crashProject) crashDuring(path string, kill victim, m moment) (status string) {
 	k.t.Helper()
 
-	moment := k.waitForMoment()
-	what := []string{"the server", "PostgreSQL", "both"}[k.round%3]
+	reached := k.wait(m)
 	before := k.p
-	k.p = k.p.crash(k.round)
-	k.round++
+	k.p = k.p.crash(kill)
 	k.c = k.c.at(k.p)
 	k.c.waitUntilServing(k.t)
 
@@ -152,7 +153,7 @@ func (k *crashProject) crashDuring(path string) (status string) {
 	defer b.close()
 
 	begun, own := time.Now(), time.Duration(0)
-	if k.round%3 == 2 { // the server survives and can record the end itself
+	if kill == killPostgreSQL { // the server survives and can record the end itself
 		own = 2 * time.Second
 	}
 
@@ -184,10 +185,10 @@ func (k *crashProject) crashDuring(path string) (status string) {
 		return string(a.body)
 	})
 
-	k.t.Logf("%s was killed %s: %s %s: %q (%v)", what, moment, path, status, reason, time.Since(begun))
+	k.t.Logf("%s was killed %s: %s %s: %q (%v)", kill, reached, path, status, reason, time.Since(begun))
 
 	abandoned := reason == "the server running it stopped" || reason == "the server stopped before starting it"
-	if status == "failed" && what != "PostgreSQL" && !abandoned {
+	if status == "failed" && kill != killPostgreSQL && !abandoned {
 		k.t.Errorf("%s failed without a crash: %q\n%s", path, reason, failureLines(before.log.String()))
 	}
 	if (status == "failed") != (reason != "") {
@@ -204,14 +205,14 @@ func failureLines(log string) string {
 	}), "\n")
 }
 
-// backUp runs a backup, with a crash if killed is set.
-func (k *crashProject) backUp(killed bool) string {
+// backUp runs a backup, with a crash at a moment unless kill is "".
+func (k *crashProject) backUp(kill victim, m moment) string {
 	k.t.Helper()
 
 	id := k.c.want(k.t, 201, "POST", "/backups", `{}`)["uuid"].(string)
 	path, status := "/backups/"+id, ""
-	if killed {
-		status = k.crashDuring(path)
+	if kill != "" {
+		status = k.crashDuring(path, kill, m)
 	} else {
 		eventually(k.t, "a backup is over", func() bool {
 			status, _ = k.c.send(k.t, "GET", path, "").content["status"].(string)
@@ -223,7 +224,7 @@ func (k *crashProject) backUp(killed bool) string {
 	switch {
 	case status == "completed":
 		k.states[id] = k.state
-	case !killed:
+	case kill == "":
 		k.t.Fatalf("undisturbed backup: got status %s: %s", status, k.c.send(k.t, "GET", path, "").body)
 	case len(kept) > 0:
 		k.t.Errorf("a failed backup leaves %v", kept)
@@ -234,13 +235,13 @@ func (k *crashProject) backUp(killed bool) string {
 
 // restore restores a backup during a crash, in place or into a new project. It returns the new
 // project, "" for none.
-func (k *crashProject) restore(backup, target string) (made string) {
+func (k *crashProject) restore(backup, target string, kill victim, m moment) (made string) {
 	k.t.Helper()
 
 	r := k.c.want(k.t, 201, "POST", "/backups/"+backup+"/restore",
 		fmt.Sprintf(`{"target": %q, "name": "made in round %d"}`, target, k.round))
 	path, project := "/restores/"+r["uuid"].(string), r["projectUuid"].(string)
-	completed := k.crashDuring(path) == "completed"
+	completed := k.crashDuring(path, kill, m) == "completed"
 	switch {
 	case target == "new" && completed:
 		k.wantState(project, k.states[backup])
@@ -326,12 +327,12 @@ func (k *crashProject) eventually(what string, left func() string) {
 
 // TestKilledBackups kills the server, PostgreSQL or both during backups, restores in place and into
 // a new project, and purges. Each job must end as it reports, and each project must be in exactly
-// one state.
+// one state. Further rounds reach other victims and moments.
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
 
 	p, c := startInstalled(t)
-	k := &crashProject{t: t, p: p, c: c, round: rand.IntN(3), states: map[string]int{}}
+	k := &crashProject{t: t, p: p, c: c, states: map[string]int{}}
 	k.container, _ = k.c.container(t, "kept")
 
 	b := p.inspect(t)
@@ -342,11 +343,15 @@ func TestKilledBackups(t *testing.T) {
 
 	b.close()
 	k.advance()
-	good := k.backUp(false)
-	for range crashesOr(t, 1) {
+	good := k.backUp("", moment{})
+	for k.round = range crashesOr(t, 1) {
+		victim := func(i int) victim { return []victim{killBoth, killServer, killPostgreSQL}[(k.round+i)%3] }
+		ofBackup := backupMoments[k.round%len(backupMoments)]
+		ofRestore := func(i int) moment { return restoreMoments[(k.round+i)%len(restoreMoments)] }
+
 		k.advance()
 
-		if id := k.backUp(true); k.states[id] > 0 {
+		if id := k.backUp(victim(0), ofBackup); k.states[id] > 0 {
 			good = id
 		}
 
@@ -354,13 +359,13 @@ func TestKilledBackups(t *testing.T) {
 		k.advance()
 
 		before := k.state
-		k.restore(good, "in_place")
+		k.restore(good, "in_place", victim(1), ofRestore(0))
 
 		if k.state == before {
 			k.wantState(k.c.project, k.state)
 		}
 
-		made := k.restore(good, "new")
+		made := k.restore(good, "new", victim(2), ofRestore(1))
 		k.wantState(k.c.project, k.state)
 
 		if made != "" {
@@ -370,8 +375,7 @@ func TestKilledBackups(t *testing.T) {
 			go mine.send(t, "DELETE", "/projects/"+made+"?purge=true", "")
 
 			<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond)
-			k.p = k.p.crash(k.round)
-			k.round++
+			k.p = k.p.crash(victim(3))
 			k.c = k.c.at(k.p)
 			k.c.waitUntilServing(t)
 			mine.at(k.p).send(t, "DELETE", "/projects/"+made+"?purge=true", "")

@@ -3,8 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -27,12 +26,16 @@ func (c client) auth(t *testing.T, path, key, body string) (status int, content 
 	return status, content
 }
 
+// signUpEmail returns the address of the user that change n of a writer signs up.
+func signUpEmail(writer, n int) string { return fmt.Sprintf("user-%d-%d@example.com", writer, n) }
+
 // signUpWriter signs up users who confirm their address later.
 func signUpWriter(t *testing.T, key string, i int) *writer {
 	t.Helper()
 
-	email := func(n int) string { return fmt.Sprintf("user-%d-%d@example.com", i, n) }
-	body := func(n int) string { return fmt.Sprintf(`{"email": %q, "password": %q}`, email(n), userPassword) }
+	body := func(n int) string {
+		return fmt.Sprintf(`{"email": %q, "password": %q}`, signUpEmail(i, n), userPassword)
+	}
 
 	return &writer{next: 1,
 		write: func(c client, n int) bool {
@@ -40,11 +43,14 @@ func signUpWriter(t *testing.T, key string, i int) *writer {
 			return status == 200 && user["id"] != nil
 		},
 		check: func(c client, w *writer) {
-			for _, n := range w.acknowledged {
-				status, failure := c.auth(t, "/token?grant_type=password", key, body(n))
-				if status != 400 || failure["error_code"] != "email_not_confirmed" {
-					t.Errorf("%s was acknowledged: log-in got %d %v", email(n), status, failure)
-				}
+			n := w.lastAcked()
+			if n == 0 {
+				return
+			}
+
+			status, failure := c.auth(t, "/token?grant_type=password", key, body(n))
+			if status != 400 || failure["error_code"] != "email_not_confirmed" {
+				t.Errorf("%s was acknowledged: log-in got %d %v", signUpEmail(i, n), status, failure)
 			}
 		}}
 }
@@ -78,76 +84,79 @@ func refreshWriter(t *testing.T, c client, key string, i int) *writer {
 		}}
 }
 
-// TestKilledEndUsers kills the server, PostgreSQL or both during sign-ups and refreshes of end
-// users. All acknowledged users and sessions must be present, each acknowledged sign-up has its
-// mail, and none is there in part.
-func TestKilledEndUsers(t *testing.T) {
-	t.Parallel()
+// userWriters sign up end users and refresh their sessions.
+type userWriters struct{ signUps, refreshes []*writer }
 
-	p, c := startInstalled(t)
+func newUserWriters(t *testing.T, c client) (u userWriters) {
+	t.Helper()
+
 	c.want(t, 200, "PUT", "/projects/"+c.project+"/auth-settings", `{"anonymous_sign_in": true, "mails_per_hour": 100000,
 		"sign_ins_per_five_minutes": 100000, "anonymous_per_hour": 100000, "mail_interval_seconds": 0}`)
 
-	a := c.send(t, "POST", "/projects/"+c.project+"/keys", `{"name": "web", "kind": "publishable"}`)
-	var created struct{ Metadata struct{ Key string } }
-	if err := json.Unmarshal(a.body, &created); err != nil || created.Metadata.Key == "" {
-		t.Fatalf("got %d %s, want a key", a.status, a.body)
+	_, key := c.made(t, "/projects/"+c.project+"/keys", `{"name": "web", "kind": "publishable"}`)
+	for i := range writersPerKind {
+		u.signUps = append(u.signUps, signUpWriter(t, key["key"], i))
+		u.refreshes = append(u.refreshes, refreshWriter(t, c, key["key"], i))
 	}
 
-	var all, signUps []*writer
-	for i := range 4 {
-		signUps = append(signUps, signUpWriter(t, created.Metadata.Key, i))
-		all = append(all, signUps[i], refreshWriter(t, c, created.Metadata.Key, i))
+	return u
+}
+
+// keepSpentTokens lets the sessions accept their spent tokens for longer: ten seconds are less than
+// a restart takes on a slow machine.
+func (u userWriters) keepSpentTokens(b *inspector, project string) {
+	b.t.Helper()
+
+	if _, err := pg.Exec(b.t.Context(), b.registry.Open(uuid.MustParse(project)).EndUserRows(),
+		`update auth.sessions set refreshed_at = now()`); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// check checks that each acknowledged sign-up has its user and its mail, and that no user is there
+// in part.
+func (u userWriters) check(b *inspector, project string) {
+	b.t.Helper()
+
+	ctx, db := b.t.Context(), b.registry.Open(uuid.MustParse(project)).EndUserRows()
+	partial, err := pg.Value[int](ctx, db, `
+		select count(*)::int from auth.users u where u.email is not null
+			and (not exists (select from auth.identities i where i.user_id = u.id)
+				or not exists (select from auth.one_time_tokens t where t.user_id = u.id)
+				or not exists (select from auth.audit_log_entries e where e.payload ->> 'actor_id' = u.id::text))
+			or u.is_anonymous and not exists (select from auth.sessions s join auth.mfa_amr_claims m on m.session_id = s.id
+				where s.user_id = u.id)`)
+	if err != nil || partial != 0 {
+		b.t.Errorf("%d users are there in part (%v)", partial, err)
 	}
 
-	first := rand.IntN(3)
-	for round := range crashes(t) {
-		loadAndCrash(t, c.at(p), all, func() { p = p.crash(first + round) })
-		c = c.at(p)
-		c.waitUntilServing(t)
-
-		b := p.inspect(t)
-		db := b.registry.Open(uuid.MustParse(c.project))
-
-		// A spent token is accepted for ten seconds, and a restart takes longer on a slow machine.
-		if _, err := pg.Exec(t.Context(), db.EndUserRows(),
-			`update auth.sessions set refreshed_at = now()`); err != nil {
-			t.Fatal(err)
-		}
-
-		for _, w := range all {
-			w.check(c, w)
-		}
-
-		partial, err := pg.Value[int](t.Context(), db.EndUserRows(), `
-			select count(*)::int from auth.users u where u.email is not null
-				and (not exists (select from auth.identities i where i.user_id = u.id)
-					or not exists (select from auth.one_time_tokens t where t.user_id = u.id)
-					or not exists (select from auth.audit_log_entries e where e.payload ->> 'actor_id' = u.id::text))
-				or u.is_anonymous and not exists (select from auth.sessions s join auth.mfa_amr_claims m on m.session_id = s.id
-					where s.user_id = u.id)`)
-		if err != nil || partial != 0 {
-			t.Errorf("%d users are there in part (%v)", partial, err)
-		}
-
-		var mailed string
-		eventually(t, "the mails of all acknowledged sign-ups", func() bool {
-			texts, err := pg.Values[string](t.Context(), db.EndUserRows(), `select recipient from auth.mails`)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			mailed = " " + strings.Join(texts, " ") + " "
-			for i, w := range signUps {
-				for _, n := range w.acknowledged {
-					if !strings.Contains(mailed, fmt.Sprintf(" user-%d-%d@example.com ", i, n)) {
-						return false
-					}
-				}
-			}
-
-			return true
-		})
-		b.close()
+	users, err := pg.Values[string](ctx, db, `select email from auth.users where email is not null`)
+	if err != nil {
+		b.t.Fatal(err)
 	}
+
+	var acknowledged []string
+	for i, w := range u.signUps {
+		for _, n := range w.acknowledged {
+			acknowledged = append(acknowledged, signUpEmail(i, n))
+		}
+	}
+
+	if lost := missing(acknowledged, users); len(lost) > 0 {
+		b.t.Errorf("the sign-ups of %v were acknowledged and are lost", lost)
+	}
+
+	eventually(b.t, "the mails of all acknowledged sign-ups", func() bool {
+		mailed, err := pg.Values[string](ctx, db, `select recipient from auth.mails`)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+
+		return len(missing(acknowledged, mailed)) == 0
+	})
+}
+
+// missing returns the texts of all that are not in some.
+func missing(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(some, text) })
 }

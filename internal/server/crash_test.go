@@ -2,16 +2,17 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"mime/multipart"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // writer changes one entity repeatedly and records the acknowledged changes. The change in flight
@@ -23,16 +24,16 @@ type writer struct {
 	check        func(c client, w *writer)
 }
 
-func (w *writer) run(c client, stop *atomic.Bool) {
-	for !stop.Load() {
-		n := w.next
-		w.next++
-		if !w.write(c, n) {
-			return
-		}
-
-		w.acknowledged = append(w.acknowledged, n)
+// change makes the next change and reports whether it was acknowledged.
+func (w *writer) change(c client) bool {
+	n := w.next
+	w.next++
+	if !w.write(c, n) {
+		return false
 	}
+
+	w.acknowledged = append(w.acknowledged, n)
+	return true
 }
 
 // lastAcked returns the number of the newest acknowledged change, 0 for none.
@@ -43,12 +44,15 @@ func (w *writer) lastAcked() int {
 	return w.acknowledged[len(w.acknowledged)-1]
 }
 
-// writers returns sixteen writers, four of each kind.
+// writersPerKind is how many writers make changes of the same kind at once.
+const writersPerKind = 2
+
+// writers returns writers of tables and containers.
 func writers(t *testing.T, c client) []*writer {
 	t.Helper()
 
 	var all []*writer
-	for i := range 4 {
+	for i := range writersPerKind {
 		all = append(all, columnWriter(t, c, i), renamer(t, c, i), fileWriter(t, c, i), describer(t, c, i))
 	}
 
@@ -183,32 +187,53 @@ func describer(t *testing.T, c client, i int) *writer {
 		}}
 }
 
-// loadAndCrash runs the writers for a random time, then calls strike while they run.
+// loadAndCrash lets each writer make a change, then calls strike while they make others: after a
+// random number of those is acknowledged. A writer stops at its first failure.
 func loadAndCrash(t *testing.T, c client, all []*writer, strike func()) {
 	t.Helper()
 
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+
 	var stop atomic.Bool
-	var wg sync.WaitGroup
+	var first, every sync.WaitGroup
+	left := atomic.Int32{}
+	left.Store(1 + rand.Int32N(int32(len(all))))
+	first.Add(len(all))
+
 	for _, w := range all {
-		wg.Go(func() { w.run(c, &stop) })
+		every.Go(func() {
+			isNew := w.next == 1
+			ok := w.change(c)
+			if isNew && !ok {
+				t.Error("the first change of a writer fails")
+			}
+
+			first.Done()
+			first.Wait()
+
+			for ok && !stop.Load() {
+				if ok = w.change(c); ok && left.Add(-1) == 0 {
+					cancel()
+				}
+			}
+		})
 	}
 
-	<-time.After(time.Duration(200+rand.IntN(800)) * time.Millisecond)
+	go func() {
+		every.Wait()
+		cancel()
+	}()
+
+	<-ctx.Done()
 	strike()
 
 	// a writer with a connection to the new PostgreSQL would never stop
 	stop.Store(true)
-	wg.Wait()
+	every.Wait()
 }
 
-// crashes returns the usual number of crashes of a test.
-func crashes(t *testing.T) int {
-	t.Helper()
-
-	return crashesOr(t, 2)
-}
-
-// crashesOr returns the number of crashes of a test: SOAK, or few by default.
+// crashesOr returns the number of rounds of a test: SOAK, or few by default.
 func crashesOr(t *testing.T, few int) int {
 	t.Helper()
 
@@ -225,81 +250,96 @@ func crashesOr(t *testing.T, few int) int {
 	return n
 }
 
-// TestKilledServer kills the server under sixteen writers and checks that the next start has all
-// acknowledged changes.
-func TestKilledServer(t *testing.T) {
-	t.Parallel()
+// victim is what a crash kills.
+type victim string
 
-	p, c := startInstalled(t)
-	all := writers(t, c)
-	for range crashes(t) {
-		loadAndCrash(t, c.at(p), all, func() { p.signal(syscall.SIGKILL) })
-		p.wait()
+const (
+	killServer     victim = "the server"
+	killPostgreSQL victim = "PostgreSQL"
+	killBoth       victim = "the server and PostgreSQL"
+	killBackend    victim = "a backend of PostgreSQL"
+)
 
-		postmaster := p.postmaster()
-		if postmaster == 0 {
-			t.Error("PostgreSQL ended with the server: there is nothing to adopt")
-		}
+// crash kills the server, its PostgreSQL or both, and returns the server, started again if it was
+// killed. It checks that a server adopts the PostgreSQL of a killed one.
+func (p *process) crash(kill victim) *process {
+	p.t.Helper()
 
-		p = serve(t, p.dir)
-		if got := p.postmaster(); got != postmaster {
-			t.Errorf("PostgreSQL: got process %d after the restart, want %d", postmaster, got)
-		}
-
-		for _, w := range all {
-			w.check(c.at(p), w)
+	postmaster := p.postmaster()
+	if kill != killPostgreSQL {
+		p.signal(syscall.SIGKILL)
+	}
+	if kill != killServer {
+		if err := syscall.Kill(postmaster, syscall.SIGKILL); err != nil {
+			p.t.Error(err)
 		}
 	}
+
+	if kill == killPostgreSQL {
+		return p
+	}
+
+	p.wait()
+
+	if kill == killServer && p.postmaster() == 0 {
+		p.t.Error("PostgreSQL ended with the server: there is nothing to adopt")
+	}
+
+	again := serve(p.t, p.dir)
+	if got := again.postmaster(); kill == killServer && got != postmaster {
+		p.t.Errorf("PostgreSQL: got process %d after the restart, want %d", got, postmaster)
+	}
+
+	return again
 }
 
-// TestKilledPostgreSQL kills PostgreSQL or one of its backends under sixteen writers. The server
-// must recover without a restart and without leaking pool connections.
-func TestKilledPostgreSQL(t *testing.T) {
+// TestKilled kills the server, PostgreSQL, both, and a backend of PostgreSQL under writers of every
+// kind. All acknowledged changes must be present, bytes must match rows, and a server that survives
+// must recover without leaking connections of its pools. A day later no orphans may remain.
+func TestKilled(t *testing.T) {
 	t.Parallel()
 
 	p, c := startInstalled(t)
-	all := writers(t, c)
-	for round := range max(2, crashes(t)) {
-		b := p.inspect(t)
-		loadAndCrash(t, c, all, func() {
-			victim := p.postmaster()
-			if round%2 == 1 {
-				victim = b.backend(c.project)
-			}
-
-			if victim > 0 {
-				if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
-					t.Error(err)
+	users := newUserWriters(t, c)
+	all := slices.Concat(writers(t, c), fileWriters(t, c), users.signUps, users.refreshes)
+	for round := range crashesOr(t, 1) {
+		for i, kill := range []victim{killServer, killPostgreSQL, killBoth, killBackend} {
+			old := p
+			loadAndCrash(t, c.at(p), all, func() {
+				if (round+i)%2 == 1 {
+					old.waitForUpload()
 				}
-			}
-		})
 
-		b.close()
-		eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
-		inARow := 0 // pools can still hold dead connections
-
-		eventually(t, "requests succeed again", func() bool {
-			if inARow++; c.send(t, "GET", "/tables", "").status != 200 {
-				inARow = 0
-			}
-			return inARow == 20
-		})
-
-		for _, w := range all {
-			w.check(c, w)
-		}
-
-		var many sync.WaitGroup
-		for range 60 { // more than any pool has: a leaked connection would block some
-			many.Go(func() {
-				if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
-					t.Errorf("concurrent request: got %d %s", a.status, a.body)
+				if kill == killBackend {
+					old.killBackend(c.project)
+				} else {
+					p = old.crash(kill)
 				}
 			})
-		}
 
-		many.Wait()
+			c = c.at(p)
+			c.waitUntilServing(t)
+
+			b := p.inspect(t)
+			users.keepSpentTokens(b, c.project)
+			for _, w := range all {
+				w.check(c, w)
+			}
+
+			users.check(b, c.project)
+			b.verifyStorage(c.project, false)
+			b.close()
+
+			if p == old {
+				c.wantNoLeaks(t)
+			}
+		}
 	}
+
+	b := p.inspect(t)
+	b.advanceDay(c.project)
+	b.verifyStorage(c.project, true)
+	b.close()
 
 	p.signal(syscall.SIGTERM)
 
@@ -308,26 +348,17 @@ func TestKilledPostgreSQL(t *testing.T) {
 	}
 }
 
-// TestKilledBoth kills the server and PostgreSQL.
-func TestKilledBoth(t *testing.T) {
-	t.Parallel()
-
-	p, c := startInstalled(t)
-	all := writers(t, c)
-	for range crashes(t) {
-		loadAndCrash(t, c.at(p), all, func() {
-			postmaster := p.postmaster()
-			p.signal(syscall.SIGKILL)
-
-			if err := syscall.Kill(postmaster, syscall.SIGKILL); err != nil {
-				t.Error(err)
+// wantNoLeaks sends more concurrent requests than any pool has connections: a leaked one would
+// block some.
+func (c client) wantNoLeaks(t *testing.T) {
+	var many sync.WaitGroup
+	for range 30 {
+		many.Go(func() {
+			if a := c.send(t, "GET", "/containers", ""); a.status != 200 {
+				t.Errorf("concurrent request: got %d %s", a.status, a.body)
 			}
 		})
-
-		p.wait()
-		p = serve(t, p.dir)
-		for _, w := range all {
-			w.check(c.at(p), w)
-		}
 	}
+
+	many.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -132,9 +133,12 @@ func (b *inspector) asOwner(project, sql string, into ...any) {
 	}
 }
 
-// backend returns the process ID of a PostgreSQL backend connected to a project's database.
-func (b *inspector) backend(project string) int {
-	b.t.Helper()
+// killBackend kills a PostgreSQL backend connected to a project's database.
+func (p *process) killBackend(project string) {
+	p.t.Helper()
+
+	b := p.inspect(p.t)
+	defer b.close()
 
 	all := b.values(
 		`select pid::text from pg_stat_activity where datname = $1 and backend_type = 'client backend' limit 1`,
@@ -142,7 +146,7 @@ func (b *inspector) backend(project string) int {
 	)
 	if len(all) == 0 {
 		b.t.Error("nobody is connected")
-		return 0
+		return
 	}
 
 	pid, err := strconv.Atoi(all[0])
@@ -150,7 +154,9 @@ func (b *inspector) backend(project string) int {
 		b.t.Fatal(err)
 	}
 
-	return pid
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		b.t.Error(err)
+	}
 }
 
 // verifyStorage checks that files match their bytes. With settled set, it also checks that no bytes

@@ -49,6 +49,12 @@ func command(t *testing.T, settings []string, args ...string) *exec.Cmd {
 		"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN"),
 	}, settings...)
 
+	for _, name := range []string{"GORACE", "GOGC", "GOMEMLIMIT"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+
 	return cmd
 }
 
@@ -214,15 +220,16 @@ func (p *process) postmaster() int {
 	return pid
 }
 
+// eventually polls until a condition holds, less often with time: a poll costs processor time.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 
 	deadline := time.After(time.Minute)
-	for !holds() {
+	for interval := 10 * time.Millisecond; !holds(); interval = min(interval*5/4, 250*time.Millisecond) {
 		select {
 		case <-deadline:
 			t.Fatalf("still not: %s", what)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(interval):
 		}
 	}
 }
@@ -357,9 +364,9 @@ var install struct {
 	user client
 }
 
-// startInstalled starts a server on a copy of the install. Its PostgreSQL runs without fsync:
-// writes survive a crash of the process, not of the machine.
-func startInstalled(t *testing.T) (*process, client) {
+// startInstalled starts a server with settings on a copy of the install. Its PostgreSQL runs
+// without fsync: writes survive a crash of the process, not of the machine.
+func startInstalled(t *testing.T, settings ...string) (*process, client) {
 	t.Helper()
 
 	install.once.Do(func() {
@@ -386,7 +393,7 @@ func startInstalled(t *testing.T) (*process, client) {
 		t.Fatalf("copy the install: %v: %s", err, out)
 	}
 
-	p := serve(t, dir)
+	p := serve(t, dir, settings...)
 	user := install.user.at(p)
 
 	// the token can have expired since the install was created

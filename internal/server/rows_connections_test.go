@@ -25,7 +25,7 @@ import (
 func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 
-	const connections, clients, count, requests = 8, 16, 30, 10
+	const connections, clients, count, requests = 3, 8, 12, 10
 	registry, err := projectdb.NewRegistry(pgtest.Server().URL("postgres"),
 		[]byte("secret of a test with many projects"),
 		projectdb.Names{}, connections, slog.New(slog.DiscardHandler))

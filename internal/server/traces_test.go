@@ -76,8 +76,7 @@ func TestTraces(t *testing.T) {
 	t.Parallel()
 
 	collected := newCollector(t)
-	p := serve(t, t.TempDir()+"/data", "OTEL_EXPORTER_OTLP_ENDPOINT="+collected.URL)
-	c := p.newClient()
+	p, c := startInstalled(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collected.URL)
 	c.want(t, 200, "POST", "/users/password/forgot", `{"email": "somebody@example.com"}`)
 	eventually(t, "a job has ended", func() bool { return collected.find("job password_reset") != nil })
 
