@@ -82,8 +82,8 @@ func dump(t *testing.T, a *apitest.API, id string) string {
 	return f.Name()
 }
 
-// awkwardObjects has objects of a user's database that break a careless dump, and more tables than a
-// backup locks or counts at a time.
+// awkwardObjects has objects of a user's database that break a careless dump, and more tables than
+// a backup locks or counts at a time.
 const awkwardObjects = `
 	create table public."-rf" (id int);
 	create table public."dbname=x" (id int);

@@ -85,7 +85,7 @@ func (s *Service) renewForms(
 }
 
 // emptyTables deletes the rows of the platform's tables and returns the tables. A new copy has few
-// rows, which DELETE removes much faster than TRUNCATE replaces the files of all tables and indexes.
+// rows: DELETE is faster than TRUNCATE, which replaces the files of all tables and indexes.
 // Triggers and foreign keys stay disabled until the transaction ends, since the rows passed them
 // when they were written.
 func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 )
 
-// TestBackupIsProven waits for the proof of a backup, then damages it, which the next proof detects.
+// TestBackupIsProven waits for the proof of a backup, then damages it. The next proof detects that.
 func TestBackupIsProven(t *testing.T) {
 	t.Parallel()
 

@@ -125,7 +125,7 @@ type tocReader struct {
 	all        bool    // retain all statements and dependencies
 	at         int64   // bytes read
 	textSize   int     // bytes
-	five       [5]byte // of a number
+	buffer     [5]byte // of number
 	err        error
 }
 
@@ -188,7 +188,7 @@ func (t *tocReader) bytes(n int) []byte {
 }
 
 func (t *tocReader) number() int {
-	b := t.five[:] // most of a table of contents is numbers
+	b := t.buffer[:] // most of a table of contents is numbers
 	if t.err == nil {
 		_, t.err = io.ReadFull(t.r, b)
 		t.at += int64(len(b))

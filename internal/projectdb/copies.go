@@ -265,7 +265,7 @@ func (c *Copy) Finish(ctx context.Context) error {
 		return err
 	}
 
-	return execBatch(ctx, conn, c.registry.grantConnectStatements(c.Project, c.name()))
+	return pg.Fault(execBatch(ctx, conn, c.registry.grantConnectStatements(c.Project, c.name())))
 }
 
 // migrateRestored enables the event trigger, takes back [schema.ExtensionsSchema] and migrates the
