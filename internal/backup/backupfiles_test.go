@@ -83,7 +83,7 @@ func TestDeleteWhileBackedUp(t *testing.T) {
 func TestBackupOfMissingFile(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "2026/a.txt", "bytes of a file")

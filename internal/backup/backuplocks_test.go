@@ -16,7 +16,7 @@ import (
 func TestBackupOfLockedTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("orders")
 
@@ -47,7 +47,8 @@ func TestBackupOfLockedTable(t *testing.T) {
 
 		waitUntil(t, "its job is scheduled", func() bool {
 			return apitest.Value[bool](a, `select exists (
-				select from river.river_job where kind = 'backup' and state in ('available', 'scheduled'))`)
+				select from river.river_job where kind = 'backup' and state in ('available', 'scheduled') and args ->> 'project' = $1)`,
+				a.Project)
 		})
 	}
 
@@ -92,7 +93,7 @@ func TestBackupOfLockedTable(t *testing.T) {
 func TestDumpMessagesAreEnglish(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 
 	// an operator's possible setting
 	set := `do $$ begin execute format('alter database %I set lc_messages = %L', current_database(), 'C.UTF-8'); end $$`
@@ -117,7 +118,7 @@ func TestDumpMessagesAreEnglish(t *testing.T) {
 func TestBackupOfSwappedTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	execAsOwner(t, a,
 		`create function public.spring() returns int language plpgsql as $f$ begin perform pg_notify('sprung', current_user::text); return 1; end $f$;

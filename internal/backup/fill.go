@@ -80,13 +80,10 @@ func (s *Service) fillCopy(
 	}); err != nil {
 		return err
 	}
-	if err := s.loadPlatform(ctx, c, manifest, p, newProject); err != nil {
-		return fmt.Errorf("load the platform's tables: %w", err)
-	}
 
-	members, err := c.ExtensionMembers(ctx)
+	members, err := s.fillPlatform(ctx, c, manifest, p, newProject)
 	if err != nil {
-		return err
+		return fmt.Errorf("load the platform's tables: %w", err)
 	}
 
 	p.excludeExtensionTables(members)
@@ -107,6 +104,23 @@ func (s *Service) fillCopy(
 	}
 
 	return compare(ctx, c, manifest)
+}
+
+// fillPlatform loads the platform's tables of a copy and returns the tables of its extensions.
+func (s *Service) fillPlatform(
+	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
+) ([]projectdb.ExtensionMember, error) {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	if err := s.loadPlatform(ctx, conn, c.Project, manifest, p, newProject); err != nil {
+		return nil, err
+	}
+
+	return projectdb.ExtensionMembers(ctx, conn)
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.

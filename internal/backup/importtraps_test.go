@@ -22,7 +22,7 @@ var forbiddenObjects = map[string]string{
 func TestImportRunsNothingPrivileged(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.SharedUser(t)
 	into := a.WithProject(a.CreateProject("into"))
 	into.DisableProofs()
 	archive := func(a *apitest.API) string {

@@ -32,16 +32,10 @@ type platformTable struct {
 // blobs, since the old ones belong to the database being replaced. In a new project forms get new
 // UUIDs.
 func (s *Service) loadPlatform(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
+	ctx context.Context, conn *pgx.Conn, project uuid.UUID, manifest archive.Manifest, p restorePlan, newProject bool,
 ) error {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		tables, err := truncateTables(ctx, tx)
+		tables, err := emptyTables(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -66,7 +60,7 @@ func (s *Service) loadPlatform(
 			return err
 		}
 
-		return s.renewForms(ctx, tx, c.Project, manifest, newProject)
+		return s.renewForms(ctx, tx, project, manifest, newProject)
 	})
 }
 
@@ -90,9 +84,11 @@ func (s *Service) renewForms(
 	return form.Renew(ctx, tx, forms)
 }
 
-// truncateTables truncates the platform's tables and returns them. Triggers and foreign keys stay
-// disabled until the transaction ends, since the rows passed them when they were written.
-func truncateTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
+// emptyTables deletes the rows of the platform's tables and returns the tables. A new copy has few
+// rows: DELETE is faster than TRUNCATE, which replaces the files of all tables and indexes.
+// Triggers and foreign keys stay disabled until the transaction ends, since the rows passed them
+// when they were written.
+func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 		return nil, err
 	}
@@ -111,17 +107,18 @@ func truncateTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, e
 		return nil, err
 	}
 
-	tables, names := map[string]platformTable{}, []string{}
+	tables := map[string]platformTable{}
+	var statements strings.Builder
 	for _, t := range all {
 		if projectdb.IsPolicyTable(t.Schema, t.Name) {
 			continue
 		}
 
 		tables[t.Schema+"."+t.Name] = t
-		names = append(names, pg.Quote(t.Schema)+"."+pg.Quote(t.Name))
+		statements.WriteString("delete from " + pg.Quote(t.Schema, t.Name) + ";")
 	}
 
-	_, err = tx.Exec(ctx, "truncate "+strings.Join(names, ", "))
+	_, err = tx.Conn().PgConn().Exec(ctx, statements.String()).ReadAll()
 	return tables, err
 }
 

@@ -13,8 +13,6 @@ import (
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
 // TestBeginLocked locks the tables of a database. The snapshot shows everything committed before
 // the lock, not only before the transaction began, and no table can be replaced.
 func TestBeginLocked(t *testing.T) {

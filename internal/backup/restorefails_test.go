@@ -55,8 +55,8 @@ func flips(t *testing.T) int {
 	return n
 }
 
-// TestRestoreOfDamage damages the stored parts of a backup in every way. No restore changes the
-// database.
+// TestRestoreOfDamage damages the stored parts of a backup in every way. The verification before a
+// restore detects each damage, and no restore changes the database.
 func TestRestoreOfDamage(t *testing.T) {
 	t.Parallel()
 
@@ -99,6 +99,8 @@ func TestRestoreOfDamage(t *testing.T) {
 		t.Fatalf("got blobs %v, want a dump, a manifest and a content", kept)
 	}
 
+	const damaged = "the backup is damaged; nothing was restored"
+	project, backup := uuid.MustParse(a.Project), uuid.MustParse(id)
 	for i, name := range kept {
 		whole, err := os.ReadFile(name)
 		if err != nil {
@@ -147,9 +149,13 @@ func TestRestoreOfDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if reason := failRestore(t, a, id); reason != "the backup is damaged; nothing was restored" {
+			if reason := a.Server.Services().Backups.VerifyBackup(t.Context(), project, backup); reason != damaged {
 				t.Errorf("%s, %s: got error %q", filepath.Ext(name), damage, reason)
 			}
+		}
+
+		if reason := failRestore(t, a, id); reason != damaged { // with the last damage
+			t.Errorf("%s: got error %q", filepath.Ext(name), reason)
 		}
 
 		if err := os.WriteFile(name, whole, 0o600); err != nil {
@@ -175,7 +181,7 @@ func scriptOnRestore(script string) string {
 }
 
 // TestRestoreFails restores with a pg_restore that fails in various ways: nothing changes and
-// nothing remains.
+// nothing remains, neither a copy nor a new project.
 func TestRestoreFails(t *testing.T) {
 	t.Parallel()
 
@@ -211,15 +217,16 @@ func TestRestoreFails(t *testing.T) {
 				t.Errorf("got blobs %v, want %v", got, blobs)
 			}
 
-			n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
-			waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
-			waitUntil(t, "the new project is removed", func() bool {
-				return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404
-			})
-
 			a.Get("/tables/orders").Want(200)
 		})
 	}
+
+	replaceProgram(t, dir, "pg_restore", scriptOnRestore(`head -c 5000 | $real "$@"; exit 1`))
+	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
+	waitForRestore(t, a, n.Get("uuid").(string), "completed", "failed").Content("status", "failed")
+	waitUntil(t, "the new project is removed", func() bool {
+		return a.Get("/projects/"+n.Get("projectUuid").(string)).Status == 404
+	})
 }
 
 // fileBlobs returns the blobs of a project's files.
@@ -233,7 +240,8 @@ func fileBlobs(t *testing.T, a *apitest.API) []string {
 func TestRestoreRefusesStrange(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
+	a.DisableProofs()
 	conn := a.ConnectProject()
 	if _, err := conn.Exec(t.Context(),
 		`create function public.fire() returns event_trigger language plpgsql as 'begin end'; create event trigger strange on ddl_command_end execute function public.fire()`); err != nil {
@@ -285,7 +293,7 @@ func TestAbandonedRestore(t *testing.T) {
 func TestRestoreWithTraffic(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("before")
 

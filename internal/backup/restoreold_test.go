@@ -19,6 +19,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 
 	const old = 3 // the migration that creates the forms
 	a := apitest.New(t)
+	a.DisableProofs()
 	conn := a.ConnectProject()
 	config := conn.Config().Copy()
 

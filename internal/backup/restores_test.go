@@ -199,7 +199,8 @@ const gifPixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x0
 func TestRestoreInPlace(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 	execAsOwner(t, a,
 		`insert into public.orders values (1, 'first'); grant select on public.orders to anon; create policy all_of_it on public.orders to anon using (true)`)
@@ -257,6 +258,7 @@ func TestRestoreInPlace(t *testing.T) {
 	}
 
 	a.Delete("/restores/" + r).Want(200)
+	runCleanUp(t, a)
 	waitUntil(t, "the replaced database is dropped", func() bool { return !strings.Contains(databases(t, a), ",") })
 	waitUntil(t, "keptUntil is null", func() bool { return a.Get("/restores/"+r).Want(200).Get("keptUntil") == nil })
 	a.Delete("/restores/" + r).Want(409).Code("nothing_kept")
@@ -342,7 +344,7 @@ lines" to anon`
 func TestRestoreUnusual(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	execAsOwner(t, a, unusualObjects)
 
 	conn := connectOwner(t, a)

@@ -99,7 +99,7 @@ func schemaOf(t *testing.T, a *apitest.API) string {
 func TestRestoreSchema(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	conn := connectOwner(t, a)
 	for sql := range strings.SplitSeq(everyKind, "\n\t") {
 		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {

@@ -95,7 +95,7 @@ func TestRestoreRunsNothingPrivileged(t *testing.T) {
 		)
 	}
 
-	a := apitest.New(t)
+	a := apitest.SharedUser(t)
 	for name, sql := range map[string]string{"together": together.String(), alone: trapFunction + traps[alone]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -122,9 +122,10 @@ type tocReader struct {
 	r          *bufio.Reader
 	maxText    int // bytes
 	maxEntries int
-	all        bool  // retain all statements and dependencies
-	at         int64 // bytes read
-	textSize   int   // bytes
+	all        bool    // retain all statements and dependencies
+	at         int64   // bytes read
+	textSize   int     // bytes
+	buffer     [5]byte // of number
 	err        error
 }
 
@@ -187,7 +188,15 @@ func (t *tocReader) bytes(n int) []byte {
 }
 
 func (t *tocReader) number() int {
-	b := t.bytes(5)
+	b := t.buffer[:] // most of a table of contents is numbers
+	if t.err == nil {
+		_, t.err = io.ReadFull(t.r, b)
+		t.at += int64(len(b))
+	}
+	if t.err != nil {
+		return 0
+	}
+
 	n := int(b[1]) | int(b[2])<<8 | int(b[3])<<16 | int(b[4])<<24
 	if b[0] != 0 {
 		return -n

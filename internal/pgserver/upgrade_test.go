@@ -78,7 +78,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestUpgradeFails checks that data that can't be upgraded stay as they are.
+// TestUpgradeFails checks that data that can't be upgraded stay as they are. An upgrade was killed
+// before: a start refuses its leftovers, and the next upgrade begins anew with the previous data.
 func TestUpgradeFails(t *testing.T) {
 	t.Parallel()
 
@@ -92,40 +93,6 @@ func TestUpgradeFails(t *testing.T) {
 	c.Settings["max_prepared_transactions"] = "1"
 	s = start(t, c)
 	execute(t, s, "begin; create table pending (); prepare transaction 'pending'")
-	stop(t, s)
-
-	if _, err := Upgrade(t.Context(), c, c.Binaries); err == nil ||
-		!strings.Contains(err.Error(), "prepared transactions") {
-		t.Errorf("a prepared transaction: got %v", err)
-	}
-
-	missing := c
-	missing.Binaries.Version += 10000
-	if err := os.WriteFile(filepath.Join(c.Dir, dataName, "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Upgrade(t.Context(), missing, Binaries{}); err == nil ||
-		!strings.Contains(err.Error(), "PostgreSQL 9, which is not installed") {
-		t.Errorf("without the programs of the old version: got %v", err)
-	}
-
-	version := fmt.Sprintf("%d\n", c.Binaries.Major())
-	if err := os.WriteFile(filepath.Join(c.Dir, dataName, "PG_VERSION"), []byte(version), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := value(t, start(t, c), "select v from kept"), "here"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestInterruptedUpgrade checks that a start refuses the leftovers of a killed upgrade, and that
-// the next upgrade begins anew with the previous data.
-func TestInterruptedUpgrade(t *testing.T) {
-	t.Parallel()
-
-	c := clonedConfig(t)
-	s := start(t, c)
-	execute(t, s, "create table kept as select 'here' as v")
 	stop(t, s)
 
 	aside := filepath.Join(c.Dir, pendingName(c.Binaries.Major()))
@@ -145,7 +112,23 @@ func TestInterruptedUpgrade(t *testing.T) {
 		}
 	}
 
-	if _, err := Upgrade(t.Context(), c, c.Binaries); err != nil {
+	if _, err := Upgrade(t.Context(), c, c.Binaries); err == nil ||
+		!strings.Contains(err.Error(), "prepared transactions") {
+		t.Errorf("a prepared transaction: got %v", err)
+	}
+
+	missing := c
+	missing.Binaries.Version += 10000
+	if err := os.WriteFile(filepath.Join(c.Dir, dataName, "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Upgrade(t.Context(), missing, Binaries{}); err == nil ||
+		!strings.Contains(err.Error(), "PostgreSQL 9, which is not installed") {
+		t.Errorf("without the programs of the old version: got %v", err)
+	}
+
+	version := fmt.Sprintf("%d\n", c.Binaries.Major())
+	if err := os.WriteFile(filepath.Join(c.Dir, dataName, "PG_VERSION"), []byte(version), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := value(t, start(t, c), "select v from kept"), "here"; got != want {

@@ -3,7 +3,6 @@ package projectdb
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -260,15 +259,13 @@ func (c *Copy) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer conn.Close(context.WithoutCancel(ctx))
 
-	err = c.migrateRestored(ctx, conn)
-	if err := errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
+	if err := c.migrateRestored(ctx, conn); err != nil {
 		return err
 	}
 
-	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
-		return execBatch(ctx, conn, c.registry.grantConnectStatements(c.Project, c.name()))
-	})
+	return pg.Fault(execBatch(ctx, conn, c.registry.grantConnectStatements(c.Project, c.name())))
 }
 
 // migrateRestored enables the event trigger, takes back [schema.ExtensionsSchema] and migrates the

@@ -155,15 +155,9 @@ type ExtensionMember struct {
 	Filled       bool // a configuration table, whose user rows are in dumps
 }
 
-// ExtensionMembers returns the tables of the copy's extensions.
-func (c *Copy) ExtensionMembers(ctx context.Context) ([]ExtensionMember, error) {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
-	return pg.All[ExtensionMember](ctx, conn, `
+// ExtensionMembers returns the tables of a database's extensions.
+func ExtensionMembers(ctx context.Context, q pg.Querier) ([]ExtensionMember, error) {
+	return pg.All[ExtensionMember](ctx, q, `
 		select n.nspname as schema, c.relname as name, c.oid = any(coalesce(e.extconfig, '{}')) as filled
 		from pg_depend d
 		join pg_extension e on e.oid = d.refobjid

@@ -64,12 +64,13 @@ func TestStatesInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 
+			status := i.consistent(p.UUID)
 			for writes, whole := 1, false; !whole; writes += stride {
-				if i.consistent(p.UUID) != change.from {
+				if status != change.from {
 					back := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{
 						platform.Paused: resume, platform.Deleted: restore, platform.Active: change.prepare,
 					}
-					if err := back[i.consistent(p.UUID)](i.healthy, p.UUID, i.user); err != nil {
+					if err := back[status](i.healthy, p.UUID, i.user); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -85,7 +86,7 @@ func TestStatesInterrupted(t *testing.T) {
 
 				i.finish()
 
-				switch status := i.consistent(p.UUID); {
+				switch status = i.consistent(p.UUID); {
 				case status != change.from && status != change.to:
 					t.Errorf("cut after %d writes: got status %s", writes, status)
 				case err == nil && status != change.to:
@@ -93,7 +94,7 @@ func TestStatesInterrupted(t *testing.T) {
 				}
 			}
 
-			if i.consistent(p.UUID) != platform.Active {
+			if status != platform.Active {
 				if err := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{
 					platform.Paused: resume, platform.Deleted: restore,
 				}[change.to](i.healthy, p.UUID, i.user); err != nil {

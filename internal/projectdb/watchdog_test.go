@@ -110,10 +110,10 @@ func TestWatchdog(t *testing.T) {
 	r.resetPools(p.UUID) // the session begins after that check
 
 	_, err := pg.Exec(t.Context(), p.Owner(),
-		`select pg_advisory_lock(n), case when n = 80000 then pg_sleep(3600) end from generate_series(1, 80000) n`)
+		`select pg_advisory_lock(n), case when n = 12000 then pg_sleep(3600) end from generate_series(1, 12000) n`)
 	if f := fault.Of(err); f.Kind != fault.Unprocessable || f.CodeWord() != "session_ended" ||
 		!strings.Contains(f.Detail, "more than 8000 locks") {
-		t.Errorf("80,000 locks: got %v", err)
+		t.Errorf("12,000 locks: got %v", err)
 	}
 
 	eventually(t, "its locks are gone", func() bool {
