@@ -48,6 +48,7 @@ func populate(t *testing.T, a *apitest.API) fixture {
 	f.partial, f.token = partial.Get("uuid").(string), partial.Metadata("token").(string)
 	f.container = a.Create("/containers", `{"name": "reports"}`)
 	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
+	a.DisableProofs()
 	f.backup = a.Create("/backups", `{}`)
 	waitForBackup(t, a, f.backup).Content("status", "completed")
 	f.restore = oldRestore(t, a, f.backup)
