@@ -212,7 +212,7 @@ func TestRunSQLTimeout(t *testing.T) {
 		"select count(*) from generate_series(1, 1000000000000)",
 		"with recursive r as (select 1 as n union all select n + 1 from r) select count(*) from r",
 		"create table half (id int); " + trap} {
-		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 300`)).Want(422).Code("timeout").Field("timeout_ms")
+		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 100`)).Want(422).Code("timeout").Field("timeout_ms")
 	}
 
 	until(t, "they no longer run", func() bool {
