@@ -52,7 +52,7 @@ func wantColors(t *testing.T, name string, m image.Image, w, h int, want ...colo
 func TestPictures(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "pictures", "is_public": true}`)
 	names := map[string]string{} // by content
 
@@ -207,7 +207,7 @@ func inkToGray(m image.Image) image.Image {
 func TestPicturesRefused(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "pictures", "max_file_size": 100000000}`)
 	photo, drawing := asJPEG(t, quarters(80, 40)), asPNG(t, quarters(80, 40))
 	bomb := deflated(t, make([]byte, 8<<20)) // several times what is read of metadata, or is in the image

@@ -144,7 +144,7 @@ func TestTotalFiles(t *testing.T) {
 func TestListManyFiles(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "many"}`)
 
 	execute(t, a,

@@ -210,7 +210,7 @@ func TestGetFormStatistics(t *testing.T) {
 func TestPartialResponse(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := openSurvey(t, a,
 		`{"label": "name", "type": "text", "is_required": true}, {"label": "mail", "type": "email"}, {"label": "gone", "type": "text"}`, `"success_message": "Thanks"`)
 

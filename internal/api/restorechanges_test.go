@@ -24,7 +24,7 @@ func restoreInPlace(t *testing.T, a *apitest.API, backup string) string {
 func TestUndoRestore(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders values (1, 'first')`)
@@ -113,7 +113,7 @@ func TestUndoRestore(t *testing.T) {
 func TestRequestsDuringRestore(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 

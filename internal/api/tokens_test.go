@@ -282,7 +282,7 @@ func sendRaw(t *testing.T, a *apitest.API, request string) int {
 func TestChangedRightsApply(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	for _, tt := range []struct {
 		name, sql, code string

@@ -229,7 +229,7 @@ func TestDeepNames(t *testing.T) {
 func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 
 	var stalled []net.Conn
