@@ -31,6 +31,7 @@ type fixture struct {
 func populate(t *testing.T, a *apitest.API) fixture {
 	t.Helper()
 
+	a.DisableProofs()
 	f := fixture{API: a, t: t}
 	f.tableUUID = a.CreateTable("orders", "note text").Metadata("uuid").(string)
 	a.Post("/functions/public",
@@ -48,7 +49,6 @@ func populate(t *testing.T, a *apitest.API) fixture {
 	f.partial, f.token = partial.Get("uuid").(string), partial.Metadata("token").(string)
 	f.container = a.Create("/containers", `{"name": "reports"}`)
 	f.file = upload(a, f.container, "a.txt", "hello").Want(201).Get("uuid").(string)
-	a.DisableProofs()
 	f.backup = a.Create("/backups", `{}`)
 	waitForBackup(t, a, f.backup).Content("status", "completed")
 	f.restore = oldRestore(t, a, f.backup)
