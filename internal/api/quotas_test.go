@@ -108,7 +108,7 @@ func TestTotalFiles(t *testing.T) {
 
 	a := apitest.Shared(t)
 	c, other := a.Create("/containers", `{"name": "one"}`), a.Create("/containers", `{"name": "other"}`)
-	counts := concurrently(60, func(i int) *apitest.Reply {
+	counts := concurrently(35, func(i int) *apitest.Reply {
 		name := fmt.Sprint("f", i%7)
 		r := put(a, c, name, strings.Repeat("x", i))
 		if r.Status != 200 {

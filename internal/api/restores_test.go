@@ -81,8 +81,8 @@ func TestRestoreBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := concurrently(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
-	if counts[201] == 0 || counts[201]+counts[409] != 6 {
+	counts := concurrently(3, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
+	if counts[201] == 0 || counts[201]+counts[409] != 3 {
 		t.Errorf("got %v, want 201 and 409", counts)
 	}
 

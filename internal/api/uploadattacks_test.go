@@ -55,7 +55,7 @@ func TestUploadsOfOneName(t *testing.T) {
 
 	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
-	n := 60
+	n := 30
 	if text := os.Getenv("UPLOADS"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {
