@@ -128,7 +128,7 @@ func TestBadTokens(t *testing.T) {
 	})
 	wantCounts(t, got, map[int]int{201: 1, 409: 7})
 	a.Exec(`insert into platform.tokens (uuid, user_uuid, name, hint, hash, role, expires_at)
-		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`,
+		select gen_random_uuid(), $1, 'token ' || n, '', gen_random_uuid()::text::bytea, 4, now() from generate_series(1, 98) n`,
 		a.User)
 
 	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota_exceeded")
