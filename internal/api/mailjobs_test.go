@@ -71,7 +71,7 @@ func waitForJobs(t *testing.T, s *account.Service, n int) []string {
 func TestMail(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.User(t)
 	accounts := newAccounts(t, a)
 	user := uuid.NullUUID{UUID: uuid.MustParse(a.User), Valid: true}
 
@@ -164,7 +164,7 @@ var errUndone = errors.New("undone")
 func TestBadMail(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.User(t)
 	accounts := newAccounts(t, a)
 	for _, m := range []account.Mail{{Template: "absent", To: "a@example.com"},
 		{Template: "password-reset", To: "a@example.com"},

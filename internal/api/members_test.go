@@ -175,7 +175,7 @@ func TestTwoOwnersConcurrently(t *testing.T) {
 
 	a := apitest.SharedUser(t)
 	b := a.SignUp("b")
-	for i := range 20 {
+	for i := range 6 {
 		id := a.Create("/organizations", `{"name": "contested"}`)
 		addMember(a, id, b, 2)
 		members := "/organizations/" + id + "/members/"
@@ -209,7 +209,7 @@ func TestTwoOwnersConcurrently(t *testing.T) {
 func TestLastOwnerConstraint(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	viewer := a.Member(5)
 
 	for _, sql := range []string{

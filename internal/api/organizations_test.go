@@ -225,7 +225,7 @@ func TestDeleteOrganization(t *testing.T) {
 func TestDeleteOrganizationDuringCreation(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.SharedUser(t)
 	id := a.Create("/organizations", `{"name": "contested"}`)
 	got := concurrently(4, func(i int) *apitest.Reply {
 		if i%2 == 0 {

@@ -54,13 +54,19 @@ func want500(t *testing.T, id string, r *apitest.Reply) {
 	}
 }
 
-// TestProjectDatabaseGone checks that an unreachable project database does not affect the platform
-// and other projects.
-func TestProjectDatabaseGone(t *testing.T) {
+// TestDatabasesGone closes the databases of a server one after the other.
+func TestDatabasesGone(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
-	f := populate(t, a)
+	f := populate(t, apitest.New(t))
+	t.Run("project", func(t *testing.T) { projectDatabaseGone(t, f.withT(t)) })
+	t.Run("platform", func(t *testing.T) { platformDatabaseGone(t, f.withT(t)) })
+}
+
+// projectDatabaseGone checks that an unreachable project database does not affect the platform and
+// other projects.
+func projectDatabaseGone(t *testing.T, f fixture) {
+	a := f.API
 	other := a.WithProject(a.CreateProject("other"))
 	open := closeDatabase(t, a, a.DatabaseName())
 
@@ -87,13 +93,10 @@ func TestProjectDatabaseGone(t *testing.T) {
 	}
 }
 
-// TestPlatformDatabaseGone checks that every operation reports an unreachable platform database and
+// platformDatabaseGone checks that every operation reports an unreachable platform database and
 // recovers afterwards.
-func TestPlatformDatabaseGone(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.New(t)
-	f := populate(t, a)
+func platformDatabaseGone(t *testing.T, f fixture) {
+	a := f.API
 	renewal := refreshBody(a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200).
 		Metadata("refreshToken"))
 

@@ -12,7 +12,7 @@ import (
 func TestPatternBudget(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	const slow = `{"label": "a", "type": "text", "pattern": "(?:(?:.?){1000})*!"}`
 	f := openSurvey(t, a, slow+strings.Repeat(","+slow, 9), "")
 	answers := make([]string, 0, 10)

@@ -33,7 +33,7 @@ func withToken(t *testing.T, a *apitest.API, role int, projects ...string) *apit
 func TestTokens(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	r := a.Post("/tokens", `{"name": " deploy ", "role_id": 4, "expires_at": "`+tomorrow()+`"}`).Want(201).
 		Content("name", "deploy").Content("roleId", 4).Content("projectUuids", nil).Content("lastUsedAt", nil)
 
@@ -56,7 +56,7 @@ func TestTokens(t *testing.T) {
 
 	bearer.Get("/tables").Want(200)
 	a.Get("/tokens").Want(200).Content("0.lastUsedAt", first) // not updated on each request
-	a.Exec(`update platform.tokens set last_used_at = now() - interval '11 minutes'`)
+	a.Exec(`update platform.tokens set last_used_at = now() - interval '11 minutes' where user_uuid = $1`, a.User)
 	bearer.Get("/tables").Want(200)
 
 	if repeated := a.Get("/tokens").Want(200).Get("0.lastUsedAt"); repeated.(string) <= first.(string) {
@@ -68,9 +68,9 @@ func TestTokens(t *testing.T) {
 		t.Error("the token appears in the list or the log")
 	}
 
-	a.Exec(`update platform.tokens set expires_at = now() - interval '1 second'`)
+	a.Exec(`update platform.tokens set expires_at = now() - interval '1 second' where user_uuid = $1`, a.User)
 	bearer.Get("/tables").Want(401).Code("token_expired")
-	a.Exec(`update platform.tokens set expires_at = now() + interval '1 hour'`)
+	a.Exec(`update platform.tokens set expires_at = now() + interval '1 hour' where user_uuid = $1`, a.User)
 	bearer.Get("/tables").Want(200)
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
 	bearer.Get("/tables").Want(401)
@@ -87,7 +87,7 @@ func TestTokens(t *testing.T) {
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	ends := `, "expires_at": "` + tomorrow() + `"`
 	theirs := a.OtherUser().CreateProject("theirs")
 	for body, field := range map[string]string{
@@ -128,7 +128,7 @@ func TestBadTokens(t *testing.T) {
 	})
 	wantCounts(t, got, map[int]int{201: 1, 409: 7})
 	a.Exec(`insert into platform.tokens (uuid, user_uuid, name, hint, hash, role, expires_at)
-		select gen_random_uuid(), $1, 'token ' || n, '', n::text::bytea, 4, now() from generate_series(1, 98) n`,
+		select gen_random_uuid(), $1, 'token ' || n, '', gen_random_uuid()::text::bytea, 4, now() from generate_series(1, 98) n`,
 		a.User)
 
 	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota_exceeded")

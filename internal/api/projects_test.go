@@ -110,7 +110,7 @@ func TestListProjects(t *testing.T) {
 func TestPurgeProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 	admin := a.Member(3)
 	admin.Delete("/projects/" + a.Project).Want(403).Code("forbidden")
@@ -153,7 +153,7 @@ func wantGone(t *testing.T, a *apitest.API) {
 func TestPurgeBusyProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	c := a.Create("/containers", `{"name": "reports"}`)
 	content, body := io.Pipe()

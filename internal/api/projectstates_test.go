@@ -82,7 +82,7 @@ func TestRenameProjectsConcurrently(t *testing.T) {
 func TestListProjectsFiltered(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	for _, name := range []string{"Shop 100%", "shop_floor", "Workshop", "Zoo"} {
 		a.Post("/projects", `{"name": `+quoted(name)+`}`).Want(201)
 	}
@@ -151,7 +151,7 @@ func connectAsOwner(t *testing.T, a *apitest.API) error {
 func TestPauseProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 	before, path := databaseState(t, a), "/projects/"+a.Project
 
@@ -246,7 +246,7 @@ func (o operation) project() string {
 func TestDeleteProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 	before, path := databaseState(t, a), "/projects/"+a.Project
 	name := a.Get(path).Want(200).Get("name").(string)
@@ -313,14 +313,14 @@ func TestDeleteProject(t *testing.T) {
 func TestDeletedProjectExpires(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	populate(t, a)
 	other := a.WithProject(a.CreateProject("other"))
 	a.Delete("/projects/" + a.Project).Want(200)
 	a.Delete("/projects/" + other.Project).Want(200)
 	a.Exec(
-		`update platform.projects set deleted_at = now() - case when uuid = $1 then interval '7 days' else interval '6 days 23 hours' end where status = 'deleted'`, a.Project,
-	)
+		`update platform.projects set deleted_at = now() - case when uuid = $1 then interval '7 days' else interval '6 days 23 hours' end where uuid in ($1, $2)`,
+		a.Project, other.Project)
 
 	a.RunMaintenance()
 	wantGone(t, a)
@@ -334,7 +334,7 @@ func TestDeletedProjectExpires(t *testing.T) {
 func TestProjectDatabaseMissing(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project
 	a.Exec("drop database " + pg.Quote(a.DatabaseName()) + " with (force)")
 	a.Post(path+"/pause", "").Want(200)
@@ -351,10 +351,10 @@ func TestProjectDatabaseMissing(t *testing.T) {
 func TestProjectStatesConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	path := "/projects/" + a.Project
-	for range 3 {
+	for range 2 {
 		wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post(path+"/pause", "") }),
 			map[int]int{200: 1, 409: 4})
 
@@ -402,7 +402,7 @@ func TestPauseBusyProject(t *testing.T) {
 	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	c := a.Create("/containers", `{"name": "reports"}`)
-	for range 3 {
+	for range 2 {
 		content, body := io.Pipe()
 		arriving := make(chan *apitest.Reply)
 		go func() {
@@ -472,7 +472,7 @@ func TestProjectLimit(t *testing.T) {
 func TestAnonymousReadsOfPausedProject(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports", "is_public": true}`)
 	put(a, c, "a.txt", "hello").Want(200)
 	file, database := address(a, c, "a.txt"), pgx.Identifier{a.DatabaseName()}.Sanitize()

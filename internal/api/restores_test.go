@@ -47,7 +47,7 @@ func waitForRestore(t *testing.T, a *apitest.API, id, status string) *apitest.Re
 func TestRestoreBackup(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 
@@ -81,8 +81,8 @@ func TestRestoreBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	counts := concurrently(6, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
-	if counts[201] == 0 || counts[201]+counts[409] != 6 {
+	counts := concurrently(3, func(int) *apitest.Reply { return a.Post(path, `{"target": "in_place"}`) })
+	if counts[201] == 0 || counts[201]+counts[409] != 3 {
 		t.Errorf("got %v, want 201 and 409", counts)
 	}
 
@@ -92,10 +92,12 @@ func TestRestoreBackup(t *testing.T) {
 
 	until(t, "the restores have ended", func() bool {
 		return apitest.Value[int](a,
-			`select count(*) from platform.restores where status in ('pending', 'running')`) == 0
+			`select count(*) from platform.restores where project_uuid = $1 and status in ('pending', 'running')`,
+			a.Project) == 0
 	})
 
-	if n := apitest.Value[int](a, `select count(*) from platform.restores where status <> 'completed'`); n != 0 {
+	if n := apitest.Value[int](a,
+		`select count(*) from platform.restores where project_uuid = $1 and status <> 'completed'`, a.Project); n != 0 {
 		t.Errorf("got %d failed restores", n)
 	}
 
@@ -110,7 +112,7 @@ func TestRestoreBackup(t *testing.T) {
 func TestDeleteBackup(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(a, container, "a.txt", "in both").Want(201)
@@ -151,7 +153,8 @@ func TestDeleteBackup(t *testing.T) {
 		`insert into platform.backups (uuid, project_uuid, created_by, created_at) values (gen_random_uuid(), $1, $2, now() + interval '1 hour')`, a.Project, a.User,
 	)
 
-	pending := apitest.Value[string](a, `select uuid::text from platform.backups where status = 'pending'`)
+	pending := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1 and status = 'pending'`,
+		a.Project)
 	a.Delete("/backups/" + pending).Want(409).Code("backup_under_way")
 
 	r := a.Post("/backups/"+first+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string)

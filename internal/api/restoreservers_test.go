@@ -75,7 +75,7 @@ func TestRestoreOnSeveralServers(t *testing.T) {
 		}
 		for _, sends := range [][]func() *apitest.Reply{{write}, others} {
 			wg.Go(func() {
-				pace := time.NewTicker(5 * time.Millisecond)
+				pace := time.NewTicker(20 * time.Millisecond)
 				defer pace.Stop()
 
 				for n := 0; ; n++ {

@@ -91,7 +91,7 @@ func TestMalformedBodies(t *testing.T) {
 func TestLargeBodiesAreNotRead(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	declared := a.Request("POST", "/users", io.LimitReader(zeros{}, 100<<20))
 	declared.ContentLength = 100 << 20
 

@@ -16,7 +16,7 @@ func signedPath(a *apitest.API, r *apitest.Reply) string {
 func TestCreateSignedURL(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "private"}`)
 	file := fmt.Sprint(put(a, c, "a/ü \"1\"?.txt", "hello").Want(200).Get("uuid"))
 	put(a, c, "b.txt", "other").Want(200)
@@ -87,7 +87,7 @@ func TestCreateSignedURL(t *testing.T) {
 func TestCreateSignedUpload(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "private"}`)
 	sign, anonymous := "/containers/"+c+"/signed-uploads", a.Anonymous().WithProject("")
 	dev := a.Member(4)

@@ -123,7 +123,7 @@ func TestOtherProjectsHidden(t *testing.T) {
 func TestRunSQLLimits(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.Post("/sql", sqlBody("select generate_series(1, 1000000000000)", `"max_rows": 3`)).Want(200).
 		Content("results.0.truncated", true).Content("results.0.rows.2.0", 3).Content("results.0.rowCount", nil)
 
@@ -206,13 +206,13 @@ func TestTemporaryFiles(t *testing.T) {
 func TestRunSQLTimeout(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	const trap = `do $$ begin loop begin perform pg_sleep(100); exception when query_canceled then null; end; end loop; end $$`
 	for _, q := range []string{"select pg_sleep(100)", "set statement_timeout = 0; select pg_sleep(100)", trap,
 		"select count(*) from generate_series(1, 1000000000000)",
 		"with recursive r as (select 1 as n union all select n + 1 from r) select count(*) from r",
 		"create table half (id int); " + trap} {
-		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 300`)).Want(422).Code("timeout").Field("timeout_ms")
+		a.Post("/sql", sqlBody(q, writing, `"timeout_ms": 100`)).Want(422).Code("timeout").Field("timeout_ms")
 	}
 
 	until(t, "they no longer run", func() bool {

@@ -97,6 +97,8 @@ func TestFilesInS3(t *testing.T) {
 			return objectKey.MatchString(strings.TrimPrefix(path, service.Dir))
 		})
 	})
+
+	loseResponse(t, service, a)
 }
 
 var objectKey = regexp.MustCompile(`^/some/prefix/projects/[0-9a-f-]{36}/files/[0-9a-f]{2}/[0-9a-f-]{36}$`)
@@ -117,6 +119,13 @@ func wantObjects(t *testing.T, service *blobtest.S3) {
 func TestS3Fails(t *testing.T) {
 	t.Parallel()
 
+	service := blobtest.New(t)
+	a := apitest.New(t, service.ConfigureShortTimeout)
+	c := a.Create("/containers", `{"name": "reports"}`)
+	id := upload(a, c, "before", "before").Want(201).Get("uuid").(string)
+	download := "/containers/" + c + "/files/" + id + "/download"
+	stored, large := 1, strings.Repeat("x", 9<<20)
+
 	for name, fail := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		"500": func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true },
 		"slow": func(_ http.ResponseWriter, r *http.Request) bool {
@@ -128,17 +137,11 @@ func TestS3Fails(t *testing.T) {
 		"cut off": func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			service := blobtest.New(t)
-			a := apitest.New(t, service.ConfigureShortTimeout)
-			c := a.Create("/containers", `{"name": "reports"}`)
-			id := upload(a, c, "before", "before").Want(201).Get("uuid").(string)
-			download := "/containers/" + c + "/files/" + id + "/download"
+			a := a.WithT(t)
 
 			service.OnRequest(fail)
-			upload(a, c, "small", "small").Want(500)
-			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(500)
+			upload(a, c, name+", small", "small").Want(500)
+			put(a, c, name+", large", large).Want(500)
 			a.Get(download).Want(500)
 			a.Get("/containers/" + c + "/files").Want(200) // other operations still work
 
@@ -148,27 +151,27 @@ func TestS3Fails(t *testing.T) {
 			service.OnRequest(nil)
 			a.Get("/readyz") // removes the object left by a check that timed out
 
-			if got := service.Objects(t); len(got) != 1 {
-				t.Errorf("got objects %q, want 1", got)
+			if got := service.Objects(t); len(got) != stored {
+				t.Errorf("got objects %q, want %d", got, stored)
 			}
-			if rows := query[int](t, a, "select count(*) from storage.files"); rows != 1 {
-				t.Errorf("got %d files, want 1", rows)
+			if rows := query[int](t, a, "select count(*) from storage.files"); rows != stored {
+				t.Errorf("got %d files, want %d", rows, stored)
 			}
 
 			a.Get(download).Want(200)
-			upload(a, c, "small", "small").Want(201)
-			upload(a, c, "large", strings.Repeat("x", 9<<20)).Want(201)
+			upload(a, c, name+", small", "small").Want(201)
+			stored++
 		})
 	}
+
+	put(a, c, "large", large).Want(200)
 }
 
-// TestS3LostResponse loses the response to a request that has created the object. The file exists.
-func TestS3LostResponse(t *testing.T) {
-	t.Parallel()
+// loseResponse loses the response to a request that has created the object. The file exists.
+func loseResponse(t *testing.T, service *blobtest.S3, a *apitest.API) {
+	t.Helper()
 
-	service := blobtest.New(t)
-	a := apitest.New(t, service.Configure)
-	c := a.Create("/containers", `{"name": "reports"}`)
+	c, before := a.Create("/containers", `{"name": "lost"}`), len(service.Objects(t))
 	lost := false
 
 	service.DropResponses(func(r *http.Request) bool {
@@ -183,7 +186,7 @@ func TestS3LostResponse(t *testing.T) {
 		t.Errorf("got %q", got.Body)
 	}
 
-	if got := len(service.Objects(t)); got != 1 {
-		t.Errorf("got %d objects, want 1", got)
+	if got := len(service.Objects(t)); got != before+1 {
+		t.Errorf("got %d objects, want one more than %d", got, before)
 	}
 }

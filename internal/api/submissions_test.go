@@ -45,6 +45,9 @@ func (f survey) answers(body string) string {
 	return body
 }
 
+// id returns the UUID of the form.
+func (f survey) id() string { return strings.TrimPrefix(f.path, "/forms/") }
+
 func (f survey) answer(body string) *apitest.Reply {
 	return f.Post(f.path+"/responses", f.answers(`{"answers": `+body+`}`))
 }
@@ -66,10 +69,32 @@ const everyType = `
 	{"label": "multiselect", "type": "multiselect", "options": "a,b,c"},
 	{"label": "rating", "type": "rating", "min_value": 1, "max_value": 5}`
 
-func TestCreateResponse(t *testing.T) {
+// TestSubmissions covers responses to the forms of one project.
+func TestSubmissions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, a *apitest.API)
+	}{
+		{"answers of every type", createResponse},
+		{"refused answers", createResponseRefuses},
+		{"required answers", requiredAnswers},
+		{"visitors", visitors},
+		{"cross origin", crossOrigin},
+		{"closed forms", closedForms},
+		{"maximum of responses", maximumResponses},
+		{"closed during responses", closeDuringResponses},
+		{"definition of a response", responsesKeepDefinition},
+		{"changed during responses", fieldChangesDuringResponses},
+		{"honeypot", honeypot},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, a.WithT(t)) })
+	}
+}
+
+func createResponse(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, everyType, `"success_message": "Thank you"`)
 	for _, tt := range []struct{ field, value, kept string }{
 		{"text", `"abc"`, `"abc"`}, {"text", `"😀😀"`, `"😀😀"`}, {"textarea", `"a\nb\t<script>"`, `"a\nb\t<script>"`},
@@ -118,10 +143,7 @@ func TestCreateResponse(t *testing.T) {
 	a.Get(f.path+"/responses/"+r.Get("uuid").(string)).Want(200).Content("answers", "[]")
 }
 
-func TestCreateResponseRefuses(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+func createResponseRefuses(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, everyType, "")
 	before := databaseState(t, a)
 
@@ -197,10 +219,8 @@ func TestCreateResponseRefuses(t *testing.T) {
 	}
 }
 
-func TestRequiredAnswers(t *testing.T) {
-	t.Parallel()
-
-	f := openSurvey(t, apitest.Shared(t),
+func requiredAnswers(t *testing.T, a *apitest.API) {
+	f := openSurvey(t, a,
 		`{"label": "name", "type": "text", "is_required": true}, {"label": "consent", "type": "checkbox", "is_required": true},
 		{"label": "tags", "type": "multiselect", "options": "a,b", "is_required": true}, {"label": "cv", "type": "file"}`, "")
 	all := []string{"answers." + f.fields["name"], "answers." + f.fields["consent"], "answers." + f.fields["tags"]}
@@ -213,12 +233,9 @@ func TestRequiredAnswers(t *testing.T) {
 	f.answer(`{"name": "Ann", "consent": true, "tags": ["a"], "cv": null}`).Want(201)
 }
 
-// TestVisitors checks that a form is open to callers with a key of its project, its link or a role
+// visitors checks that a form is open to callers with a key of its project, its link or a role
 // in the project, and to no others.
-func TestVisitors(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+func visitors(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 
 	key := func(a *apitest.API, kind string) (id, key string) {
@@ -272,11 +289,8 @@ func TestVisitors(t *testing.T) {
 	a.Get(f.path+"/public").Want(200).Content("isOpen", false)
 }
 
-// TestCrossOrigin checks that pages of any origin can submit responses, and use no other operation.
-func TestCrossOrigin(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+// crossOrigin checks that pages of any origin can submit responses, and use no other operation.
+func crossOrigin(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	for path, method := range map[string]string{
 		"/responses": "POST", "/responses/" + apitest.MissingUUID: "PUT", "/public": "GET",
@@ -306,10 +320,8 @@ func TestCrossOrigin(t *testing.T) {
 	a.Send("OPTIONS", f.path, "").Want(405)
 }
 
-func TestClosedForms(t *testing.T) {
-	t.Parallel()
-
-	f := openSurvey(t, apitest.Shared(t), `{"label": "name", "type": "text"}`, "")
+func closedForms(t *testing.T, a *apitest.API) {
+	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	for settings, code := range map[string]string{
 		`{"state": "draft"}`:  "form_closed",
 		`{"state": "closed"}`: "form_closed",
@@ -333,12 +345,9 @@ func TestClosedForms(t *testing.T) {
 	f.Get(f.path).Want(200).Content("totalResponses", 1)
 }
 
-// TestMaximumResponses checks that of fifty concurrent responses, partial ones included, exactly
+// maximumResponses checks that of fifty concurrent responses, partial ones included, exactly
 // the maximum is accepted.
-func TestMaximumResponses(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+func maximumResponses(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, `"max_responses": 7`)
 
 	var partials []*apitest.Reply
@@ -360,16 +369,15 @@ func TestMaximumResponses(t *testing.T) {
 
 	f.Get(f.path).Want(200).Content("totalResponses", 7)
 
-	if n := query[int](t, a, `select count(*) from forms.responses where state = 'complete'`); n != 7 {
+	if n := query[int](t, a, `select count(*) from forms.responses where form_uuid = $1 and state = 'complete'`,
+		f.id()); n != 7 {
 		t.Errorf("got %d responses, want 7", n)
 	}
 }
 
-// TestCloseDuringResponses checks that no response is added after a form is closed.
-func TestCloseDuringResponses(t *testing.T) {
-	t.Parallel()
-
-	f := openSurvey(t, apitest.Shared(t), `{"label": "name", "type": "text"}`, "")
+// closeDuringResponses checks that no response is added after a form is closed.
+func closeDuringResponses(t *testing.T, a *apitest.API) {
+	f := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	var shut *apitest.Reply
 	got := concurrently(30, func(i int) *apitest.Reply {
 		if i == 15 {
@@ -385,12 +393,9 @@ func TestCloseDuringResponses(t *testing.T) {
 		Content("totalResponses", got[201])
 }
 
-// TestResponsesKeepDefinition checks that responses keep the labels and types of the definition
+// responsesKeepDefinition checks that responses keep the labels and types of the definition
 // that they answered.
-func TestResponsesKeepDefinition(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+func responsesKeepDefinition(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, `{"label": "name", "type": "text"}, {"label": "age", "type": "number"}`, "")
 	id := f.answer(`{"name": "Ann", "age": 7}`).Want(201).Get("uuid").(string)
 	second := f.answer(`{"name": "Ben"}`).Want(201).Get("uuid").(string)
@@ -407,17 +412,14 @@ func TestResponsesKeepDefinition(t *testing.T) {
 	f.Get(f.path+"/responses/"+third).Want(200).Content("version", 4).Content("answers.0.label", "Choice").
 		Content("answers.0.type", "select")
 
-	if n := query[int](t, a, `select count(*) from forms.definitions`); n != 2 {
+	if n := query[int](t, a, `select count(*) from forms.definitions where form_uuid = $1`, f.id()); n != 2 {
 		t.Errorf("got %d definitions, want the 2 with responses", n)
 	}
 }
 
-// TestFieldChangesDuringResponses checks that each response is validated against the definition
+// fieldChangesDuringResponses checks that each response is validated against the definition
 // that it is stored with.
-func TestFieldChangesDuringResponses(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+func fieldChangesDuringResponses(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, `{"label": "value", "type": "text"}`, "")
 	got := concurrently(40, func(i int) *apitest.Reply {
 		switch i % 8 {
@@ -434,16 +436,12 @@ func TestFieldChangesDuringResponses(t *testing.T) {
 
 	if n := query[int](t, a, `
 		select count(*) from forms.responses r join forms.definitions d on d.form_uuid = r.form_uuid and d.version = r.version, jsonb_each(r.answers) v
-		where jsonb_typeof(v.value) <> case d.fields #>> '{0,type}' when 'text' then 'string' else 'number' end`); n !=
-		0 {
+		where jsonb_typeof(v.value) <> case d.fields #>> '{0,type}' when 'text' then 'string' else 'number' end and r.form_uuid = $1`, f.id()); n != 0 {
 		t.Errorf("got %d responses that violate their definition", n)
 	}
 }
 
-func TestHoneypot(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.Shared(t)
+func honeypot(t *testing.T, a *apitest.API) {
 	f := openSurvey(t, a, `{"label": "name", "type": "text", "is_required": true}`,
 		`"honeypot": "website", "success_message": "Thank you"`)
 
@@ -453,7 +451,7 @@ func TestHoneypot(t *testing.T) {
 	f.answer(`{"website": 1}`).Want(201) // errors are hidden from bots
 	f.Post(f.path+"/responses", `{"answers": {"website": "x"}, "partial": true}`).Want(201).Content("state", "partial")
 
-	if n := query[int](t, a, `select count(*) from forms.responses`); n != 0 {
+	if n := query[int](t, a, `select count(*) from forms.responses where form_uuid = $1`, f.id()); n != 0 {
 		t.Errorf("got %d responses of bots, want none", n)
 	}
 

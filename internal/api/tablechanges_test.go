@@ -196,7 +196,7 @@ func TestTableIfMatch(t *testing.T) {
 func TestChangeLockedTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	f := populate(t, a)
 
 	holder, err := a.ConnectProject().Begin(t.Context())

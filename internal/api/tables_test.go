@@ -167,7 +167,7 @@ func TestRenameTableConcurrently(t *testing.T) {
 func TestRenameLockedTable(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 
 	holder, err := a.ConnectProject().Begin(t.Context())

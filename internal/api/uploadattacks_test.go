@@ -55,7 +55,7 @@ func TestUploadsOfOneName(t *testing.T) {
 
 	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
-	n := 60
+	n := 30
 	if text := os.Getenv("UPLOADS"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {
@@ -229,7 +229,7 @@ func TestDeepNames(t *testing.T) {
 func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 
 	var stalled []net.Conn

@@ -186,7 +186,7 @@ func TestFileSize(t *testing.T) {
 func TestFileStreamed(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	bytesSent := make([]byte, 5<<20)
 	random := rand.NewChaCha8([32]byte{1})
@@ -305,7 +305,7 @@ func TestPlantedLinks(t *testing.T) {
 func TestLargePartHeads(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/containers/" + a.Create("/containers", `{"name": "heads"}`) + "/files"
 	large := "X-Large: " + strings.Repeat("x", 1<<20) + "\r\n"
 	part := func(head, body string) string {

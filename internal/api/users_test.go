@@ -275,7 +275,7 @@ func TestFirstUser(t *testing.T) {
 
 	a := apitest.Empty(t)
 	var administrators, users atomic.Int32
-	got := concurrently(50, func(i int) *apitest.Reply {
+	got := concurrently(12, func(i int) *apitest.Reply {
 		r := a.Post("/users", userBody("user-"+decimal(uint32(i)), nil))
 		if r.Status != 201 {
 			return r
@@ -290,7 +290,7 @@ func TestFirstUser(t *testing.T) {
 
 		return r
 	})
-	if got[201] != 50 || administrators.Load() != 1 || int(users.Load()) != got[201]-1 {
+	if got[201] != 12 || administrators.Load() != 1 || int(users.Load()) != got[201]-1 {
 		t.Errorf(
 			"got statuses %v, %d administrators and %d users, want one administrator, and a user for every other 201",
 			got, administrators.Load(), users.Load(),
@@ -359,12 +359,12 @@ func TestSignUpsConcurrently(t *testing.T) {
 
 	a := apitest.User(t).Anonymous().WithProject("")
 	before := apitest.Value[int](a, `select count(*) from platform.organizations`)
-	wantCounts(t, concurrently(8, func(int) *apitest.Reply { return a.Post("/users", userBody("equal", nil)) }),
-		map[int]int{201: 1, 400: 7})
+	wantCounts(t, concurrently(4, func(int) *apitest.Reply { return a.Post("/users", userBody("equal", nil)) }),
+		map[int]int{201: 1, 400: 3})
 
-	wantCounts(t, concurrently(10, func(i int) *apitest.Reply {
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
 		return a.Post("/users", userBody("name-"+decimal(uint32(i)), map[string]any{"email": "one@example.com"}))
-	}), map[int]int{201: 1, 400: 9})
+	}), map[int]int{201: 1, 400: 3})
 
 	if got := apitest.Value[int](a, `select count(*) from platform.organizations`); got != before+2 {
 		t.Errorf("got %d organizations, want 2", got-before)

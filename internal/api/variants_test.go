@@ -40,8 +40,8 @@ func TestVariants(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		t.Parallel()
 
-		a := apitest.New(t)
-		variants(t, a, storedCounter(t, a.Config.StorageDir()))
+		a := apitest.Shared(t)
+		variants(t, a, storedCounter(t, a.BlobDir()))
 	})
 
 	t.Run("S3", func(t *testing.T) {
@@ -167,7 +167,7 @@ func variants(t *testing.T, a *apitest.API, stored func() int) {
 func TestVariantsDuringReplacement(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "pictures"}`)
 	path := address(a, c, "a")
 	pictures := []string{asPNG(t, quarters(40, 40)), asPNG(t, quarters(60, 60))}
@@ -197,7 +197,7 @@ func TestVariantsDuringReplacement(t *testing.T) {
 	}
 
 	a.Delete("/containers/" + c + "?force=true").Want(200)
-	stored := storedCounter(t, a.Config.StorageDir())
+	stored := storedCounter(t, a.BlobDir())
 	until(t, "nothing is left", func() bool { return stored() == 0 })
 }
 

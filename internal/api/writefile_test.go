@@ -174,7 +174,7 @@ func TestWriteFileConcurrently(t *testing.T) {
 	content := func(i int) string { return strings.Repeat(string(rune('a'+i)), 10_000+i) }
 	put(a, c, "same", content(0)).Want(200)
 	stop, readers := make(chan struct{}), sync.WaitGroup{}
-	for range 4 {
+	for range 2 {
 		readers.Go(func() {
 			for {
 				select {
