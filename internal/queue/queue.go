@@ -27,7 +27,6 @@ import (
 const (
 	queueSchema     = "river"
 	startRetryDelay = time.Second
-	pollInterval    = 3 * time.Second  // of each queue, for jobs that become due: a new job is announced by NOTIFY
 	stopTimeout     = 20 * time.Second // for running jobs to stop
 )
 
@@ -179,9 +178,8 @@ func (q *Queue) newWorkingClient() (*river.Client[pgx.Tx], error) {
 	}
 
 	return q.newClient(&river.Config{
-		FetchPollInterval: pollInterval,
-		Workers:           q.workers,
-		Queues:            queues,
+		Workers: q.workers,
+		Queues:  queues,
 		Middleware: []rivertype.Middleware{
 			&fairness{pool: q.Pool, log: q.Log, queues: q.queues, running: map[claim]int{}},
 		},
