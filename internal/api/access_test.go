@@ -393,6 +393,7 @@ func TestRights(t *testing.T) {
 	// A backup is always running, so an authorized createBackup returns 409. Its date is in the
 	// future, so it is never marked as failed.
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) select gen_random_uuid(), uuid, created_by, now() + interval '1 hour' from platform.projects`)
+	own["spareUUID"], theirs["spareUUID"] = owner.CreateProject("spare"), outsider.CreateProject("spare")
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
 	mixed["organizationUUID"] = owner.Organization
@@ -559,26 +560,27 @@ func provide(
 			"jwtKeyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/jwt-keys",
 				strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+n)),
 		}
-	case id == "deleteProject" && want == 200:
-		return map[string]string{"projectUUID": targetOwner.CreateProject("gone")}
-	case want == 200 && slices.Contains([]string{"restoreProject", "pauseProject", "resumeProject"}, id):
-		return map[string]string{"projectUUID": projectFor(targetOwner, id)}
+	case want == 200 &&
+		slices.Contains([]string{"deleteProject", "restoreProject", "pauseProject", "resumeProject"}, id):
+		prepareProject(targetOwner, id, names["spareUUID"])
+		return map[string]string{"projectUUID": names["spareUUID"]}
 	}
 
 	return nil
 }
 
-// projectFor creates a project in the state that the operation requires.
-func projectFor(targetOwner *apitest.API, id string) string {
-	project := targetOwner.CreateProject("other")
+// prepareProject brings a project from any state to the one that the operation requires.
+func prepareProject(targetOwner *apitest.API, id, project string) {
+	path := "/projects/" + project
 	switch id {
 	case "restoreProject":
-		targetOwner.Delete("/projects/" + project).Want(200)
+		targetOwner.Delete(path).Want(200)
 	case "resumeProject":
-		targetOwner.Post("/projects/"+project+"/pause", "").Want(200)
+		targetOwner.Post(path+"/pause", "").Want(200)
+	default:
+		targetOwner.Post(path+"/restore", "") // refused unless it is deleted
+		targetOwner.Post(path+"/resume", "")  // refused unless it is paused
 	}
-
-	return project
 }
 
 // aimed reports whether the operation names an entity. The other operations have the same response
