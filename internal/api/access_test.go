@@ -169,7 +169,8 @@ var rights = map[string]right{
 	"listQueries":        {4, ""},
 	"listMigrations":     {5, ""},
 	"applyMigrations":    {4, `{"migrations": []}`},
-	"diffMigrations":     {4, `{"migrations": []}`},
+	"diffMigrations": {4,
+		`{"migrations": [{"version": "20261123101500", "name": "one", "sql": "select 1", "checksum": "of another"}]}`},
 
 	"refreshSession":      {anyone, `{"refresh_token": "{refresh}"}`},
 	"logout":              {signedIn, ""},
@@ -392,6 +393,7 @@ func TestRights(t *testing.T) {
 	// A backup is always running, so an authorized createBackup returns 409. Its date is in the
 	// future, so it is never marked as failed.
 	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at) select gen_random_uuid(), uuid, created_by, now() + interval '1 hour' from platform.projects`)
+	own["spareUUID"], theirs["spareUUID"] = owner.CreateProject("spare"), outsider.CreateProject("spare")
 	mixed, absent := maps.Clone(theirs), map[string]string{}
 	mixed["projectUUID"], mixed["formUUID"] = owner.Project, own["formUUID"]
 	mixed["organizationUUID"] = owner.Organization
@@ -533,7 +535,7 @@ func provide(
 	case id == "deleteFile" || id == "deleteFolder":
 		file := upload(targetOwner, names["containerUUID"], "to-go-"+n+"/a.txt", "hello").Want(201).Get("uuid").(string)
 		return map[string]string{"folder": "to-go-" + n, "fileUUID": file}
-	case id == "deleteBackup":
+	case slices.Contains([]string{"deleteBackup", "restoreBackup", "verifyBackup"}, id):
 		return map[string]string{"backupUUID": oldBackup(t, targetOwner)}
 	case id == "deleteRestore", id == "undoRestore":
 		return map[string]string{"restoreUUID": oldRestore(t, targetOwner, names["backupUUID"])}
@@ -558,26 +560,27 @@ func provide(
 			"jwtKeyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/jwt-keys",
 				strings.ReplaceAll(rights["createJWTKey"].body, "{n}", "to go "+n)),
 		}
-	case id == "deleteProject" && want == 200:
-		return map[string]string{"projectUUID": targetOwner.CreateProject("gone")}
-	case want == 200 && slices.Contains([]string{"restoreProject", "pauseProject", "resumeProject"}, id):
-		return map[string]string{"projectUUID": projectFor(targetOwner, id)}
+	case want == 200 &&
+		slices.Contains([]string{"deleteProject", "restoreProject", "pauseProject", "resumeProject"}, id):
+		prepareProject(targetOwner, id, names["spareUUID"])
+		return map[string]string{"projectUUID": names["spareUUID"]}
 	}
 
 	return nil
 }
 
-// projectFor creates a project in the state that the operation requires.
-func projectFor(targetOwner *apitest.API, id string) string {
-	project := targetOwner.CreateProject("other")
+// prepareProject brings a project from any state to the one that the operation requires.
+func prepareProject(targetOwner *apitest.API, id, project string) {
+	path := "/projects/" + project
 	switch id {
 	case "restoreProject":
-		targetOwner.Delete("/projects/" + project).Want(200)
+		targetOwner.Delete(path).Want(200)
 	case "resumeProject":
-		targetOwner.Post("/projects/"+project+"/pause", "").Want(200)
+		targetOwner.Post(path+"/pause", "").Want(200)
+	default:
+		targetOwner.Post(path+"/restore", "") // refused unless it is deleted
+		targetOwner.Post(path+"/resume", "")  // refused unless it is paused
 	}
-
-	return project
 }
 
 // aimed reports whether the operation names an entity. The other operations have the same response
@@ -599,11 +602,12 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 
 	done := o.first(200, 201)
 	switch o.id {
-	case "createBackup", "undoRestore": // the database replaced by the restore is missing
+	case "createBackup", "undoRestore", // the database replaced by the restore is missing
+		"restoreBackup", "verifyBackup": // the backup failed
 		done = 409
 	case "connectDatabase": // without the Upgrade header
 		done = 400
-	case "importBackup", "createExtension": // invalid body; extension not allowed
+	case "importBackup", "diffMigrations", "createExtension": // invalid body; extension not allowed
 		done = 422
 	}
 
@@ -654,8 +658,12 @@ var identifier = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\
 func wantAlike(t *testing.T, o operation, v matrixCaller, another, absent *apitest.Reply) {
 	t.Helper()
 
+	if another.Status < 400 || another.Status != absent.Status {
+		return
+	}
+
 	got, want := string(identifier.ReplaceAll(another.Body, nil)), string(identifier.ReplaceAll(absent.Body, nil))
-	if another.Status >= 400 && another.Status == absent.Status && got != want {
+	if got != want {
 		t.Errorf("%s by %s: got\n%s\nfor another user's entity and\n%s\nfor a missing one", o.id, v.name,
 			another.Body, absent.Body)
 	}

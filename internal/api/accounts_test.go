@@ -99,6 +99,10 @@ func mails(t *testing.T, a *apitest.API, to string) []mail {
 
 	var all []mail
 	for line := range strings.Lines(a.Log.String()) {
+		if !strings.Contains(line, `"mail"`) {
+			continue
+		}
+
 		var m mail
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatal(err)

@@ -121,7 +121,7 @@ func TestIdempotencyKeyConcurrently(t *testing.T) {
 func TestStoredResponsesEncrypted(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	send := func() string {
 		return a.Send("POST", "/projects/"+a.Project+"/keys", `{"name": "k", "kind": "secret"}`, "Idempotency-Key: k").
 			Want(201).Metadata("key").(string)
@@ -155,10 +155,11 @@ func TestETag(t *testing.T) {
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
-	path := "/projects/" + a.CreateProject("short-lived")
+	a := apitest.Shared(t)
+	project := a.CreateProject("short-lived")
+	path := "/projects/" + project
 	stale := a.Get(path).Want(200).Header.Get("ETag")
-	a.Exec(`update platform.projects set description = 'other'`)
+	a.Exec(`update platform.projects set description = 'other' where uuid = $1`, project)
 	a.Send("DELETE", path, "", "If-Match: "+stale).Want(412).Code("changed")
 
 	// Weak ETags never match.

@@ -64,7 +64,8 @@ func dumpOf(t *testing.T, a *apitest.API, id string) string {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
+	a.DisableProofs()
 	a.CreateTable("orders", "note text")
 	execute(t, a, `create table public."a
 \! id" (); create table public."-rf" (); create table public."dbname=x" ()`)
@@ -102,6 +103,7 @@ func TestGetBackup(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
+	a.DisableProofs()
 	id := a.Create("/backups", `{}`)
 	waitForBackup(t, a.Member(5), id).Content("status", "completed")
 

@@ -103,7 +103,7 @@ func TestCompaction(t *testing.T) {
 func TestCompactionOldSnapshot(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, `insert into public.orders select n, repeat('x', 100) from generate_series(1, 5000) n`)
 

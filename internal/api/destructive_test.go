@@ -205,6 +205,7 @@ func TestBackupFirstIsShared(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
+	a.DisableProofs()
 	for _, table := range []string{"held", "one", "two", "three", "four"} {
 		a.CreateTable(table)
 	}

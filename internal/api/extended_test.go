@@ -15,11 +15,11 @@ const operatorChanges = `
 	create extension hstore schema extensions; create extension citext schema public;
 	create policy readers on extensions.spatial_ref_sys for select to anon, authenticated using (srid > 0 and auth_name <> 'it''s "odd"');
 	create policy "no more" on extensions.spatial_ref_sys as restrictive to public using (extensions.st_srid('SRID=4326;POINT(0 0)'::extensions.geometry) > 0) with check (srid < 1000000);
-	alter table extensions.spatial_ref_sys force row level security;
+	alter table extensions.spatial_ref_sys disable row level security, force row level security;
 	grant insert, update (srtext), select (auth_name) on extensions.spatial_ref_sys to authenticated; revoke select on extensions.spatial_ref_sys from public;
 	grant select on extensions.spatial_ref_sys to anon with grant option; revoke all on extensions.geometry_columns from public;
 	revoke execute on function extensions.st_area(text) from public; grant execute on function extensions.st_area(text) to anon;
-	revoke execute on function extensions.st_union(extensions.geometry) from public; revoke usage on type extensions.hstore from public;
+	revoke execute on function extensions.st_union(extensions.geometry) from public; revoke usage on type extensions.ghstore from public;
 	grant trigger on extensions.spatial_ref_sys to authenticated`
 
 // extensionState returns the resulting policies, owners and privileges.
@@ -32,18 +32,27 @@ const extensionState = `
 			union all select oid::regprocedure::text, proacl from pg_proc where pronamespace = 'extensions'::regnamespace and proacl is not null
 			union all select oid::regtype::text, typacl from pg_type where typnamespace = 'extensions'::regnamespace) a, aclexplode(acl) x where x.grantee <> x.grantor))`
 
-// TestRestoreExtensionChanges checks that a restore keeps an operator's changes to the
-// objects of extensions: privileges, policies and owners.
-func TestRestoreExtensionChanges(t *testing.T) {
+// TestRestoreExtensions restores a project with extensions in place, as a new project and in
+// another one. A restore keeps what the owner made of their types and functions, and an operator's
+// changes to their objects: rows, privileges, policies and owners.
+func TestRestoreExtensions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.New(t)
 	a.DisableProofs()
 	execute(t, a, operatorChanges)
-	asOwner(t, a, `create table public.kept (id int)`)
+	execute(t, a,
+		`insert into extensions.spatial_ref_sys (srid, auth_name, srtext) values (990000, 'ours', 'of our own')`)
+	asOwner(t, a, ownerSQL)
+
+	result := query[string](t, a, resultQuery)
+	if !strings.HasPrefix(result, "1 ") || !strings.HasSuffix(result, "of our own f") {
+		t.Fatalf("got %q", result)
+	}
+
 	want := query[string](t, a, extensionState)
 	for _, part := range []string{
-		"no more", "(extensions.spatial_ref_sys,t,t,", `"extensions.st_area(text)"`,
+		"no more", "(extensions.spatial_ref_sys,f,t,", `"extensions.st_area(text)"`,
 		"extensions.spatial_ref_sys.srtext",
 	} {
 		if !strings.Contains(want, part) {
@@ -56,10 +65,18 @@ func TestRestoreExtensionChanges(t *testing.T) {
 		t.Errorf("got warnings %v", got)
 	}
 
+	asOwner(t, a, `drop table public.places`)
 	restoreInPlace(t, a, id)
 
+	if got := query[string](t, a, resultQuery); got != result {
+		t.Errorf("in place: got %q, want %q", got, result)
+	}
 	if got := query[string](t, a, extensionState); got != want {
 		t.Errorf("in place: got\n%s\nwant\n%s", got, want)
+	}
+	if query[bool](t, a,
+		`select has_table_privilege('`+a.DatabaseName()+`_owner', 'extensions.spatial_ref_sys', 'insert')`) {
+		t.Error("the owner may insert into the extension's table")
 	}
 
 	for _, pool := range []string{"anon", "service_role"} { // the extension still works
@@ -73,12 +90,13 @@ func TestRestoreExtensionChanges(t *testing.T) {
 		create trigger touch before insert on extensions.spatial_ref_sys for each row execute function public.touch();
 		create rule again as on delete to extensions.spatial_ref_sys where old.srid < 0 do also select 1; alter table extensions.spatial_ref_sys add constraint named check (auth_name <> 'nobody');
 		create statistics extensions.linked on auth_name, auth_srid from extensions.spatial_ref_sys; alter table extensions.spatial_ref_sys alter auth_srid set statistics 7;
-		comment on table extensions.spatial_ref_sys is 'systems'; comment on column extensions.spatial_ref_sys.srid is 'number'; grant select (srid) on extensions.spatial_ref_sys to anon`)
+		comment on table extensions.spatial_ref_sys is 'systems'; comment on column extensions.spatial_ref_sys.srid is 'number'; grant select (srid) on extensions.spatial_ref_sys to anon;
+		alter table extensions.spatial_ref_sys enable row level security`)
 
 	asOwner(t, a, `alter role current_user set search_path = public, extensions`)
 	owner := a.DatabaseName() + "_owner"
 	execute(t, a, `alter table extensions.spatial_ref_sys owner to `+owner)
-	want = query[string](t, a, extensionState)
+	result, want = query[string](t, a, resultQuery), query[string](t, a, extensionState)
 	id = createBackup(t, a)
 
 	warnings := a.Get("/backups/" + id).Want(200).Metadata("warnings").([]any)
@@ -93,6 +111,9 @@ func TestRestoreExtensionChanges(t *testing.T) {
 	n := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	waitForRestore(t, a, n.Get("uuid").(string), "completed")
 	copied := a.WithProject(n.Get("projectUuid").(string))
+	if got := query[string](t, copied, resultQuery); got != result {
+		t.Errorf("as a new project: got %q, want %q", got, result)
+	}
 	if got := strings.ReplaceAll(query[string](t, copied, extensionState), copied.DatabaseName(),
 		a.DatabaseName()); got != want {
 		t.Errorf("as a new project: got\n%s\nwant\n%s", got, want)

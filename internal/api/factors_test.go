@@ -145,7 +145,7 @@ func TestSecondFactor(t *testing.T) {
 func TestDeleteSecondFactor(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	anonymous := a.Anonymous().WithProject("")
 
 	for _, call := range []string{"POST /users/me/totp", "DELETE /users/me/totp"} {

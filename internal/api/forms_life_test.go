@@ -100,7 +100,7 @@ func TestUpdateForm(t *testing.T) {
 func TestDeleteForm(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id, path := createForm(a, `{"label": "Name", "type": "text"}`)
 	field := strings.TrimPrefix(path, "/forms/"+id+"/fields/")
 	empty := a.Create("/forms", `{"name": "Empty"}`)
@@ -129,7 +129,7 @@ func TestDeleteForm(t *testing.T) {
 func TestLinkForm(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	id, _ := createForm(a, `{"label": "Name", "type": "text"}`)
 	path := "/forms/" + id
 	first := a.Post(path+"/link", "").Want(201).Get("link").(string)

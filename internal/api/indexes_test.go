@@ -177,7 +177,7 @@ func TestCreateIndexOfExpressions(t *testing.T) {
 func TestCreateIndexInBackground(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text", "kind text")
 	asOwner(t, a, `insert into public.orders values (1, 'x', 'a'), (2, 'y', 'a')`)
 

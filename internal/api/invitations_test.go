@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -19,15 +18,8 @@ func mailsTo(t *testing.T, a *apitest.API, email string) []string {
 	t.Helper()
 
 	var texts []string
-	for line := range strings.Lines(a.Log.String()) {
-		var record struct{ Msg, To, Text string }
-		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-
-		if record.Msg == "mail" && record.To == email {
-			texts = append(texts, record.Text)
-		}
+	for _, m := range mails(t, a, email) {
+		texts = append(texts, m.Text)
 	}
 
 	return texts

@@ -117,7 +117,7 @@ func TestJWTKeys(t *testing.T) {
 func TestBadJWTKeys(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/jwt-keys"
 	private := newECKey(t, elliptic.P256())
 	good := jwkOf(t, private.Public())

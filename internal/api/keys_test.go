@@ -12,7 +12,7 @@ import (
 func TestKeys(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/keys"
 
 	created := a.Post(path, `{"name": " browser ", "kind": "publishable"}`).Want(201).

@@ -13,7 +13,7 @@ import (
 func TestOversizedRequests(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	before := databaseState(t, a)
 	head := "Host: x\r\nAuthorization: Bearer " + a.Token + "\r\nX-Project: " + a.Project + "\r\n"

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -142,6 +143,26 @@ func TestHostileWorkbooks(t *testing.T) {
 		}
 		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > test.limit {
 			t.Errorf("%s: got %d MB allocated, want at most %d", test.what, got, test.limit)
+		}
+	}
+}
+
+// TestLongCells checks that the limit of a row bounds the text that the parser collects for a cell.
+func TestLongCells(t *testing.T) {
+	for _, text := range []string{
+		`<v>` + strings.Repeat("x", 100<<10) + `</v>`, `<is>` + strings.Repeat(`<r><t>x</t></r>`, 10<<10) + `</is>`,
+	} {
+		reader := &markupReader{ctx: t.Context(), r: strings.NewReader(`<c>` + text + `</c>`), remaining: maxSheet,
+			rowRemaining: 64 << 10}
+		s := &xlsxSource{reader: reader, xml: xml.NewDecoder(reader)}
+
+		start, err := s.xml.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if _, err := s.cell(start.(xml.StartElement)); !errors.Is(err, errTooLong) {
+			t.Errorf("%.20s: got %v, want %v", text, err, errTooLong)
 		}
 	}
 }

@@ -17,7 +17,9 @@ type document struct {
 	operations map[string][]operation // by method
 	responses  map[string]any         // that operations share, by reference
 	compiler   *jsonschema.Compiler
-	mu         sync.Mutex
+
+	mu      sync.Mutex
+	schemas map[string]*jsonschema.Schema // compiled ones, by JSON pointer
 }
 
 type operation struct {
@@ -73,7 +75,7 @@ func parseDocument(text []byte) (*document, error) {
 	}
 
 	d := &document{operations: map[string][]operation{}, responses: map[string]any{},
-		compiler: jsonschema.NewCompiler()}
+		compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	d.compiler.AssertFormat()
 
@@ -185,15 +187,31 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 		return
 	}
 
-	d.mu.Lock()
-	schema, err := d.compiler.Compile(documentURL + pointer + "/content/application~1json/schema")
-	d.mu.Unlock()
+	schema, err := d.schema(pointer + "/content/application~1json/schema")
 	if err != nil {
 		t.Fatalf("%s: compile the schema: %v", o.id, err)
 	}
 	if err := schema.Validate(reply.json); err != nil {
 		t.Fatalf("%s: the response violates the OpenAPI document: %v\n%s", reply.request, err, reply.Body)
 	}
+}
+
+// schema returns the compiled schema at a JSON pointer. The compiler's own lookup of a compiled
+// schema takes longer than the validation of most responses.
+func (d *document) schema(pointer string) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	if s, ok := d.schemas[pointer]; ok {
+		return s, nil
+	}
+
+	s, err := d.compiler.Compile(documentURL + pointer)
+	if err == nil {
+		d.schemas[pointer] = s
+	}
+
+	return s, err
 }
 
 var (
