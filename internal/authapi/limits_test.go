@@ -145,11 +145,16 @@ func TestKnownAddresses(t *testing.T) {
 		{"/token?grant_type=password", `{"email":"EMAIL","password":"wrong"}`},
 		{"/verify", `{"type":"email","email":"EMAIL","token":"nonsense"}`},
 	} {
+		secret := ""
+		if strings.Contains(test.body, `"password"`) {
+			secret = `"password":"` + password + `",` // costly, and of no effect elsewhere
+		}
+
 		forms := map[string]string{}
 		for _, kind := range []string{"confirmed", "unconfirmed", "unknown"} {
 			email := kind + string(rune('a'+i)) + "@example.com"
 			if kind != "unknown" {
-				p.send("POST", "/admin/users", p.secret, `{"email":"`+email+`","password":"`+password+`",
+				p.send("POST", "/admin/users", p.secret, `{"email":"`+email+`",`+secret+`
 					"email_confirm":`+strconv.FormatBool(kind == "confirmed")+`}`).want(200)
 			}
 

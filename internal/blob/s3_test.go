@@ -20,9 +20,12 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// large returns the content of an upload of three parts.
-func large() []byte {
-	content := make([]byte, 2*partSize+12345)
+// large returns the content of an upload of two parts.
+func large() []byte { return random(partSize + 12345) }
+
+// random returns the same bytes at each call.
+func random(size int) []byte {
+	content := make([]byte, size)
 	rand.NewChaCha8([32]byte{1}).Read(content)
 
 	return content
@@ -32,8 +35,9 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
+	three := random(2*partSize + 12345)
 	for key, content := range map[string][]byte{
-		"three": large(), "one": large()[:partSize], "two": large()[:partSize+1],
+		"three": three, "one": three[:partSize], "two": three[:partSize+1],
 	} {
 		got, err := s.Put(t.Context(), key, iotest.HalfReader(bytes.NewReader(content)), int64(len(content)))
 		if err != nil || got.Size != int64(len(content)) {
@@ -61,8 +65,8 @@ func TestPartsLeaveNothing(t *testing.T) {
 		max int64
 		ok  func(error) bool
 	}{
-		"too large":   {t.Context(), bytes.NewReader(large()), 2 * partSize, isTooLarge},
-		"without end": {t.Context(), endless{}, 3 * partSize, isTooLarge},
+		"too large":   {t.Context(), bytes.NewReader(large()), partSize, isTooLarge},
+		"without end": {t.Context(), endless{}, 2 * partSize, isTooLarge},
 		"reader fails": {t.Context(), io.MultiReader(bytes.NewReader(large()), iotest.ErrReader(errLost)),
 			noLimit, isError(errLost)},
 		"cancelled": {ctx, io.MultiReader(bytes.NewReader(large()), readerFunc(func([]byte) (int, error) {
@@ -255,7 +259,7 @@ func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
 
 	s, service := openService(t)
-	content := string(large()[:1<<20])
+	content := string(random(1 << 20))
 	put(t, s, "a", content)
 	gets := 0
 
@@ -311,7 +315,7 @@ func TestSweepParts(t *testing.T) {
 
 	unfinished := &upload{bucket: s.backend.(*bucket), key: s.backend.(*bucket).key("cut/off")}
 	if err := errors.Join(
-		unfinished.begin(t.Context()), unfinished.putPart(t.Context(), large()[:partSize]),
+		unfinished.begin(t.Context()), unfinished.putPart(t.Context(), random(1<<20)),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,11 @@ func TestMistake(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(*config.Config)
 		refused func(http.ResponseWriter, *http.Request) bool
-		says    string
+		says    string // BUCKET: the name of the bucket
 	}{
 		"bucket": {change: func(c *config.Config) {
-			c.StorageURL = strings.Replace(c.StorageURL, "s3://blobs", "s3://others", 1)
-		}, says: "bucket others does not exist at http://127.0.0.1:"},
+			c.StorageURL = strings.Replace(c.StorageURL, "s3://", "s3://no-", 1)
+		}, says: "bucket no-BUCKET does not exist at http://127.0.0.1:"},
 		"access key": {change: func(c *config.Config) {
 			c.S3AccessKey = "unknown"
 		}, says: "does not know the access key"},
@@ -43,11 +43,11 @@ func TestMistake(t *testing.T) {
 			c.S3SecretKey = "canary"
 		}, says: "the secret key does not match the access key"},
 		"region": {refused: refusing(400, "AuthorizationHeaderMalformed"),
-			says: "bucket blobs is not in region us-east-1: set region=eu-central-1"},
+			says: "bucket BUCKET is not in region us-east-1: set region=eu-central-1"},
 		"endpoint":      {refused: refusing(301, "PermanentRedirect"), says: "set region=eu-central-1"},
 		"session token": {refused: refusing(400, "ExpiredToken"), says: "session token"},
 		"rights": {refused: refusing(403, "AccessDenied"),
-			says: "the keys lack permission to put and delete objects in bucket blobs"},
+			says: "the keys lack permission to put and delete objects in bucket BUCKET"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,11 +63,12 @@ func TestMistake(t *testing.T) {
 				service.OnRequest(tt.refused)
 			}
 
+			says := strings.ReplaceAll(tt.says, "BUCKET", service.Bucket)
 			err := openConfigured(t, c).Check(t.Context())
 			mistake, ok := errors.AsType[*ConfigError](err)
-			if !ok || !strings.Contains(mistake.Error(), tt.says) || strings.Contains(mistake.Error(), "canary") ||
+			if !ok || !strings.Contains(mistake.Error(), says) || strings.Contains(mistake.Error(), "canary") ||
 				!fault.Is(err, fault.Unavailable) {
-				t.Errorf("Check = %v, want a mistake that says %q", err, tt.says)
+				t.Errorf("Check = %v, want a mistake that says %q", err, says)
 			}
 		})
 	}

@@ -2,8 +2,6 @@ package laws
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -47,6 +45,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 	t.Parallel()
 
 	found := map[string]bool{}
+	parsed := syntax(t)
 	for path, p := range tree(t) {
 		if strings.HasPrefix(path, "bench/") || slices.Contains(testOnly, path) {
 			continue
@@ -55,13 +54,10 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 		for _, name := range p.GoFiles {
 			file := filepath.ToSlash(filepath.Join(path, name))
 
-			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := parsed.of[filepath.Join(p.Dir, name)]
 
 			imported := map[string]*regexp.Regexp{}
-			for _, i := range parsed.Imports {
+			for _, i := range source.Imports {
 				from := strings.Trim(i.Path.Value, `"`)
 				as := from[strings.LastIndex(from, "/")+1:]
 				if i.Name != nil {
@@ -71,7 +67,7 @@ func TestNothingConnectsElsewhere(t *testing.T) {
 				imported[as] = connectCalls[from]
 			}
 
-			ast.Inspect(parsed, func(n ast.Node) bool {
+			ast.Inspect(source, func(n ast.Node) bool {
 				s, ok := n.(*ast.SelectorExpr)
 				if !ok {
 					return true

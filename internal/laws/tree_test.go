@@ -3,6 +3,8 @@ package laws
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
@@ -74,51 +76,106 @@ type listedPackage struct {
 	XTestImports         []string
 }
 
-// goList is the output of go list for the module's packages.
-var goList = sync.OnceValues(func() ([]byte, error) {
+// listTree lists the packages of the module by their path in it.
+var listTree = sync.OnceValues(func() (map[string]listedPackage, error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Doc,GoFiles,Imports,TestGoFiles,XTestGoFiles,XTestImports",
 		"./...")
 	cmd.Dir = "../.."
-
-	return cmd.Output()
-})
-
-// tree lists the packages of the module, by their path in it.
-func tree(t *testing.T) map[string]listedPackage {
-	t.Helper()
-
-	out, err := goList()
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+
+	module, err := readModulePath()
+	if err != nil {
+		return nil, err
 	}
 
 	packages := map[string]listedPackage{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listedPackage
 		if err := d.Decode(&p); err == io.EOF {
-			return packages
+			return packages, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 
-		packages[strings.TrimPrefix(p.ImportPath, modulePath(t)+"/")] = p
+		packages[strings.TrimPrefix(p.ImportPath, module+"/")] = p
 	}
+})
+
+// tree returns the packages of the module by their path in it.
+func tree(t *testing.T) map[string]listedPackage {
+	t.Helper()
+
+	packages, err := listTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return packages
+}
+
+// parsedTree has the syntax of the tree's files other than tests, by their absolute path.
+type parsedTree struct {
+	files *token.FileSet
+	of    map[string]*ast.File
+}
+
+// parseTree parses the tree for all tests that read its syntax.
+var parseTree = sync.OnceValues(func() (parsedTree, error) {
+	packages, err := listTree()
+	if err != nil {
+		return parsedTree{}, err
+	}
+
+	parsed := parsedTree{token.NewFileSet(), map[string]*ast.File{}}
+	for _, p := range packages {
+		for _, name := range p.GoFiles {
+			path := filepath.Join(p.Dir, name)
+			parsed.of[path], err = parser.ParseFile(parsed.files, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return parsedTree{}, err
+			}
+		}
+	}
+
+	return parsed, nil
+})
+
+// syntax returns the parsed tree.
+func syntax(t *testing.T) parsedTree {
+	t.Helper()
+
+	parsed, err := parseTree()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return parsed
 }
 
 // noRace replaces the flags of the tests' build. The race detector needs cgo.
 const noRace = "GOFLAGS=-buildvcs=false"
 
-// modulePath returns the import path of the module. Only go.mod chooses it.
+// readModulePath reads the import path of the module. Only go.mod chooses it.
+var readModulePath = sync.OnceValues(func() (string, error) {
+	text, err := os.ReadFile("../../go.mod")
+	line, _, _ := strings.Cut(string(text), "\n")
+
+	return strings.TrimPrefix(line, "module "), err
+})
+
+// modulePath returns the import path of the module.
 func modulePath(t *testing.T) string {
 	t.Helper()
 
-	text, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	path, err := readModulePath()
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	line, _, _ := strings.Cut(string(text), "\n")
-	return strings.TrimPrefix(line, "module ")
+	return path
 }
 
 func root(t *testing.T) string {

@@ -69,8 +69,9 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextGoesOn iterates every quarter of an hour for a year: each result is later, by no more
-// than the quarter and the hours that clocks skip or repeat.
+// TestNextGoesOn iterates the quarters of an hour around each change of clocks and each end of a
+// month of a year: each result is later, by no more than the quarter and the hours that clocks skip
+// or repeat.
 func TestNextGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -83,16 +84,31 @@ func TestNextGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		for end := at.AddDate(1, 0, 0); at.Before(end); {
-			next := table.Next(at)
-			if d := next.Sub(at); d < 15*time.Minute || d > 15*time.Minute+2*time.Hour {
-				t.Fatalf("%s: got %s after %s", zone, next.In(table.zone), at.In(table.zone))
-			}
+		for _, edge := range edges(table.zone) {
+			for at := edge.Add(-3 * time.Hour); at.Before(edge.Add(3 * time.Hour)); {
+				next := table.Next(at)
+				if d := next.Sub(at); d < 15*time.Minute || d > 15*time.Minute+2*time.Hour {
+					t.Fatalf("%s: got %s after %s", zone, next.In(table.zone), at.In(table.zone))
+				}
 
-			at = next
+				at = next
+			}
 		}
 	}
+}
+
+// edges returns the beginnings of months and the changes of clocks in 2026.
+func edges(zone *time.Location) (all []time.Time) {
+	for month := range 12 {
+		at := time.Date(2026, time.Month(1+month), 1, 0, 0, 0, 0, zone)
+		all = append(all, at)
+
+		if _, change := at.ZoneBounds(); change.Before(at.AddDate(0, 1, 0)) && !change.IsZero() {
+			all = append(all, change)
+		}
+	}
+
+	return all
 }
 
 func TestParseRefuses(t *testing.T) {

@@ -12,14 +12,18 @@ import (
 )
 
 const (
-	maxDirectory = 2 << 20   // bytes of an archive's directory
-	maxStrings   = 16 << 20  // bytes of the XML of shared strings, which stay in memory
-	maxShared    = 2_000_000 // number of shared strings
-	maxSheet     = 2 << 30   // bytes of a sheet's XML
-	maxPart      = 16 << 20  // bytes of the XML of any other part
-	maxStyles    = 100_000   // cell styles; spreadsheets allow up to 64,000
-	maxTag       = 64 << 10  // bytes of a tag, whose attributes the parser buffers
-	maxDepth     = 100       // nested elements
+	maxDirectory = 2 << 20  // bytes of an archive's directory
+	maxSheet     = 2 << 30  // bytes of a sheet's XML
+	maxPart      = 16 << 20 // bytes of the XML of any other part
+	maxTag       = 64 << 10 // bytes of a tag, whose attributes the parser buffers
+	maxDepth     = 100      // nested elements
+)
+
+// Variables only because tests lower them.
+var (
+	maxStrings uint64 = 16 << 20  // bytes of the XML of shared strings, which stay in memory
+	maxShared         = 2_000_000 // number of shared strings
+	maxStyles         = 100_000   // cell styles; spreadsheets allow up to 64,000
 )
 
 var (
@@ -288,7 +292,7 @@ func (s *sharedStrings) read(ctx context.Context, f *zip.File) error {
 		s.text = make([]byte, 0, min(f.UncompressedSize64, maxStrings))
 	}
 
-	return visit(ctx, f, maxStrings, func(d *xml.Decoder, _ string, start xml.StartElement) (read bool, err error) {
+	visitText := func(d *xml.Decoder, _ string, start xml.StartElement) (read bool, err error) {
 		if start.Name.Local != "si" {
 			return false, nil
 		}
@@ -300,7 +304,9 @@ func (s *sharedStrings) read(ctx context.Context, f *zip.File) error {
 		s.ends = append(s.ends, uint32(len(s.text)))
 
 		return true, err
-	})
+	}
+
+	return visit(ctx, f, int64(maxStrings), visitText)
 }
 
 // lineNumbers returns a string by index; false if the index is out of range.

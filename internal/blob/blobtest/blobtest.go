@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -31,12 +32,24 @@ const gateway = "bin/gateway"
 const (
 	accessKey = "access"
 	secretKey = "secret-of-the-test"
-	bucket    = "blobs"
+)
+
+// service is the program of this test binary, which serves all tests, each with its own bucket.
+type service struct {
+	dir    string // of the buckets, a folder each
+	socket string
+	input  io.Closer // open as long as the program runs
+}
+
+var (
+	shared  = sync.OnceValues(start)
+	buckets atomic.Int64 // numbers the buckets
 )
 
 // S3 is a running service with an empty bucket.
 type S3 struct {
 	StorageURL string // for SOCLE_STORAGE_URL
+	Bucket     string // its name
 	Dir        string // folder of the objects, each in a file named after its key
 	onRequest  atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	lost       atomic.Pointer[lostResponse]
@@ -48,25 +61,22 @@ type lostResponse struct {
 	bytes int // bytes of the body that arrive; -1: no response at all
 }
 
-// New starts a service that stops at the end of the test.
+// New returns a service with an empty bucket that is removed at the end of the test.
 func New(t testing.TB) *S3 {
 	t.Helper()
 
-	dir, err := os.MkdirTemp("", "s3-") // the path of a socket must be short
+	program, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &S3{Dir: filepath.Join(dir, "buckets", bucket)}
-	socket, metadata := filepath.Join(dir, "socket"), filepath.Join(dir, "metadata")
-	for _, name := range []string{s.Dir, metadata} {
-		if err := os.MkdirAll(name, 0o700); err != nil {
-			t.Fatal(err)
-		}
+	bucket := fmt.Sprint("blobs-", buckets.Add(1))
+	s := &S3{Bucket: bucket, Dir: filepath.Join(program.dir, bucket)}
+	if err := os.Mkdir(s.Dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
 
-	start(t, filepath.Dir(s.Dir), metadata, socket)
+	t.Cleanup(func() { os.RemoveAll(s.Dir) })
 
 	proxy := &httputil.ReverseProxy{
 		ModifyResponse: s.dropResponse,
@@ -77,7 +87,7 @@ func New(t testing.TB) *S3 {
 		Transport: &http.Transport{DisableCompression: true, DialContext: func(
 			ctx context.Context, _, _ string,
 		) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+			return (&net.Dialer{}).DialContext(ctx, "unix", program.socket)
 		}},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if errors.Is(err, errLost) {
@@ -104,69 +114,82 @@ func New(t testing.TB) *S3 {
 	return s
 }
 
-// root returns the root of the source tree. A test runs in the folder of its package.
-func root(t testing.TB) string {
-	t.Helper()
-
+// findGateway returns the path of the program. A test runs in the folder of its package.
+func findGateway() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+			path := filepath.Join(dir, gateway)
+			if _, err := os.Stat(path); err != nil {
+				return "", fmt.Errorf("%w: run make gateway to build it", err)
+			}
+
+			return path, nil
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("the test does not run in the source tree")
+			return "", errors.New("the test does not run in the source tree")
 		}
 		dir = filepath.Dir(dir)
 	}
 }
 
+// lifetime runs the program until its input closes, which happens when the test process ends in
+// whatever way, and removes its folder.
+const lifetime = `"$@" & cat >/dev/null; kill -9 $!; wait; rm -rf "$0"`
+
 // start starts the program and waits until it accepts connections.
-func start(t testing.TB, objects, metadata, socket string) {
-	t.Helper()
-
-	path := filepath.Join(root(t), gateway)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: run make gateway to build it", err)
-	}
-
-	// The program stops when its input closes, which also happens if the test process is killed.
-	cmd := exec.Command("sh", "-c", `"$@" & cat >/dev/null; kill -9 $!; wait`, "sh", path, socket, metadata, objects)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
-
-	input, err := cmd.StdinPipe()
+func start() (*service, error) {
+	path, err := findGateway()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 
+	dir, err := os.MkdirTemp("", "s3-") // the path of a socket must be short
+	if err != nil {
+		return nil, err
+	}
+
+	s := &service{dir: filepath.Join(dir, "buckets"), socket: filepath.Join(dir, "socket")}
+	metadata := filepath.Join(dir, "metadata")
+	for _, name := range []string{s.dir, metadata} {
+		if err := os.Mkdir(name, 0o700); err != nil {
+			return nil, err
+		}
+	}
+
+	cmd := exec.Command("sh", "-c", lifetime, dir, path, s.socket, metadata, s.dir)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
 	cmd.Stderr = os.Stderr
 
+	if s.input, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 
-	t.Cleanup(func() {
-		input.Close()
-		_ = cmd.Wait() // killed
-	})
+	return s, s.await()
+}
 
+// await waits until the program accepts connections.
+func (s *service) await() error {
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 
 	for {
-		conn, err := net.Dial("unix", socket)
+		conn, err := net.Dial("unix", s.socket)
 		if err == nil {
-			conn.Close()
-			return
+			return conn.Close()
 		}
 
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("the gateway does not accept connections: %v", err)
+			return fmt.Errorf("the gateway does not accept connections: %w", err)
 		}
 	}
 }
