@@ -50,9 +50,10 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestTypes checks that a program typed with a project's tables compiles exactly where it is
-// correct.
-func TestTypes(t *testing.T) {
+// TestTypedClients checks that programs compile exactly where they are correct: one is typed with a
+// project's tables, one, the README's requests, with the OpenAPI document. The requests also
+// succeed.
+func TestTypedClients(t *testing.T) {
 	t.Parallel()
 
 	schema, err := os.ReadFile(filepath.Join(clients, "schema.sql"))
@@ -66,11 +67,14 @@ func TestTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	program := typeScript(t, map[string][]byte{
-		"types.ts": []byte(a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)),
-	}, "typed.ts", "tsconfig.json")
+	programs := typeScript(t, map[string][]byte{
+		"types.ts":     []byte(a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)),
+		"openapi.json": api.Document(),
+	}, "typed.ts", "requests.ts", "tsconfig.json", "package.json")
 
-	runNode(t, program, nil, "node_modules/typescript/bin/tsc", "--project", ".")
+	runNode(t, programs, nil, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", "--output", "openapi.ts")
+	runNode(t, programs, nil, "node_modules/typescript/bin/tsc", "--project", ".", "--noEmit", "false")
+	runNode(t, programs, []string{"SOCLE_URL=" + apitest.Empty(t).URL}, "requests.js")
 }
 
 // TestDocumentIsValid checks the OpenAPI document by the rules of a linter.
@@ -83,18 +87,6 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 
 	runNode(t, clients, []string{"SOCLE_DOCUMENT=" + document}, "lint.mjs")
-}
-
-// TestGeneratedClient checks that the README's requests compile and succeed with a client that is
-// generated from the OpenAPI document.
-func TestGeneratedClient(t *testing.T) {
-	t.Parallel()
-
-	program := typeScript(t, map[string][]byte{"openapi.json": api.Document()},
-		"requests.ts", "tsconfig.json", "package.json")
-	runNode(t, program, nil, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", "--output", "openapi.ts")
-	runNode(t, program, nil, "node_modules/typescript/bin/tsc", "--project", ".", "--noEmit", "false")
-	runNode(t, program, []string{"SOCLE_URL=" + apitest.Empty(t).URL}, "requests.js")
 }
 
 // typeScript returns a folder with these files, copies of those named from the folder of the

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -94,10 +93,6 @@ func fetchAs(t *testing.T, url, codings string) []byte {
 func TestDocsInBrowser(t *testing.T) {
 	t.Parallel()
 
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: make chromium", err)
-	}
-
-	runNode(t, clients, []string{"SOCLE_URL=" + apitest.Empty(t).URL, "SOCLE_CHROMIUM=" + chromium}, "reference.mjs")
+	environment := []string{"SOCLE_URL=" + apitest.Empty(t).URL, "SOCLE_CHROMIUM=" + chromium(t)}
+	runNode(t, clients, environment, "reference.mjs")
 }

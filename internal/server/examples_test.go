@@ -14,11 +14,6 @@ import (
 func TestExampleInBrowser(t *testing.T) {
 	t.Parallel()
 
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: make chromium", err)
-	}
-
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +44,7 @@ func TestExampleInBrowser(t *testing.T) {
 	bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
 	bash.Dir = app
 	bash.Env = []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_CHROMIUM=" + chromium,
+		"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_CHROMIUM=" + chromium(t),
 		"EXAMPLE=" + app, "CLIENTS=" + filepath.Dir(modules), "SOCLE_SCREENSHOTS=" + os.Getenv("SOCLE_SCREENSHOTS")}
 
 	var problems bytes.Buffer

@@ -21,15 +21,10 @@ import (
 func TestSignInWithProviderInBrowser(t *testing.T) {
 	t.Parallel()
 
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: make chromium", err)
-	}
-
 	s := titlesProject{API: apitest.Shared(t), t: t}
 	node := exec.CommandContext(t.Context(), "node", "oauth.mjs")
 	node.Dir = clients
-	node.Env = append(os.Environ(), "SOCLE_CHROMIUM="+chromium, "SOCLE_PROJECT="+s.URL+"/projects/"+s.Project,
+	node.Env = append(os.Environ(), "SOCLE_CHROMIUM="+chromium(t), "SOCLE_PROJECT="+s.URL+"/projects/"+s.Project,
 		"SOCLE_PUBLISHABLE="+s.key("browser", "publishable"))
 
 	var problems bytes.Buffer

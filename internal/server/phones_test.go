@@ -31,15 +31,10 @@ func TestPhonesByClient(t *testing.T) {
 func TestPasskeysByClient(t *testing.T) {
 	t.Parallel()
 
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: make chromium", err)
-	}
-
 	a := apitest.Shared(t)
 	s := titlesProject{API: a, t: t}
 	node := exec.CommandContext(t.Context(), "node", "passkeys.mjs")
-	node.Dir, node.Env = clients, append(os.Environ(), "SOCLE_CHROMIUM="+chromium, "SOCLE_URL="+a.URL,
+	node.Dir, node.Env = clients, append(os.Environ(), "SOCLE_CHROMIUM="+chromium(t), "SOCLE_URL="+a.URL,
 		"SOCLE_PROJECT="+a.Project, "SOCLE_TOKEN="+a.Token, "SOCLE_PUBLISHABLE="+s.key("browser", "publishable"),
 		"SOCLE_SECRET="+s.key("server", "secret"))
 	if out, err := node.CombinedOutput(); err != nil {

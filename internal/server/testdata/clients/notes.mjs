@@ -1,11 +1,11 @@
 // Users of the example application sign up, keep notes and change their picture, in Chromium.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { createServer } from 'node:http'
 import { extname } from 'node:path'
 import { look, withBrowser } from './browser.mjs'
 
+const { SOCLE_URL, SOCLE_PROJECT, SOCLE_TOKEN } = process.env
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
 const site = createServer((request, response) => {
 	const path = new URL(request.url, 'http://unused').pathname.replace(/\/$/, '/index.html')
@@ -19,8 +19,8 @@ const origin = `http://127.0.0.1:${site.address().port}`
 
 async function codeOf(address) {
 	for (;;) {
-		const mails = JSON.parse(execFileSync('socle', ['mails', 'list', '--json'])).content
-		const code = mails.find(m => m.recipient === address)?.text.match(/code: (\d+)/)?.[1]
+		const mails = await fetch(`${SOCLE_URL}/projects/${SOCLE_PROJECT}/mails`, { headers: { Authorization: `Bearer ${SOCLE_TOKEN}` } })
+		const code = (await mails.json()).content.find(m => m.recipient === address)?.text.match(/code: (\d+)/)?.[1]
 		if (code) return code
 		await new Promise(resolve => setTimeout(resolve, 100))
 	}
@@ -46,7 +46,7 @@ async function addNote(page, body) {
 	await page.getByText(body).waitFor()
 }
 
-await withBrowser(process.env.SOCLE_URL, async open => {
+await withBrowser(SOCLE_URL, async open => {
 	const options = { scripts: true, origins: [origin] }
 	const ada = await open(options)
 	await ada.goto(origin)

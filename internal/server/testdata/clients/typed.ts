@@ -1,7 +1,7 @@
 // The types that a project's tables have, in the hands of the client library: what is right compiles, and what is wrong does not, since
 // the compiler also refuses an @ts-expect-error above a line that has none.
 import { createClient } from '@supabase/supabase-js'
-import type { Database, Enums, Json, Tables, TablesInsert, TablesUpdate } from './types'
+import type { Database, Enums, Json, Tables, TablesInsert, TablesUpdate } from './types.js'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function is<T extends true>(): T | undefined {
