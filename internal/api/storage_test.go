@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
@@ -172,17 +173,11 @@ func loseResponse(t *testing.T, service *blobtest.S3, a *apitest.API) {
 	t.Helper()
 
 	c, before := a.Create("/containers", `{"name": "lost"}`), len(service.Objects(t))
-	lost := false
-
-	service.DropResponses(func(r *http.Request) bool {
-		first := r.Method == "PUT" && !lost
-		lost = lost || first
-
-		return first
-	})
+	var lost atomic.Bool
+	service.DropResponses(func(r *http.Request) bool { return r.Method == "PUT" && lost.CompareAndSwap(false, true) })
 
 	id := upload(a, c, "a", "hello").Want(201).Get("uuid").(string)
-	if got := a.Get("/containers/" + c + "/files/" + id + "/download").Want(200); string(got.Body) != "hello" || !lost {
+	if got := a.Get("/containers/" + c + "/files/" + id + "/download").Want(200); string(got.Body) != "hello" || !lost.Load() {
 		t.Errorf("got %q", got.Body)
 	}
 
