@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/socle-dev/socle/internal/pgwire"
 )
 
 const (
@@ -209,8 +211,11 @@ func (c *cluster) initialize(ctx context.Context) error {
 		return err
 	}
 
+	// initdb stores a verifier as it is. This one is of a single iteration: every new session would
+	// pay for PostgreSQL's 4096, which only protect a password that can be guessed.
 	const passwordName = "password"
-	if err := c.write(passwordName, c.config.Password+"\n"); err != nil {
+	verifier := pgwire.NewVerifier(c.config.Password, 1).String()
+	if err := c.write(passwordName, verifier+"\n"); err != nil {
 		return err
 	}
 
