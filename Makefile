@@ -69,7 +69,7 @@ lint: go ## check formatting, vet, golangci-lint, go.mod, the builds for macOS a
 	GOOS=darwin GOARCH=arm64 $(go) build -o /dev/null ./cmd/socle
 	GOOS=windows GOARCH=amd64 $(go) build -o /dev/null ./cmd/socle
 
-generate: postgresql ## write the generated files: docs/openapi.json, the dumps of the schemas, the licenses
+generate: postgresql ## write the generated files: the documents of the API and of the commands, the dumps of the schemas, the licenses
 	$(go) test ./internal/laws -run Current -update
 
 verify: postgresql ## check that the generated files are current

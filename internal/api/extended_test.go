@@ -33,8 +33,8 @@ const extensionState = `
 			union all select oid::regtype::text, typacl from pg_type where typnamespace = 'extensions'::regnamespace) a, aclexplode(acl) x where x.grantee <> x.grantor))`
 
 // TestRestoreExtensions restores a project with extensions in place, as a new project and in
-// another one. A restore keeps what the owner made of their types and functions, and an operator's
-// changes to their objects: rows, privileges, policies and owners.
+// another one. A restore keeps the owner's objects that use their types and functions, and an
+// operator's changes to their objects: rows, privileges, policies and owners.
 func TestRestoreExtensions(t *testing.T) {
 	t.Parallel()
 

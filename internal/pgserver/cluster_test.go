@@ -48,6 +48,10 @@ func TestStartCreatesPrivateCluster(t *testing.T) {
 		t.Errorf("ways to log in: got %q, want %q", got, want)
 	}
 	if got, want := value(t, s,
+		"select substr(rolpassword, 1, 16) from pg_authid where rolname = current_user"), "SCRAM-SHA-256$1:"; got != want {
+		t.Errorf("the superuser's verifier: got %q, want %q and one iteration", got, want)
+	}
+	if got, want := value(t, s,
 		"select string_agg(v, '' order by v) || upper('é') from unnest(array['b', 'é', 'a', 'B', '_']) v"),
 		"B_abéÉ"; got != want {
 		t.Errorf("order and case of text: got %q, want %q", got, want)

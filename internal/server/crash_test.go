@@ -250,7 +250,7 @@ func crashesOr(t *testing.T, few int) int {
 	return n
 }
 
-// victim is what a crash kills.
+// victim names the processes that a crash kills.
 type victim string
 
 const (
