@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -235,18 +236,26 @@ func (s *signature) canonicalHeaders(r *http.Request) string {
 	return b.String()
 }
 
+// canonicalQuery sorts parameters by their escaped names, then by their escaped values.
 func canonicalQuery(query url.Values) string {
-	var pairs []string
+	escaped := make(map[string][]string, len(query))
 	for name, values := range query {
 		if name == "X-Amz-Signature" {
 			continue
 		}
 		for _, value := range values {
-			pairs = append(pairs, escape(name, false)+"="+escape(value, false))
+			key := escape(name, false)
+			escaped[key] = append(escaped[key], escape(value, false))
 		}
 	}
 
-	slices.Sort(pairs)
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(escaped)) {
+		for _, value := range slices.Sorted(slices.Values(escaped[name])) {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+
 	return strings.Join(pairs, "&")
 }
 
