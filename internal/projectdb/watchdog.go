@@ -182,8 +182,9 @@ const withSessions = `
 	)`
 
 // selectSessions selects the state of the server with each session of projects' logins, or once if
-// there are none. Fast-path locks do not occupy the lock table. The transaction's snapshot of the
-// sessions is cleared either before they are read or after, and then for the next check.
+// there are none. Fast-path locks do not occupy the lock table. All checks run in one transaction,
+// which would keep its first snapshot of the sessions: each check clears it, for itself or for the
+// next, depending on the plan.
 const selectSessions = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
 	), server as materialized (
