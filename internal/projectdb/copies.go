@@ -186,9 +186,12 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 }
 
 // CreateEmpty creates the copy like the database of a new project with extensions, with the same
-// limits.
+// limits. It replaces a copy that a killed server left behind.
 func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		if err := dropDatabase(ctx, conn, c.name()); err != nil {
+			return err
+		}
 		if err := c.create(ctx, conn, Version()); err != nil {
 			return err
 		}
@@ -336,12 +339,15 @@ func (r *Registry) admin(ctx context.Context, f func(*pgx.Conn) error) error {
 }
 
 func (r *Registry) drop(ctx context.Context, name string) error {
-	return r.admin(ctx, func(conn *pgx.Conn) error {
-		if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
-			return fmt.Errorf("drop database %s: %w", name, err)
-		}
-		return nil
-	})
+	return r.admin(ctx, func(conn *pgx.Conn) error { return dropDatabase(ctx, conn, name) })
+}
+
+// dropDatabase drops a database, if it exists, and terminates its sessions.
+func dropDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
+	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+		return fmt.Errorf("drop database %s: %w", name, err)
+	}
+	return nil
 }
 
 // dropCopies drops all copies of a project, and the databases that copies replaced.
@@ -354,7 +360,7 @@ func (r *Registry) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.
 	}
 
 	for _, name := range names {
-		if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+		if err := dropDatabase(ctx, conn, name); err != nil {
 			return err
 		}
 	}

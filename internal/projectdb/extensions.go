@@ -98,15 +98,20 @@ func reserved(schema string) bool {
 // that their scripts, which run as a superuser, find no objects of users. The owner gets their
 // schemas, except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].
 func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
-	for _, e := range extensions {
-		fixed, err := pg.Value[bool](ctx, conn, `
-			select coalesce(bool_or(schema is not null), false) from pg_available_extension_versions where name = @name`, pgx.StrictNamedArgs{"name": e.Name})
-		if err != nil {
-			return err
-		}
+	if len(extensions) == 0 {
+		return nil
+	}
 
+	// PostgreSQL reads the files of all extensions for this.
+	fixed, err := pg.Values[string](ctx, conn,
+		`select distinct name::text from pg_available_extension_versions where schema is not null`)
+	if err != nil {
+		return err
+	}
+
+	for _, e := range extensions {
 		statements := []string{"create extension " + pg.Quote(e.Name)}
-		if !fixed {
+		if !slices.Contains(fixed, e.Name) {
 			statements = append(c.createSchemaStatements(e.Schema),
 				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}
