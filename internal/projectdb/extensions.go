@@ -30,27 +30,21 @@ func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 }
 
 // ServerVersion returns PostgreSQL's server_version_num, such as 150018.
-func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
-	err = r.admin(ctx, func(conn *pgx.Conn) error {
-		version, err = pg.Value[int](ctx, conn, `select current_setting('server_version_num')::int`)
-		return err
-	})
-	return version, err
+func ServerVersion(ctx context.Context, q pg.Querier) (int, error) {
+	return pg.Value[int](ctx, q, `select current_setting('server_version_num')::int`)
 }
 
 // CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
 // of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's
-// database.
-func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
+// database. q is any database of the server.
+func (r *Registry) CheckExtensions(
+	ctx context.Context, q pg.Querier, project uuid.UUID, wanted []Extension, foreign bool,
+) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 
-	var offered []string
-	err := r.admin(ctx, func(conn *pgx.Conn) (err error) {
-		offered, err = pg.Values[string](ctx, conn, `select name::text from pg_available_extensions`)
-		return err
-	})
+	offered, err := pg.Values[string](ctx, q, `select name::text from pg_available_extensions`)
 	if err != nil {
 		return err
 	}
