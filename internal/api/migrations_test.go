@@ -245,6 +245,26 @@ func TestApplyMigrations(t *testing.T) {
 	a.Get("/migrations?limit=10").Want(200).Total(5)
 }
 
+// TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,
+// neither in the project nor in a scratch copy.
+func TestMigrationsShareNoState(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	const change = "create temp table left_over (id int); set search_path = pg_catalog"
+	files := []string{change, "-- socle: no-transaction\n" + change,
+		"create table made as select to_regclass('pg_temp.left_over') as id"}
+
+	a.Post("/migrations", migrationsBody(t, "", files...)).Want(200).Content("applied.2.name", "step_3")
+	if found := query[bool](t, a, "select id is not null from public.made"); found {
+		t.Error("the third migration finds the temporary table of another one")
+	}
+
+	if changes, _ := diff(t, a, files...); len(changes) > 0 {
+		t.Errorf("got the difference\n%s", strings.Join(changes, "\n"))
+	}
+}
+
 // TestApplyMigrationsRefuses: nothing runs if a file is not valid.
 func TestApplyMigrationsRefuses(t *testing.T) {
 	t.Parallel()

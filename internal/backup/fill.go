@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/extension"
@@ -207,14 +208,11 @@ func isRoleError(err error) bool {
 // restoreBatchSize is the number of files whose rows are read at once.
 const restoreBatchSize = 5000
 
-// restoreFiles copies the files' bytes from the backup to the blobs that the copy's rows name.
-func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest) error {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
+// restoreFiles copies the files' bytes from the backup to the blobs that the rows of a project's
+// copy name. conn is connected to the copy.
+func (s *Service) restoreFiles(
+	ctx context.Context, conn *pgx.Conn, project uuid.UUID, manifest archive.Manifest,
+) error {
 	for last := uuid.Nil; ; {
 		files, err := object.ContentsAfter(ctx, conn, last, restoreBatchSize)
 		if err != nil || len(files) == 0 {
@@ -238,7 +236,7 @@ func (s *Service) restoreFiles(ctx context.Context, c *projectdb.Copy, manifest 
 			want := archive.NewDigest(f.Size, f.SHA256)
 			err := s.readPart(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
 				verified := archive.Verify(r, want)
-				_, err := s.blobs.Put(ctx, projectdb.FileKey(c.Project, f.BlobUUID), verified, math.MaxInt64)
+				_, err := s.blobs.Put(ctx, projectdb.FileKey(project, f.BlobUUID), verified, math.MaxInt64)
 				return err
 			})
 			if err != nil {

@@ -98,7 +98,7 @@ func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest
 		return archive.ErrNewer
 	}
 
-	server, err := s.projects.ServerVersion(ctx)
+	server, err := projectdb.ServerVersion(ctx, s.q)
 	if err != nil {
 		return err
 	}
@@ -109,5 +109,5 @@ func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return s.projects.CheckExtensions(ctx, manifest.Project, manifest.Extensions, manifest.Imported())
+	return s.projects.CheckExtensions(ctx, s.q, manifest.Project, manifest.Extensions, manifest.Imported())
 }

@@ -128,24 +128,32 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 		return err
 	}
 
-	if err := s.restoreFiles(ctx, c, manifest); err != nil {
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
 		return err
 	}
-	if err := c.Finish(ctx); err != nil {
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	if err := s.restoreFiles(ctx, conn, c.Project, manifest); err != nil {
+		return err
+	}
+	if err := c.Finish(ctx, conn); err != nil {
 		return err
 	}
 
 	if manifest.Imported() {
-		if err := repairImported(ctx, c); err != nil {
+		if err := repairImported(ctx, conn); err != nil {
 			return err
 		}
 	}
 
 	return s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
-		forms, err := s.carryQuota(ctx, r.ProjectUUID, c.ConnectTrusted)
+		forms, err := s.carryQuota(ctx, r.ProjectUUID, conn)
 		if err != nil {
 			return err
 		}
+
+		_ = conn.Close(ctx) // a swap needs databases without sessions, and terminates those that are left
 
 		return c.Swap(ctx, func(renames []string) error {
 			return s.completeRestore(ctx, r, forms, projectdb.Version(), renames)

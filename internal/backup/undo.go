@@ -26,19 +26,26 @@ func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, err
 		}
 
 		c := s.projects.Copy(r.ProjectUUID, r.UUID)
-		if err := c.MigrateReplaced(ctx); err != nil {
-			if pg.State(err) == "3D000" { // invalid_catalog_name
-				err = fault.New(fault.Conflict, "the database from before this restore is no longer kept").
-					WithCode("nothing_kept").WithCause(err)
-			}
-
-			return err
+		conn, err := c.ConnectReplaced(ctx)
+		if pg.State(err) == "3D000" { // invalid_catalog_name
+			return fault.New(fault.Conflict, "the database from before this restore is no longer kept").
+				WithCode("nothing_kept").WithCause(err)
 		}
-
-		forms, err := s.carryQuota(ctx, r.ProjectUUID, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
+		defer conn.Close(context.WithoutCancel(ctx))
+
+		if err := c.MigrateReplaced(ctx, conn); err != nil {
+			return err
+		}
+
+		forms, err := s.carryQuota(ctx, r.ProjectUUID, conn)
+		if err != nil {
+			return err
+		}
+
+		_ = conn.Close(ctx) // a swap needs databases without sessions, and terminates those that are left
 
 		return c.SwapBack(ctx, func(renames []string) error {
 			undone, err = s.recordUndo(ctx, r, forms, projectdb.Version(), renames)
@@ -78,17 +85,9 @@ func (s *Service) OpenGates(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// carryQuota copies the project's quota to a database about to replace the project's, and returns
-// its forms. Quotas are set by administrators and are not restored.
-func (s *Service) carryQuota(
-	ctx context.Context, project uuid.UUID, connect func(context.Context) (*pgx.Conn, error),
-) ([]uuid.UUID, error) {
-	conn, err := connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
+// carryQuota copies the project's quota to a database about to replace the project's, which conn is
+// connected to, and returns its forms. Quotas are set by administrators and are not restored.
+func (s *Service) carryQuota(ctx context.Context, project uuid.UUID, conn *pgx.Conn) ([]uuid.UUID, error) {
 	if err := object.CopyQuota(ctx, s.projects.Open(project).Trusted(), conn); err != nil {
 		return nil, err
 	}
@@ -123,14 +122,8 @@ func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
 }
 
 // repairImported repairs the platform's rows of an imported backup, which no trigger has checked:
-// it deletes dangling references and recomputes counters.
-func repairImported(ctx context.Context, c *projectdb.Copy) error {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
+// it deletes dangling references and recomputes counters. conn is connected to the copy.
+func repairImported(ctx context.Context, conn *pgx.Conn) error {
 	return pg.InTx(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 			return err

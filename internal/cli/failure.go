@@ -149,8 +149,11 @@ func (f *failure) print(w io.Writer) {
 	metadata, _ := m.(record)
 	postgres, _ := metadata.value("postgres").(record)
 
+	query, position := f.query, reported(postgres, "position")
 	lines := f.sentences()
-	if postgres != nil {
+	if sql, ok := metadata.value("sql").(string); ok { // written by the server
+		query, position = sql, placed(sql, postgres)
+	} else if postgres != nil {
 		lines = []string{describePostgres(postgres)}
 		if f.file != "" {
 			lines[0] = f.place(postgres) + ": " + lines[0]
@@ -164,10 +167,7 @@ func (f *failure) print(w io.Writer) {
 		fmt.Fprintln(w, sanitize(line))
 	}
 
-	if position, ok := postgres.value("position").(json.Number); ok {
-		n, _ := position.Int64()
-		fmt.Fprint(w, caret(f.query, int(n), 1, widthOf(w)))
-	}
+	fmt.Fprint(w, caret(query, position, 1, widthOf(w)))
 
 	report := postgres
 	if metadata.value("requestId") == nil { // of the rows API, whose failures are PostgreSQL's reports
@@ -189,21 +189,32 @@ func (f *failure) print(w io.Writer) {
 
 // place returns the file of the SQL, with the line that PostgreSQL reports.
 func (f *failure) place(postgres record) string {
-	position, _ := postgres.value("position").(json.Number)
-	n, _ := position.Int64()
 	letters := []rune(f.query)
-
-	number, _ := postgres.value("statement").(json.Number)
-	statement, _ := number.Int64()
-	if all := sqllex.Split(f.query); n == 0 && statement > 0 && int(statement) <= len(all) {
-		n = int64(all[statement-1].FirstChar()) + 1
-	}
-
-	if n < 1 || int(n) > len(letters)+1 {
+	n := placed(f.query, postgres)
+	if n < 1 || n > len(letters)+1 {
 		return f.file
 	}
 
 	return f.file + ":" + strconv.Itoa(strings.Count(string(letters[:n-1]), "\n")+1)
+}
+
+// placed returns the position in a query that PostgreSQL reports, or else that of the statement
+// that failed. It is 0 if both are unknown.
+func placed(query string, postgres record) int {
+	n, statement := reported(postgres, "position"), reported(postgres, "statement")
+	if all := sqllex.Split(query); n == 0 && statement > 0 && statement <= len(all) {
+		n = all[statement-1].FirstChar() + 1
+	}
+
+	return n
+}
+
+// reported returns a number of PostgreSQL's report, or 0.
+func reported(postgres record, name string) int {
+	number, _ := postgres.value(name).(json.Number)
+	n, _ := number.Int64() // 0 of none
+
+	return int(n)
 }
 
 // sentences returns the failure in sentences, with the fields as the command calls them.
@@ -282,8 +293,14 @@ func (f *failure) printRest(w io.Writer, metadata record) {
 		}
 
 		items, list := m.value.([]any)
+		text, _ := m.value.(string)
 		switch {
 		case list && len(items) == 0, m.value == nil:
+		case strings.Contains(text, "\n"):
+			fmt.Fprintf(w, "%s:\n\n", strings.ToUpper(title(m.name)))
+			for line := range strings.Lines(text) {
+				fmt.Fprintln(w, sanitize(strings.TrimSuffix(line, "\n")))
+			}
 		case list:
 			fmt.Fprintf(w, "%s:\n", heading(m.name))
 			_ = printTable(w, items) // nowhere to report to

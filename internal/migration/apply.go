@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -129,8 +130,11 @@ func apply(
 	bounded, cancel := context.WithTimeout(ctx, ApplyTimeout)
 	defer cancel()
 
+	session := &ownerSession{pool: p.Owner()}
+	defer func() { session.end(bounded) }()
+
 	for _, script := range scripts {
-		m, err := script.applyLocked(bounded, p, user, o)
+		m, err := script.applyLocked(bounded, p, session, user, o)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 			err = statement.TimeoutFault(script.field, ApplyTimeout.String(), err)
 		}
@@ -164,13 +168,13 @@ func apply(
 // applyLocked applies a script when no other migration of the project runs. It returns nil if
 // another request has applied it meanwhile.
 func (s script) applyLocked(
-	ctx context.Context, p *projectdb.Project, user uuid.UUID, o Options,
+	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
 ) (*Migration, error) {
 	tick := time.NewTicker(lockInterval)
 	defer tick.Stop()
 
 	for {
-		m, err := s.apply(ctx, p, user, o)
+		m, err := s.apply(ctx, p, session, user, o)
 		if !errors.Is(err, errLocked) {
 			return m, err
 		}
@@ -184,10 +188,10 @@ func (s script) applyLocked(
 	}
 }
 
-// apply runs a script on a session of the owner, which it discards. It fails with errLocked if
-// another migration of the project runs.
+// apply runs a script on a session of the owner. It fails with errLocked if another migration of
+// the project runs.
 func (s script) apply(
-	ctx context.Context, p *projectdb.Project, user uuid.UUID, o Options,
+	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
 ) (*Migration, error) {
 	full, err := statement.CheckQuota(p)
 	if err != nil {
@@ -204,17 +208,12 @@ func (s script) apply(
 		}
 	}
 
-	conn, err := pg.Acquire(ctx, p.Owner())
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-
 	r := run{script: s, user: user, outOfOrder: o.OutOfOrder, start: time.Now()}
-	err = r.run(ctx, conn.Conn(), full, platform)
-	statement.EndSession(ctx, conn.Conn().PgConn(), ctx.Err() != nil)
-
-	if err != nil || r.skipped {
+	err = session.use(ctx, func(conn *pgx.Conn) error { return r.run(ctx, conn, full, platform) })
+	if errors.Is(err, errSkipped) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 
@@ -224,13 +223,46 @@ func (s script) apply(
 	return &m, err
 }
 
+// ownerSession is a session of the owner that scripts share, since PostgreSQL plans the functions
+// of the event triggers once per session. It begins when it is used.
+type ownerSession struct {
+	pool *pgxpool.Pool
+	conn *pgxpool.Conn // nil: none
+}
+
+// use runs f on the session, and resets it for the next script. It ends the session if f fails.
+func (s *ownerSession) use(ctx context.Context, f func(*pgx.Conn) error) (err error) {
+	if s.conn == nil {
+		if s.conn, err = pg.Acquire(ctx, s.pool); err != nil {
+			return err
+		}
+	}
+
+	err = f(s.conn.Conn())
+	if err != nil || pg.Reset(ctx, s.conn.Conn()) != nil {
+		s.end(ctx)
+	}
+
+	return err
+}
+
+// end discards the session.
+func (s *ownerSession) end(ctx context.Context) {
+	if s.conn == nil {
+		return
+	}
+
+	statement.EndSession(ctx, s.conn.Conn().PgConn(), ctx.Err() != nil)
+	s.conn.Release()
+	s.conn = nil
+}
+
 // run is a run of a script on a session of the owner.
 type run struct {
 	script
 	user       uuid.UUID
 	outOfOrder bool
 	start      time.Time
-	skipped    bool
 }
 
 // errSkipped ends a run of a script that is applied already.
@@ -258,7 +290,7 @@ func (r *run) run(
 			err = r.recordEnd(ctx, conn.PgConn())
 		}
 
-		return r.skip(err)
+		return err
 	}
 
 	script.Instead = skipExtension
@@ -267,15 +299,7 @@ func (r *run) run(
 	}
 	script.End = r.recordEnd
 
-	return r.skip(statement.RunScript(ctx, conn.PgConn(), script))
-}
-
-// skip reports a run of an applied script as successful.
-func (r *run) skip(err error) error {
-	if r.skipped = errors.Is(err, errSkipped); r.skipped {
-		return nil
-	}
-	return err
+	return statement.RunScript(ctx, conn.PgConn(), script)
 }
 
 // begin takes the lock and checks again whether the script is pending.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
@@ -37,8 +38,7 @@ type DiffWarning struct {
 }
 
 const (
-	// maxRounds is the number of times that the scratch copy is changed. The first round creates
-	// objects; the second one corrects their default privileges.
+	// maxRounds is the number of times that the scratch copy is changed. One is usually enough.
 	maxRounds = 5
 
 	maxScratchSize  = 1 << 30 // bytes
@@ -82,15 +82,8 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 	defer cancel()
 
 	var d SchemaDiff
-	err = s.withScratch(bounded, project.OrganizationUUID, p, func(ctx context.Context, c *projectdb.Copy) error {
-		for _, script := range scripts {
-			if err := s.applyToScratch(ctx, c, script); err != nil {
-				return script.blame(err)
-			}
-		}
-
-		var err error
-		d, err = s.diff(ctx, p, c)
+	err = s.withScratch(bounded, project.OrganizationUUID, p, func(ctx context.Context, c scratch) error {
+		d, err = s.diff(ctx, p, c, scripts)
 		return err
 	})
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
@@ -103,7 +96,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 // withScratch runs f with an empty scratch copy of a project and drops the copy. It waits while
 // another request of the organization has one.
 func (s *Service) withScratch(
-	ctx context.Context, organization uuid.UUID, p *projectdb.Project, f func(context.Context, *projectdb.Copy) error,
+	ctx context.Context, organization uuid.UUID, p *projectdb.Project, f func(context.Context, scratch) error,
 ) error {
 	release, err := s.turns.await(ctx, organization)
 	if err != nil {
@@ -120,10 +113,6 @@ func (s *Service) withScratch(
 
 	c := s.lifecycle.Registry.Scratch(p.UUID)
 	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {
-		if err := c.Drop(ctx); err != nil { // left by a killed server
-			return err
-		}
-
 		defer func() {
 			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 			defer cancel()
@@ -151,7 +140,15 @@ func (s *Service) withScratch(
 			return err
 		}
 
-		return s.limitSize(ctx, c, f)
+		return s.limitSize(ctx, c, func(ctx context.Context) error {
+			conn, err := c.ConnectOwner(ctx)
+			if err != nil {
+				return err
+			}
+			defer func() { statement.EndSession(ctx, conn.PgConn(), ctx.Err() != nil) }()
+
+			return f(ctx, scratch{c, conn})
+		})
 	})
 
 	return err
@@ -174,9 +171,7 @@ func lockKey(project uuid.UUID) int64 {
 var errTooLarge = errors.New("the scratch copy is too large")
 
 // limitSize runs f while the copy does not exceed its maximum size.
-func (s *Service) limitSize(
-	ctx context.Context, c *projectdb.Copy, f func(context.Context, *projectdb.Copy) error,
-) error {
+func (s *Service) limitSize(ctx context.Context, c *projectdb.Copy, f func(context.Context) error) error {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
@@ -205,7 +200,7 @@ func (s *Service) limitSize(
 		}
 	}()
 
-	err := f(within, c)
+	err := f(within)
 	if err != nil && context.Cause(within) == errTooLarge {
 		err = fault.OnField(fault.Unprocessable, "migrations", "too_large",
 			"must not fill a database of more than %d MB", maxScratchSize>>20).WithCause(err)
@@ -217,8 +212,14 @@ func (s *Service) limitSize(
 	return err
 }
 
-// applyToScratch applies a script to a scratch copy.
-func (s *Service) applyToScratch(ctx context.Context, c *projectdb.Copy, script script) error {
+// scratch is a scratch copy and a session of its owner.
+type scratch struct {
+	*projectdb.Copy
+	conn *pgx.Conn
+}
+
+// apply applies a script, and resets the session for the next one.
+func (c scratch) apply(ctx context.Context, script script) error {
 	trusted := func(ctx context.Context, f func(tx pgx.Tx) error) error {
 		conn, err := c.ConnectTrusted(ctx)
 		if err != nil {
@@ -235,33 +236,75 @@ func (s *Service) applyToScratch(ctx context.Context, c *projectdb.Copy, script 
 		}
 	}
 
-	conn, err := c.ConnectOwner(ctx)
+	if err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(trusted)); err != nil {
+		return err
+	}
+
+	return pg.Reset(ctx, c.conn)
+}
+
+// applyAll applies the files.
+func (c scratch) applyAll(ctx context.Context, scripts []script) error {
+	for _, script := range scripts {
+		if err := c.apply(ctx, script); err != nil {
+			return script.blame(err)
+		}
+	}
+
+	return nil
+}
+
+// applyChanges applies changes.
+func (c scratch) applyChanges(ctx context.Context, changes []change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+
+	scripts, err := parse([]Source{{Version: "00000000000000", Name: "difference", SQL: fileOf(changes)}})
 	if err != nil {
 		return err
 	}
 
-	err = statement.RunScript(ctx, conn.PgConn(), script.forScratch(trusted))
-	statement.EndSession(ctx, conn.PgConn(), ctx.Err() != nil)
+	err = c.apply(ctx, scripts[0])
+	if e := fault.Of(err); err != nil && e.Kind == fault.Unprocessable {
+		report, _ := e.Extra["postgres"].(statement.PostgresError)
+		f := fault.New(fault.Unprocessable, "the difference can't be written: %s", report.Message).
+			WithCode("not_expressible").WithCause(err)
+		f.Extra = map[string]any{"sql": scripts[0].SQL, "postgres": report}
+
+		return f
+	}
 
 	return err
 }
 
-// diff compares the project with the scratch copy, and changes the copy until nothing differs.
-func (s *Service) diff(ctx context.Context, p *projectdb.Project, c *projectdb.Copy) (SchemaDiff, error) {
-	address, password := s.lifecycle.Registry.DumpURL(p.UUID)
-	target, err := s.dump(ctx, p.UUID, address, password)
-	if err != nil {
+// diff applies the files to the scratch copy, compares the project with it, and changes it until
+// nothing differs.
+func (s *Service) diff(ctx context.Context, p *projectdb.Project, c scratch, files []script) (SchemaDiff, error) {
+	var now, target []pgdump.Entry
+	both, working := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		address, password := s.lifecycle.Registry.DumpURL(p.UUID)
+		target, err = s.dump(working, p.UUID, address, password)
+
+		return err
+	})
+
+	both.Go(func() (err error) {
+		if err := c.applyAll(working, files); err != nil {
+			return err
+		}
+
+		now, err = s.dumpScratch(working, c)
+		return err
+	})
+
+	if err := both.Wait(); err != nil {
 		return SchemaDiff{}, err
 	}
 
 	var all difference
 	for round := 1; ; round++ {
-		address, password := c.DumpURL()
-		now, err := s.dump(ctx, p.UUID, address, password)
-		if err != nil {
-			return SchemaDiff{}, err
-		}
-
 		d := compare(now, target)
 		all.unresolved = d.unresolved
 		if d.empty() || round > maxRounds {
@@ -273,7 +316,7 @@ func (s *Service) diff(ctx context.Context, p *projectdb.Project, c *projectdb.C
 		}
 
 		for _, part := range [][]change{d.values, d.changes, d.extensions} {
-			if err := s.applyChanges(ctx, c, part); err != nil {
+			if err := c.applyChanges(ctx, part); err != nil {
 				return SchemaDiff{}, err
 			}
 		}
@@ -281,31 +324,18 @@ func (s *Service) diff(ctx context.Context, p *projectdb.Project, c *projectdb.C
 		all.values = append(all.values, d.values...)
 		all.changes = append(all.changes, d.changes...)
 		all.extensions = append(all.extensions, d.extensions...)
+
+		var err error
+		if now, err = s.dumpScratch(ctx, c); err != nil {
+			return SchemaDiff{}, err
+		}
 	}
 }
 
-// applyChanges applies changes to the scratch copy.
-func (s *Service) applyChanges(ctx context.Context, c *projectdb.Copy, changes []change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-
-	scripts, err := parse([]Source{{Version: "00000000000000", Name: "difference", SQL: fileOf(changes)}})
-	if err != nil {
-		return err
-	}
-
-	err = s.applyToScratch(ctx, c, scripts[0])
-	if e := fault.Of(err); err != nil && e.Kind == fault.Unprocessable {
-		report, _ := e.Extra["postgres"].(statement.PostgresError)
-		f := fault.New(fault.Unprocessable, "the difference can't be written: %s", report.Message).
-			WithCode("not_expressible").WithCause(err)
-		f.Extra = map[string]any{"sql": scripts[0].SQL, "postgres": report}
-
-		return f
-	}
-
-	return err
+// dumpScratch returns the user's objects in a scratch copy.
+func (s *Service) dumpScratch(ctx context.Context, c scratch) ([]pgdump.Entry, error) {
+	address, password := c.DumpURL()
+	return s.dump(ctx, c.Project, address, password)
 }
 
 // dump returns the user's objects in a database of a project.

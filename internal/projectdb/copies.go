@@ -186,9 +186,12 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []Extension
 }
 
 // CreateEmpty creates the copy like the database of a new project with extensions, with the same
-// limits.
+// limits. It replaces a copy that a killed server left behind.
 func (c *Copy) CreateEmpty(ctx context.Context, extensions []Extension) error {
 	return c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		if err := dropDatabase(ctx, conn, c.name()); err != nil {
+			return err
+		}
 		if err := c.create(ctx, conn, Version()); err != nil {
 			return err
 		}
@@ -253,14 +256,9 @@ func (c *Copy) create(ctx context.Context, conn *pgx.Conn, version int64) error 
 	return pg.MigrateTo(ctx, c.config(trusted, c.name()), Schema, migrations, version)
 }
 
-// Finish migrates the copy to the newest version and admits all logins of the project.
-func (c *Copy) Finish(ctx context.Context) error {
-	conn, err := c.ConnectTrusted(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
+// Finish migrates the copy to the newest version and admits all logins of the project. conn is of
+// the platform's login in the copy.
+func (c *Copy) Finish(ctx context.Context, conn *pgx.Conn) error {
 	if err := c.migrateRestored(ctx, conn); err != nil {
 		return err
 	}
@@ -302,26 +300,24 @@ func (c *Copy) Reopen(ctx context.Context) error {
 
 // terminateSessions terminates the sessions in a database that is not in use, and waits until they
 // are gone.
-func (r *Registry) terminateSessions(ctx context.Context, name string) error {
-	return r.admin(ctx, func(conn *pgx.Conn) error {
-		tick := time.NewTicker(terminateInterval)
-		defer tick.Stop()
+func terminateSessions(ctx context.Context, conn *pgx.Conn, name string) error {
+	tick := time.NewTicker(terminateInterval)
+	defer tick.Stop()
 
-		for {
-			remaining, err := pg.Value[int64](ctx, conn,
-				`select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
-				pgx.StrictNamedArgs{"name": name})
-			if err != nil || remaining == 0 {
-				return err
-			}
-
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-tick.C:
-			}
+	for {
+		remaining, err := pg.Value[int64](ctx, conn,
+			`select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
+			pgx.StrictNamedArgs{"name": name})
+		if err != nil || remaining == 0 {
+			return err
 		}
-	})
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // admin runs f on a connection of its own to the platform database.
@@ -336,12 +332,15 @@ func (r *Registry) admin(ctx context.Context, f func(*pgx.Conn) error) error {
 }
 
 func (r *Registry) drop(ctx context.Context, name string) error {
-	return r.admin(ctx, func(conn *pgx.Conn) error {
-		if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
-			return fmt.Errorf("drop database %s: %w", name, err)
-		}
-		return nil
-	})
+	return r.admin(ctx, func(conn *pgx.Conn) error { return dropDatabase(ctx, conn, name) })
+}
+
+// dropDatabase drops a database, if it exists, and terminates its sessions.
+func dropDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
+	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+		return fmt.Errorf("drop database %s: %w", name, err)
+	}
+	return nil
 }
 
 // dropCopies drops all copies of a project, and the databases that copies replaced.
@@ -354,7 +353,7 @@ func (r *Registry) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.
 	}
 
 	for _, name := range names {
-		if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+		if err := dropDatabase(ctx, conn, name); err != nil {
 			return err
 		}
 	}

@@ -30,27 +30,21 @@ func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 }
 
 // ServerVersion returns PostgreSQL's server_version_num, such as 150018.
-func (r *Registry) ServerVersion(ctx context.Context) (version int, err error) {
-	err = r.admin(ctx, func(conn *pgx.Conn) error {
-		version, err = pg.Value[int](ctx, conn, `select current_setting('server_version_num')::int`)
-		return err
-	})
-	return version, err
+func ServerVersion(ctx context.Context, q pg.Querier) (int, error) {
+	return pg.Value[int](ctx, q, `select current_setting('server_version_num')::int`)
 }
 
 // CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
 // of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's
-// database.
-func (r *Registry) CheckExtensions(ctx context.Context, project uuid.UUID, wanted []Extension, foreign bool) error {
+// database. q is any database of the server.
+func (r *Registry) CheckExtensions(
+	ctx context.Context, q pg.Querier, project uuid.UUID, wanted []Extension, foreign bool,
+) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 
-	var offered []string
-	err := r.admin(ctx, func(conn *pgx.Conn) (err error) {
-		offered, err = pg.Values[string](ctx, conn, `select name::text from pg_available_extensions`)
-		return err
-	})
+	offered, err := pg.Values[string](ctx, q, `select name::text from pg_available_extensions`)
 	if err != nil {
 		return err
 	}
@@ -98,15 +92,20 @@ func reserved(schema string) bool {
 // that their scripts, which run as a superuser, find no objects of users. The owner gets their
 // schemas, except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].
 func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []Extension) error {
-	for _, e := range extensions {
-		fixed, err := pg.Value[bool](ctx, conn, `
-			select coalesce(bool_or(schema is not null), false) from pg_available_extension_versions where name = @name`, pgx.StrictNamedArgs{"name": e.Name})
-		if err != nil {
-			return err
-		}
+	if len(extensions) == 0 {
+		return nil
+	}
 
+	// PostgreSQL reads the files of all extensions for this.
+	fixed, err := pg.Values[string](ctx, conn,
+		`select distinct name::text from pg_available_extension_versions where schema is not null`)
+	if err != nil {
+		return err
+	}
+
+	for _, e := range extensions {
 		statements := []string{"create extension " + pg.Quote(e.Name)}
-		if !fixed {
+		if !slices.Contains(fixed, e.Name) {
 			statements = append(c.createSchemaStatements(e.Schema),
 				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}

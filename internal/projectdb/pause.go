@@ -123,7 +123,9 @@ func (l Lifecycle) closeInactive(ctx context.Context, id uuid.UUID) error {
 		return nil
 	}
 
-	if err := l.Registry.closeDatabase(ctx, id); err != nil {
+	if err := l.Registry.admin(ctx, func(conn *pgx.Conn) error {
+		return l.Registry.closeDatabase(ctx, conn, id)
+	}); err != nil {
 		return err
 	}
 
@@ -171,13 +173,7 @@ const terminateInterval = 20 * time.Millisecond
 // closeDatabase closes a project's database and terminates its sessions. The platform's own login,
 // a superuser, is exempt from the connection limit of 0. A database that does not exist counts as
 // closed.
-func (r *Registry) closeDatabase(ctx context.Context, project uuid.UUID) error {
-	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
-	if err != nil {
-		return pg.Fault(err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
+func (r *Registry) closeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := execIgnoring(conn, ctx, "alter database "+pg.Quote(r.Database(project))+" connection limit 0",
 		"3D000"); err != nil {
 		return fmt.Errorf("close the database of project %s: %w", project, pg.Fault(err))

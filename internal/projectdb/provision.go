@@ -138,7 +138,7 @@ func (r *Registry) createTemplate(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 
-	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
+	if err := dropDatabase(ctx, conn, name); err != nil {
 		return err
 	}
 
@@ -421,7 +421,7 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(r.Database(project))+" with (force)"); err != nil {
+	if err := dropDatabase(ctx, conn, r.Database(project)); err != nil {
 		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 	if err := r.dropCopies(ctx, conn, project); err != nil {

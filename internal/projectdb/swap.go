@@ -37,15 +37,10 @@ func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) err
 	}, f)
 }
 
-// MigrateReplaced migrates the database that the copy replaced to the newest version.
-func (c *Copy) MigrateReplaced(ctx context.Context) error {
-	conn, err := c.ConnectReplaced(ctx)
-	if err != nil {
-		return err
-	}
-
-	err = c.registry.migrate(ctx, conn, c.Project)
-	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+// MigrateReplaced migrates the database that the copy replaced to the newest version. conn is from
+// [Copy.ConnectReplaced].
+func (c *Copy) MigrateReplaced(ctx context.Context, conn *pgx.Conn) error {
+	return c.registry.migrate(ctx, conn, c.Project)
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {
@@ -70,13 +65,16 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 func (c *Copy) swapClosed(
 	ctx context.Context, incoming string, renames []string, f func(renames []string) error,
 ) error {
-	if err := c.registry.closeDatabase(ctx, c.Project); err != nil {
-		return err
-	}
-	if err := c.copyAuditLog(ctx, incoming); err != nil {
-		return err
-	}
-	if err := c.registry.terminateSessions(ctx, incoming); err != nil {
+	if err := c.registry.admin(ctx, func(conn *pgx.Conn) error {
+		if err := c.registry.closeDatabase(ctx, conn, c.Project); err != nil {
+			return err
+		}
+		if err := c.copyAuditLog(ctx, incoming); err != nil {
+			return err
+		}
+
+		return terminateSessions(ctx, conn, incoming)
+	}); err != nil {
 		return err
 	}
 

@@ -68,9 +68,9 @@ func SplitScript(field, text string) ([]sqllex.Statement, error) {
 	return statements, nil
 }
 
-// RunScript runs a script on a session of a project's owner, which the caller discards afterwards.
-// PostgreSQL's errors are Unprocessable on the script's field, with the original error in the
-// member postgres. If RunScript fails, a transaction is left open.
+// RunScript runs a script on a session of a project's owner, which the caller resets or discards
+// afterwards. PostgreSQL's errors are Unprocessable on the script's field, with the original error
+// in the member postgres. If RunScript fails, a transaction is left open.
 func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) error {
 	conn.Frontend().SetMaxBodyLen(maxRow)
 	s := &session{conn: conn}
