@@ -33,7 +33,7 @@ func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + 
 // headers returns the name, type and metadata of the object in the headers of a request.
 func (c *call) headers() (object.NewObject, error) {
 	h := c.r.Header
-	n := object.NewObject{CacheControl: h.Get("Cache-Control")}
+	n := object.NewObject{CacheControl: textOf(h, "Cache-Control")}
 	n.FullFileName, n.MimeType = fileName(c.key), h.Get("Content-Type")
 
 	var err error
@@ -65,13 +65,15 @@ func keptIn(h http.Header) (object.Headers, error) {
 	var kept object.Headers
 	size := len(h.Get("Cache-Control"))
 	for _, name := range keptHeaders {
-		value := strings.Join(h.Values(name), ",")
+		value := textOf(h, name)
 		if name == "Content-Encoding" {
-			value = strings.Join(slices.DeleteFunc(strings.Split(value, ","), func(coding string) bool {
-				return strings.EqualFold(strings.TrimSpace(coding), "aws-chunked")
-			}), ",")
+			codings := slices.DeleteFunc(strings.Split(value, ","), func(coding string) bool {
+				coding = strings.TrimSpace(coding)
+				return coding == "" || strings.EqualFold(coding, "aws-chunked")
+			})
+			value = strings.TrimSpace(strings.Join(codings, ","))
 		}
-		if value = strings.ToValidUTF8(strings.TrimSpace(value), "?"); value != "" {
+		if value != "" {
 			if kept == nil {
 				kept = object.Headers{}
 			}
@@ -84,6 +86,11 @@ func keptIn(h http.Header) (object.Headers, error) {
 	}
 
 	return kept, nil
+}
+
+// textOf returns a header as text that PostgreSQL can store.
+func textOf(h http.Header, name string) string {
+	return strings.ToValidUTF8(strings.Join(h.Values(name), ","), "?")
 }
 
 // store stores an object of the request, or fails with a code of the protocol.
@@ -149,6 +156,9 @@ func (c *call) send(b object.Bucket, key string) error {
 	}
 
 	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, fileName(key))
+	if fault.Is(err, fault.NotFound) {
+		return errNoKey
+	}
 	if err != nil {
 		return err
 	}

@@ -147,6 +147,19 @@ func TestS3Headers(t *testing.T) {
 			aws.ToInt64(o.ContentLength))
 	}
 
+	// Bytes that no text has are replaced.
+	put, err := s3.NewPresignClient(c).PresignPutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: key})
+	must(t, put, err)
+	got := p.exchange(http.MethodPut, put.URL, "Cache-Control: a\xff\r\nContent-Encoding: ,\r\nContent-Length: 0\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
+		t.Errorf("got %q, want 200", got)
+	}
+	o, err = c.HeadObject(ctx, &s3.HeadObjectInput{Bucket: bucket, Key: key})
+	if must(t, o, err); aws.ToString(o.CacheControl) != "a?" || o.ContentEncoding != nil {
+		t.Errorf("got Cache-Control %q, encoding %q, want a? and none", aws.ToString(o.CacheControl),
+			aws.ToString(o.ContentEncoding))
+	}
+
 	_, err = c.PutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader("x"),
 		ContentDisposition: aws.String(strings.Repeat("x", 8<<10+1))})
 	wantCode(t, "long headers", err, "MetadataTooLarge")
