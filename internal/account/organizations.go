@@ -56,9 +56,7 @@ func (s *Service) CreateOrganization(ctx context.Context, user uuid.UUID, name s
 			return err
 		}
 
-		// The row lock serializes concurrent calls, so that they cannot exceed the limit together.
-		if _, err := pg.Exec(ctx, tx.q, `select from platform.users where uuid = @user for no key update`,
-			pgx.StrictNamedArgs{"user": user}); err != nil {
+		if err := tx.lockUser(ctx, user); err != nil {
 			return err
 		}
 

@@ -65,6 +65,9 @@ func (s *Service) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (
 		if err := tx.requireProjectAccess(ctx, user, n.Projects); err != nil {
 			return Token{}, err
 		}
+		if err := tx.lockUser(ctx, user); err != nil {
+			return Token{}, err
+		}
 
 		return pg.One[Token](ctx, tx.q, `
 			insert into platform.tokens as t (uuid, user_uuid, name, hint, hash, role, project_uuids, expires_at)

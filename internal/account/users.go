@@ -107,6 +107,14 @@ func (s *Service) CheckUserUpdate(ctx context.Context, actor Caller, id uuid.UUI
 	return err
 }
 
+// lockUser locks the row of a user until the end of the transaction, so that concurrent
+// transactions count the user's rows one after the other.
+func (s *Service) lockUser(ctx context.Context, user uuid.UUID) error {
+	_, err := pg.Exec(ctx, s.q, `select from platform.users where uuid = @user for no key update`,
+		pgx.StrictNamedArgs{"user": user})
+	return err
+}
+
 // UpdateUser changes a user, and mails a notice of a new password or address to the previous
 // address. A new password ends all other sessions of the user. It fails as
 // [Service.CheckUserUpdate] does, with Unprocessable if the update is empty or a value is invalid,

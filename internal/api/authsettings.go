@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -72,7 +73,7 @@ type updateAuthSettingsInput struct {
 		Hooks                      *enduser.Hooks               `json:"hooks,omitempty" doc:"Functions of the project or https URLs by hook. Replaces all."`
 		SMS                        *enduser.SMS                 `json:"sms,omitempty" doc:"Phone numbers and text messages. Replaces all."`
 		WebAuthn                   *enduser.WebAuthn            `json:"webauthn,omitempty" doc:"Passkeys, and authenticators as second factors. Replaces all."`
-		Secrets                    map[string]string            `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, hooks. and the name of a hook, or providers. and the name of a provider. An empty text removes one. Those of hooks may be several with | between them, to replace one."`
+		Secrets                    *map[string]string           `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, hooks. and the name of a hook, or providers. and the name of a provider. An empty text removes one. Those of hooks may be several with | between them, to replace one."`
 	}
 }
 
@@ -80,6 +81,10 @@ func (s *Server) updateAuthSettings(
 	ctx context.Context, p *projectdb.Project, in *updateAuthSettingsInput,
 ) (authSettings, error) {
 	b := in.Body
+	if isEmpty(b) {
+		return authSettings{}, fault.NothingToChange()
+	}
+
 	c, err := s.endUsers.UpdateConfig(ctx, p.UUID, caller(ctx).User, func(c *enduser.ProjectConfig) {
 		set(&c.SignUp, b.SignUp)
 		set(&c.AnonymousSignIn, b.AnonymousSignIn)
@@ -105,7 +110,9 @@ func (s *Server) updateAuthSettings(
 		set(&c.Hooks, b.Hooks)
 		set(&c.SMS, b.SMS)
 		set(&c.WebAuthn, b.WebAuthn)
-		c.Secrets.Set(b.Secrets)
+		if b.Secrets != nil {
+			c.Secrets.Set(*b.Secrets)
+		}
 	})
 
 	return authSettings{c.Settings, c.Secrets.Names()}, err
@@ -116,6 +123,12 @@ func set[T any](to, value *T) {
 	if value != nil {
 		*to = *value
 	}
+}
+
+// isEmpty reports whether a body names no member.
+func isEmpty[T comparable](body T) bool {
+	var none T
+	return body == none
 }
 
 var rotateAuthKey = operation.Operation{

@@ -62,7 +62,7 @@ func TestBackupSchedule(t *testing.T) {
 		t.Errorf("got next backup at %s in UTC", moved)
 	}
 
-	a.Put(path, `{}`).Want(200).Content("keepDaily", 30)
+	a.Put(path, `{}`).Want(422).Code("nothing_to_change")
 
 	other := a.WithProject(a.CreateProject("other"))
 	other.Get("/projects/" + other.Project + "/backup-schedule").Want(404)

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -166,8 +167,11 @@ func TestDatabaseCredentials(t *testing.T) {
 	a.Delete(path + "/" + id).Want(404)
 
 	a.Exec(`insert into platform.database_credentials (uuid, project_uuid, name, access, username, verifier, created_by)
-		select gen_random_uuid(), $1, n::text, 'owner', gen_random_uuid()::text, '', $2 from generate_series(1, 100) n`,
+		select gen_random_uuid(), $1, n::text, 'owner', gen_random_uuid()::text, '', $2 from generate_series(1, 99) n`,
 		a.Project, a.User)
+	wantCounts(t, concurrently(5, func(i int) *apitest.Reply {
+		return a.Post(path, fmt.Sprintf(`{"name": "late %d", "access": "owner"}`, i))
+	}), map[int]int{201: 1, 422: 4})
 	a.Post(path, `{"name": "one more", "access": "owner"}`).Want(422).Code("quota_exceeded")
 }
 

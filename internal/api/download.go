@@ -21,6 +21,7 @@ func (d download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Content: d.content, MimeType: d.file.MimeType, Size: d.file.Size, SHA256: d.file.SHA256, ETag: d.file.ETag(),
 		Modified: d.file.UpdatedAt, Name: path.Base(d.file.FullFileName),
 		CacheControl: "private, no-cache", // caches must revalidate, since access is checked each time
+		Encoding:     d.file.Headers["Content-Encoding"], Language: d.file.Headers["Content-Language"],
 		Refuse: func(w http.ResponseWriter, status int) {
 			if status == http.StatusPreconditionFailed {
 				operation.RespondFailure(w, r, status, "changed", "the file does not match the conditions of the request")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -171,6 +172,10 @@ func (s *Server) findEndUser(ctx context.Context, p *projectdb.Project, in *upda
 func (s *Server) updateEndUser(
 	ctx context.Context, p *projectdb.Project, in *updateEndUserInput,
 ) (enduser.Account, error) {
+	if isEmpty(in.Body) {
+		return enduser.Account{}, cmp.Or[error](s.findEndUser(ctx, p, in), fault.NothingToChange())
+	}
+
 	d, err := s.endUsers.Open(ctx, p.UUID)
 	if err != nil {
 		return enduser.Account{}, err

@@ -76,6 +76,7 @@ func TestEndUsers(t *testing.T) {
 	a.Put(one, `{"ban_duration": "none", "email": "ada@example.com"}`).Want(422).Code("email_exists")
 	a.Put(one, `{"ban_duration": "none", "user_metadata": {"name": null}}`).Want(200).Content("bannedUntil", nil)
 	a.Put(one, `{"ban_duration": 1}`).Want(422)
+	a.Put(one, `{}`).Want(422).Code("nothing_to_change")
 	a.Put(path+"/"+apitest.MissingUUID, `{}`).Want(404)
 	a.Put(path+"/x", `{}`).Want(400)
 
@@ -154,6 +155,7 @@ func TestAuthSettings(t *testing.T) {
 	path := "/projects/" + a.Project + "/auth-settings"
 	a.Get(path).Want(200).Content("signUp", true).Content("confirmEmail", true).Content("anonymousSignIn", false).
 		Content("passwordMinLength", 8)
+	a.Put(path, `{}`).Want(422).Code("nothing_to_change")
 
 	a.Put(path, `{"site_url": "https://app.example.com", "redirect_urls": ["https://*.example.com/**"], "sign_up": false,
 		"mails": {"recovery": {"subject": "New password", "html": "<a href='{{ .ConfirmationURL }}'>{{ .Data.name }}</a>", "text": ""}}}`).

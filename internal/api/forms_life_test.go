@@ -223,7 +223,10 @@ func TestFormsQuota(t *testing.T) {
 
 	a := apitest.Shared(t)
 	execute(t, a,
-		`insert into forms.forms (uuid, name, created_by, updated_by) select gen_random_uuid(), 'x', gen_random_uuid(), gen_random_uuid() from generate_series(1, 1000)`)
+		`insert into forms.forms (uuid, name, created_by, updated_by) select gen_random_uuid(), 'x', gen_random_uuid(), gen_random_uuid() from generate_series(1, 999)`)
+
+	wantCounts(t, concurrently(5, func(int) *apitest.Reply { return a.Post("/forms", `{"name": "Late"}`) }),
+		map[int]int{201: 1, 422: 4})
 
 	a.Post("/forms", `{"name": "One more"}`).Want(422).Code("quota_exceeded")
 }

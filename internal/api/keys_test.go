@@ -73,10 +73,14 @@ func TestBadKeys(t *testing.T) {
 	a.Get(path + "?sort=hash").Want(400).Field("sort")
 	a.Delete(path + "/x").Want(400)
 
-	// Fill the quota.
+	// Fill the quota but for one.
 	a.Exec(`insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
-		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 99) n`,
+		select gen_random_uuid(), $1, 'key ' || n, 'secret', '', n::text::bytea, $1 from generate_series(1, 98) n`,
 		a.Project)
+
+	wantCounts(t, concurrently(5, func(i int) *apitest.Reply {
+		return a.Post(path, fmt.Sprintf(`{"name": "late %d", "kind": "secret"}`, i))
+	}), map[int]int{201: 1, 422: 4})
 
 	a.Post(path, `{"name": "one more", "kind": "secret"}`).Want(422).Code("quota_exceeded")
 }

@@ -128,8 +128,12 @@ func TestBadTokens(t *testing.T) {
 	})
 	wantCounts(t, got, map[int]int{201: 1, 409: 7})
 	a.Exec(`insert into platform.tokens (uuid, user_uuid, name, hint, hash, role, expires_at)
-		select gen_random_uuid(), $1, 'token ' || n, '', gen_random_uuid()::text::bytea, 4, now() from generate_series(1, 98) n`,
+		select gen_random_uuid(), $1, 'token ' || n, '', gen_random_uuid()::text::bytea, 4, now() from generate_series(1, 97) n`,
 		a.User)
+
+	wantCounts(t, concurrently(5, func(i int) *apitest.Reply {
+		return a.Post("/tokens", fmt.Sprintf(`{"name": "late %d", "role_id": 4%s}`, i, ends))
+	}), map[int]int{201: 1, 422: 4})
 
 	a.Post("/tokens", `{"name": "one more", "role_id": 4`+ends+`}`).Want(422).Code("quota_exceeded")
 

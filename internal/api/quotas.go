@@ -63,7 +63,7 @@ type updateQuotaInput struct {
 
 func (s *Server) updateQuota(ctx context.Context, p *projectdb.Project, in *updateQuotaInput) (quota, error) {
 	b := in.Body
-	if b.MaxFiles == nil && b.MaxBytes == nil && b.MaxDatabaseBytes == nil {
+	if isEmpty(b) {
 		return quota{}, fault.NothingToChange()
 	}
 

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,4 +39,11 @@ func TestS3Keys(t *testing.T) {
 
 	a.Delete(path+"/"+id).Want(200).Content("name", "rclone")
 	a.Delete(path + "/" + id).Want(404)
+
+	a.Exec(`insert into platform.s3_keys (uuid, project_uuid, name, created_by)
+		select gen_random_uuid(), $1, 'key ' || n, $1 from generate_series(1, 99) n`, a.Project)
+	wantCounts(t, concurrently(5, func(i int) *apitest.Reply {
+		return a.Post(path, fmt.Sprintf(`{"name": "late %d"}`, i))
+	}), map[int]int{201: 1, 422: 4})
+	a.Post(path, `{"name": "one more"}`).Want(422).Code("quota_exceeded")
 }

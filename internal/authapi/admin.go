@@ -15,7 +15,7 @@ import (
 
 // adminUser is the body of a new or changed user.
 type adminUser struct {
-	ID           *uuid.UUID      `json:"id"`
+	ID           string          `json:"id"`
 	Email        *string         `json:"email"`
 	Phone        *string         `json:"phone"`
 	Password     *string         `json:"password"`
@@ -34,7 +34,12 @@ func (c *call) adminUser() (enduser.AdminUpdate, error) {
 		return enduser.AdminUpdate{}, err
 	}
 
-	return enduser.AdminUpdate{ID: in.ID, Email: in.Email, Phone: in.Phone, Password: in.Password,
+	id, err := uuidIn("id", in.ID)
+	if err != nil {
+		return enduser.AdminUpdate{}, err
+	}
+
+	return enduser.AdminUpdate{ID: id, Email: in.Email, Phone: in.Phone, Password: in.Password,
 		PasswordHash: in.PasswordHash, Role: in.Role, EmailConfirm: in.EmailConfirm, PhoneConfirm: in.PhoneConfirm,
 		UserMetadata: in.UserMetadata, AppMetadata: in.AppMetadata,
 		BanDuration: in.BanDuration}, nil

@@ -256,6 +256,21 @@ func (c *call) decode(v any) error {
 	})
 }
 
+// uuidIn returns the UUID in a member of the body, the zero one for an absent member.
+func uuidIn(member, text string) (uuid.UUID, error) {
+	if text == "" {
+		return uuid.Nil, nil
+	}
+
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return id, fault.New(fault.Invalid, "Could not parse request body as JSON: %s must be a UUID", member).
+			WithCode("bad_json").WithCause(err)
+	}
+
+	return id, nil
+}
+
 // readBody calls f with the body, within the budget of bodies.
 func (c *call) readBody(f func(body []byte) error) error {
 	release, err := c.Bodies.Take(c.r.Context(), c.UUID.String(), maxBody)

@@ -80,7 +80,7 @@ func (c *call) challenge(ids []uuid.UUID) error {
 
 func (c *call) verifyFactor(ids []uuid.UUID) error {
 	var in struct {
-		ChallengeID uuid.UUID `json:"challenge_id"`
+		ChallengeID string `json:"challenge_id"`
 		Code        string
 		WebAuthn    *struct {
 			Response webauthn.Response `json:"credential_response"`
@@ -90,13 +90,17 @@ func (c *call) verifyFactor(ids []uuid.UUID) error {
 		return err
 	}
 
+	challenge, err := uuidIn("challenge_id", in.ChallengeID)
+	if err != nil {
+		return err
+	}
+
 	var s enduser.Session
-	var err error
 	if in.WebAuthn != nil {
-		s, err = c.VerifyAuthenticator(c.r.Context(), c.identity(), ids[0], in.ChallengeID, in.WebAuthn.Response,
+		s, err = c.VerifyAuthenticator(c.r.Context(), c.identity(), ids[0], challenge, in.WebAuthn.Response,
 			c.client)
 	} else {
-		s, err = c.VerifyFactor(c.r.Context(), c.identity(), ids[0], in.ChallengeID, in.Code, c.client)
+		s, err = c.VerifyFactor(c.r.Context(), c.identity(), ids[0], challenge, in.Code, c.client)
 	}
 	if err != nil {
 		return err

@@ -29,6 +29,8 @@ func TestPhoneFactor(t *testing.T) {
 	verify := func(challenge, code string) *reply {
 		return send("POST", path+"/verify", `{"challenge_id":"`+challenge+`","code":"`+code+`"}`)
 	}
+	verify("x", code).fails(400, "bad_json").
+		equal("message", "Could not parse request body as JSON: challenge_id must be a UUID")
 	verify(challenge, wrongCode(code)).fails(422, "mfa_verification_failed").
 		equal("message", "Invalid MFA Phone code entered")
 	p.verifyPhone("sms", "491701", code).fails(403, "otp_expired") // it signs no one in

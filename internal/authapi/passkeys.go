@@ -8,10 +8,18 @@ import (
 	"github.com/socle-dev/socle/internal/webauthn"
 )
 
-// credentialInput is the response of an authenticator to a challenge.
-type credentialInput struct {
-	ChallengeID uuid.UUID         `json:"challenge_id"`
-	Credential  webauthn.Response `json:"credential"`
+// credential reads the response of an authenticator, and the challenge that it answers.
+func (c *call) credential() (challenge uuid.UUID, r webauthn.Response, err error) {
+	var in struct {
+		ChallengeID string            `json:"challenge_id"`
+		Credential  webauthn.Response `json:"credential"`
+	}
+	if err := c.decode(&in); err != nil {
+		return uuid.Nil, r, err
+	}
+
+	challenge, err = uuidIn("challenge_id", in.ChallengeID)
+	return challenge, in.Credential, err
 }
 
 func (c *call) startPasskeyRegistration([]uuid.UUID) error {
@@ -24,12 +32,12 @@ func (c *call) startPasskeyRegistration([]uuid.UUID) error {
 }
 
 func (c *call) finishPasskeyRegistration([]uuid.UUID) error {
-	var in credentialInput
-	if err := c.decode(&in); err != nil {
+	challenge, response, err := c.credential()
+	if err != nil {
 		return err
 	}
 
-	added, err := c.FinishPasskeyRegistration(c.r.Context(), c.identity(), in.ChallengeID, in.Credential, c.client)
+	added, err := c.FinishPasskeyRegistration(c.r.Context(), c.identity(), challenge, response, c.client)
 	if err != nil {
 		return err
 	}
@@ -55,12 +63,12 @@ func (c *call) startPasskeySignIn([]uuid.UUID) error {
 }
 
 func (c *call) finishPasskeySignIn([]uuid.UUID) error {
-	var in credentialInput
-	if err := c.decode(&in); err != nil {
+	challenge, response, err := c.credential()
+	if err != nil {
 		return err
 	}
 
-	s, err := c.FinishPasskeySignIn(c.r.Context(), in.ChallengeID, in.Credential, c.client)
+	s, err := c.FinishPasskeySignIn(c.r.Context(), challenge, response, c.client)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,8 @@ func TestPasskeys(t *testing.T) {
 	body := answer(options.text("challenge_id"), a.Create(options.bytes("options.challenge")))
 	added := send("POST", "/passkeys/registration/verify", body).want(200)
 	send("POST", "/passkeys/registration/verify", body).fails(400, "webauthn_challenge_not_found") // used
+	send("POST", "/passkeys/registration/verify", `{"challenge_id":"x"}`).fails(400, "bad_json").
+		equal("message", "Could not parse request body as JSON: challenge_id must be a UUID")
 	p.addPasskey(token, a).fails(422, "webauthn_credential_exists")
 
 	path := "/passkeys/" + added.text("id")

@@ -438,6 +438,8 @@ func TestAdmin(t *testing.T) {
 
 	admin("POST", "/admin/users", `{"email":"ann@example.com"}`).fails(422, "email_exists")
 	admin("POST", "/admin/users", `{"id":"`+id+`","email":"x@example.com"}`).fails(422, "user_already_exists")
+	admin("POST", "/admin/users", `{"id":"x","email":"x@example.com"}`).fails(400, "bad_json").
+		equal("message", "Could not parse request body as JSON: id must be a UUID")
 	admin("POST", "/admin/users", `{}`).fails(400, "validation_failed")
 	admin("POST", "/admin/users", `{"email":"x@example.com","password_hash":"plain"}`).fails(400, "validation_failed")
 	admin("POST", "/admin/users", `{"email":"x@example.com","ban_duration":"soon"}`).fails(400, "validation_failed")

@@ -60,7 +60,7 @@ func (s *store) GetSchedule(ctx context.Context, project uuid.UUID) (BackupSched
 
 // UpdateSchedule creates or changes the backup schedule of a project. It recomputes the next
 // run only if the cron expression or the time zone changes. It fails with Unprocessable if either
-// is missing or invalid.
+// is missing or invalid, or the update is empty.
 func (s *store) UpdateSchedule(
 	ctx context.Context, project, user uuid.UUID, u ScheduleUpdate,
 ) (BackupSchedule, error) {
@@ -85,6 +85,9 @@ func (s *store) UpdateSchedule(
 
 		if schedule.Cron == "" && u.Cron == nil {
 			return old, fault.OnField(fault.Unprocessable, "cron", "required", "is required for a new schedule")
+		}
+		if u == (ScheduleUpdate{}) {
+			return old, fault.NothingToChange()
 		}
 
 		if schedule.Cron != old.Cron || schedule.Timezone != old.Timezone {

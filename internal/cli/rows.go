@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 const (
 	defaultRows   = 100             // listed without --limit
 	tokenLifetime = 5 * time.Minute // of the token for the rows API
+	csvType       = "text/csv"
 )
 
 // rowsCommand is a command over the rows API of a project.
@@ -184,10 +186,39 @@ func (r *rowsCommand) request(cmd *cobra.Command, args []string) (client.Request
 		return req, err
 	}
 
+	kind := typeOf(text)
+	if kind == csvType {
+		if err := checkCSV(text); err != nil {
+			return req, err
+		}
+	}
+
 	req.Body = bytes.NewReader(text)
-	req.Header.Set("Content-Type", typeOf(text))
+	req.Header.Set("Content-Type", kind)
 
 	return req, nil
+}
+
+// checkCSV fails for a line with more or fewer values than the header. The rows API drops surplus
+// ones, as PostgREST does. It reports other errors in the text itself.
+func checkCSV(text []byte) error {
+	lines := csv.NewReader(bytes.NewReader(text))
+	lines.ReuseRecord = true
+	for {
+		row, err := lines.Read()
+		if errors.Is(err, csv.ErrFieldCount) {
+			line, _ := lines.FieldPos(0)
+			noun := "values"
+			if len(row) == 1 {
+				noun = "value"
+			}
+
+			return fmt.Errorf("line %d has %d %s, the header %d", line, len(row), noun, lines.FieldsPerRecord)
+		}
+		if err != nil {
+			return nil
+		}
+	}
 }
 
 func (r *rowsCommand) addReadOptions(cmd *cobra.Command, query url.Values) error {
@@ -234,7 +265,7 @@ func typeOf(text []byte) string {
 	if start := bytes.TrimSpace(text); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 		return "application/json"
 	}
-	return "text/csv"
+	return csvType
 }
 
 func (r *rowsCommand) print(cmd *cobra.Command, res *http.Response, text []byte) error {

@@ -17,7 +17,7 @@ import (
 // AdminUpdate is a new user, or a change of one, by an administrator of the project. nil members
 // change nothing.
 type AdminUpdate struct {
-	ID           *uuid.UUID // of a new user
+	ID           uuid.UUID // of a new user; zero: any
 	Email        *string
 	Phone        *string
 	Password     *string
@@ -101,8 +101,8 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 	if n.BannedUntil, _, err = in.ban(); err != nil {
 		return User{}, err
 	}
-	if in.ID != nil {
-		n.ID = *in.ID
+	if in.ID != uuid.Nil {
+		n.ID = in.ID
 	}
 	if in.Role != nil {
 		if n.Role = *in.Role; len(n.Role) > maxRole {

@@ -94,6 +94,11 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 
 	created, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
+		// The lock makes the count exact. It conflicts with itself, and with no read or write.
+		if _, err := pg.Exec(ctx, tx, `lock table forms.forms in share update exclusive mode`); err != nil {
+			return Form{}, err
+		}
+
 		return pg.One[Form](ctx, tx, `
 			insert into forms.forms (uuid, name, description, created_by, updated_by)
 			select @id, @name, nullif(@description, ''), @user, @user

@@ -23,6 +23,8 @@ type Download struct {
 	ETag         string // strong, with its quotes
 	Modified     time.Time
 	CacheControl string
+	Encoding     string // Content-Encoding of the bytes; "" means none
+	Language     string // Content-Language; "" means none
 
 	// Name is the name under which browsers save the file, without folders; "" leaves it to them.
 	Name string
@@ -76,6 +78,11 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", d.CacheControl)
 	h.Set("ETag", d.ETag)
+	for name, value := range map[string]string{"Content-Encoding": d.Encoding, "Content-Language": d.Language} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.SHA256)+":")
 
 	ServeContent(w, r, d.Content, d.Size, d.Modified, d.Refuse)
@@ -97,7 +104,7 @@ func ServeContent(
 		modified = time.Time{} // suppresses Last-Modified and its conditions
 	}
 
-	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), refuse: refuse}, r, "", modified, c)
+	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), size: size, refuse: refuse}, r, "", modified, c)
 	if err := c.Err(); err != nil {
 		From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
@@ -154,6 +161,7 @@ func fileNameParam(name string) string {
 // rangeWriter replaces the plain-text responses of net/http for failed ranges and conditions.
 type rangeWriter struct {
 	http.ResponseWriter
+	size    int64 // bytes of the whole file
 	refuse  func(w http.ResponseWriter, status int)
 	refused bool
 }
@@ -161,12 +169,16 @@ type rangeWriter struct {
 // WriteHeader writes the status, or a failure.
 func (w *rangeWriter) WriteHeader(status int) {
 	if status != http.StatusRequestedRangeNotSatisfiable && status != http.StatusPreconditionFailed {
+		if status == http.StatusOK { // net/http leaves out the length of encoded bytes
+			w.Header().Set("Content-Length", strconv.FormatInt(w.size, 10))
+		}
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
 
 	w.refused = true
-	for _, name := range []string{"Content-Disposition", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
+	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Language",
+		"Expires", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
 		w.Header().Del(name) // they describe the file
 	}
 

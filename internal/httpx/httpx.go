@@ -156,11 +156,18 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	}
 }
 
+// failed reports whether the server failed, also after the response had begun. A request for a
+// function that it lacks is a mistake of the client, although its status, which S3 demands, is 501.
+func (w *recorder) failed() bool {
+	return (w.status >= http.StatusInternalServerError && w.status != http.StatusNotImplemented) ||
+		(w.status < http.StatusBadRequest && w.request.Err != nil)
+}
+
 func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) {
 	request := &rec.request
 	level, message := slog.LevelInfo, "request"
 	switch {
-	case rec.status >= 500, rec.status < 400 && request.Err != nil: // or it failed after the response had begun
+	case rec.failed():
 		level = slog.LevelError
 	case c.Slow > 0 && took >= c.Slow:
 		level, message = slog.LevelWarn, "slow request"

@@ -97,6 +97,19 @@ func TestCanceledRequest(t *testing.T) {
 	}
 }
 
+// TestNotImplemented checks that a request for a function that the server lacks counts as the
+// client's failure.
+func TestNotImplemented(t *testing.T) {
+	t.Parallel()
+
+	_, records := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotImplemented)
+	}, httptest.NewRequest("GET", "/?tagging", nil))
+	if got := records[0]["level"]; got != "INFO" {
+		t.Errorf("got level %v, want INFO", got)
+	}
+}
+
 // TestInformationalStatus logs the final status of a request.
 func TestInformationalStatus(t *testing.T) {
 	t.Parallel()

@@ -29,12 +29,11 @@ func (w *recorder) startSpan(r *http.Request, t *trace.Tracer) context.Context {
 // endSpan ends the span of a request, except of a successful health check.
 func (w *recorder) endSpan(r *http.Request) {
 	request := &w.request
-	failed := w.status >= http.StatusInternalServerError || (w.status < http.StatusBadRequest && request.Err != nil)
-	if w.span == nil || (request.Probe && !failed) {
+	if w.span == nil || (request.Probe && !w.failed()) {
 		return
 	}
 
-	if failed {
+	if w.failed() {
 		w.span.Fail()
 	}
 	if route := strings.TrimPrefix(request.Route, r.Method+" "); route != "" {

@@ -92,12 +92,13 @@ func ListBuckets(ctx context.Context, p *projectdb.Project, a Actor, l BucketLis
 		pgx.StrictNamedArgs{"search": l.Search, "offset": l.Offset, "limit": min(l.Limit, MaxBucketList)})
 }
 
-// BucketsAfter returns the buckets of project p after one, by id, at most limit. No policy decides
-// about it.
-func BucketsAfter(ctx context.Context, p *projectdb.Project, after string, limit int) ([]Bucket, error) {
+// BucketsAfter returns the buckets of project p whose ids have a prefix, after one, by id, at most
+// limit. No policy decides about it.
+func BucketsAfter(ctx context.Context, p *projectdb.Project, prefix, after string, limit int) ([]Bucket, error) {
 	return pg.All[Bucket](ctx, p.Trusted(), `
-		select `+bucketColumns+` from storage.containers where not deleting and id > @after order by id limit @limit`,
-		pgx.StrictNamedArgs{"after": after, "limit": limit})
+		select `+bucketColumns+` from storage.containers
+		where not deleting and starts_with(id, @prefix) and id > @after order by id limit @limit`,
+		pgx.StrictNamedArgs{"prefix": prefix, "after": after, "limit": limit})
 }
 
 func direction(descending bool) string {

@@ -28,7 +28,12 @@ type File struct {
 	UpdatedAt     time.Time `json:"updatedAt"`
 	UpdatedBy     uuid.UUID `json:"updatedBy" format:"uuid"`
 	SHA256        []byte    `json:"-" db:"sha256"`
+	Headers       Headers   `json:"-"`
 }
+
+// Headers are the headers of an upload that belong to its bytes, by canonical name:
+// Content-Disposition, Content-Encoding, Content-Language and Expires.
+type Headers map[string]string
 
 // FileUpdate holds the values to change; nil leaves a value unchanged.
 type FileUpdate struct {
@@ -42,7 +47,8 @@ func (f File) ETag() string {
 }
 
 const fileColumns = `
-	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by`
+	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by,
+	headers`
 
 // named ends a statement that selects the file of a name in a container. The order makes PostgreSQL
 // read the index of names by every plan. By a plan from a time without files, it reads equal names

@@ -35,6 +35,7 @@ type Multipart struct {
 	MimeType     string // as claimed by the client
 	CacheControl string
 	Metadata     []byte // a JSON object of the application; nil means none
+	Headers      Headers
 	FileUUID     uuid.NullUUID
 	CreatedAt    time.Time
 }
@@ -49,8 +50,8 @@ type MultipartPart struct {
 }
 
 const multipartColumns = `
-	uuid, full_file_name, mime_type, coalesce(cache_control, '') as cache_control, user_metadata as metadata, file_uuid,
-	created_at`
+	uuid, full_file_name, mime_type, coalesce(cache_control, '') as cache_control, user_metadata as metadata, headers,
+	file_uuid, created_at`
 
 // errNoMultipart is the failure of a request on an upload that does not exist.
 var errNoMultipart = fault.New(fault.NotFound, "The upload does not exist, or was completed or aborted").
@@ -96,13 +97,13 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewO
 
 		u, err := pg.One[Multipart](ctx, tx, `
 			insert into storage.multipart_uploads
-				(uuid, container_uuid, full_file_name, mime_type, cache_control, user_metadata, expires_at)
-			select @id, @container, @name, @type, @cache, @metadata, now() + @ttl::interval
+				(uuid, container_uuid, full_file_name, mime_type, cache_control, user_metadata, headers, expires_at)
+			select @id, @container, @name, @type, @cache, @metadata, @headers, now() + @ttl::interval
 			where (select count(*) from storage.multipart_uploads where file_uuid is null) < @max::bigint
 			returning `+multipartColumns,
 			pgx.StrictNamedArgs{"id": id, "container": b.UUID, "name": n.FullFileName, "type": claimed,
-				"cache": optional(n.CacheControl), "metadata": optional(string(n.Metadata)), "ttl": multipartTTL,
-				"max": MaxMultipartUploads})
+				"cache": optional(n.CacheControl), "metadata": optional(string(n.Metadata)), "headers": n.Headers,
+				"ttl": multipartTTL, "max": MaxMultipartUploads})
 		if fault.Is(err, fault.NotFound) {
 			return u, fault.New(fault.TooMany, "The project has %d multipart uploads in progress", MaxMultipartUploads)
 		}
@@ -308,8 +309,8 @@ func CompleteMultipart(
 	defer content.Close()
 
 	f, _, err = PutObject(ctx, p, store, a, b, NewObject{Upsert: upsert, CacheControl: u.CacheControl,
-		Metadata: u.Metadata, NewFile: NewFile{FullFileName: u.FullFileName, MimeType: u.MimeType, Content: content,
-			Length: size, Multipart: u.UUID}})
+		Metadata: u.Metadata, Headers: u.Headers, NewFile: NewFile{FullFileName: u.FullFileName, MimeType: u.MimeType,
+			Content: content, Length: size, Multipart: u.UUID}})
 	if err == nil {
 		return f, true, nil
 	}

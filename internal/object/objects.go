@@ -19,7 +19,8 @@ type NewObject struct {
 	NewFile
 	CacheControl string
 	Metadata     []byte // a JSON object of the application; nil means none
-	Upsert       bool   // replace an existing object
+	Headers      Headers
+	Upsert       bool // replace an existing object
 }
 
 // errObjectChanged reports that the object is another one than the policies have seen.
@@ -40,7 +41,8 @@ func PutObject(
 		return File{}, false, err
 	}
 
-	u.owned = ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
+	u.owned = ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata,
+		headers: n.Headers}
 	put := objectUpload{upload: u, actor: a, bucket: b}
 	if n.Upsert {
 		u.replacement = &replacement{check: put.checkPresent}
@@ -100,9 +102,9 @@ func (o *objectUpload) ask(ctx context.Context) error {
 		"sha256": o.sha256, "blob": o.blob})
 	if _, err := ask(ctx, o.project, o.actor, `
 		insert into storage.objects (uuid, container_uuid, bucket_id, full_file_name, owner, owner_id, cache_control,
-			user_metadata, mime_type, size, sha256, blob_uuid, created_at, updated_at)
-		values (@uuid, @container, @bucket, @name, @owner, @owner_id, @cache_control, @metadata, @type, @size, @sha256,
-			@blob, now(), now())`,
+			user_metadata, headers, mime_type, size, sha256, blob_uuid, created_at, updated_at)
+		values (@uuid, @container, @bucket, @name, @owner, @owner_id, @cache_control, @metadata, @headers, @type, @size,
+			@sha256, @blob, now(), now())`,
 		args); err != nil || o.present == nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (o *objectUpload) ask(ctx context.Context) error {
 	seen, err := ask(ctx, o.project, o.actor, `
 		update storage.objects
 		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata,
-		    mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
+		    headers = @headers, mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
 		where uuid = (select uuid from storage.objects where `+named+`)`, args)
 	switch {
 	case err != nil:
@@ -286,6 +288,7 @@ func CopyObject(
 	if n.Metadata == nil {
 		n.Metadata = o.UserMetadata
 	}
+	n.Headers = o.Headers
 
 	return PutObject(ctx, p, store, a, to, n)
 }
@@ -304,12 +307,13 @@ type Object struct {
 	Version       string
 	Cache         *string `db:"cache_control"`
 	UserMetadata  []byte  // JSON of the application; nil if there is none
+	Headers       Headers
 }
 
 // File returns the object as a file.
 func (o Object) File() File {
 	return File{UUID: o.UUID, ContainerUUID: o.ContainerUUID, FullFileName: o.FullFileName, MimeType: o.MimeType,
-		Size: o.Size, SHA256: o.SHA256, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt}
+		Size: o.Size, SHA256: o.SHA256, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Headers: o.Headers}
 }
 
 // CacheControl returns the header Cache-Control of the object.
@@ -326,7 +330,7 @@ func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, nam
 	q, table := a.objects(p)
 	return pg.One[Object](ctx, q, `
 		select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid, version,
-		       cache_control, user_metadata
+		       cache_control, user_metadata, headers
 		from `+table+` where `+named,
 		pgx.StrictNamedArgs{"container": b.UUID, "name": name})
 }

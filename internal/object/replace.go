@@ -139,7 +139,8 @@ func (u *upload) overwrite(ctx context.Context, tx pgx.Tx, existing storedFile) 
 		    owner = case when @application then @owner else owner end,
 		    owner_id = case when @application then @owner_id else owner_id end,
 		    cache_control = case when @application then @cache_control else cache_control end,
-		    user_metadata = case when @application then @metadata else user_metadata end
+		    user_metadata = case when @application then @metadata else user_metadata end,
+		    headers = @headers
 		where uuid = @id
 		returning `+fileColumns,
 		u.owned.arguments(pgx.StrictNamedArgs{

@@ -131,6 +131,7 @@ type ownership struct {
 	owner        string
 	cacheControl string
 	metadata     []byte // JSON
+	headers      Headers
 }
 
 // ownerUUID returns the owner, or nil if its identifier is no UUID.
@@ -146,7 +147,7 @@ func (o ownership) ownerUUID() *uuid.UUID {
 // arguments adds the arguments of the columns to those of a statement.
 func (o ownership) arguments(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 	args["owner"], args["owner_id"], args["cache_control"] = o.ownerUUID(), optional(o.owner), optional(o.cacheControl)
-	args["metadata"] = optional(string(o.metadata))
+	args["metadata"], args["headers"] = optional(string(o.metadata)), o.headers
 
 	return args
 }

@@ -339,9 +339,9 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 	return pg.One[File](ctx, tx, `
 		insert into storage.files
 			(uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by,
-			 owner, owner_id, cache_control, user_metadata)
+			 owner, owner_id, cache_control, user_metadata, headers)
 		values (@id, @container, @name, @type, @size, @sha256, @blob, @user, @user,
-			@owner, @owner_id, @cache_control, @metadata)
+			@owner, @owner_id, @cache_control, @metadata, @headers)
 		on conflict on constraint files_full_file_name_key do nothing
 		returning `+fileColumns,
 		u.owned.arguments(pgx.StrictNamedArgs{"id": u.file.UUID, "container": u.file.ContainerUUID,
@@ -373,9 +373,9 @@ func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 			), inserted as (
 				insert into storage.files
 					(uuid, container_uuid, bucket_id, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by,
-					owner, owner_id, cache_control, user_metadata)
+					owner, owner_id, cache_control, user_metadata, headers)
 				select @id, c.uuid, c.id, @name, @type, @size, @sha256, @blob, @user, @user,
-					@owner, @owner_id, @cache_control, @metadata
+					@owner, @owner_id, @cache_control, @metadata, @headers
 				from container c
 				returning *
 			), noted as (

@@ -164,7 +164,7 @@ func (f storedFile) asVariant(cached variant) File {
 		f.FullFileName = strings.TrimSuffix(f.FullFileName, path.Ext(path.Base(f.FullFileName))) + "." + format
 	}
 
-	f.MimeType, f.Size, f.SHA256 = cached.MimeType, cached.Size, cached.SHA256
+	f.MimeType, f.Size, f.SHA256, f.Headers = cached.MimeType, cached.Size, cached.SHA256, nil
 	return f.File
 }
 

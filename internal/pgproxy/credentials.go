@@ -65,11 +65,15 @@ func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Cr
 	password := rand.Text()
 	created, err := pg.InTxValue(ctx, db.InTx, func(tx *platform.DB) (Credential, error) {
 		audit.CreatedUUID(ctx, id)
+		if err := tx.LockProject(ctx, n.Project); err != nil {
+			return Credential{}, err
+		}
+
 		return pg.One[Credential](ctx, tx.Querier(), `
-		insert into platform.database_credentials (uuid, project_uuid, name, access, username, verifier, created_by, expires_at)
-		select @id, @project, @name, @access, @username, @verifier, @user, @expires
-		where (select count(*) from platform.database_credentials where project_uuid = @project) < @max::bigint
-		returning`+credentialColumns,
+			insert into platform.database_credentials (uuid, project_uuid, name, access, username, verifier, created_by, expires_at)
+			select @id, @project, @name, @access, @username, @verifier, @user, @expires
+			where (select count(*) from platform.database_credentials where project_uuid = @project) < @max::bigint
+			returning`+credentialColumns,
 			pgx.StrictNamedArgs{"id": id, "project": n.Project, "name": n.Name, "access": n.Access,
 				"username": "db_" + strings.ToLower(rand.Text()[:16]),
 				"verifier": pgwire.NewVerifier(password, pgwire.Iterations).String(),

@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -47,6 +48,14 @@ func (db *DB) Beginner() pg.Beginner {
 
 // PgxTx returns the transaction, for enqueuing jobs in it. It is nil outside a transaction.
 func (db *DB) PgxTx() pgx.Tx { return db.tx }
+
+// LockProject locks the row of a project until the end of the transaction, so that concurrent
+// transactions count the project's rows one after the other.
+func (db *DB) LockProject(ctx context.Context, project uuid.UUID) error {
+	_, err := pg.Exec(ctx, db.Querier(), `select from platform.projects where uuid = @project for no key update`,
+		pgx.StrictNamedArgs{"project": project})
+	return err
+}
 
 // WithLock is [pg.WithPoolLock] for the platform database. Like [DB.WithConn], it needs a handle
 // outside a transaction.

@@ -41,8 +41,7 @@ func (s *Store) CreateJWTKey(ctx context.Context, project, user uuid.UUID, key t
 
 	created, err := pg.InTxValue(ctx, s.InTx, func(tx *Store) (JWTKey, error) {
 		audit.CreatedUUID(ctx, id)
-		if _, err := pg.Exec(ctx, tx.q, `select from platform.projects where uuid = @project for no key update`,
-			pgx.StrictNamedArgs{"project": project}); err != nil {
+		if err := tx.db.LockProject(ctx, project); err != nil {
 			return JWTKey{}, err
 		}
 

@@ -53,11 +53,15 @@ func (s *Store) CreateProjectKey(
 	key := token.NewAPIKey(prefix)
 	created, err := pg.InTxValue(ctx, s.InTx, func(tx *Store) (ProjectKey, error) {
 		audit.CreatedUUID(ctx, id)
+		if err := tx.db.LockProject(ctx, project); err != nil {
+			return ProjectKey{}, err
+		}
+
 		return pg.One[ProjectKey](ctx, tx.q, `
-		insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
-		select @id, @project, @name, @kind, @hint, @hash, @user
-		where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
-		returning`+projectKeyColumns,
+			insert into platform.project_keys (uuid, project_uuid, name, kind, hint, hash, created_by)
+			select @id, @project, @name, @kind, @hint, @hash, @user
+			where (select count(*) from platform.project_keys where project_uuid = @project) < @max::bigint
+			returning`+projectKeyColumns,
 			pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "kind": kind,
 				"hint": token.Hint(prefix, key), "hash": token.Hash(key), "user": user, "max": maxProjectKeys})
 	})

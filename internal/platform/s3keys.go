@@ -42,11 +42,15 @@ func (s *Store) CreateS3Key(ctx context.Context, project, user uuid.UUID, name s
 
 	created, err := pg.InTxValue(ctx, s.InTx, func(tx *Store) (S3Key, error) {
 		audit.CreatedUUID(ctx, id)
+		if err := tx.db.LockProject(ctx, project); err != nil {
+			return S3Key{}, err
+		}
+
 		return pg.One[S3Key](ctx, tx.q, `
-		insert into platform.s3_keys (uuid, project_uuid, name, created_by)
-		select @id, @project, @name, @user
-		where (select count(*) from platform.s3_keys where project_uuid = @project) < @max::bigint
-		returning`+s3KeyColumns,
+			insert into platform.s3_keys (uuid, project_uuid, name, created_by)
+			select @id, @project, @name, @user
+			where (select count(*) from platform.s3_keys where project_uuid = @project) < @max::bigint
+			returning`+s3KeyColumns,
 			pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "user": user, "max": maxS3Keys})
 	})
 	switch {

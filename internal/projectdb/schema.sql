@@ -1306,6 +1306,7 @@ CREATE TABLE storage.objects (
     sha256 bytea,
     blob_uuid uuid,
     cache_control text,
+    headers jsonb,
     CONSTRAINT storage_api_only CHECK (false) NO INHERIT
 );
 
@@ -1345,6 +1346,8 @@ COMMENT ON COLUMN storage.files.bucket_id IS 'id of the container';
 
 COMMENT ON COLUMN storage.files.owner_id IS 'the end user who uploaded the file';
 
+COMMENT ON COLUMN storage.files.headers IS 'Content-Disposition, Content-Encoding, Content-Language and Expires of the upload';
+
 CREATE TABLE storage.multipart_parts (
     blob_uuid uuid NOT NULL,
     upload_uuid uuid NOT NULL,
@@ -1367,6 +1370,7 @@ CREATE TABLE storage.multipart_uploads (
     file_uuid uuid,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    headers jsonb,
     CONSTRAINT multipart_uploads_size CHECK ((size >= 0))
 );
 

@@ -32,7 +32,8 @@ func (c *call) listBuckets() error {
 		Owner             owner
 		Buckets           []bucket `xml:"Buckets>Bucket"`
 		ContinuationToken string   `xml:",omitempty"`
-	}{Owner: c.owner()}
+		Prefix            string
+	}{Owner: c.owner(), Prefix: c.query.Get("prefix")}
 
 	limit, err := c.intParam("max-buckets", maxBuckets, maxBuckets)
 	if err != nil {
@@ -43,7 +44,7 @@ func (c *call) listBuckets() error {
 		return err
 	}
 
-	found, err := object.BucketsAfter(c.r.Context(), c.Database, after, limit+1)
+	found, err := object.BucketsAfter(c.r.Context(), c.Database, result.Prefix, after, limit+1)
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,9 @@ func failureOf(err error) (int, failure) {
 	case len(e.Fields) > 0 && e.Fields[0].Name == "full_file_name" && word == "too_long":
 		f.Code = "KeyTooLongError"
 	}
+	if len(e.Fields) > 0 && e.Fields[0].Name == "full_file_name" {
+		f.Message = "The key " + e.Fields[0].Message
+	}
 	if status := statuses[f.Code]; status != 0 {
 		kind.status = status
 	}

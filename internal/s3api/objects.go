@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,11 @@ import (
 const (
 	metadataPrefix = "X-Amz-Meta-"
 	maxMetadata    = 2 << 10 // bytes of the metadata of an object, as in S3
+	maxHeaders     = 8 << 10 // bytes of the headers that an object keeps, as in S3
 )
+
+// keptHeaders are the headers that an object keeps beside its type and Cache-Control.
+var keptHeaders = []string{"Content-Disposition", "Content-Encoding", "Content-Language", "Expires"}
 
 // tag returns the entity tag of bytes. The suffix tells clients that it is no MD5 of them.
 func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `-1"` }
@@ -28,8 +33,13 @@ func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + 
 // headers returns the name, type and metadata of the object in the headers of a request.
 func (c *call) headers() (object.NewObject, error) {
 	h := c.r.Header
-	n := object.NewObject{CacheControl: h.Get("Cache-Control")}
+	n := object.NewObject{CacheControl: textOf(h, "Cache-Control")}
 	n.FullFileName, n.MimeType = fileName(c.key), h.Get("Content-Type")
+
+	var err error
+	if n.Headers, err = keptIn(h); err != nil {
+		return n, err
+	}
 
 	metadata, size := map[string]string{}, 0
 	for name, values := range h {
@@ -45,9 +55,42 @@ func (c *call) headers() (object.NewObject, error) {
 		return n, nil
 	}
 
-	var err error
 	n.Metadata, err = json.Marshal(metadata)
 	return n, err
+}
+
+// keptIn returns the headers of a request that its object keeps. aws-chunked is an encoding of the
+// request's body, not of the object.
+func keptIn(h http.Header) (object.Headers, error) {
+	var kept object.Headers
+	size := len(h.Get("Cache-Control"))
+	for _, name := range keptHeaders {
+		value := textOf(h, name)
+		if name == "Content-Encoding" {
+			codings := slices.DeleteFunc(strings.Split(value, ","), func(coding string) bool {
+				coding = strings.TrimSpace(coding)
+				return coding == "" || strings.EqualFold(coding, "aws-chunked")
+			})
+			value = strings.TrimSpace(strings.Join(codings, ","))
+		}
+		if value != "" {
+			if kept == nil {
+				kept = object.Headers{}
+			}
+			kept[name] = value
+			size += len(value)
+		}
+	}
+	if size > maxHeaders {
+		return nil, malformed("MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size")
+	}
+
+	return kept, nil
+}
+
+// textOf returns a header as text that PostgreSQL can store.
+func textOf(h http.Header, name string) string {
+	return strings.ToValidUTF8(strings.Join(h.Values(name), ","), "?")
 }
 
 // store stores an object of the request, or fails with a code of the protocol.
@@ -113,6 +156,9 @@ func (c *call) send(b object.Bucket, key string) error {
 	}
 
 	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, fileName(key))
+	if fault.Is(err, fault.NotFound) {
+		return errNoKey
+	}
 	if err != nil {
 		return err
 	}
@@ -126,6 +172,9 @@ func (c *call) send(b object.Bucket, key string) error {
 	h.Set("Last-Modified", f.UpdatedAt.UTC().Format(http.TimeFormat)) // of young objects too, which clients rely on
 	if f.Cache != nil {
 		h.Set("Cache-Control", *f.Cache)
+	}
+	for name, value := range f.Headers {
+		h.Set(name, value)
 	}
 	for name, value := range metadataOf(f) {
 		h[strings.ToLower(metadataPrefix+name)] = []string{value} // clients take the names as they are sent
@@ -311,7 +360,7 @@ func (c *call) copyObject() error {
 		return err
 	}
 	if c.r.Header.Get("X-Amz-Metadata-Directive") != "REPLACE" {
-		n.MimeType, n.Metadata = f.MimeType, f.UserMetadata
+		n.MimeType, n.Metadata, n.Headers = f.MimeType, f.UserMetadata, f.Headers
 		if f.Cache != nil {
 			n.CacheControl = *f.Cache
 		}

@@ -117,6 +117,13 @@ func TestS3(t *testing.T) {
 		t.Errorf("got buckets %v", buckets.Buckets)
 	}
 
+	for prefix, want := range map[string]int{"fi": 1, "other": 0, "": 1} {
+		buckets, err := c.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: aws.String(prefix)})
+		if must(t, buckets, err); len(buckets.Buckets) != want || aws.ToString(buckets.Prefix) != prefix {
+			t.Errorf("buckets of %q: got %v of %q", prefix, buckets.Buckets, aws.ToString(buckets.Prefix))
+		}
+	}
+
 	key := "é dir/a+b & c.txt"
 	made := p.put(key, "one")
 	if got := p.read(key); got != "one" {

@@ -198,7 +198,8 @@ func (f files) checkTokens() {
 	f.wantSecret(200, "once/a", "POST", "/object/once/a", "secret", "Content-Type: text/plain")
 
 	var signed struct{ SignedURL, URL string }
-	_, text := f.wantSecret(200, "token=", "POST", "/object/sign/once/a", `{"expiresIn": 60}`)
+	// Supabase's client for Python sends a string.
+	_, text := f.wantSecret(200, "token=", "POST", "/object/sign/once/a", `{"expiresIn": "60"}`)
 	if err := json.Unmarshal([]byte(text), &signed); err != nil {
 		f.t.Fatal(err)
 	}
@@ -242,7 +243,9 @@ func (f files) checkRefusals() {
 		{"POST", "/bucket", `[]`, "The body must be a JSON object"},
 		{"POST", "/bucket", `{"name": 5}`, "body/name must be a string"},
 		{"POST", "/bucket", `{"name": "x", "public": "true"}`, "body/public must be a boolean"},
-		{"POST", "/object/sign/photos/a.txt", `{"expiresIn": 1.5}`, "body/expiresIn must be an integer of 64 bits"},
+		{"POST", "/object/sign/photos/a.txt", `{"expiresIn": 1.5}`, "body/expiresIn must be an integer from 1 to"},
+		{"POST", "/object/sign/photos/a.txt", `{"expiresIn": "soon"}`, "body/expiresIn must be an integer from 1 to"},
+		{"POST", "/object/sign/photos/a.txt", `{}`, "body/expiresIn must be an integer from 1 to"},
 		{"DELETE", "/object/photos", `{"prefixes": ["a", 5]}`, "body/prefixes/1 must be a string"},
 		{"GET", "/bucket?limit=x", "", "querystring/limit"},
 		{"GET", "/bucket/none", "", "Bucket not found"},

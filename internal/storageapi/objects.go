@@ -211,7 +211,8 @@ func (c *call) send(b object.Bucket, name string, public bool) error {
 	}
 
 	d := httpx.Download{Content: content, MimeType: o.MimeType, Size: o.Size, SHA256: o.SHA256, ETag: etagOf(o.SHA256),
-		Modified: o.UpdatedAt, CacheControl: o.CacheControl(), Refuse: c.refuseRange}
+		Modified: o.UpdatedAt, CacheControl: o.CacheControl(), Encoding: o.Headers["Content-Encoding"],
+		Language: o.Headers["Content-Language"], Refuse: c.refuseRange}
 	if !public && !strings.Contains(d.CacheControl, "private") {
 		d.CacheControl = "private, " + d.CacheControl
 	}

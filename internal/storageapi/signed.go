@@ -3,6 +3,8 @@ package storageapi
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -14,18 +16,21 @@ const (
 	uploadExpiry = 2 * time.Hour
 )
 
-// expiry returns the end of validity of a URL signed now.
-func expiry(seconds int64) (int64, error) {
-	if seconds < 1 || seconds > maxExpiry {
-		return 0, fault.New(fault.Invalid, "body/expiresIn must be 1 to %d", maxExpiry)
+// expiry returns the end of validity of a URL signed now. The seconds are a JSON number or, from
+// Supabase's client for Python, a string of one.
+func expiry(seconds json.RawMessage) (int64, error) {
+	n, err := strconv.ParseInt(strings.Trim(string(seconds), `"`), 10, 64)
+	if err != nil || n < 1 || n > maxExpiry {
+		return 0, fault.New(fault.Invalid, "body/expiresIn must be an integer from 1 to %d", maxExpiry).WithCause(err)
 	}
-	return time.Now().Unix() + seconds, nil
+
+	return time.Now().Unix() + n, nil
 }
 
 // signDownload signs the URL of an object, or the URLs of several objects of a bucket.
 func (c *call) signDownload(path string) error {
 	var in struct {
-		ExpiresIn int64
+		ExpiresIn json.RawMessage
 		Paths     []string
 		Transform json.RawMessage
 	}
