@@ -31,10 +31,6 @@ type File struct {
 	Headers       Headers   `json:"-"`
 }
 
-// Headers are the headers of an upload that belong to its bytes, by canonical name:
-// Content-Disposition, Content-Encoding, Content-Language and Expires.
-type Headers map[string]string
-
 // FileUpdate holds the values to change; nil leaves a value unchanged.
 type FileUpdate struct {
 	FullFileName *string

@@ -24,9 +24,6 @@ const (
 	maxHeaders     = 8 << 10 // bytes of the headers that an object keeps, as in S3
 )
 
-// keptHeaders are the headers that an object keeps beside its type and Cache-Control.
-var keptHeaders = []string{"Content-Disposition", "Content-Encoding", "Content-Language", "Expires"}
-
 // tag returns the entity tag of bytes. The suffix tells clients that it is no MD5 of them.
 func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `-1"` }
 
@@ -64,7 +61,7 @@ func (c *call) headers() (object.NewObject, error) {
 func keptIn(h http.Header) (object.Headers, error) {
 	var kept object.Headers
 	size := len(h.Get("Cache-Control"))
-	for _, name := range keptHeaders {
+	for _, name := range object.HeaderNames {
 		value := textOf(h, name)
 		if name == "Content-Encoding" {
 			codings := slices.DeleteFunc(strings.Split(value, ","), func(coding string) bool {
