@@ -96,7 +96,7 @@ func SharedUser(t testing.TB) *API {
 
 	a := &API{t: t, Server: s.server, URL: s.server.URL, Config: s.config, Log: s.log,
 		doc: readDocument(t, s.server.URL), counter: &s.counter, changes: &changes{}, prepared: &prepared{},
-		platform: func() *pgxpool.Pool { return s.platform }, users: &users{}}
+		platform: func() *pgxpool.Pool { return s.platform }, projects: &projectPools{}, users: &users{}}
 
 	a.auditStart = Value[int64](a, `select coalesce(max(seq), 0) from socle.audit`)
 
@@ -107,6 +107,7 @@ func SharedUser(t testing.TB) *API {
 		}
 	})
 	t.Cleanup(a.leave)
+	t.Cleanup(a.projects.close)
 
 	return a.SignUp("user")
 }
