@@ -331,6 +331,16 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
+// Administrator returns a client for a new user who administrates the install.
+func (a *API) Administrator() *API {
+	a.t.Helper()
+
+	user := a.SignUp("administrator")
+	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, user.User)
+
+	return user
+}
+
 // DisableProofs turns off proofs of the project's backups, for a test of another subject. A proof
 // takes as long as a restore.
 func (a *API) DisableProofs() {
