@@ -97,7 +97,7 @@ func names(r *apitest.Reply, list string) []string {
 func TestSlowStatements(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.Shared(t)
+	a := apitest.New(t)
 	path := "/projects/" + a.Project + "/statistics"
 
 	asOwner(t, a,
