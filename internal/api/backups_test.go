@@ -141,7 +141,7 @@ func TestCreateBackupRefuses(t *testing.T) {
 func TestBackupsOneAtATime(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("orders")
 
@@ -179,7 +179,7 @@ func TestBackupsOneAtATime(t *testing.T) {
 func TestBackupFails(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	role := pgx.Identifier{a.DatabaseName() + "_dump"}.Sanitize()
 	execute(t, a, "alter role "+role+" nologin")
 

@@ -74,7 +74,7 @@ func bodyOperations(t *testing.T) []bodyOperation {
 func TestAnonymousBodies(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.SharedUser(t)
 	text := []byte(`{"a":[` + strings.Repeat("{},", 1<<20/3-10) + `{}]}`)
 	for _, o := range bodyOperations(t) {
 		for _, length := range []int64{int64(len(text)), -1} {

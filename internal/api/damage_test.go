@@ -21,8 +21,8 @@ func TestDownloadDamagedFile(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		t.Parallel()
 
-		a := apitest.New(t)
-		downloadDamage(t, a, a.Config.StorageDir())
+		a := apitest.Shared(t)
+		downloadDamage(t, a, a.BlobDir())
 	})
 
 	t.Run("S3", func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestDownloadDamagedFile(t *testing.T) {
 
 		service := blobtest.New(t)
 		downloadDamage(t, apitest.New(t, func(c *config.Config) { service.Configure(c) }),
-			filepath.Join(service.Dir, "some/prefix"))
+			filepath.Join(service.Dir, "some/prefix/projects/*"))
 	})
 }
 
@@ -95,11 +95,11 @@ func downloadDamage(t *testing.T, a *apitest.API, folder string) {
 	a.Get("/containers/" + c + "/files").Want(200)
 }
 
-// flipBit changes a bit of the stored blob with this size in bytes.
+// flipBit changes a bit of the stored blob with this size in bytes. folder is a pattern.
 func flipBit(t *testing.T, folder string, size int64) {
 	t.Helper()
 
-	names, err := filepath.Glob(filepath.Join(folder, "projects/*/files/*/*"))
+	names, err := filepath.Glob(filepath.Join(folder, "files/*/*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -373,10 +373,8 @@ func TestTooManySessions(t *testing.T) {
 func TestFullDatabaseSession(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.Users(t)
-	administrator := a.SignUp("first")
-	a = a.SignUp("user")
-	a.Project = a.CreateProject("project")
+	a := apitest.Shared(t)
+	administrator := a.Administrator()
 	a.CreateTable("orders", "note text")
 	setDatabaseQuota(t, administrator, a, true)
 

@@ -27,10 +27,8 @@ func setDatabaseQuota(t *testing.T, administrator, a *apitest.API, full bool) {
 func TestDatabaseQuota(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.Users(t)
-	administrator := a.SignUp("first")
-	a = a.SignUp("user")
-	a.Project = a.CreateProject("project")
+	a := apitest.Shared(t)
+	administrator := a.Administrator()
 
 	path := "/projects/" + a.Project + "/quota"
 	a.CreateTable("orders", "note text")
@@ -105,10 +103,8 @@ func TestDatabaseQuota(t *testing.T) {
 func TestDatabaseQuotaOfSQL(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.Users(t)
-	administrator := a.SignUp("first")
-	a = a.SignUp("user")
-	a.Project = a.CreateProject("project")
+	a := apitest.Shared(t)
+	administrator := a.Administrator()
 	run := func(sql string) *apitest.Reply { return a.Post("/sql", sqlBody(sql, writing)) }
 
 	run(`create table orders (id int primary key, note text); create table others (id int primary key, note text); create table gone (id int);
@@ -181,7 +177,7 @@ func TestDatabaseQuotaOfSQL(t *testing.T) {
 func TestDatabaseQuotaIgnoresSharedCatalogs(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text")
 	asOwner(t, a, "insert into public.orders select n from generate_series(1, 10) n")
 	a.Exec(`update platform.projects set max_database_bytes = 1 where uuid = $1`, a.Project)

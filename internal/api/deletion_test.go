@@ -17,7 +17,7 @@ func deleteAccount(a *apitest.API, body string) *apitest.Reply {
 func TestDeleteAccount(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	u := a.SignUp("leaver")
 	other := newSession(t, u)
 	deleteAccount(u, `{}`).Want(422).Field("password")

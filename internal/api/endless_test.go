@@ -22,7 +22,7 @@ const endless = `
 func TestEndlessUserCode(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders", "note text")
 	a.CreateTable("filled", "note text")
 	asOwner(t, a, endless+
@@ -79,7 +79,7 @@ func TestEndlessUserCode(t *testing.T) {
 // TestLockTable checks that a session that fills the lock table of the PostgreSQL server is
 // terminated with an explanation. It is not parallel: other tests need locks too.
 func TestLockTable(t *testing.T) {
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	other := a.WithProject(a.CreateProject("Bystander"))
 
 	asOwner(t, a,

@@ -140,7 +140,7 @@ func TestExtensionScriptsIsolated(t *testing.T) {
 func TestCreateExtensionAfterRestore(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
 	a.CreateTable("names", "name citext")

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // fixture is a project with one entity of every kind.
@@ -187,10 +188,7 @@ func databaseState(t *testing.T, a *apitest.API) string {
 func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 	t.Helper()
 
-	conn := a.ConnectProject()
-	defer conn.Close(t.Context()) // polling tests call query a hundred times
-
-	rows, err := conn.Query(t.Context(), sql, args...)
+	rows, err := a.ProjectPool().Query(t.Context(), sql, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -207,11 +205,17 @@ func query[T any](t *testing.T, a *apitest.API, sql string, args ...any) T {
 func execute(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
-	conn := a.ConnectProject()
-	defer conn.Close(t.Context())
+	conn, err := a.ProjectPool().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
 
 	if _, err := conn.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
+	}
+	if err := pg.Reset(t.Context(), conn.Conn()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -61,7 +61,7 @@ func acceptBody(token string) string { return fmt.Sprintf(`{"token": %q}`, token
 func TestCreateInvitation(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/organizations/" + a.Organization + "/invitations"
 	admin, viewer := a.Member(3), a.Member(5)
 
@@ -95,7 +95,8 @@ func TestCreateInvitation(t *testing.T) {
 	a.Get(path + "?sort=token").Want(400)
 
 	// The address of an expired invitation can be invited again.
-	a.Exec(`update platform.invitations set expires_at = now() where email_folded = 'ann@example.com'`)
+	a.Exec(`update platform.invitations set expires_at = now() where email_folded = 'ann@example.com' and organization_uuid = $1`,
+		a.Organization)
 	repeated := a.Post(path, invitationBody("ann@example.com", 5)).Want(201).Get("uuid")
 	a.Get(path+"?sort=email").Want(200).Content("0.uuid", repeated).Content("0.roleId", 5)
 
@@ -138,7 +139,7 @@ func TestInvitationsAreLimited(t *testing.T) {
 func TestAcceptInvitation(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/organizations/" + a.Organization + "/invitations"
 	ann, bob := a.SignUp("Ann"), a.SignUp("bob")
 	a.Post(path, invitationBody(strings.ToUpper(ann.Email), 4)).Want(201)
@@ -187,7 +188,7 @@ func TestAcceptInvitation(t *testing.T) {
 func TestInvalidInvitations(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	organization := "/organizations/" + a.Organization
 	path := organization + "/invitations"
 	admin, second := a.Member(3), a.Member(3)
@@ -231,8 +232,9 @@ func TestInvalidInvitations(t *testing.T) {
 		Content("roleId", 2)
 	a.Post(path+"/"+id+"/resend", "").Want(404)
 	a.Delete(path + "/" + id).Want(404)
-	id = a.Post(path, invitationBody("late@example.com", 5)).Want(201).Get("uuid").(string)
-	a.Exec(`update platform.users set email_folded = 'late@example.com' where uuid = $1`, invitee.User)
+	late := "late-" + a.Email
+	id = a.Post(path, invitationBody(late, 5)).Want(201).Get("uuid").(string)
+	a.Exec(`update platform.users set email_folded = $1 where uuid = $2`, late, invitee.User)
 	a.Post(path+"/"+id+"/resend", "").Want(409).Code("already_member").Field("email")
 	a.Delete(path + "/x").Want(400)
 	a.Post(path+"/x/resend", "").Want(400)

@@ -51,7 +51,7 @@ func TestKeys(t *testing.T) {
 func TestBadKeys(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/keys"
 	a.Post(path, `{"name": "taken", "kind": "secret"}`).Want(201)
 

@@ -111,8 +111,8 @@ func TestLeaveOrganization(t *testing.T) {
 func TestTransferOrganization(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.Users(t)
-	administrator, owner := a.SignUp("first"), a.SignUp("owner")
+	a := apitest.SharedUser(t)
+	administrator, owner := a.Administrator(), a.SignUp("owner")
 	successor, admin := owner.Member(5), owner.Member(3)
 	path := "/organizations/" + owner.Organization + "/owner"
 	to := func(user string) string { return `{"user_uuid": "` + user + `"}` }

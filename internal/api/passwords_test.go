@@ -28,7 +28,7 @@ func resetBody(token, password string) string {
 func TestForgetPassword(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	anonymous, other := a.Anonymous().WithProject(""), newSession(t, a)
 	known := anonymous.Post("/users/password/forgot", `{"email": `+quoted(" "+strings.ToUpper(a.Email))+`}`).Want(200)
 	wantEqual(t, anonymous.Post("/users/password/forgot", `{"email": "nobody@example.com"}`).Want(200), known)
@@ -135,7 +135,7 @@ func TestResetPasswordRefuses(t *testing.T) {
 func TestResetConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	token := requestReset(t, a, 1)
 	wantCounts(t, concurrently(3, func(i int) *apitest.Reply {
 		return a.Anonymous().Post("/users/password/reset", resetBody(token, newPassword+strconv.Itoa(i)))
@@ -214,28 +214,28 @@ func TestMailsAreLimited(t *testing.T) {
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
-	anonymous := a.Anonymous().WithProject("")
+	a := apitest.SharedUser(t)
+	anonymous, next := a.Anonymous().WithProject(""), "New-"+a.Email
 	body := func(email, password string) string {
 		return `{"email": ` + quoted(email) + `, "password": ` + quoted(password) + `}`
 	}
-	if got := a.Post("/users/me/email", body(" New@example.com", apitest.Password)).Want(200).Get(""); got != nil {
+	if got := a.Post("/users/me/email", body(" "+next, apitest.Password)).Want(200).Get(""); got != nil {
 		t.Errorf("got content %v, want null", got)
 	}
 
 	a.Get("/users/me").Want(200).Content("email", a.Email) // unchanged
-	token := waitForMail(t, a, "New@example.com", 1).token(t, a, "/confirm-email")
+	token := waitForMail(t, a, next, 1).token(t, a, "/confirm-email")
 
 	if m := waitForMail(t, a, a.Email, 1); m.Subject != "Your address is being changed" ||
-		strings.Contains(m.Text, "token=") || !strings.Contains(m.Text, "New@example.com") {
+		strings.Contains(m.Text, "token=") || !strings.Contains(m.Text, next) {
 		t.Errorf("got mail %+v to the old address", m)
 	}
 
 	anonymous.Post("/users/password/reset", resetBody(token, newPassword)).Want(422).Field("token")
-	anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(200).Content("email", "New@example.com")
+	anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(200).Content("email", next)
 	anonymous.Post("/users/email/confirm", `{"token": `+quoted(token)+`}`).Want(422).Field("token")
-	a.Get("/users/me").Want(200).Content("email", "New@example.com")
-	anonymous.Post("/users/login", loginBody("new@example.com", apitest.Password)).Want(200)
+	a.Get("/users/me").Want(200).Content("email", next)
+	anonymous.Post("/users/login", loginBody(strings.ToLower(next), apitest.Password)).Want(200)
 	anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(401)
 }
 

@@ -191,7 +191,7 @@ func TestTokensNotForAccounts(t *testing.T) {
 func TestTokenRoles(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	developer := a.Member(4)
 
 	table := func(u *apitest.API) int {
@@ -248,8 +248,7 @@ func TestTokenRoles(t *testing.T) {
 	u.Get("/tables").Want(401)
 
 	// The token of an administrator needs the administrator role.
-	administrator := a.SignUp("administrator")
-	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, administrator.User)
+	administrator := a.Administrator()
 	administrator.Project = a.Project
 	if got := table(withToken(t, administrator, 5)); got != 403 {
 		t.Errorf("an administrator's token for viewers: got %d", got)

@@ -12,10 +12,8 @@ import (
 func TestQuota(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.Users(t)
-	administrator := a.SignUp("first")
-	a = a.SignUp("user")
-	a.Project = a.CreateProject("project")
+	a := apitest.Shared(t)
+	administrator := a.Administrator()
 
 	path := "/projects/" + a.Project + "/quota"
 	c := a.Create("/containers", `{"name": "reports"}`)

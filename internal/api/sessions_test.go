@@ -30,8 +30,8 @@ func TestGetAccount(t *testing.T) {
 func TestRefreshSession(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t).Anonymous().WithProject("")
-	before := a.Post("/users", userBody("ada", nil)).Want(201)
+	a := apitest.SharedUser(t)
+	before := a.Anonymous().Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 	user := a.Anonymous()
 	spent := before.Metadata("refreshToken")
 	for range 3 {
@@ -52,14 +52,14 @@ func TestRefreshSession(t *testing.T) {
 		spent, before = r.Metadata("refreshToken"), r
 	}
 
-	user.Send("GET", "/sessions", "", "Authorization: "+before.Header.Get("Authorization")).Want(200).
+	user.Send("GET", "/sessions?sort=createdAt&order=desc", "", "Authorization: "+before.Header.Get("Authorization")).Want(200).
 		Content("0.userAgent", "of the renewal").Content("0.address", "127.0.0.1").Content("0.isCurrent", true)
 }
 
 func TestRefreshSessionRefuses(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	anonymous := a.Anonymous().WithProject("")
 	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 	refreshToken := login.Metadata("refreshToken").(string)
@@ -80,9 +80,9 @@ func TestRefreshSessionRefuses(t *testing.T) {
 	a.Exec(`update platform.users set status = 'suspended' where uuid = $1`, a.User)
 	anonymous.Post("/users/refresh", refreshBody(refreshToken)).Want(401).Code("invalid_token")
 	a.Exec(`update platform.users set status = 'active' where uuid = $1`, a.User)
-	a.Exec(`update platform.sessions set expires_at = now() - interval '1 second'`)
+	a.Exec(`update platform.sessions set expires_at = now() - interval '1 second' where user_uuid = $1`, a.User)
 	anonymous.Post("/users/refresh", refreshBody(refreshToken)).Want(401).Code("invalid_token")
-	a.Exec(`update platform.sessions set expires_at = now() + interval '1 day'`)
+	a.Exec(`update platform.sessions set expires_at = now() + interval '1 day' where user_uuid = $1`, a.User)
 
 	next := anonymous.Post("/users/refresh", refreshBody(refreshToken)).Want(200)
 	a.Put("/users/"+a.User, `{"password": "another one entirely"}`).Want(200)
@@ -94,13 +94,13 @@ func TestRefreshSessionRefuses(t *testing.T) {
 func TestReusedRefreshTokens(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	anonymous := a.Anonymous().WithProject("")
 
-	const before = `update platform.sessions set refreshed_at = now() - interval '11 seconds'`
+	const before = `update platform.sessions set refreshed_at = now() - interval '11 seconds' where user_uuid = $1`
 	for name, spend := range map[string]func(first, second, third string) (stolen string){
-		"long ago":         func(first, _, _ string) string { a.Exec(before); return first },
-		"the one before":   func(_, second, _ string) string { a.Exec(before); return second },
+		"long ago":         func(first, _, _ string) string { a.Exec(before, a.User); return first },
+		"the one before":   func(_, second, _ string) string { a.Exec(before, a.User); return second },
 		"two before, just": func(first, _, _ string) string { return first },
 	} {
 		login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
@@ -135,7 +135,7 @@ func TestReusedRefreshTokens(t *testing.T) {
 func TestRefreshConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	anonymous := a.Anonymous().WithProject("")
 	login := anonymous.Post("/users/login", loginBody(a.Email, apitest.Password)).Want(200)
 
@@ -158,7 +158,7 @@ func TestRefreshConcurrently(t *testing.T) {
 
 	// After a concurrent refresh with a stolen token and a logout, in any order, the session is
 	// over.
-	a.Exec(`update platform.sessions set refreshed_at = now() - interval '1 minute'`)
+	a.Exec(`update platform.sessions set refreshed_at = now() - interval '1 minute' where user_uuid = $1`, a.User)
 	user := a.Anonymous()
 	user.Token = login.Metadata("token").(string)
 

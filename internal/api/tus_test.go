@@ -61,7 +61,7 @@ func wantOffset(t *testing.T, r *apitest.Reply, status, offset int) {
 func TestTus(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	c := a.Create("/containers", `{"name": "reports"}`)
 	options := a.Anonymous().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
 	for name, want := range map[string]string{

@@ -54,8 +54,8 @@ func TestTusConcatenation(t *testing.T) {
 				service := blobtest.New(t)
 				a, stored = apitest.New(t, service.Configure), storedCounter(t, service.Dir)
 			} else {
-				a = apitest.New(t)
-				stored = storedCounter(t, a.Config.StorageDir())
+				a = apitest.Shared(t)
+				stored = storedCounter(t, a.BlobDir())
 			}
 
 			c := a.Create("/containers", `{"name": "reports"}`)

@@ -122,7 +122,7 @@ func TestUpdateUserRefuses(t *testing.T) {
 func TestAdministratorUpdatesUser(t *testing.T) {
 	t.Parallel()
 
-	administrator := apitest.Users(t).SignUp("first")
+	administrator := apitest.SharedUser(t).Administrator()
 	user := administrator.SignUp("user")
 	administrator.Put("/users/"+user.User, `{"bio": "theirs", "roleId": 1}`).Want(200).Content("bio", "theirs").
 		Content("roleId", 2)
@@ -162,7 +162,7 @@ func TestNewPasswordEndsSessions(t *testing.T) {
 func TestUsernamesConcurrently(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.User(t)
+	a := apitest.SharedUser(t)
 	users := []*apitest.API{a.SignUp("one"), a.SignUp("two"), a.SignUp("three"), a.SignUp("four")}
 
 	// Two users who swap names wait for each other, and neither gets the other's name.
@@ -171,7 +171,7 @@ func TestUsernamesConcurrently(t *testing.T) {
 		return users[i].Put("/users/"+users[i].User, `{"username": "`+name+`"}`)
 	}), map[int]int{422: 2})
 
-	for _, body := range []string{`{"username": "the-one"}`, `{"email": "the-one@example.com"}`} {
+	for _, body := range []string{`{"username": "the-one-of-` + a.User + `"}`, `{"email": "the-` + a.Email + `"}`} {
 		wantCounts(t, concurrently(len(users), func(i int) *apitest.Reply {
 			return users[i].Put("/users/"+users[i].User, body)
 		}), map[int]int{200: 1, 422: 3})

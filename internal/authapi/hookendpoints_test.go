@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -156,9 +157,9 @@ func TestHookEndpointsThatFail(t *testing.T) {
 	}
 	hang := func(_ http.ResponseWriter, r request, _ int) { <-r.Context().Done() }
 
-	for name, test := range map[string]struct {
+	cases := map[string]struct {
 		reply    func(w http.ResponseWriter, r request, attempt int)
-		attempts int32
+		attempts int
 		status   int
 		code     string
 		text     string
@@ -198,36 +199,56 @@ func TestHookEndpointsThatFail(t *testing.T) {
 			}
 			text(`{"error": {"http_code": 409, "message": "Again"}}`)(w, r, attempt)
 		}, 2, 409, "unknown", "Again"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+	}
 
-			var attempts atomic.Int32
-			var id atomic.Value
-			url := endpoint(t, func(w http.ResponseWriter, r request, _ map[string]any) {
-				n := attempts.Add(1)
-				if first := id.CompareAndSwap(nil, r.Header.Get("Webhook-Id")); !first &&
-					id.Load() != r.Header.Get("Webhook-Id") {
-					t.Error("an attempt has another webhook-id")
+	// A sign-up names its case in the metadata of the user.
+	var mu sync.Mutex
+	attempts, ids := map[string]int{}, map[string]string{}
+	url := endpoint(t, func(w http.ResponseWriter, r request, event map[string]any) {
+		name := event["claims"].(map[string]any)["user_metadata"].(map[string]any)["case"].(string)
+
+		mu.Lock()
+		attempts[name]++
+		n, id := attempts[name], r.Header.Get("Webhook-Id")
+		if n == 1 {
+			ids[name] = id
+		} else if ids[name] != id {
+			t.Errorf("%s: an attempt has another webhook-id", name)
+		}
+		mu.Unlock()
+
+		cases[name].reply(w, r, n)
+	})
+
+	p := newApp(t, nil)
+	p.endpoints(url, "custom_access_token")
+
+	t.Run("cases", func(t *testing.T) {
+		for name, test := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+
+				got := p.post("/signup", `{"data":{"case":"`+name+`"}}`)
+				if got.status != test.status || got.text("code") != test.code ||
+					!strings.Contains(got.raw, test.text) || strings.Contains(got.raw, "a secret") ||
+					strings.Contains(got.raw, url) {
+					t.Errorf("got %d %s, want %d %s %s", got.status, got.raw, test.status, test.code, test.text)
 				}
-				test.reply(w, r, int(n))
+
+				mu.Lock()
+				defer mu.Unlock()
+
+				if n := attempts[name]; n != test.attempts {
+					t.Errorf("got %d attempts, want %d", n, test.attempts)
+				}
 			})
+		}
+	})
 
-			p := newApp(t, nil)
-			p.endpoints(url, "custom_access_token")
-
-			got := p.post("/signup", `{}`)
-			if got.status != test.status || got.text("code") != test.code || !strings.Contains(got.raw, test.text) ||
-				strings.Contains(got.raw, "a secret") || strings.Contains(got.raw, url) {
-				t.Errorf("got %d %s, want %d %s %s", got.status, got.raw, test.status, test.code, test.text)
-			}
-			if n := attempts.Load(); n != test.attempts {
-				t.Errorf("got %d attempts, want %d", n, test.attempts)
-			}
-			if n := p.count(`select count(*)::int from auth.sessions`); n != 0 {
-				t.Errorf("got %d sessions, want none", n)
-			}
-		})
+	left, err := pg.Values[string](t.Context(), p.project.EndUsers(), `
+		select raw_user_meta_data ->> 'case' from auth.sessions s join auth.users u on u.id = s.user_id`)
+	if err != nil || len(left) > 0 {
+		t.Errorf("sessions of %q are left (%v)", left, err)
 	}
 }
 

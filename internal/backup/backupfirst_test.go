@@ -13,7 +13,7 @@ import (
 func TestAwaitedBackupsAreKept(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	names := map[string]string{"first": insertBackup(a, 29, false, "completed"),
 		"first long ago":            insertBackup(a, 31, false, "completed"),
 		"first and due":             insertBackup(a, 28, true, "completed"),

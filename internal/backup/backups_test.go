@@ -312,7 +312,7 @@ func fileExists(name string) bool {
 func TestAbandonedBackups(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	other := a.WithProject(a.CreateProject("other"))
 	running, pending := uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
 

@@ -53,7 +53,7 @@ func TestBackupIsProven(t *testing.T) {
 func TestDamagedContentIsRepaired(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	c := a.Create("/containers", `{"name": "reports"}`)
 	file := upload(t, a, c, "a.txt", strings.Repeat("bytes of a file", 10000))

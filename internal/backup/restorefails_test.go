@@ -261,7 +261,7 @@ func TestRestoreRefusesStrange(t *testing.T) {
 func TestAbandonedRestore(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.CreateTable("orders")
 

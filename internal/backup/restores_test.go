@@ -72,8 +72,13 @@ func upload(t *testing.T, a *apitest.API, container, name, content string) strin
 func execAsOwner(t *testing.T, a *apitest.API, sql string) {
 	t.Helper()
 
-	conn := connectOwner(t, a)
-	if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+	conn, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+
+	if _, err := conn.Conn().PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -96,10 +101,7 @@ func connectOwner(t *testing.T, a *apitest.API) *pgx.Conn {
 func query(t *testing.T, a *apitest.API, sql string) string {
 	t.Helper()
 
-	conn := a.ConnectProject()
-	defer conn.Close(t.Context())
-
-	text, err := pg.Value[string](t.Context(), conn, sql)
+	text, err := pg.Value[string](t.Context(), a.ProjectPool(), sql)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -121,8 +123,7 @@ func databases(t *testing.T, a *apitest.API) string {
 func fingerprint(t *testing.T, a *apitest.API) string {
 	t.Helper()
 
-	conn := a.ConnectProject()
-	defer conn.Close(t.Context())
+	conn := a.ProjectPool()
 
 	var all strings.Builder
 	const users = ` !~ '^(pg_|information_schema)'`

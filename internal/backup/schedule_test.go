@@ -124,7 +124,7 @@ func TestDueBackups(t *testing.T) {
 func TestDueBackupWaits(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	a.CreateTable("orders")
 	putSchedule(a, `{"cron": "0 3 * * *", "prove": false}`)
 
@@ -266,7 +266,7 @@ func TestRemoveUnkept(t *testing.T) {
 func TestSharedContents(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	container := a.Create("/containers", `{"name": "reports"}`)
 	upload(t, a, container, "shared.txt", "in both")
 
@@ -275,10 +275,11 @@ func TestSharedContents(t *testing.T) {
 	makeOverdue(a)
 	runCleanUp(t, a)
 	waitUntil(t, "the first backup is proven", func() bool {
-		return apitest.Value[string](a, `select count(proven_at)::text from platform.backups`) == "1"
+		return apitest.Value[string](a, `select count(proven_at)::text from platform.backups where project_uuid = $1`,
+			a.Project) == "1"
 	})
 
-	first := apitest.Value[string](a, `select uuid::text from platform.backups`)
+	first := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
 	a.Delete("/containers/" + container + "/files/" + gone).Want(200)
 
 	if n := len(storedFiles(t, a)); n != 4 { // dump, manifest, two contents
@@ -299,7 +300,7 @@ func TestSharedContents(t *testing.T) {
 	runCleanUp(t, a)
 	a.Get("/backups/" + first).Want(400)
 
-	second := apitest.Value[string](a, `select uuid::text from platform.backups`)
+	second := apitest.Value[string](a, `select uuid::text from platform.backups where project_uuid = $1`, a.Project)
 	if a.Get("/backups/"+second).Want(200).Metadata("provenAt") == nil {
 		t.Error("the last proven backup was removed")
 	}

@@ -2,6 +2,7 @@ package projectdb
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,6 +24,7 @@ func TestChainAudits(t *testing.T) {
 	}
 
 	p := r.Open(made.UUID)
+	p.close(time.Now().Add(time.Hour)) // its creation left a connection
 	r.chainAudits(t.Context())
 
 	if r.HasConnection(p.UUID) {

@@ -39,7 +39,7 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 	}
 
 	err = l.withLock(ctx, p.UUID, pg.LockBlocking, func() error {
-		created, err := l.provision(ctx, p.UUID)
+		created, err := l.provision(ctx, p.UUID, l.Registry.creationSteps())
 		if err == nil {
 			p = created
 			return nil
@@ -140,7 +140,7 @@ func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, retention time.Dura
 		return l.completeCreation(ctx, id)
 	}
 
-	_, err = l.provision(ctx, id)
+	_, err = l.provision(ctx, id, l.Registry.provisionSteps())
 	return err
 }
 
@@ -154,7 +154,8 @@ func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
 	}
 
 	_, err = l.provision(audit.Begin(ctx, l.Registry.auditKey(),
-		audit.Entry{Action: "createProject", Actor: c.User.String(), Project: id.String(), Key: c.RequestKey}), id)
+		audit.Entry{Action: "createProject", Actor: c.User.String(), Project: id.String(), Key: c.RequestKey}),
+		id, l.Registry.provisionSteps())
 	return err
 }
 
@@ -194,8 +195,10 @@ func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUI
 		audit.Entry{Action: action, Project: project.String()})
 }
 
-func (l Lifecycle) provision(ctx context.Context, id uuid.UUID) (platform.Project, error) {
-	err := l.Store.DB().WithConn(ctx, func(conn *pgx.Conn) error { return l.Registry.provision(ctx, conn, id) })
+func (l Lifecycle) provision(ctx context.Context, id uuid.UUID, steps []provisionStep) (platform.Project, error) {
+	err := l.Store.DB().WithConn(ctx, func(conn *pgx.Conn) error {
+		return l.Registry.provision(ctx, conn, id, steps)
+	})
 	if err != nil {
 		return platform.Project{}, err
 	}

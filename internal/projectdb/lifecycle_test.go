@@ -238,6 +238,21 @@ func (c *cuttableConn) Write(b []byte) (int, error) {
 // writes.
 const stride = 5
 
+// TestCreateConnects checks that the first request to a new project finds a connection.
+func TestCreateConnects(t *testing.T) {
+	t.Parallel()
+
+	i := newInstall(t)
+	made, err := i.create(t.Context(), i.healthy)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if pool := i.healthy.Registry.Open(made.UUID).Trusted(); pool.Stat().IdleConns() != 1 {
+		t.Errorf("got %d idle connections, want 1", pool.Stat().IdleConns())
+	}
+}
+
 // TestCreateInterrupted interrupts the creation of a project after a growing number of writes. The
 // next start completes or undoes it.
 func TestCreateInterrupted(t *testing.T) {

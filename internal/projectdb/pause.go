@@ -141,9 +141,7 @@ func (r *Registry) openDatabase(ctx context.Context, project uuid.UUID) (int64, 
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	for _, step := range []func(context.Context, *pgx.Conn, uuid.UUID) error{
-		r.createLogins, r.removeConnectionLimit, r.grantDatabase, r.initDatabase,
-	} {
+	for _, step := range []provisionStep{r.createLogins, r.removeConnectionLimit, r.grantDatabase, r.initDatabase} {
 		if err := step(ctx, conn, project); err != nil {
 			return 0, fmt.Errorf("open the database of project %s: %w", project, pg.Fault(err))
 		}
@@ -210,8 +208,8 @@ func (r *Registry) closeDatabase(ctx context.Context, conn *pgx.Conn, project uu
 }
 
 // rejectClosed makes connections of the platform's own login fail on a closed database, too: a
-// request that began earlier must not continue in a paused project. Creating, upgrading and
-// removing a project uses no pool.
+// request that began earlier must not continue in a paused project. Resuming, upgrading and removing
+// a project uses no pool.
 func rejectClosed(c *pgxpool.Config) {
 	prepare := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {

@@ -171,12 +171,13 @@ func (r *Registry) Provision(ctx context.Context, project uuid.UUID) (int64, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	return Version(), r.provision(ctx, conn, project)
+	return Version(), r.provision(ctx, conn, project, r.provisionSteps())
 }
 
-// provision is [Registry.Provision] on a connection to the platform database.
-func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	for _, step := range r.provisionSteps() {
+// provision is [Registry.Provision] by steps that it is given, on a connection to the platform
+// database.
+func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.UUID, steps []provisionStep) error {
+	for _, step := range steps {
 		if err := step(ctx, conn, project); err != nil {
 			return fmt.Errorf("provision project %s: %w", project, pg.Fault(err))
 		}
@@ -185,12 +186,17 @@ func (r *Registry) provision(ctx context.Context, conn *pgx.Conn, project uuid.U
 	return nil
 }
 
-// provisionSteps returns the steps of creating a project, each of which takes a connection to the
-// platform database.
-func (r *Registry) provisionSteps() []func(context.Context, *pgx.Conn, uuid.UUID) error {
-	return []func(context.Context, *pgx.Conn, uuid.UUID) error{
-		r.createLogins, r.createDatabase, r.grantDatabase, r.initDatabase,
-	}
+// provisionStep is a step of creating a project. It takes a connection to the platform database.
+type provisionStep func(context.Context, *pgx.Conn, uuid.UUID) error
+
+func (r *Registry) provisionSteps() []provisionStep {
+	return []provisionStep{r.createLogins, r.createDatabase, r.grantDatabase, r.initDatabase}
+}
+
+// creationSteps are the steps for a new project, which its first request follows at once. They
+// leave an open connection in the pool.
+func (r *Registry) creationSteps() []provisionStep {
+	return []provisionStep{r.createLogins, r.createDatabase, r.grantDatabase, r.initPooled}
 }
 
 // createLogins creates the project's logins. It sets their attributes before memberships: from
@@ -345,9 +351,6 @@ func (r *Registry) grantConnect(project uuid.UUID, l login, database string) []s
 	return statements
 }
 
-// initDatabase migrates a project's database and, once, transfers schema public and default
-// privileges to the owner, who may change them later. A schema public with another owner than
-// initially means done.
 func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
 	conn, err := pgx.ConnectConfig(ctx, r.config(project, trusted))
 	if err != nil {
@@ -355,6 +358,23 @@ func (r *Registry) initDatabase(ctx context.Context, _ *pgx.Conn, project uuid.U
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
+	return r.initContent(ctx, conn, project)
+}
+
+func (r *Registry) initPooled(ctx context.Context, _ *pgx.Conn, project uuid.UUID) error {
+	conn, err := pg.Acquire(ctx, r.Open(project).Trusted())
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+
+	return r.initContent(ctx, conn.Conn(), project)
+}
+
+// initContent migrates a project's database, to which conn is connected, and, once, transfers schema
+// public and default privileges to the owner, who may change them later. A schema public with
+// another owner than initially means done.
+func (r *Registry) initContent(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := r.migrate(ctx, conn, project); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func TestClients(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a := apitest.New(t)
+	a := apitest.SharedUser(t)
 	for _, script := range []string{"reading", "writing", "functions", "callers", "description", "admin"} {
 		s := titlesProject{API: a.WithProject(a.CreateProject(script)), t: t}
 		if _, err := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner().Exec(t.Context(),
@@ -61,7 +61,7 @@ func TestTypedClients(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	if _, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner().Exec(t.Context(),
 		string(schema)); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestGuides(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a := apitest.New(t)
+	a := apitest.SharedUser(t)
 	for _, name := range []string{
 		"back-up-and-restore.md", "protect-a-table.md", "end-users.md", "files.md", "from-supabase.md", "nextjs.md",
 		"s3.md",

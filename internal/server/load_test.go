@@ -148,7 +148,7 @@ func platformDatabase(t *testing.T, a *apitest.API) string {
 func TestDatabasesAreClosed(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	conn := a.ConnectProject()
 	for _, name := range []string{"postgres", "template1", platformDatabase(t, a), conn.Config().Database} {
 		var open bool

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
 // TestSchemaIsSeenAtOnce checks that the first request after a schema change sees it, on every
@@ -12,7 +14,7 @@ import (
 func TestSchemaIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 
-	s := newTitlesProject(t)
+	s := titlesProjectOf(t, apitest.New(t))
 	servers := []titlesProject{s, {API: s.StartServer(), t: t}}
 	secret := "apikey: " + s.secret
 	owner := s.Server.Projects().Open(uuid.MustParse(s.Project)).Owner()

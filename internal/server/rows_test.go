@@ -28,7 +28,13 @@ type titlesProject struct {
 func newTitlesProject(t *testing.T) titlesProject {
 	t.Helper()
 
-	a := apitest.New(t)
+	return titlesProjectOf(t, apitest.Shared(t))
+}
+
+// titlesProjectOf returns the project of a client, with the table and the keys.
+func titlesProjectOf(t *testing.T, a *apitest.API) titlesProject {
+	t.Helper()
+
 	a.CreateTable("titles", "title text", "owner text")
 	s := titlesProject{API: a, t: t}
 	s.publishable = s.key("browser", "publishable")

@@ -15,7 +15,7 @@ import (
 func TestSeed(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()

@@ -27,7 +27,7 @@ const storagePolicies = `
 func TestStorageByClient(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	s := titlesProject{API: a, t: t}
 	a.Post("/containers", `{"name":"avatars"}`).Want(201)
 	owner := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner()

@@ -12,7 +12,7 @@ import (
 func TestTusClient(t *testing.T) {
 	t.Parallel()
 
-	a := apitest.New(t)
+	a := apitest.Shared(t)
 	node := exec.CommandContext(t.Context(), "node", "resuming.mjs")
 	node.Dir = clients
 	node.Env = append(os.Environ(), "SOCLE_URL="+a.URL, "SOCLE_ID="+a.Project, "SOCLE_TOKEN="+a.Token,

@@ -45,6 +45,7 @@ type API struct {
 	changes  *changes
 	prepared *prepared
 	platform func() *pgxpool.Pool
+	projects *projectPools
 
 	// On a shared server:
 	users      *users // of the test; nil on a server of its own
@@ -128,7 +129,7 @@ func settings(url, dir string) (config.Config, error) {
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
 
-	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}}
+	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}, projects: &projectPools{}}
 	a.platform = sync.OnceValue(a.connect)
 
 	var projects []string // names of their databases
@@ -144,6 +145,7 @@ func Start(t testing.TB, c config.Config) *API {
 
 	a.serve()
 	t.Cleanup(func() { projects = a.checkAudit() })
+	t.Cleanup(a.projects.close)
 
 	return a
 }
@@ -327,6 +329,16 @@ func (a *API) Member(role int) *API {
 	m.Project = a.Project
 
 	return m
+}
+
+// Administrator returns a client for a new user who administrates the install.
+func (a *API) Administrator() *API {
+	a.t.Helper()
+
+	user := a.SignUp("administrator")
+	a.Exec(`update platform.users set is_administrator = true where uuid = $1`, user.User)
+
+	return user
 }
 
 // DisableProofs turns off proofs of the project's backups, for a test of another subject. A proof

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -74,6 +75,65 @@ func (a *API) ConnectProject() *pgx.Conn {
 
 	a.t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
+}
+
+// ProjectPool returns a pool of the test's own, as superuser, for the project's database. It lasts
+// until the test ends, and dials anew after sessions were terminated, as by a restore. A test that
+// holds locks or changes its session uses [API.ConnectProject].
+func (a *API) ProjectPool() *pgxpool.Pool {
+	a.t.Helper()
+
+	pool, err := a.projects.pool(string(a.Config.DatabaseURL), a.DatabaseName())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+
+	return pool
+}
+
+// projectPools are the test's own pools by database.
+type projectPools struct {
+	mu    sync.Mutex
+	pools map[string]*pgxpool.Pool
+}
+
+func (p *projectPools) pool(url, database string) (*pgxpool.Pool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if pool := p.pools[database]; pool != nil {
+		return pool, nil
+	}
+
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+
+	c.ConnConfig.Database = database
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // tests change the tables
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
+
+	pool, err := pgxpool.NewWithConfig(context.Background(), c)
+	if err != nil {
+		return nil, err
+	}
+
+	if p.pools == nil {
+		p.pools = map[string]*pgxpool.Pool{}
+	}
+
+	p.pools[database] = pool
+	return pool, nil
+}
+
+func (p *projectPools) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	for _, pool := range p.pools {
+		pool.Close()
+	}
 }
 
 // dropProjects drops the databases of projects and their logins. A server's watchdog reads all

@@ -154,11 +154,18 @@ func Until(t testing.TB, description string, condition func() bool) {
 	}
 }
 
-// Log is a concurrency-safe buffer for the log of a server.
+// Log is a concurrency-safe buffer for the log of a server, or a view of such a buffer from a
+// position on.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
+
+	of    *Log // nil: no view
+	start int
 }
+
+// fromNow returns a view of what the server logs from now on.
+func (l *Log) fromNow() *Log { return &Log{of: l, start: len(l.String())} }
 
 // Write appends to the log.
 func (l *Log) Write(b []byte) (int, error) {
@@ -170,6 +177,10 @@ func (l *Log) Write(b []byte) (int, error) {
 
 // String returns the log so far.
 func (l *Log) String() string {
+	if l.of != nil {
+		return l.of.String()[l.start:]
+	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 

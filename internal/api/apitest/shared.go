@@ -94,19 +94,19 @@ func SharedUser(t testing.TB) *API {
 		t.Fatalf("start the shared server: %v", err)
 	}
 
-	a := &API{t: t, Server: s.server, URL: s.server.URL, Config: s.config, Log: s.log,
+	a := &API{t: t, Server: s.server, URL: s.server.URL, Config: s.config, Log: s.log.fromNow(),
 		doc: readDocument(t, s.server.URL), counter: &s.counter, changes: &changes{}, prepared: &prepared{},
-		platform: func() *pgxpool.Pool { return s.platform }, users: &users{}}
+		platform: func() *pgxpool.Pool { return s.platform }, projects: &projectPools{}, users: &users{}}
 
 	a.auditStart = Value[int64](a, `select coalesce(max(seq), 0) from socle.audit`)
 
-	logged := len(s.log.String())
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the log of the shared server during the test:\n%s", s.log.String()[logged:])
+			t.Logf("the log of the shared server during the test:\n%s", a.Log.String())
 		}
 	})
 	t.Cleanup(a.leave)
+	t.Cleanup(a.projects.close)
 
 	return a.SignUp("user")
 }
