@@ -159,8 +159,9 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) {
 	request := &rec.request
 	level, message := slog.LevelInfo, "request"
+	failure := rec.status >= http.StatusBadRequest || rec.status == http.StatusMultipleChoices // the status tells it
 	switch {
-	case rec.status >= 500, rec.status < 400 && request.Err != nil: // or it failed after the response had begun
+	case rec.status >= 500, !failure && request.Err != nil: // or it failed after the response had begun
 		level = slog.LevelError
 	case c.Slow > 0 && took >= c.Slow:
 		level, message = slog.LevelWarn, "slow request"

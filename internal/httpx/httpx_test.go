@@ -97,6 +97,24 @@ func TestCanceledRequest(t *testing.T) {
 	}
 }
 
+// TestLevelOfFailure checks that a failure is one of the server if the response is a 5xx, had begun
+// as a success or redirects with it, but not if it is an ambiguous request's (300).
+func TestLevelOfFailure(t *testing.T) {
+	t.Parallel()
+
+	for status, want := range map[int]string{
+		200: "ERROR", 206: "ERROR", 300: "INFO", 303: "ERROR", 404: "INFO", 503: "ERROR",
+	} {
+		_, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			httpx.From(r.Context()).Err = errors.New("broken")
+			w.WriteHeader(status)
+		}, httptest.NewRequest("GET", "/", nil))
+		if got := records[0]["level"]; got != want {
+			t.Errorf("status %d: got level %v, want %s", status, got, want)
+		}
+	}
+}
+
 // TestInformationalStatus logs the final status of a request.
 func TestInformationalStatus(t *testing.T) {
 	t.Parallel()
