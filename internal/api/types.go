@@ -43,6 +43,11 @@ func (s *Server) getTypes(ctx context.Context, p *projectdb.Project, in *getType
 		return sourceText{}, err
 	}
 
-	enums, err := catalog.ReadEnums(ctx, p.Trusted())
-	return sourceText{in.Language, typescript.Source(c, enums)}, err
+	types, err := catalog.ReadTypes(ctx, p.Trusted())
+	if err != nil {
+		return sourceText{}, err
+	}
+
+	computed, err := catalog.ReadComputed(ctx, p.Trusted(), settings.Schemas)
+	return sourceText{in.Language, typescript.Source(c, types, computed)}, err
 }

@@ -60,3 +60,63 @@ func TestGetTypes(t *testing.T) {
 		t.Errorf("the types of api alone:\n%s", source)
 	}
 }
+
+// TestGetTypesOfValues checks the types of values that are no text, number or enum in JSON, and of
+// functions that compute a column or a relationship.
+func TestGetTypesOfValues(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.Post("/extensions", `{"name": "hstore"}`).Want(201)
+	asOwner(t, a, `
+		create schema hidden;
+		create type address as (street text, number integer);
+		create type hidden.secret as (a int);
+		create domain natural_number as integer check (value >= 0);
+		create table shops (id integer primary key, address address not null, others address[], attributes extensions.hstore, owner oid, secret hidden.secret);
+		create table visits (shop integer references shops, at timestamptz);
+		create function age(shop shops) returns interval language sql stable as $$ select interval '1 day' $$;
+		create function size(shops) returns integer language sql stable as 'select 1';
+		create function address(shop shops) returns text language sql stable as $$ select 'a column wins' $$;
+		create function last_visit(shops) returns setof visits rows 1 language sql stable as 'select * from visits where shop = $1.id limit 1';
+		create function move(shop integer, target address, count natural_number) returns address language sql as 'select target'`)
+
+	source := a.Get("/projects/" + a.Project + "/types").Want(200).Get("source").(string)
+	for _, want := range []string{
+		`        Row: {
+          address: Database["public"]["CompositeTypes"]["address"]
+          attributes: Json | null
+          id: number
+          others: Database["public"]["CompositeTypes"]["address"][] | null
+          owner: string | null
+          secret: Record<string, unknown> | null
+          age: string | null
+          size: number | null
+        }
+`,
+		`        Insert: {
+          address: Database["public"]["CompositeTypes"]["address"]
+          attributes?: Json | null
+          id: number
+          others?: Database["public"]["CompositeTypes"]["address"][] | null
+          owner?: string | null
+          secret?: Record<string, unknown> | null
+        }
+`,
+		`age: { Args: { "": Database["public"]["Tables"]["shops"]["Row"] }; Returns: string }`,
+		`size: { Args: { "": Database["public"]["Tables"]["shops"]["Row"] }; Returns: number }`,
+		`last_visit: { Args: { "": Database["public"]["Tables"]["shops"]["Row"] }; Returns: Database["public"]["Tables"]["visits"]["Row"][]; SetofOptions: { from: "shops"; to: "visits"; isOneToOne: true; isSetofReturn: true } }`,
+		`move: { Args: { shop: number; target: Database["public"]["CompositeTypes"]["address"]; count: number }; Returns: Database["public"]["CompositeTypes"]["address"] }`,
+		`    CompositeTypes: {
+      address: {
+        street: string | null
+        number: number | null
+      }
+    }
+`,
+	} {
+		if !strings.Contains(source, want) {
+			t.Errorf("types lack\n%s\nin\n%s", want, source)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,17 @@ func TestHelp(t *testing.T) {
 				t.Errorf("socle %v: help has no %s:\n%s", args, s.Name, out)
 			}
 		}
+	}
+}
+
+// TestFlagOfReference checks that a flag whose schema is a reference has the description of the
+// member, not that of the schema.
+func TestFlagOfReference(t *testing.T) {
+	t.Parallel()
+
+	out, _, _ := run(t, nil, "auth-settings", "update", "--help")
+	if !regexp.MustCompile(`(?m)^ +--sms json +Phone numbers and text messages. Replaces all.$`).MatchString(out) {
+		t.Errorf("got\n%s\nwant the description of sms", out)
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	_ "embed"
 	"encoding/json"
@@ -143,12 +144,13 @@ func (o operation) takes(in, name string) bool {
 	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.In == in && p.Name == name })
 }
 
-// resolve follows references.
+// resolve follows references. The description of a reference precedes that of its schema.
 func (d *description) resolve(s schema) schema {
 	for s.Ref != "" {
-		text := d.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		text, meaning := d.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")], s.Description
 		s = schema{}
 		_ = json.Unmarshal(text, &s) // Commands wrote it
+		s.Description = cmp.Or(meaning, s.Description)
 	}
 
 	return s

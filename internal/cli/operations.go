@@ -345,6 +345,7 @@ func (r *remote) show(cmd *cobra.Command, c *client.Client, reply *client.Reply,
 	}
 
 	p.addDetails()
+	p.addNames()
 
 	return p.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), r.subject())
 }

@@ -171,10 +171,10 @@ func (p *reply) printList(w, notes io.Writer, items []any, subject string) error
 }
 
 // neededMetadata are the metadata printed without --json: values shown only once, such as keys and
-// codes, and the state of a backup.
+// codes, the state of a backup, and the name of a form's field.
 var neededMetadata = []string{
 	"key", "token", "secret", "password", "url", "recoveryCodes", "link", "size", "provenAt", "proofError", "warnings",
-	"waitingFor", "dependents", "status",
+	"waitingFor", "dependents", "status", "name",
 }
 
 // shownMetadata returns the metadata that people need. The tokens of a session are not among them:

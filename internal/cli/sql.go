@@ -104,6 +104,16 @@ func (r *remote) query(cmd *cobra.Command, c *client.Client) (*client.Reply, err
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.query = r.flags["query"].String()
 
+		if !cmd.Flags().Changed("query") { // of a file, standard input or the shell
+			f.label = func(field string) string {
+				if field == "query" {
+					return "the SQL"
+				}
+
+				return r.label(field)
+			}
+		}
+
 		if f.cause.Code == "read_only" {
 			f.hints = append(f.hints, "Changes need --read-only=false; in the shell: \\readonly off")
 		}

@@ -63,6 +63,11 @@ func TestMailText(t *testing.T) {
 		}
 	}
 
+	err := MailText{Subject: "x", Text: "{{ .Code }}"}.check()
+	if err == nil || !strings.Contains(err.Error(), "{{ .Token }}") {
+		t.Errorf("got %v, want the known variables", err)
+	}
+
 	long := fill(strings.Repeat("{{ .Email }}", 1000), map[string]string{"Email": strings.Repeat("x", 1000)}, nil,
 		oneLine)
 	if len(long) > maxFilled {

@@ -33,7 +33,7 @@ type Settings struct {
 	SignInsPerFiveMinutes      int                 `json:"signInsPerFiveMinutes" doc:"Sign-ups and log-ins from one network in five minutes."`
 	ChecksPerFiveMinutes       int                 `json:"checksPerFiveMinutes" doc:"Links and codes checked from one network in five minutes."`
 	AnonymousPerHour           int                 `json:"anonymousPerHour" doc:"Anonymous sign-ins from one network in an hour."`
-	Mails                      map[string]MailText `json:"mails" doc:"Texts of mails that differ from the defaults: confirmation, invite, magic_link, recovery, email_change, reauthentication. A kind with a language, such as recovery.de, is for users whose metadata have the language."`
+	Mails                      map[string]MailText `json:"mails" doc:"Texts of mails that differ from the defaults: confirmation, invite, magic_link, recovery, email_change, reauthentication. A kind with a language, such as recovery.de, is for users whose metadata have the language. Variables: {{ .ConfirmationURL }}, {{ .Token }}, {{ .TokenHash }}, {{ .SiteURL }}, {{ .RedirectTo }}, {{ .Email }}, {{ .NewEmail }} and members of the metadata, such as {{ .Data.name }}."`
 	SMTP                       SMTP                `json:"smtp" doc:"Mail server of the project. Its password is the secret smtp."`
 	PasswordRequiredCharacters []string            `json:"passwordRequiredCharacters" doc:"Sets of which a new password has a character each: lower, upper, letter, digit, symbol."`
 	LeakedPasswordCheck        bool                `json:"leakedPasswordCheck" doc:"New passwords must not be known from leaks."`
@@ -288,7 +288,8 @@ func (m MailText) check() error {
 
 	for _, text := range []string{m.Subject, m.HTML, m.Text} {
 		if name := unknownVariable(text); name != "" {
-			return fmt.Errorf("has an unknown variable: %s", name)
+			return fmt.Errorf("has an unknown variable: %s; known are {{ .%s }}", name,
+				strings.Join(variableNames, " }}, {{ ."))
 		}
 	}
 

@@ -156,11 +156,18 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	}
 }
 
-// failed reports whether the server failed, also after the response had begun. A request for a
-// function that it lacks is a mistake of the client, although its status, which S3 demands, is 501.
+// failed reports whether the server failed, also after the response had begun. Protocols demand two
+// statuses for mistakes of clients that are not 4xx: the rows API 300 for an ambiguous embedding, S3
+// 501 for a function that the server lacks.
 func (w *recorder) failed() bool {
-	return (w.status >= http.StatusInternalServerError && w.status != http.StatusNotImplemented) ||
-		(w.status < http.StatusBadRequest && w.request.Err != nil)
+	switch {
+	case w.status == http.StatusMultipleChoices, w.status == http.StatusNotImplemented:
+		return false
+	case w.status >= http.StatusInternalServerError:
+		return true
+	default:
+		return w.status < http.StatusBadRequest && w.request.Err != nil
+	}
 }
 
 func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) {

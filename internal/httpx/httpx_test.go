@@ -97,16 +97,22 @@ func TestCanceledRequest(t *testing.T) {
 	}
 }
 
-// TestNotImplemented checks that a request for a function that the server lacks counts as the
-// client's failure.
-func TestNotImplemented(t *testing.T) {
+// TestLevelOfFailure checks that a failure is one of the server if the response is a 5xx, had begun
+// as a success or redirects with it, but not that of an ambiguous request (300) or for a function
+// that the server lacks (501).
+func TestLevelOfFailure(t *testing.T) {
 	t.Parallel()
 
-	_, records := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNotImplemented)
-	}, httptest.NewRequest("GET", "/?tagging", nil))
-	if got := records[0]["level"]; got != "INFO" {
-		t.Errorf("got level %v, want INFO", got)
+	for status, want := range map[int]string{
+		200: "ERROR", 206: "ERROR", 300: "INFO", 303: "ERROR", 404: "INFO", 501: "INFO", 503: "ERROR",
+	} {
+		_, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			httpx.From(r.Context()).Err = errors.New("broken")
+			w.WriteHeader(status)
+		}, httptest.NewRequest("GET", "/", nil))
+		if got := records[0]["level"]; got != want {
+			t.Errorf("status %d: got level %v, want %s", status, got, want)
+		}
 	}
 }
 

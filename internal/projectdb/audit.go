@@ -2,6 +2,7 @@ package projectdb
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/socle-dev/socle/internal/audit"
@@ -50,8 +51,8 @@ func (l Lifecycle) ChainAudit(ctx context.Context) error {
 func (r *Registry) auditKey() []byte { return token.Derive(r.secret, audit.KeyPurpose) }
 
 // WatchAudit periodically chains the audit logs of the projects that this process has changed,
-// until ctx ends. The entries of a killed process are chained after the next change, or before the
-// log is read.
+// until ctx ends. The entries of a killed process or a paused project are chained after the next
+// change, or before the log is read.
 func (r *Registry) WatchAudit(ctx context.Context) error {
 	tick := time.NewTicker(chainInterval)
 	defer tick.Stop()
@@ -77,7 +78,8 @@ func (r *Registry) chainAudits(ctx context.Context) {
 		cancel()
 
 		switch {
-		case err == nil, pg.State(err) == "3D000": // invalid_catalog_name: another server purged the project
+		case err == nil, errors.Is(err, errClosed), // paused or deleted
+			pg.State(err) == "3D000": // invalid_catalog_name: another server purged the project
 		default:
 			p.SetUnchained()
 			r.log.Warn("chain audit log", "project", p.UUID, "error", err)

@@ -78,3 +78,43 @@ func TestChainAuditsOfPurgedProject(t *testing.T) {
 		t.Error("the audit log of a purged project is still to be chained")
 	}
 }
+
+// TestChainAuditsOfClosedProject checks that the audit log of a project that was paused or deleted
+// after a change is not retried, which would log a warning each time.
+func TestChainAuditsOfClosedProject(t *testing.T) {
+	t.Parallel()
+
+	i := newInstall(t)
+	r := i.healthy.Registry
+	made, err := i.create(t.Context(), i.healthy)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p := r.Open(made.UUID)
+	if err := p.InTx(i.healthy.AsSystem(t.Context(), "change", p.UUID), func(pgx.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.closeDatabase(t.Context(), p.UUID); err != nil {
+		t.Fatal(err)
+	}
+
+	r.chainAudits(t.Context())
+
+	if p.unchained.Load() {
+		t.Error("the audit log of a closed project is still to be chained")
+	}
+
+	if _, err := r.openDatabase(t.Context(), p.UUID); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := p.ChainAudit(t.Context()); err != nil { // as before the log is read
+		t.Fatal(err)
+	}
+
+	report, err := audit.Check(t.Context(), p.Trusted(), r.auditKey())
+	if err != nil || report.Entries != 1 || len(report.Faults) > 0 {
+		t.Errorf("got %+v, %v, want the entry from before the pause", report, err)
+	}
+}

@@ -25,7 +25,7 @@ const (
 	sessionTimeout = 15 * time.Second
 )
 
-// The reasons for which a project ends all its client sessions.
+// The reasons for which a project ends all its client sessions and refuses connections.
 var (
 	errReplaced = fault.New(fault.Unavailable, "the project's database is being replaced")
 	errClosed   = fault.New(fault.Unavailable, "the project's database was closed")

@@ -220,7 +220,7 @@ func rejectClosed(c *pgxpool.Config) {
 		closed, err := pg.Value[bool](ctx, conn,
 			`select datconnlimit = 0 from pg_database where datname = current_database()`)
 		if err == nil && closed {
-			err = fault.New(fault.Unavailable, "the project's database accepts no connections")
+			err = errClosed
 		}
 
 		return err

@@ -3,9 +3,7 @@
 package typescript
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,10 +16,28 @@ import (
 // features from it.
 const version = "14"
 
-// Source returns the declarations of a catalog and of the enums in its schemas. Enums of other
-// schemas type its columns and parameters.
-func Source(c *catalog.Catalog, enums []catalog.Enum) string {
-	w := &writer{catalog: c, enums: enums}
+// Source returns the declarations of a catalog, of the enums and composite types in its schemas,
+// and of the functions that [catalog.ReadComputed] returns. Types of other schemas type its columns
+// and parameters.
+func Source(c *catalog.Catalog, types []catalog.Type, computed []*catalog.Function) string {
+	w := &writer{catalog: c, types: map[string]catalog.Type{}, functions: maps.Clone(c.Functions),
+		fields: map[catalog.Name][]*catalog.Function{}}
+	for _, t := range types {
+		w.types[t.Type] = t
+	}
+	for _, f := range computed {
+		if w.argument(f) != nil {
+			w.functions[f.Name] = append(slices.Clip(w.functions[f.Name]), f)
+		}
+	}
+	for _, overloads := range w.functions {
+		for _, f := range overloads {
+			if r := w.argument(f); r != nil && w.isField(f, r) {
+				w.fields[r.Name] = append(w.fields[r.Name], f)
+			}
+		}
+	}
+
 	w.line("// Types of the project's tables, views and functions. Made by socle gen types; changes are lost " +
 		"when it is made anew.")
 	w.line("")
@@ -62,10 +78,28 @@ export type Enums<T extends keyof DefaultSchema["Enums"]> = DefaultSchema["Enums
 `
 
 type writer struct {
-	catalog *catalog.Catalog
-	enums   []catalog.Enum
-	text    strings.Builder
-	depth   int
+	catalog   *catalog.Catalog
+	types     map[string]catalog.Type // by their SQL text
+	functions map[catalog.Name][]*catalog.Function
+	fields    map[catalog.Name][]*catalog.Function // that compute a field, by relation
+	text      strings.Builder
+	depth     int
+}
+
+// argument returns the exposed relation whose row is the only parameter of a function, nil if there
+// is none.
+func (w *writer) argument(f *catalog.Function) *catalog.Relation {
+	if len(f.Params) != 1 || !w.types[f.Params[0].Type].Row {
+		return nil
+	}
+
+	return w.catalog.Relations[w.types[f.Params[0].Type].Name]
+}
+
+// isField reports whether a function of a relation's row can be selected like a column.
+func (w *writer) isField(f *catalog.Function, r *catalog.Relation) bool {
+	return f.Schema == r.Schema && !f.Returns.Set && !f.Returns.Void &&
+		w.catalog.Relations[f.Returns.Relation] == nil && r.ByName[f.Name.Name] == nil
 }
 
 func (w *writer) line(format string, args ...any) {
@@ -128,14 +162,22 @@ func (w *writer) schema(schema string) {
 		}
 	})
 
-	w.functions(schema)
+	w.functionsOf(schema)
 
-	var enums []catalog.Enum
-	for _, e := range w.enums {
-		if e.Schema == schema {
-			enums = append(enums, e)
+	var enums, composites []catalog.Type
+	for _, t := range w.types {
+		switch {
+		case t.Schema != schema:
+		case t.Kind == 'e':
+			enums = append(enums, t)
+		case t.Kind == 'c' && !t.Row:
+			composites = append(composites, t)
 		}
 	}
+
+	typeByName := func(a, b catalog.Type) int { return cmp.Compare(a.Name.Name, b.Name.Name) }
+	slices.SortFunc(enums, typeByName)
+	slices.SortFunc(composites, typeByName)
 
 	w.group("Enums", len(enums), func() {
 		for _, e := range enums {
@@ -143,7 +185,15 @@ func (w *writer) schema(schema string) {
 		}
 	})
 
-	w.line("CompositeTypes: { [_ in never]: never }")
+	w.group("CompositeTypes", len(composites), func() {
+		for _, c := range composites {
+			w.block(key(c.Name.Name)+":", func() {
+				for _, a := range c.Attributes {
+					w.line("%s: %s | null", key(a.Name), w.typeOf(a.Type))
+				}
+			})
+		}
+	})
 }
 
 func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
@@ -152,9 +202,16 @@ func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 			return cmp.Compare(a.Name, b.Name)
 		})
 
+		fields := slices.SortedFunc(slices.Values(w.fields[r.Name]), func(a, b *catalog.Function) int {
+			return cmp.Compare(a.Name.Name, b.Name.Name)
+		})
+
 		w.block("Row:", func() {
 			for _, col := range columns {
 				w.line("%s: %s", key(col.Name), w.column(col))
+			}
+			for _, f := range fields {
+				w.line("%s: %s | null", key(f.Name.Name), w.typeOf(f.Returns.Type))
 			}
 		})
 
@@ -231,9 +288,9 @@ func (w *writer) relationships(links []*catalog.Link) {
 	w.line("]")
 }
 
-func (w *writer) functions(schema string) {
+func (w *writer) functionsOf(schema string) {
 	var names []catalog.Name
-	for _, name := range slices.SortedFunc(maps.Keys(w.catalog.Functions), func(a, b catalog.Name) int {
+	for _, name := range slices.SortedFunc(maps.Keys(w.functions), func(a, b catalog.Name) int {
 		return cmp.Compare(a.Name, b.Name)
 	}) {
 		if name.Schema == schema {
@@ -244,7 +301,7 @@ func (w *writer) functions(schema string) {
 	w.group("Functions", len(names), func() {
 		for _, name := range names {
 			var overloads []string
-			for _, f := range w.catalog.Functions[name] {
+			for _, f := range w.functions[name] {
 				overloads = append(overloads, "{ Args: "+w.arguments(f)+"; Returns: "+w.returned(f)+w.rows(f)+" }")
 			}
 
@@ -257,6 +314,10 @@ func (w *writer) functions(schema string) {
 func (w *writer) arguments(f *catalog.Function) string {
 	if len(f.Params) == 0 {
 		return "never"
+	}
+
+	if r := w.argument(f); r != nil { // the client's form of a computed field
+		return `{ "": ` + w.row(r) + " }"
 	}
 
 	var args []string
@@ -274,16 +335,12 @@ func (w *writer) arguments(f *catalog.Function) string {
 
 func (w *writer) returned(f *catalog.Function) string {
 	var one string
+	_, known := w.types[f.Returns.Type]
 	switch r := w.catalog.Relations[f.Returns.Relation]; {
 	case f.Returns.Void:
 		return "undefined"
 	case r != nil:
-		kind := "Tables"
-		if r.Kind == 'v' || r.Kind == 'm' {
-			kind = "Views"
-		}
-
-		one = "Database[" + quoted(r.Schema) + "][" + quoted(kind) + "][" + quoted(r.Name.Name) + `]["Row"]`
+		one = w.row(r)
 	case len(f.Returns.Columns) > 0:
 		var columns []string
 		for _, p := range f.Returns.Columns {
@@ -291,7 +348,7 @@ func (w *writer) returned(f *catalog.Function) string {
 		}
 
 		one = "{ " + strings.Join(columns, "; ") + " }"
-	case f.Returns.Composite:
+	case f.Returns.Composite && !known:
 		one = "Record<string, unknown>"
 	default:
 		one = w.typeOf(f.Returns.Type)
@@ -305,102 +362,21 @@ func (w *writer) returned(f *catalog.Function) string {
 }
 
 // rows returns the annotation of a function that returns rows of a relation, which a client can
-// filter and embed like the relation.
+// filter and embed like the relation: in the rows of another relation if it is computed from them.
 func (w *writer) rows(f *catalog.Function) string {
 	r := w.catalog.Relations[f.Returns.Relation]
 	if r == nil {
 		return ""
 	}
 
-	return fmt.Sprintf(`; SetofOptions: { from: "*"; to: %s; isOneToOne: %t; isSetofReturn: %t }`, quoted(r.Name.Name),
-		!f.Returns.Set, f.Returns.Set)
-}
-
-func (w *writer) column(col *catalog.Column) string {
-	t := w.typeOf(col.BaseType)
-	if !col.NotNull {
-		t += " | null"
+	from, single := "*", !f.Returns.Set
+	if a := w.argument(f); a != nil {
+		from = a.Name.Name
+		single = slices.ContainsFunc(w.catalog.Links[a.Name], func(l *catalog.Link) bool {
+			return l.Kind == catalog.Computed && l.Function.Name == f.Name && l.Single
+		})
 	}
 
-	return t
-}
-
-// typeOf returns the TypeScript type of an SQL type's JSON value.
-func (w *writer) typeOf(sql string) string {
-	if element, ok := strings.CutSuffix(sql, "[]"); ok {
-		if t := w.typeOf(element); !strings.Contains(t, " | ") {
-			return t + "[]"
-		}
-		return "(" + w.typeOf(element) + ")[]"
-	}
-
-	if i := slices.IndexFunc(w.enums, func(e catalog.Enum) bool { return e.Type == sql }); i >= 0 {
-		return w.enum(w.enums[i])
-	}
-
-	plain, _, _ := strings.Cut(sql, "(")
-	switch plain {
-	case "smallint", "integer", "bigint", "real", "double precision", "numeric", "oid":
-		return "number"
-	case "boolean":
-		return "boolean"
-	case "json", "jsonb":
-		return "Json"
-	case "record":
-		return "Record<string, unknown>"
-	case "anyelement", "anyarray", "anynonarray", "anyenum", "anycompatible", "unknown":
-		return "unknown"
-	}
-
-	return "string"
-}
-
-// enum returns the type of an enum: a reference if its schema is exposed, else a union.
-func (w *writer) enum(e catalog.Enum) string {
-	if slices.Contains(w.catalog.Schemas, e.Schema) {
-		return "Database[" + quoted(e.Schema) + `]["Enums"][` + quoted(e.Name.Name) + "]"
-	}
-	return union(e.Values)
-}
-
-// union returns a union of string literals.
-func union(texts []string) string {
-	if len(texts) == 0 {
-		return "never"
-	}
-
-	all := make([]string, len(texts))
-	for i, text := range texts {
-		all[i] = quoted(text)
-	}
-
-	return strings.Join(all, " | ")
-}
-
-// key returns a name as a member name.
-func key(name string) string {
-	for i, r := range name {
-		if r != '_' && r != '$' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
-			return quoted(name)
-		}
-	}
-
-	if name == "" {
-		return `""`
-	}
-
-	return name
-}
-
-// quoted returns a string literal that is valid in JavaScript and JSON.
-func quoted(text string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-
-	if err := e.Encode(text); err != nil {
-		panic("typescript: " + err.Error()) // a string always marshals
-	}
-
-	return strings.TrimSuffix(b.String(), "\n")
+	return fmt.Sprintf(`; SetofOptions: { from: %s; to: %s; isOneToOne: %t; isSetofReturn: %t }`, quoted(from),
+		quoted(r.Name.Name), single, f.Returns.Set)
 }

@@ -46,7 +46,9 @@ func outside(source string) string {
 }
 
 // database returns a catalog whose objects all have the same name.
-func database(name, sql, value string) (*catalog.Catalog, []catalog.Enum) {
+func database(name, sql, value string) (
+	*catalog.Catalog, []catalog.Type, []*catalog.Function,
+) {
 	at := catalog.Name{Schema: name, Name: name}
 	column := &catalog.Column{Name: name, Type: sql, BaseType: sql}
 	param := catalog.Parameter{Name: name, Type: sql, Required: true}
@@ -66,15 +68,20 @@ func database(name, sql, value string) (*catalog.Catalog, []catalog.Enum) {
 	}
 
 	return &catalog.Catalog{
-		Schemas:   []string{name},
-		Relations: map[catalog.Name]*catalog.Relation{at: table, view.Name: view},
-		Links: map[catalog.Name][]*catalog.Link{at: {{Kind: catalog.ManyToOne, From: at, To: at, Constraint: name,
-			Pairs: []catalog.Pair{{From: name, To: name}}}}},
-		Functions: map[catalog.Name][]*catalog.Function{at: {
-			{Name: at,
-				Params:  []catalog.Parameter{param},
-				Returns: catalog.Returned{Set: true, Composite: true, Columns: []catalog.Parameter{param}}},
-			{Name: at, Returns: catalog.Returned{Set: true, Composite: true, Relation: at}},
-		}},
-	}, []catalog.Enum{{Name: at, Type: "mood", Values: []string{value, name}}}
+			Schemas:   []string{name},
+			Relations: map[catalog.Name]*catalog.Relation{at: table, view.Name: view},
+			Links: map[catalog.Name][]*catalog.Link{at: {{Kind: catalog.ManyToOne, From: at, To: at, Constraint: name,
+				Pairs: []catalog.Pair{{From: name, To: name}}}}},
+			Functions: map[catalog.Name][]*catalog.Function{at: {
+				{Name: at,
+					Params:  []catalog.Parameter{param},
+					Returns: catalog.Returned{Set: true, Composite: true, Columns: []catalog.Parameter{param}}},
+				{Name: at, Returns: catalog.Returned{Set: true, Composite: true, Relation: at}},
+			}},
+		}, []catalog.Type{{Name: at, Type: "mood", Kind: 'e', Values: []string{value, name}},
+			{Name: at, Type: "pair", Kind: 'c', Attributes: []catalog.Parameter{param}},
+			{Name: at, Type: "things", Kind: 'c', Row: true},
+		}, []*catalog.Function{
+			{Name: at, Params: []catalog.Parameter{{Type: "things"}}, Returns: catalog.Returned{Type: sql}},
+		}
 }

@@ -20,3 +20,26 @@ func (p *reply) addDetails() {
 		items[i] = backup
 	}
 }
+
+// addNames adds the name of each field of a form, which is metadata of the response.
+func (p *reply) addNames() {
+	names, ok := p.metadata.value("names").(record)
+	if !ok {
+		return
+	}
+
+	named := func(item any) record {
+		field, _ := item.(record)
+		id, _ := field.value("uuid").(string)
+		return append(field, member{"name", names.value(id)})
+	}
+
+	switch content := p.content.(type) {
+	case []any:
+		for i, item := range content {
+			content[i] = named(item)
+		}
+	case record:
+		p.content = named(content)
+	}
+}
