@@ -371,9 +371,9 @@ func (r *Registry) initPooled(ctx context.Context, _ *pgx.Conn, project uuid.UUI
 	return r.initContent(ctx, conn.Conn(), project)
 }
 
-// initContent migrates a project's database, to which conn is connected, and, once, transfers schema
-// public and default privileges to the owner, who may change them later. A schema public with
-// another owner than initially means done.
+// initContent migrates a project's database, to which conn is connected, and, once, transfers
+// schema public and default privileges to the owner, who may change them later. A schema public
+// with another owner than initially means done.
 func (r *Registry) initContent(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := r.migrate(ctx, conn, project); err != nil {
 		return err
