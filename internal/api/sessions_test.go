@@ -52,7 +52,7 @@ func TestRefreshSession(t *testing.T) {
 		spent, before = r.Metadata("refreshToken"), r
 	}
 
-	user.Send("GET", "/sessions?sort=createdAt&order=desc", "", "Authorization: "+before.Header.Get("Authorization")).Want(200).
+	user.Send("GET", "/sessions?order=desc", "", "Authorization: "+before.Header.Get("Authorization")).Want(200).
 		Content("0.userAgent", "of the renewal").Content("0.address", "127.0.0.1").Content("0.isCurrent", true)
 }
 

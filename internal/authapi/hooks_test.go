@@ -107,7 +107,7 @@ func TestHooksThatFail(t *testing.T) {
 		text   string
 	}{
 		"raise":          {`raise exception 'a secret';`, 500, "unexpected_failure", "pg-functions://postgres/public/custom"},
-		"loop":           {`loop perform pg_sleep(0.01); end loop;`, 422, "hook_timeout", "Failed to reach hook within maximum time"},
+		"loop":           {`loop perform pg_sleep(1);end loop;`, 422, "hook_timeout", "Failed to reach hook within maximum time"},
 		"sleep":          {`perform set_config('statement_timeout', '0', false); perform pg_sleep(60);`, 422, "hook_timeout", ""},
 		"trap":           {`loop begin perform pg_sleep(60); exception when query_canceled then end; end loop;`, 422, "hook_timeout", ""},
 		"huge":           {`return jsonb_build_object('claims', repeat('x', 1000000));`, 422, "hook_payload_over_size_limit", "Payload size"},

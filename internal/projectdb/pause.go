@@ -208,8 +208,8 @@ func (r *Registry) closeDatabase(ctx context.Context, conn *pgx.Conn, project uu
 }
 
 // rejectClosed makes connections of the platform's own login fail on a closed database, too: a
-// request that began earlier must not continue in a paused project. Resuming, upgrading and removing
-// a project uses no pool.
+// request that began earlier must not continue in a paused project. Resuming, upgrading and
+// removing a project uses no pool.
 func rejectClosed(c *pgxpool.Config) {
 	prepare := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {

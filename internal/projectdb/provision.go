@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -371,9 +369,9 @@ func (r *Registry) initPooled(ctx context.Context, _ *pgx.Conn, project uuid.UUI
 	return r.initContent(ctx, conn.Conn(), project)
 }
 
-// initContent migrates a project's database, to which conn is connected, and, once, transfers schema
-// public and default privileges to the owner, who may change them later. A schema public with
-// another owner than initially means done.
+// initContent migrates a project's database, to which conn is connected, and, once, transfers
+// schema public and default privileges to the owner, who may change them later. A schema public
+// with another owner than initially means done.
 func (r *Registry) initContent(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := r.migrate(ctx, conn, project); err != nil {
 		return err
@@ -461,57 +459,4 @@ func (r *Registry) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 	}
 
 	return retired, nil
-}
-
-// execIgnoring executes a statement and treats the given SQLSTATE as success.
-func execIgnoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
-	if err := execRetrying(ctx, conn, sql); pg.State(err) != state {
-		return err
-	}
-	return nil
-}
-
-func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	for _, sql := range statements {
-		if err := execRetrying(ctx, conn, sql); err != nil {
-			return errors.Join(fmt.Errorf("%s", sql), err)
-		}
-	}
-
-	return nil
-}
-
-// execBatch executes statements in one transaction and one round trip. CREATE DATABASE and DROP
-// DATABASE cannot be among them.
-func execBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	return execRetrying(ctx, conn, strings.Join(statements, ";\n"))
-}
-
-// execUntriggered is execBatch in a project's database, without the event triggers, which check the
-// statements of users.
-func execUntriggered(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	return execBatch(ctx, conn, append([]string{"set local session_replication_role = replica"}, statements...))
-}
-
-// maxConflicts is the maximum number of attempts of a conflicting statement. Each conflict means
-// that a concurrent statement succeeded.
-const maxConflicts = 20
-
-// execRetrying executes one or more statements in one transaction on the catalogs shared by all
-// databases of the server, and retries on conflict.
-//
-// PostgreSQL makes a concurrent update of the same row wait and then fail. Two jobs of a project
-// may set the attributes of its logins at the same time, and the owner may set its own. A failed
-// statement has changed nothing.
-func execRetrying(ctx context.Context, conn *pgx.Conn, sql string) error {
-	var err error
-	for range maxConflicts {
-		_, err = conn.Exec(ctx, sql)
-		// internal_error (tuple concurrently updated), unique_violation
-		if s := pg.State(err); s != "XX000" && s != "23505" {
-			return err
-		}
-	}
-
-	return err
 }

@@ -15,12 +15,12 @@ func TestMeasureUsed(t *testing.T) {
 	t.Parallel()
 
 	i := newInstall(t)
-	l := i.healthy
-	made, err := i.create(t.Context(), l)
+	made, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
 
+	l := i.failing // has not used the project
 	p := l.Registry.Open(made.UUID)
 	limit := func(most int64) {
 		t.Helper()
