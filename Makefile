@@ -27,7 +27,7 @@ raceflags = -race -gcflags=all=-dwarf=false \
 	$(foreach p,$(uninlined),'-gcflags=$(p)=-dwarf=false -l') $(foreach p,$(inlined),-gcflags=$(p)=-dwarf=false) \
 	$(foreach p,$(uninstrumented),'-gcflags=$(p)=-dwarf=false -race=false') \
 	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-dwarf=false -race=false -l')
-longest = $(foreach p,server api backup authapi,./internal/$(p))
+longest = $(foreach p,server api backup/integration authapi,./internal/$(p))
 # Without tests there is nothing to run, and `make lint` checks that they compile: the programs of bench/ take 8 s.
 tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
@@ -89,7 +89,7 @@ bench-check: postgresql ## compare the benchmarks' ratios to their limits with t
 
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run 'Killed|Together' -timeout 2h -v
-	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup -run TestRestoreOfDamage -timeout 2h -v
+	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup/integration -run TestRestoreOfDamage -timeout 2h -v
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \
@@ -134,7 +134,7 @@ node: ## install Node.js, for tests of the JavaScript clients
 # the AWS SDK as long as both go.mod name the same versions.
 gateway: bin/gateway ## compile the S3 service of the tests
 
-bin/gateway: $(wildcard tools/gateway/*) | compiler
+bin/gateway: $(wildcard tools/gateway/* tools/gateway/stubs/*/*) | compiler
 	@mkdir -p bin && CGO_ENABLED=1 GOFLAGS="$(testflags)" $(go) build -C tools/gateway -o $(CURDIR)/$@ .
 
 # go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not. Like the

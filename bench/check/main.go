@@ -9,7 +9,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/socle-dev/socle/bench/socle"
+	"github.com/socle-dev/socle/bench/report"
 )
 
 func main() {
@@ -19,12 +19,12 @@ func main() {
 		log.Fatal("usage: check <former report> <report>")
 	}
 
-	former, err := socle.ReadReport(os.Args[1])
+	former, err := report.Read(os.Args[1])
 	if err != nil {
 		log.Fatal(err)
 	}
 
-	now, err := socle.ReadReport(os.Args[2])
+	now, err := report.Read(os.Args[2])
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/bench/report"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/server"
@@ -129,7 +130,7 @@ func (b Benchmark[P]) run(ctx context.Context, f flags) error {
 	column := strings.Contains(b.Clients, ",")
 	b.printHead(column, clients[0])
 
-	var all Report
+	var all report.Report
 	for _, o := range operations {
 		if !strings.Contains(o.Name, f.only) {
 			continue

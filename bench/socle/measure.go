@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/socle-dev/socle/bench/report"
 )
 
 // Figures are the results of one measurement.
@@ -169,16 +171,16 @@ func Processor(f Figures) float64 { return f.Own }
 func Postgres(f Figures) float64 { return f.Postgres }
 
 // Ratios returns the ratios of an operation for a report.
-func (p Pairs) Ratios(operation string) []Ratio {
-	ratio := func(name string, value func(Figures) float64, lessIsBetter bool) Ratio {
+func (p Pairs) Ratios(operation string) []report.Ratio {
+	ratio := func(name string, value func(Figures) float64, lessIsBetter bool) report.Ratio {
 		median, low, high := p.Ratio(value)
 		round := func(x float64) float64 { return math.Round(100*x) / 100 }
 
-		return Ratio{Name: operation + ", " + name, Median: round(median), Low: round(low), High: round(high),
+		return report.Ratio{Name: operation + ", " + name, Median: round(median), Low: round(low), High: round(high),
 			LessIsBetter: lessIsBetter}
 	}
 
-	return []Ratio{ratio("requests a second", Throughput, false),
+	return []report.Ratio{ratio("requests a second", Throughput, false),
 		ratio("processor time of PostgreSQL", Postgres, true)}
 }
 

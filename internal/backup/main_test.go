@@ -1,10 +1,9 @@
-package backup_test
+package backup
 
 import (
 	"testing"
 
-	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Run(m, apitest.StopShared) }
+func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -155,7 +155,7 @@ func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) error 
 		return err
 	}
 
-	manifest, entries, err := s.verifyBackup(ctx, b.ProjectUUID, b.UUID)
+	manifest, entries, err := s.Verify(ctx, b.ProjectUUID, b.UUID)
 	if err != nil {
 		return err
 	}

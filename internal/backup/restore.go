@@ -115,7 +115,7 @@ func (s *Service) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uu
 // restore checks a backup, restores it into a copy beside the project's database, compares them,
 // and swaps the copy in.
 func (s *Service) restore(ctx context.Context, r Restore) error {
-	manifest, entries, err := s.verifyBackup(ctx, r.BackupProjectUUID, r.BackupUUID)
+	manifest, entries, err := s.Verify(ctx, r.BackupProjectUUID, r.BackupUUID)
 	if err != nil {
 		return err
 	}
@@ -161,9 +161,9 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 	})
 }
 
-// verifyBackup reads all stored data of a backup. It fails unless every byte is unchanged, or could
-// be repaired, and this release can restore the backup.
-func (s *Service) verifyBackup(ctx context.Context, project, backup uuid.UUID) (
+// Verify reads all stored data of a backup. It fails unless every byte is unchanged, or could be
+// repaired, and this release can restore the backup. The caller closes the manifest's files.
+func (s *Service) Verify(ctx context.Context, project, backup uuid.UUID) (
 	manifest archive.Manifest, entries []pgdump.Entry, err error,
 ) {
 	if manifest, err = s.readManifest(ctx, project, backup); err != nil {

@@ -47,7 +47,7 @@ var levels = [][]string{
 var testOnly = []string{
 	"internal/pgtest", "internal/pgtest/tmpdir", "internal/blob/blobtest", "internal/idp/idptest",
 	"internal/webauthn/webauthntest", "internal/api/apitest", "internal/projectdb/projectdbtest",
-	"internal/mail/mailtest", "internal/laws",
+	"internal/mail/mailtest", "internal/backup/integration", "internal/laws",
 }
 
 // onlyImporter maps an import to the only package allowed to use it.
@@ -283,18 +283,18 @@ func TestPackagesHaveTests(t *testing.T) {
 	}
 }
 
-// compiledTwice are the packages with tests of both kinds, see [TestServersCompileOnce].
-var compiledTwice = []string{"internal/backup", "internal/server"}
+// compiledTwice is the package with tests of both kinds, see [TestServersCompileOnce].
+const compiledTwice = "internal/server"
 
 // TestServersCompileOnce checks that a package with tests of unexported code has no other tests
 // that start a server. For these go test compiles everything between the package and apitest once
-// more, which takes up to 12 s. Such tests belong to package api or server.
+// more, which takes up to 12 s. Such tests belong to package api, server or backup/integration.
 func TestServersCompileOnce(t *testing.T) {
 	t.Parallel()
 
 	for name, p := range tree(t) {
 		if len(p.TestGoFiles) > 0 && slices.Contains(p.XTestImports, modulePath(t)+"/internal/api/apitest") &&
-			!slices.Contains(compiledTwice, name) {
+			name != compiledTwice {
 			t.Errorf("%s has tests in the package and tests that start a server", name)
 		}
 	}

@@ -1,4 +1,5 @@
-package socle
+// Package report compares the results of a benchmark with former ones.
+package report
 
 import (
 	"encoding/json"
@@ -79,8 +80,8 @@ func (r Report) Write(file string) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// ReadReport reads a report from a file.
-func ReadReport(file string) (r Report, err error) {
+// Read reads a report from a file.
+func Read(file string) (r Report, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return r, err

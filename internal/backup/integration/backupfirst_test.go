@@ -1,4 +1,4 @@
-package backup_test
+package integration_test
 
 import (
 	"testing"

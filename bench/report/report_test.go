@@ -1,4 +1,4 @@
-package socle
+package report
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package backup_test
+package integration_test
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 	a.Exec("drop database " + name + " with (force)")
 	a.Exec("create database " + name + " template template0")
 
-	if err := pg.MigrateTo(t.Context(), config, projectdb.Schema, os.DirFS("../projectdb/migrations"),
+	if err := pg.MigrateTo(t.Context(), config, projectdb.Schema, os.DirFS("../../projectdb/migrations"),
 		old); err != nil {
 		t.Fatal(err)
 	}
