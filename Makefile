@@ -134,7 +134,7 @@ node: ## install Node.js, for tests of the JavaScript clients
 # the AWS SDK as long as both go.mod name the same versions.
 gateway: bin/gateway ## compile the S3 service of the tests
 
-bin/gateway: $(wildcard tools/gateway/* tools/gateway/stubs/*/*) | compiler
+bin/gateway: $(wildcard tools/gateway/*) | compiler
 	@mkdir -p bin && CGO_ENABLED=1 GOFLAGS="$(testflags)" $(go) build -C tools/gateway -o $(CURDIR)/$@ .
 
 # go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not. Like the

@@ -1,7 +1,6 @@
 // Gateway is the S3 service that storage is tested with: versitygw on a folder. The command of
 // versitygw also has backends and tests that are not needed here, and takes twice as long to
-// compile. Stubs replace clients that it uses for notifications of events and for accounts in Vault:
-// with them some 70 packages are not compiled, a quarter of the time.
+// compile.
 //
 //	gateway SOCKET METADATA BUCKETS
 //

@@ -1,3 +1,0 @@
-module github.com/rabbitmq/amqp091-go
-
-go 1.26.0

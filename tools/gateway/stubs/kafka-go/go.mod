@@ -1,3 +1,0 @@
-module github.com/segmentio/kafka-go
-
-go 1.26.0

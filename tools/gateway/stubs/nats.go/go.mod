@@ -1,3 +1,0 @@
-module github.com/nats-io/nats.go
-
-go 1.26.0
