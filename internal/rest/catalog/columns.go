@@ -54,7 +54,9 @@ const selectColumns = `
 			when base.id in ('varchar'::pg_catalog.regtype, 'bpchar'::pg_catalog.regtype) then base.modifier - 4
 			when base.id in ('bit'::pg_catalog.regtype, 'varbit'::pg_catalog.regtype) then base.modifier
 			else 0 end as max_length,
-		enum.labels as enum
+		enum.labels as enum,
+		t.oid >= 16384 and (t.typtype not in ('b', 'e')
+			or exists (select from pg_catalog.pg_type e where e.oid = t.typelem and e.typtype not in ('b', 'e'))) as user_code
 	from pg_catalog.pg_class c
 	join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 	join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -79,6 +81,7 @@ func (r *reader) readColumns(read pgx.Rows) error {
 		Default                           string
 		MaxLength                         int
 		Enum                              []string
+		UserCode                          bool
 	}
 
 	rows, err := collect[row](read)
@@ -100,6 +103,7 @@ func (r *reader) readColumns(read pgx.Rows) error {
 			c.ToJSON, c.FromJSON, c.FromText = d.toJSON, d.fromJSON, d.fromText
 		}
 
+		r.codeInTypes[row.RelationID] = r.codeInTypes[row.RelationID] || row.UserCode
 		relation.Columns = append(relation.Columns, c)
 		relation.ByName[c.Name] = c
 		r.columns = append(r.columns, column{attribute{row.RelationID, row.Number}, c.Name})

@@ -15,19 +15,25 @@ type constraint struct {
 	Columns       []int16
 	TargetID      uint32 // of a foreign key
 	TargetColumns []int16
+	// Partition reports whether a foreign key from or to a partition repeats that of the
+	// partitioned table.
+	Partition            bool
+	Forced, TargetForced bool // row security holds for the owner of the relation, the target
+	Cascades             bool // a change of the target changes the relation
 }
 
 // selectConstraints selects the constraints of all tables, since an exposed view can show a hidden
-// table. It omits foreign keys of partitions, which repeat those of the partitioned table. OIDs
-// below 16384 are PostgreSQL's own tables.
+// table. OIDs below 16384 are PostgreSQL's own tables.
 const selectConstraints = `
 		select k.oid as id, k.conname as name, k.contype as kind, k.conrelid as relation_id, k.conkey as columns,
-			k.confrelid as target_id, coalesce(k.confkey, '{}') as target_columns
+			k.confrelid as target_id, coalesce(k.confkey, '{}') as target_columns,
+			k.contype = 'f' and (c.relispartition or target.relispartition) as partition,
+			c.relforcerowsecurity as forced, coalesce(target.relforcerowsecurity, false) as target_forced,
+			k.contype = 'f' and not (k.confupdtype in ('a', 'r') and k.confdeltype in ('a', 'r')) as cascades
 		from pg_catalog.pg_constraint k
 		join pg_catalog.pg_class c on c.oid = k.conrelid
 		left join pg_catalog.pg_class target on target.oid = k.confrelid
-		where k.conrelid >= 16384 and (k.contype in ('p', 'u')
-			or k.contype = 'f' and not c.relispartition and not target.relispartition)
+		where k.conrelid >= 16384 and k.contype in ('p', 'u', 'f')
 		order by k.oid`
 
 func (r *reader) readConstraints(read pgx.Rows) error {
@@ -35,6 +41,9 @@ func (r *reader) readConstraints(read pgx.Rows) error {
 	if err != nil {
 		return err
 	}
+
+	r.setInert(list)
+	list = slices.DeleteFunc(list, func(k constraint) bool { return k.Partition })
 
 	faces := r.faces(list)
 	setPrimaryKeys(list, faces)

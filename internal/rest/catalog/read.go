@@ -28,7 +28,7 @@ var defaultHoisted = []string{"statement_timeout", "plan_filter.statement_cost_l
 // touches. Read locks only views, each for the moment in which PostgreSQL determines whether it is
 // updatable.
 //
-// It sends all statements at once: there are ten, and on a busy machine a round trip costs more
+// It sends all statements at once: there are twelve, and on a busy machine a round trip costs more
 // than most of them.
 func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 	r := reader{
@@ -38,6 +38,7 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 			Links: map[Name][]*Link{}, Functions: map[Name][]*Function{},
 		},
 		relations: map[uint32]*Relation{}, views: map[uint32][]attribute{},
+		codeInReads: map[uint32]bool{}, codeInWrites: map[uint32]bool{}, codeInTypes: map[uint32]bool{},
 	}
 
 	schemas := pgx.StrictNamedArgs{"schemas": o.Schemas}
@@ -52,7 +53,9 @@ func Read(ctx context.Context, q Querier, o Options) (*Catalog, error) {
 		{"casts", selectCasts, nil, r.readCasts},
 		{"columns", selectColumns, []any{schemas}, r.readColumns},
 		{"views", selectViews, []any{schemas}, r.readViews},
-		{"inert relations", selectInert, []any{schemas}, r.readInert},
+		{"harmless functions", selectHarmless, nil, r.readHarmless},
+		{"function bodies", selectBodies, nil, r.readBodies},
+		{"expressions", selectTrees, []any{schemas}, r.readTrees},
 		{"constraints", selectConstraints, nil, r.readConstraints},
 		{"functions", selectFunctions, []any{schemas}, r.readFunctions},
 		{"media types", selectHandlers, []any{path}, r.readHandlers},
@@ -103,6 +106,12 @@ type reader struct {
 	casts     map[uint32]representation // of domains
 	columns   []column                  // of the exposed relations, grouped by relation
 	views     map[uint32][]attribute    // origins of the columns of views, in their order
+
+	harmless     map[uint32]bool // functions that run no user code and do not change the session
+	extended     bool            // any expression can run user code
+	codeInReads  map[uint32]bool // relations that run user code when they are read
+	codeInWrites map[uint32]bool // only when they are written
+	codeInTypes  map[uint32]bool // when a value is shown or read
 }
 
 // column is a column of an exposed relation.
@@ -155,6 +164,7 @@ const selectRelations = `
 				when c.relkind = 'v' or w.fdwhandler <> 0 then pg_catalog.pg_relation_is_updatable(c.oid, true)
 				else 0 end as writes,
 			c.relkind = 'p' or c.relkind = 'r' and not c.relhassubclass as constrained,
+			c.relhasrules or exists (select from pg_catalog.pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal) as write_runs,
 			c.reltype in (select p.proargtypes[0] from pg_catalog.pg_proc p where p.pronargs = 1 and p.provolatile = 'v')
 				or exists (
 					select from pg_catalog.pg_policy o
@@ -181,7 +191,8 @@ func (r *reader) readRelations(read pgx.Rows) error {
 		Schema, Name, Description string
 		Kind                      byte
 		Writes                    int32
-		Constrained, ReadRuns     bool
+		Constrained               bool
+		ReadRuns, WriteRuns       bool
 	}
 
 	rows, err := collect[row](read)
@@ -194,7 +205,7 @@ func (r *reader) readRelations(read pgx.Rows) error {
 			Constrained: row.Constrained, ReadRunsUserCode: row.ReadRuns,
 		}
 
-		r.relations[row.ID] = relation
+		r.relations[row.ID], r.codeInWrites[row.ID] = relation, row.WriteRuns
 		r.catalog.Relations[relation.Name] = relation
 	}
 
