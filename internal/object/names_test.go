@@ -95,8 +95,8 @@ func TestBlobKey(t *testing.T) {
 	}
 }
 
-// TestNameExistsReadsNames looks a name up by a plan from a time without files.
-func TestNameExistsReadsNames(t *testing.T) {
+// TestNamesAreIndexed looks a name up by plans from a time without files.
+func TestNamesAreIndexed(t *testing.T) {
 	t.Parallel()
 
 	conn, err := newBucket(t).project.Trusted().Acquire(t.Context())
@@ -105,18 +105,26 @@ func TestNameExistsReadsNames(t *testing.T) {
 	}
 	defer conn.Release()
 
-	for _, sql := range []string{
-		`set plan_cache_mode = force_generic_plan`,
-		`prepare taken (text) as
-			select ` + strings.ReplaceAll(nameExists, "@name", "$1") + ` from storage.containers c`,
-	} {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := conn.Exec(t.Context(), `set plan_cache_mode = force_generic_plan`); err != nil {
+		t.Fatal(err)
 	}
 
-	plan, err := pg.Values[string](t.Context(), conn, `explain execute taken ('name')`)
-	if got := strings.Join(plan, "\n"); err != nil || !strings.Contains(got, "files_full_file_name_key") {
-		t.Errorf("got %s (%v), want a scan of files_full_file_name_key", got, err)
+	args := strings.NewReplacer("@container", "$1", "@name", "$2")
+	for what, sql := range map[string]string{
+		"exists":  `select ` + nameExists + ` from storage.containers c where c.uuid = @container`,
+		"file":    `select ` + fileColumns + ` from storage.files where ` + named,
+		"locked":  `select ` + fileColumns + ` from storage.files where ` + named + ` for no key update`,
+		"object":  `select uuid from storage.objects where ` + named,
+		"updated": `delete from storage.objects where uuid = (select uuid from storage.objects where ` + named + `)`,
+	} {
+		if _, err := conn.Exec(t.Context(), `prepare "`+what+`" (uuid, text) as `+args.Replace(sql)); err != nil {
+			t.Fatal(err)
+		}
+
+		plan, err := pg.Values[string](t.Context(), conn, `explain execute "`+what+`" (gen_random_uuid(), 'name')`)
+		got := strings.Join(plan, "\n")
+		if err != nil || !strings.Contains(got, "files_full_file_name_key") {
+			t.Errorf("%s: got %s (%v), want a scan of files_full_file_name_key", what, got, err)
+		}
 	}
 }

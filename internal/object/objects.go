@@ -80,7 +80,7 @@ func (o *objectUpload) ask(ctx context.Context) error {
 	o.present = nil
 	if o.replacement != nil {
 		existing, err := pg.One[File](ctx, o.project.Trusted(), `
-			select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
+			select `+fileColumns+` from storage.files where `+named,
 			pgx.StrictNamedArgs{"container": o.bucket.UUID, "name": o.file.FullFileName})
 		if fault.Ignore(err, fault.NotFound) != nil {
 			return err
@@ -114,7 +114,7 @@ func (o *objectUpload) ask(ctx context.Context) error {
 		update storage.objects
 		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata,
 		    mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
-		where container_uuid = @container and full_file_name = @name`, args)
+		where uuid = (select uuid from storage.objects where `+named+`)`, args)
 	switch {
 	case err != nil:
 		return err
@@ -214,15 +214,15 @@ func findToMove(
 ) (seenObject, error) {
 	if a.bypassesPolicies() {
 		f, err := pg.One[File](ctx, p.Trusted(), `
-			select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
+			select `+fileColumns+` from storage.files where `+named,
 			pgx.StrictNamedArgs{"container": from.UUID, "name": source})
 		return seenObject{UUID: f.UUID, Name: f.FullFileName, UpdatedAt: f.UpdatedAt}, err
 	}
 
 	seen, err := ask(ctx, p, a, `
 		update storage.objects set container_uuid = @to, bucket_id = @bucket, full_file_name = @destination, updated_at = now()
-		where container_uuid = @from and full_file_name = @source`,
-		pgx.StrictNamedArgs{"from": from.UUID, "to": to.UUID, "bucket": to.ID, "source": source,
+		where uuid = (select uuid from storage.objects where `+named+`)`,
+		pgx.StrictNamedArgs{"container": from.UUID, "name": source, "to": to.UUID, "bucket": to.ID,
 			"destination": destination})
 	switch {
 	case pg.Violates(err, "files_full_file_name_key"):
@@ -327,7 +327,7 @@ func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, nam
 	return pg.One[Object](ctx, q, `
 		select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid, version,
 		       cache_control, user_metadata
-		from `+table+` where container_uuid = @container and full_file_name = @name`,
+		from `+table+` where `+named,
 		pgx.StrictNamedArgs{"container": b.UUID, "name": name})
 }
 

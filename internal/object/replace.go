@@ -66,7 +66,7 @@ func WriteFile(
 // checkExisting calls check before the bytes arrive, so that a refused upload is not transferred.
 func (u *upload) checkExisting(ctx context.Context) error {
 	existing, err := pg.One[File](ctx, u.project.Trusted(), `
-		select `+fileColumns+` from storage.files where container_uuid = @container and full_file_name = @name`,
+		select `+fileColumns+` from storage.files where `+named,
 		pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName})
 	if fault.Is(err, fault.NotFound) {
 		return u.replacement.check(nil)
@@ -90,7 +90,7 @@ func (u *upload) insertOrReplace(ctx context.Context, tx pgx.Tx) (File, error) {
 	for range maxReplaceAttempts {
 		existing, err := pg.One[storedFile](ctx, tx, `
 			select `+fileColumns+`, blob_uuid from storage.files
-			where container_uuid = @container and full_file_name = @name for no key update`,
+			where `+named+` for no key update`,
 			pgx.StrictNamedArgs{"container": u.file.ContainerUUID, "name": u.file.FullFileName})
 
 		var f File

@@ -138,8 +138,7 @@ func newUpload(p *projectdb.Project, store *blob.Store, user, container uuid.UUI
 }
 
 // nameExists is a condition: container c has a file with a name. It compares the first name from
-// that on, for which PostgreSQL always reads the index of names. Equal names it would read from any
-// index on the container by a plan from a time without files, and so all files of the container.
+// that on, for which PostgreSQL always reads the index of names, see [named].
 const nameExists = `coalesce((
 	select f.full_file_name from storage.files f where f.container_uuid = c.uuid and f.full_file_name >= @name
 	order by f.full_file_name limit 1) = @name, false)`
