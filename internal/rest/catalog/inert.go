@@ -7,15 +7,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A relation is inert if a request can read or write it without running user code: only PostgreSQL's
-// own functions run, none of which changes the session. The reader examines all places where a table
-// can have user code:
+// A relation is inert if a request can read or write it without running user code: only
+// PostgreSQL's own functions run, none of which changes the session. The reader examines all places
+// where a table can have user code:
 //
 //   - Expressions of policies, checks, indexes and statistics; for writes, also of defaults and
-//     generated columns. The reader finds called functions in the text of the node trees. It follows
-//     neither subqueries, whose relations have their own policies, nor domains, whose checks are
-//     elsewhere: a table with either is not inert. It follows SQL functions without arguments whose
-//     body is parsed when they are created, as auth.uid().
+//     generated columns. The reader finds called functions in the text of the node trees. It
+//     follows neither subqueries, whose relations have their own policies, nor domains, whose
+//     checks are elsewhere: a table with either is not inert. It follows SQL functions without
+//     arguments whose body is parsed when they are created, as auth.uid().
 //   - Types with code that shows or reads their values: domains, composites, ranges.
 //   - For writes, triggers and rules, and the tables that foreign keys reach by cascades, or by
 //     policies that also hold for their owner. The reader does not follow inheritance: a table with
@@ -65,8 +65,8 @@ func (r *reader) readHarmless(read pgx.Rows) error {
 	return err
 }
 
-// maxTree is the size in bytes up to which expressions and bodies are examined. Larger ones count as
-// user code.
+// maxTree is the size in bytes up to which expressions and bodies are examined. Larger ones count
+// as user code.
 const maxTree = "1048576"
 
 // selectBodies selects the functions whose body can be examined.
