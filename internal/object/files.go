@@ -51,11 +51,6 @@ const fileColumns = `
 // from any index on the container, and so all files of the container.
 const named = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
 
-// named ends a statement that selects the file of a name in a container. The order makes PostgreSQL
-// read the index of names by every plan. By a plan from a time without files, it reads equal names
-// from any index on the container, and so all files of the container.
-const named = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
-
 // GetFile returns a file of a container of project p. It fails with NotFound if it does not exist.
 func GetFile(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) (File, error) {
 	return pg.One[File](ctx, p.Trusted(), `

@@ -95,7 +95,9 @@ func TestChainAuditsOfClosedProject(t *testing.T) {
 	if err := p.InTx(i.healthy.AsSystem(t.Context(), "change", p.UUID), func(pgx.Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.closeDatabase(t.Context(), p.UUID); err != nil {
+	if err := r.admin(t.Context(), func(conn *pgx.Conn) error {
+		return r.closeDatabase(t.Context(), conn, p.UUID)
+	}); err != nil {
 		t.Fatal(err)
 	}
 
