@@ -157,8 +157,8 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 }
 
 // failed reports whether the server failed, also after the response had begun. Protocols demand two
-// statuses for mistakes of clients that are not 4xx: the rows API 300 for an ambiguous embedding, S3
-// 501 for a function that the server lacks.
+// statuses for mistakes of clients that are not 4xx: the rows API 300 for an ambiguous embedding,
+// S3 501 for a function that the server lacks.
 func (w *recorder) failed() bool {
 	switch {
 	case w.status == http.StatusMultipleChoices, w.status == http.StatusNotImplemented:
