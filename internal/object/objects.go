@@ -115,11 +115,7 @@ func (o *objectUpload) ask(ctx context.Context) error {
 	seen, err := ask(ctx, o.project, o.actor, `
 		update storage.objects
 		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata,
-<<<<<<< HEAD
 		    headers = @headers, mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
-=======
-		    mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
->>>>>>> c5a802421055f10f24a73e9f6316db98bdb38109
 		where uuid = (select uuid from storage.objects where `+named+`)`, args)
 	switch {
 	case err != nil:
@@ -334,11 +330,7 @@ func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, nam
 	q, table := a.objects(p)
 	return pg.One[Object](ctx, q, `
 		select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid, version,
-<<<<<<< HEAD
 		       cache_control, user_metadata, headers
-=======
-		       cache_control, user_metadata
->>>>>>> c5a802421055f10f24a73e9f6316db98bdb38109
 		from `+table+` where `+named,
 		pgx.StrictNamedArgs{"container": b.UUID, "name": name})
 }
