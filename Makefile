@@ -27,9 +27,6 @@ raceflags = -race -gcflags=all=-dwarf=false \
 	$(foreach p,$(uninlined),'-gcflags=$(p)=-dwarf=false -l') $(foreach p,$(inlined),-gcflags=$(p)=-dwarf=false) \
 	$(foreach p,$(uninstrumented),'-gcflags=$(p)=-dwarf=false -race=false') \
 	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-dwarf=false -race=false -l')
-# The two longest begin first. Of three packages at a time, the third is a short one: it prints progress, and uses the
-# processor while a longer one waits.
-longest = ./internal/server ./internal/api
 # Without tests there is nothing to run, and `make lint` checks that they compile: the programs of bench/ take 8 s.
 tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
@@ -59,7 +56,7 @@ build: go ## build bin/socle
 test: go postgresql postgis pgbackrest chromium compiler clients gateway progress ## run all tests with the race detector on a private PostgreSQL
 	@rm -rf bin/cluster && mkdir -p bin/cluster
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster GOFLAGS="$(testflags)" \
-	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -p 3 -parallel 4 -timeout 30m $(longest) $(tested)
+	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m $(tested)
 
 check: lint test ## run lint and test: what a change must pass
 
