@@ -85,7 +85,7 @@ func TestWorkForKnownAddresses(t *testing.T) {
 		{"change again", "/resend", `{"type": "email_change", "email": "%s@example.com"}`},
 		{"sign-up", "/signup", `{"email": "%s@example.com", "password": "` + userPassword + `"}`},
 	}
-	const rounds = 3 // the first one opens connections
+	const rounds = 4 // the first one opens connections
 	trace := func(request, address, round int) string {
 		return fmt.Sprintf("%029d%d%d%d", 7, request+1, address+1, round)
 	}
