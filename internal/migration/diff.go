@@ -38,7 +38,8 @@ type DiffWarning struct {
 }
 
 const (
-	// maxRounds is the number of times that the scratch copy is changed. One is usually enough.
+	// maxRounds is the number of times that the scratch copy is changed. The first round creates
+	// objects; the second one corrects their default privileges.
 	maxRounds = 5
 
 	maxScratchSize  = 1 << 30 // bytes

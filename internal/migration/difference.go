@@ -321,9 +321,10 @@ func (c *comparison) add(changes ...change) {
 	}
 }
 
-// create creates and alters objects in the order of the dump, in which none uses a later one, and
-// corrects what created objects have by default. It attaches a partition to a table that exists
-// after it has created the partition's indexes, since PostgreSQL creates those that are missing.
+// create creates and alters objects in the order of the dump, in which none uses a later one. It
+// leaves out the privileges of created objects: the next comparison has those that differ from the
+// default privileges. It attaches a partition to a table that exists after it has created the
+// partition's indexes, since PostgreSQL creates those that are missing.
 func (c *comparison) create() {
 	created := map[int]bool{}
 	var attached []change
@@ -343,7 +344,6 @@ func (c *comparison) create() {
 		case old == nil, c.dropped[k]:
 			created[e.ID] = true
 			c.add(creating(e, c.exists(e))...)
-			c.add(c.correct(e)...)
 		default:
 			c.add(c.altered[k]...)
 		}

@@ -18,9 +18,7 @@ const owner = "socle_0123456789abcdef0123456789abcdef_owner"
 func entries(all ...pgdump.Entry) []pgdump.Entry {
 	for i := range all {
 		all[i].ID = i + 1
-		if all[i].Desc != "DEFAULT ACL" || strings.Contains(all[i].Definition, " IN SCHEMA ") {
-			all[i].Namespace = "public"
-		}
+		all[i].Namespace = "public"
 		definition, uses, _ := strings.Cut(all[i].Definition, " -- ")
 		all[i].Definition = definition
 
@@ -138,45 +136,11 @@ func TestCompare(t *testing.T) {
 			entries(books("id integer"), entry("FUNCTION", "f(public.books)", "CREATE FUNCTION public.f(public.books) RETURNS integer\n    AS $$1$$; -- books", "DROP FUNCTION public.f(public.books);")),
 			nil, "DROP FUNCTION public.f(public.books); -- warning: destroys data DROP TABLE public.books;",
 		},
-		"objects with default privileges": {
-			entries(
-				entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR TABLES", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER GRANT ALL ON TABLES  TO service_role;", ""),
-				entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR FUNCTIONS", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER REVOKE ALL ON FUNCTIONS  FROM PUBLIC;", "")),
-			entries(
-				entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR TABLES", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER GRANT ALL ON TABLES  TO service_role;", ""),
-				entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR FUNCTIONS", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER REVOKE ALL ON FUNCTIONS  FROM PUBLIC;", ""),
-				entry("FUNCTION", "f()", "CREATE FUNCTION public.f() RETURNS integer\n    AS $$1$$;", "DROP FUNCTION public.f();"),
-				books("t text"),
-				entry("ACL", "COLUMN books.t", "GRANT SELECT(t) ON TABLE public.books TO anon; -- books", ""),
-				entry("ROW SECURITY", "books", "ALTER TABLE public.books ENABLE ROW LEVEL SECURITY; -- books", ""),
-				entry("VIEW", "names", "CREATE VIEW public.names AS\n SELECT 1 AS one;", "DROP VIEW public.names;"),
-				entry("ACL", "TABLE names", "GRANT ALL ON TABLE public.names TO service_role;\nGRANT SELECT ON TABLE public.names TO anon; -- names", "")),
-			"CREATE FUNCTION public.f() RETURNS integer AS $$1$$; GRANT ALL ON FUNCTION public.f() TO PUBLIC; " +
-				"CREATE TABLE public.books ( t text ); REVOKE ALL ON TABLE public.books FROM service_role; " +
-				"GRANT SELECT(t) ON TABLE public.books TO anon; ALTER TABLE public.books ENABLE ROW LEVEL SECURITY; " +
-				"CREATE VIEW public.names AS SELECT 1 AS one; GRANT SELECT ON TABLE public.names TO anon;",
-		},
-		"identity with default privileges": {
-			entries(entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR SEQUENCES", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER GRANT ALL ON SEQUENCES  TO service_role;", "")),
-			entries(entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR SEQUENCES", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER GRANT ALL ON SEQUENCES  TO service_role;", ""),
-				entry("SEQUENCE", "s", identity("id", "ALWAYS", "CACHE 1"), "")),
-			strings.Join(strings.Fields(identity("id", "ALWAYS", "CACHE 1")), " ") +
-				" REVOKE ALL ON SEQUENCE public.s FROM service_role;",
-		},
-		"default privileges of the schema, left to the next comparison": {
-			entries(entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR TABLES", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER IN SCHEMA public GRANT SELECT ON TABLES  TO anon;", "")),
-			entries(entry("DEFAULT ACL", "DEFAULT PRIVILEGES FOR TABLES", "ALTER DEFAULT PRIVILEGES FOR ROLE CURRENT_USER IN SCHEMA public GRANT SELECT ON TABLES  TO anon;", ""),
-				entry("VIEW", "names", "CREATE VIEW public.names AS\n SELECT 1 AS one;", "DROP VIEW public.names;"),
-				entry("ACL", "TABLE names", "GRANT ALL ON TABLE public.names TO service_role; -- names", "")),
-			"CREATE VIEW public.names AS SELECT 1 AS one;",
-		},
 		"partition with partitions and keys": {
 			entries(partitioned("id integer")[0]),
 			entries(append(partitioned("id integer"), entry("CONSTRAINT", "b b_pkey",
 				"ALTER TABLE ONLY public.b\n    ADD CONSTRAINT b_pkey PRIMARY KEY (id); -- b", ""))...),
-			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); " +
-				"ALTER TABLE public.b DISABLE ROW LEVEL SECURITY; CREATE TABLE public.c ( id integer ); " +
-				"ALTER TABLE public.c DISABLE ROW LEVEL SECURITY; " +
+			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); CREATE TABLE public.c ( id integer ); " +
 				"ALTER TABLE ONLY public.b ADD CONSTRAINT b_pkey PRIMARY KEY (id); " +
 				"ALTER TABLE ONLY public.books ATTACH PARTITION public.b FOR VALUES IN (1); " +
 				"ALTER TABLE ONLY public.b ATTACH PARTITION public.c FOR VALUES IN (1);",
@@ -263,9 +227,7 @@ func TestCompare(t *testing.T) {
 			entries(append(partitioned("id integer")[:4:4], entry("CONSTRAINT", "b b_pkey",
 				"ALTER TABLE ONLY public.b\n    ADD CONSTRAINT b_pkey PRIMARY KEY (id); -- b", ""),
 				entry("INDEX ATTACH", "b_pkey", "ALTER INDEX public.books_pkey ATTACH PARTITION public.b_pkey;", ""))...),
-			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); " +
-				"ALTER TABLE public.b DISABLE ROW LEVEL SECURITY; CREATE TABLE public.c ( id integer ); " +
-				"ALTER TABLE public.c DISABLE ROW LEVEL SECURITY; " +
+			"CREATE TABLE public.b ( id integer ) PARTITION BY LIST (id); CREATE TABLE public.c ( id integer ); " +
 				"ALTER TABLE ONLY public.b ADD CONSTRAINT b_pkey PRIMARY KEY (id); " +
 				"ALTER TABLE ONLY public.books ATTACH PARTITION public.b FOR VALUES IN (1); " +
 				"ALTER INDEX public.books_pkey ATTACH PARTITION public.b_pkey;",

@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// TestStoredHeaders reads what a restored backup may have in the column.
+// TestStoredHeaders reads valid and invalid values of the column, which a restored backup can have.
 func TestStoredHeaders(t *testing.T) {
 	t.Parallel()
 

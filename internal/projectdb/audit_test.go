@@ -51,22 +51,30 @@ func TestChainAudits(t *testing.T) {
 	}
 }
 
-// TestChainAuditsOfPurgedProject checks that a change to a project that another server has purged
-// since is not retried without end.
-func TestChainAuditsOfPurgedProject(t *testing.T) {
-	t.Parallel()
+// changedProject creates a project with an unchained entry in its audit log.
+func changedProject(t *testing.T) (*Registry, *Project) {
+	t.Helper()
 
 	i := newInstall(t)
-	r := i.healthy.Registry
 	made, err := i.create(t.Context(), i.healthy)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	p := r.Open(made.UUID)
+	p := i.healthy.Registry.Open(made.UUID)
 	if err := p.InTx(i.healthy.AsSystem(t.Context(), "change", p.UUID), func(pgx.Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
+
+	return i.healthy.Registry, p
+}
+
+// TestChainAuditsOfPurgedProject checks that a change to a project that another server has purged
+// since is not retried without end.
+func TestChainAuditsOfPurgedProject(t *testing.T) {
+	t.Parallel()
+
+	r, p := changedProject(t)
 	if err := pgtest.Drop(t.Context(), r.Database(p.UUID)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,17 +92,7 @@ func TestChainAuditsOfPurgedProject(t *testing.T) {
 func TestChainAuditsOfClosedProject(t *testing.T) {
 	t.Parallel()
 
-	i := newInstall(t)
-	r := i.healthy.Registry
-	made, err := i.create(t.Context(), i.healthy)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	p := r.Open(made.UUID)
-	if err := p.InTx(i.healthy.AsSystem(t.Context(), "change", p.UUID), func(pgx.Tx) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	r, p := changedProject(t)
 	if err := r.admin(t.Context(), func(conn *pgx.Conn) error {
 		return r.closeDatabase(t.Context(), conn, p.UUID)
 	}); err != nil {

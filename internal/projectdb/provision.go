@@ -370,8 +370,8 @@ func (r *Registry) initPooled(ctx context.Context, _ *pgx.Conn, project uuid.UUI
 }
 
 // initContent migrates a project's database, to which conn is connected, and, once, transfers
-// schema public and default privileges to the owner, who may change them later. A schema public
-// with another owner than initially means done.
+// schema public and default privileges to the owner. It leaves a schema public that no longer has
+// its first owner: the transfer is done, and the owner may have changed privileges since.
 func (r *Registry) initContent(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := r.migrate(ctx, conn, project); err != nil {
 		return err

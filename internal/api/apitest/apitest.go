@@ -331,7 +331,7 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
-// Administrator returns a client for a new user who administrates the install.
+// Administrator returns a client for a new administrator of the install.
 func (a *API) Administrator() *API {
 	a.t.Helper()
 

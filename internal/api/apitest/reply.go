@@ -164,7 +164,7 @@ type Log struct {
 	start int
 }
 
-// fromNow returns a view of what the server logs from now on.
+// fromNow returns a view of the log that begins with the next record.
 func (l *Log) fromNow() *Log { return &Log{of: l, start: len(l.String())} }
 
 // Write appends to the log.
