@@ -17,18 +17,18 @@ import (
 
 // dataTypes maps media types to import formats; "" leaves the format open.
 var dataTypes = map[string]string{"text/csv": transfer.CSV, "text/tab-separated-values": transfer.TSV,
-	"application/x-ndjson": transfer.JSONL, "application/jsonl": transfer.JSONL,
+	"application/x-ndjson": transfer.JSONL, "application/jsonl": transfer.JSONL, "application/json": transfer.JSON,
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": transfer.XLSX, "application/octet-stream": ""}
 
 // dataExtensions maps file name extensions to import formats.
 var dataExtensions = map[string]string{
 	".csv": transfer.CSV, ".tsv": transfer.TSV, ".tab": transfer.TSV, ".jsonl": transfer.JSONL,
-	".ndjson": transfer.JSONL, ".xlsx": transfer.XLSX,
+	".ndjson": transfer.JSONL, ".json": transfer.JSON, ".xlsx": transfer.XLSX,
 }
 
 // dataFile is a body with a file in one of the dataTypes.
-var dataFile = operation.FileOfTypes("multipart/form-data, text/csv, text/tab-separated-values, application/x-ndjson, "+
-	"application/octet-stream or the type of an XLSX workbook", slices.Collect(maps.Keys(dataTypes))...)
+var dataFile = operation.FileOfTypes("multipart/form-data, text/csv, text/tab-separated-values, application/json, "+
+	"application/x-ndjson, application/octet-stream or the type of an XLSX workbook", slices.Collect(maps.Keys(dataTypes))...)
 
 // receiveData stores the whole file, so that no database connection waits for a slow client. name
 // is the base name of the file without extension and may be empty. The caller closes the file.
@@ -63,7 +63,7 @@ func (s *Server) receiveData(
 
 	if foundFormat == "" {
 		return nil, "", "", fault.OnField(fault.Invalid, "format", "required",
-			"must be csv, tsv, jsonl or xlsx, since neither the file's name nor its media type determines it")
+			"must be csv, tsv, json, jsonl or xlsx, since neither the file's name nor its media type determines it")
 	}
 
 	if file, err = s.blobs.Scratch(); err != nil {

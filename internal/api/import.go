@@ -18,10 +18,11 @@ func (s *Server) registerTransfers() {
 	operation.HandleInProject(s.pipeline, importRows, s.importRows, nil)
 }
 
-const importNotes = "The file is the raw body, or the part `file` of a multipart body: CSV, TSV, JSON Lines of " +
-	"objects, or a workbook (XLSX: its first sheet, or the one named by `sheet`), up to 2 GiB. It is imported in " +
-	"one transaction: completely, or with `on_error=skip` without invalid rows, of which the first 1000 are " +
-	"reported."
+const importNotes = "The file is the raw body, or the part `file` of a multipart body: CSV, TSV, JSON (an array of " +
+	"objects, or one per line), or a workbook (XLSX: its first visible sheet, or the one named by `sheet`), up to 2 " +
+	"GiB. It is imported in one transaction: completely, or with `on_error=skip` without invalid rows, of which the " +
+	"first 1000 are reported. The whole file decides how its numbers and dates are read; `notes` tells what was " +
+	"decided, and what stayed text because it can be read in several ways."
 
 var importTable = operation.Operation{
 	ID: "importTable", Method: "POST", Path: "/tables/import", Summary: "Create a table from a file",
@@ -40,12 +41,14 @@ type importTableInput struct {
 
 // ImportQuery has the options for parsing a data file.
 type ImportQuery struct {
-	Format    string  `query:"format" enum:"csv,tsv,jsonl,xlsx" doc:"Default: by the file's extension or media type."`
+	Format    string  `query:"format" enum:"csv,tsv,json,jsonl,xlsx" doc:"Default: by the file's extension or media type."`
 	Delimiter *string `query:"delimiter" maxLength:"1" minLength:"1" doc:"Separator of values. Default: a tab for TSV; for CSV a comma, or the semicolon or tab of a header without a comma."`
 	Null      string  `query:"null" maxLength:"20" doc:"Unquoted text that means null. Default: empty."`
 	Encoding  string  `query:"encoding" enum:"utf-8,utf-16,windows-1252,iso-8859-1" default:"utf-8" doc:"Encoding of the text. A UTF-16 byte order mark is detected."`
-	Sheet     string  `query:"sheet" maxLength:"31" doc:"Sheet of a workbook. Default: the first."`
+	Sheet     string  `query:"sheet" maxLength:"31" doc:"Sheet of a workbook. Default: the first that is not hidden."`
 	Header    string  `query:"header" enum:"true,false" default:"true" doc:"Whether the first row names the columns."`
+	HeaderAt  int     `query:"header_line" minimum:"1" doc:"Line of the column names, if titles stand above them; for CSV, TSV and XLSX. Default: the first with values."`
+	Decimal   string  `query:"decimal" enum:"point,comma" doc:"Decimal sign of the numbers in CSV, TSV and in texts of XLSX: 1,234.5 or 1.234,5. Default: by the values of the whole file."`
 	OnError   string  `query:"on_error" enum:"abort,skip" default:"abort" doc:"How to handle invalid rows."`
 	DryRun    string  `query:"dry_run" enum:"true,false" default:"false" doc:"Import the file, then roll back."`
 }
@@ -58,6 +61,9 @@ func (q ImportQuery) options() (transfer.Options, error) {
 		Skip:     q.OnError == "skip",
 		DryRun:   q.DryRun == "true",
 		Sheet:    q.Sheet,
+		Decimal:  q.Decimal,
+
+		HeaderLine: int64(q.HeaderAt),
 	}
 
 	if q.Delimiter != nil {
@@ -84,7 +90,9 @@ func (s *Server) importTable(
 	}
 	defer file.Close()
 
-	o.Format = format
+	if err := o.SetFormat(format); err != nil {
+		return transfer.Imported{}, err
+	}
 
 	if in.Name != "" {
 		name = in.Name
@@ -127,7 +135,11 @@ func (s *Server) importRows(ctx context.Context, p *projectdb.Project, in *impor
 	}
 	defer file.Close()
 
-	o.Format, o.Mode = format, in.Mode
+	if err := o.SetFormat(format); err != nil {
+		return transfer.Imported{}, err
+	}
+
+	o.Mode = in.Mode
 
 	if in.OnConflict != "" {
 		o.OnConflict = strings.Split(in.OnConflict, ",")

@@ -136,13 +136,14 @@ func TestImportRows(t *testing.T) {
 		t.Errorf("got %d rows, want %d", after, before+3)
 	}
 
+	const unknown = ", which is not a column of the table; if another line names the columns, import with header_line"
 	for head, want := range map[string]string{
-		"id,nope\n1,2\n":   `has the header "nope", which is not a column of the table`,
-		"id,\n1,2\n":       `has the header "", which is not a column of the table`,
-		"id,id\n1,2\n":     `has the header "id" twice`,
-		"id,twice\n50,2\n": `has the header "twice", which is not a column of the table`,
-		"id;name,x\n":      `has the header "id;name", which is not a column of the table`,
-		"\"id\"x\n":        `can't be imported: line 1 has text after a closing quote`,
+		"id,nope\n1,2\n": `has the header "nope"` + unknown,
+		"id,\n1,2\n":     `has the header ""` + unknown,
+		"id,id\n1,2\n":   `has the header "id" twice`,
+		"id;name,x\n":    `has the header "id;name"` + unknown,
+		"twice\n50\n":    "must not be empty",
+		"\"id\"x\n":      `can't be imported: line 1 has text after a closing quote`,
 	} {
 		r := asCSV(a, path, head).Want(422).Field("file")
 		if got := r.Metadata("fields.0.message"); got != want {
@@ -184,13 +185,59 @@ func TestImportDates(t *testing.T) {
 	asOwner(t, a, `create table public.days (day date, at timestamptz, note text)`)
 
 	r := asCSV(a, "/tables/days/import?on_error=skip", "day;at;note\n"+
-		"2020-02-01;2020-02-01 10:00Z;1.2.3\n01.02.2020;;\n;1.2.2020 10:00;\n31.01.2020;;\n").Want(201).
-		Content("rows", 1).Content("rejected", 3)
-	for i, column := range []string{"day", "at", "day"} {
+		"2020-02-01;2020-02-01 10:00Z;1.2.3\n01.02.2020;;\n;1/2/2020 10:00;\n").Want(201).
+		Content("rows", 1).Content("rejected", 2)
+	for i, column := range []string{"day", "at"} {
 		line := fmt.Sprintf("rejectedLines.%d.", i)
 		r.Content(line+"line", i+3).Content(line+"column", column).Content(line+"code", "invalid_value").
-			Content(line+"message", "has a date with dots, whose day and month can be swapped; write it as 2026-12-31")
+			Content(line+"message", `has the date "`+[]string{"01.02.2020", "1/2/2020 10:00"}[i]+
+				`", whose day and month can be swapped; write it as 2026-12-31`)
 	}
+
+	asCSV(a, "/tables/days/import", "day;at\n01.02.2021;31.12.2021 10:00Z\n").Want(201).
+		Content("notes.0.code", "day_first").Content("notes.1.code", "day_first")
+	if got := query[string](t, a, "select day || ' ' || (at at time zone 'UTC') from public.days where day > '2021-01-01'"); got !=
+		"2021-02-01 2021-12-31 10:00:00" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestImportNumbers stores numbers as the whole file writes them, in new and in existing tables.
+func TestImportNumbers(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `create table public.stock ("Artikel" text, "Betrag" numeric, "Menge" int)`)
+
+	const file = "Artikel;Betrag;Menge\nStuhl;1.234,56;1.000\nTisch;99,00;2.000\n"
+	asCSV(a, "/tables/stock/import", file).Want(201).Content("rows", 2).Content("notes.0.code", "decimal_comma").
+		Content("notes.0.column", "Betrag")
+	asCSV(a, "/tables/import?name=bestand", file).Want(201).Content("columns.1.type", "numeric").
+		Content("columns.2.type", "integer")
+	for _, table := range []string{"stock", "bestand"} {
+		if got := query[string](t, a, "select string_agg(s::text, ' ') from public."+table+" s"); got !=
+			"(Stuhl,1234.56,1000) (Tisch,99.00,2000)" {
+			t.Errorf("%s: got %s", table, got)
+		}
+	}
+
+	const unclear = "Artikel;Betrag\nStuhl;1.000\n"
+	asCSV(a, "/tables/stock/import", unclear).Want(422).Code("invalid_value").Field("file")
+	asCSV(a, "/tables/stock/import?decimal=point", unclear).Want(201).Content("rows", 1)
+	asCSV(a, "/tables/import?name=unclear", unclear).Want(201).Content("columns.1.type", "text").
+		Content("notes.0.code", "unclear_numbers").Content("notes.0.column", "betrag")
+
+	asCSV(a, "/tables/import?name=titled&header_line=3", "Costs\n\n名前,Straße\nA,1\n").Want(201).
+		Content("columns.0.name", "名前").Content("columns.1.name", "straße").Content("columns.1.type", "integer")
+	r := asCSV(a, "/tables/import?name=ragged", "Costs\n\nname,cost\nA,1\n").Want(422).Code("ragged")
+	if got := fmt.Sprint(r.Metadata("fields.0.message")); !strings.HasSuffix(got, "import with header_line=3") {
+		t.Errorf("got %s, want a hint on header_line", got)
+	}
+
+	a.Send("POST", "/tables/import?name=elements", `[{"a": 1}, {"a": 2}]`, "Content-Type: application/json").Want(201).
+		Content("rows", 2)
+	a.Send("POST", "/tables/import?name=x&decimal=comma", `{"a": 1}`, "Content-Type: application/json").Want(400).
+		Field("decimal")
 }
 
 // TestImportWithoutRow checks the failure of files of which no row can be read.
@@ -203,8 +250,8 @@ func TestImportWithoutRow(t *testing.T) {
 	const jsonl = "Content-Type: application/x-ndjson"
 	for _, path := range []string{"/tables/objects/import?on_error=skip", "/tables/import?name=newobjects"} {
 		for body, want := range map[string]string{
-			`[{"id": 1}]`: "can't be imported: line 1 is not a JSON object",
-			"\n{\n":       "can't be imported: line 2 is not a JSON object",
+			`[5]`:   "can't be imported: line 1 is not a JSON object",
+			"\n{\n": "can't be imported: line 2 is not a JSON object",
 		} {
 			r := a.Send("POST", path, body, jsonl).Want(422).Code("malformed").Field("file")
 			if got := r.Metadata("fields.0.message"); got != want {
@@ -232,6 +279,47 @@ func TestImportOfExport(t *testing.T) {
 
 		if got := query[int](t, a, "select count(*) from public.copied where note is null"); got != 2*(i+1) {
 			t.Errorf("%s: got %d rows with null, want %d", format, got, 2*(i+1))
+		}
+	}
+}
+
+// TestImportOfEveryType checks that each format returns every value of every type, and that the
+// header of an export is accepted with its generated columns.
+func TestImportOfEveryType(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	asOwner(t, a, `
+		create type public.pair as (n int, "a b" text[]);
+		create domain public.pairs as public.pair[];
+		create type public.mood as enum ('so so', 'b"ad');
+		create table public.everything (
+			id int generated always as identity primary key, twice int generated always as (id * 2) stored,
+			t text, c char(3), v varchar, ch "char", n name, b bytea, i2 smallint, i8 bigint, nu numeric, nm numeric(9,3), f4 real, f8 double precision,
+			m money, bo boolean, d date, ts timestamp, tz timestamptz, ti time, tt timetz, iv interval, u uuid, j json, jb jsonb, x xml,
+			ip inet, ci cidr, ma macaddr, bi bit(3), vb varbit, pt point, bx box, bxs box[], r int4range, mr nummultirange, tv tsvector, o oid, rc regclass,
+			mood public.mood, p public.pair, ps public.pairs, ia int[], ta text[], ia2 int[], ja jsonb[], da date[], ba bytea[], ra int4range[]);
+		insert into public.everything default values;
+		insert into public.everything overriding system value values (7, default, E'a\\\\b"c,\\td\\n\\r\\\\N', 'x', '', E'\\\\', 'N', '\x00ff5c', -3, 9007199254740993, 'NaN', 1.000, 1.5e-7, 'Infinity',
+			'-1234.56', true, '0044-03-15 BC', 'infinity', '2026-01-01 00:00:00.123456+00', '24:00', '10:00:00+02', '-1 mon 3 days 04:05:06.7',
+			'01890000-0000-7000-8000-000000000000', '{"a":  "x\\ny"}', '"text\\\\ \\u00e9"', '<a b="c">d</a>', '::1/64', '10.0.0.0/8', '08:00:2b:01:02:03',
+			B'101', B'', '(1,2)', '((1,2),(3,4))', array['((1,2),(3,4))'::box], '[1,)', '{[1.5,2),(3,4]}', 'a:1 ''b c'':2A', 4294967295, 'public.everything',
+			'b"ad', row(null, array['x"y', null, '', 'NULL', E'\\\\']), array[row(1, '{}')::public.pair, null, row(2, null)::public.pair],
+			'{}', array['', null, 'NULL', 'a,"b"', E'c\\\\d{}'], '{{1,2},{3,null}}', array['{"a": [1]}'::jsonb, 'null', '"s"'],
+			array['infinity'::date, null], array['\x00'::bytea], array['empty'::int4range])`)
+
+	for _, format := range []string{"csv", "tsv", "jsonl"} {
+		asOwner(t, a, "create table public."+format+" (like public.everything including all)")
+		exported := string(a.Get("/tables/everything/export?format=" + format).Want(200).Body)
+
+		asCSV(a, "/tables/"+format+"/import?format="+format, exported).Want(201).Content("rows", 2).
+			Content("notes.0.code", "generated_column").Content("notes.0.column", "twice")
+		if got := query[string](t, a, `
+			select coalesce(string_agg(before.key || ': ' || coalesce(before.value, 'null') || ' is ' || coalesce(after.value, 'null'), E'\n'), '')
+			from public.everything a1 full join public.`+format+` a2 using (id),
+			     json_each_text(row_to_json(a1)) before join json_each_text(row_to_json(a2)) after using (key)
+			where before.value is distinct from after.value`); got != "" {
+			t.Errorf("%s: %s", format, got)
 		}
 	}
 }
@@ -354,7 +442,7 @@ func TestImportRefuses(t *testing.T) {
 		}
 
 		a.Send("POST", path, "id\n1\n", "Content-Type: application/octet-stream").Want(400).Field("format")
-		a.Send("POST", path, "id\n1\n", "Content-Type: application/json").Want(400).Field("Content-Type")
+		a.Send("POST", path, "id\n1\n", "Content-Type: application/xml").Want(400).Field("Content-Type")
 		a.Send("POST", path, "id\n1\n", "Content-Type: text/csv", "Content-Encoding: gzip").Want(400)
 		asCSV(a, path, "").Want(422).Code("required")
 		asCSV(a, path, "id,note\n1,\""+strings.Repeat("x", 10<<20)+"\"\n").Want(422).Code("too_long")

@@ -34,9 +34,13 @@ type ObjectListing struct {
 	Search     string // begin of the entry behind the prefix, in any case
 	Sort       string // created_at or updated_at, folders first; otherwise by name
 	Descending bool
-	After      string // the last entry of the page before; by name only
-	Offset     int    // entries to skip
-	Limit      int
+	After      string // last entry of the previous page
+
+	// AfterTime is the time of the object After, in an order by time; nil if After is a folder.
+	AfterTime *time.Time
+
+	Offset int // entries to skip
+	Limit  int
 }
 
 // MaxObjectList is the maximum number of entries of a list, and MaxObjectOffset of those before it.
@@ -57,8 +61,9 @@ func ListObjects(
 		"skip": utf8.RuneCountInString(l.Prefix) + 1, "search": l.Search, "offset": l.Offset}
 
 	switch {
-	case l.Sort == "created_at" || l.Sort == "updated_at":
+	case l.byTimes():
 		args["delimiter"], args["limit"] = l.Delimiter, l.Limit
+		args["after"], args["after_time"] = l.After, l.AfterTime
 		return pg.All[ObjectEntry](ctx, q, l.byTime(table), args)
 	case l.Delimiter != "":
 		args["delimiter"], args["most"] = l.Delimiter, l.Offset+l.Limit
@@ -83,7 +88,7 @@ func ListObjects(
 func (l ObjectListing) bounds() (first, last string) {
 	first, last = max(l.Prefix, l.From), prefixEnd(l.Prefix)
 	switch {
-	case l.After == "":
+	case l.After == "" || l.byTimes():
 	case l.Descending:
 		last = min(last, l.After)
 	default:
@@ -93,6 +98,8 @@ func (l ObjectListing) bounds() (first, last string) {
 
 	return first, last
 }
+
+func (l ObjectListing) byTimes() bool { return l.Sort == "created_at" || l.Sort == "updated_at" }
 
 // Following returns the first possible name behind the entry, with which the next page of a list by
 // name begins.
@@ -170,6 +177,11 @@ func (l ObjectListing) byEntry(table string) string {
 
 // byTime returns the statement that lists objects by a time, behind the folders by name.
 func (l ObjectListing) byTime(table string) string {
+	behind := ">"
+	if l.Descending {
+		behind = "<"
+	}
+
 	return `
 		with below as (
 			select o.*, case when @delimiter::text <> '' then position(@delimiter in substr(o.full_file_name, @skip)) else 0 end as cut
@@ -186,6 +198,9 @@ func (l ObjectListing) byTime(table string) string {
 			select full_file_name, uuid, size, mime_type, sha256, cache_control, created_at, updated_at
 			from below where cut = 0
 		) e
+		where case when @after::text = '' then true
+		           when @after_time::timestamptz is null then uuid is not null or name ` + behind + ` @after
+		           else uuid is not null and (` + l.Sort + `, name) ` + behind + ` (@after_time, @after) end
 		order by uuid is not null, ` + l.Sort + direction(l.Descending) + `, name` + direction(l.Descending) + `
 		offset @offset limit @limit`
 }

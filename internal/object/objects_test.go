@@ -2,6 +2,7 @@ package object
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -287,6 +288,77 @@ func TestListObjects(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s with %+v: got %q, want %q", c.actor.Role, c.l, got, c.want)
+		}
+	}
+}
+
+// TestListByCursor lists a bucket page by page in every order, while seen entries are deleted and
+// new ones appear: each entry that stays comes once.
+func TestListByCursor(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	for _, sort := range []string{"name", "created_at", "updated_at"} {
+		for _, descending := range []bool{false, true} {
+			for _, delimiter := range []string{"", "/"} {
+				l := ObjectListing{Prefix: fmt.Sprint(sort, descending, len(delimiter), "/"), Delimiter: delimiter, Limit: 2,
+					Sort: sort, Descending: descending}
+				a.checkPages(l)
+			}
+		}
+	}
+}
+
+func (a *application) checkPages(l ObjectListing) {
+	a.t.Helper()
+
+	want := map[string]int{}
+	for _, name := range []string{"m", "b", "x/1", "d/1", "k", "z", "d/2", "p"} {
+		a.mustPut(server, l.Prefix+name, "1")
+		if folder, _, ok := strings.Cut(name, "/"); ok && l.Delimiter != "" {
+			name = folder + "/"
+		}
+		want[l.Prefix+name] = 1
+	}
+
+	seen := map[string]int{}
+	for page := 0; ; page++ {
+		entries, err := ListObjects(a.t.Context(), a.project, server, a.found, l)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if len(entries) == 0 {
+			break
+		}
+
+		for _, e := range entries {
+			seen[e.Name]++
+
+			if _, err := RemoveObjects(a.t.Context(), a.project, server, a.found, []string{e.Name}); err != nil {
+				a.t.Fatal(err)
+			}
+		}
+
+		last := entries[len(entries)-1]
+		l.After, l.AfterTime = last.Name, last.CreatedAt
+		if l.Sort == "updated_at" {
+			l.AfterTime = last.UpdatedAt
+		}
+
+		if page < 3 { // before and behind the cursor, in every order
+			a.mustPut(server, fmt.Sprint(l.Prefix, "a", page), "1")
+			a.mustPut(server, fmt.Sprint(l.Prefix, "zz", page), "1")
+		}
+	}
+
+	for name := range want {
+		if seen[name] != 1 {
+			a.t.Errorf("%+v: got %s %d times, want once: %v", l, name, seen[name], seen)
+		}
+	}
+	for name, n := range seen {
+		if n != 1 {
+			a.t.Errorf("%+v: got %s %d times", l, name, n)
 		}
 	}
 }

@@ -14,11 +14,25 @@ import (
 // BulkColumn describes a column for import and export.
 type BulkColumn struct {
 	Name      string
-	Plain     bool // type is numeric, boolean, date or time
-	Date      bool // type is a date or time
-	Generated bool // generated column
-	Key       int  // position in the primary key, from 1; 0 if not part of it
+	Type      string   // as in a cast
+	Plain     bool     // type is numeric, boolean, date or time
+	Number    bool     // type is numeric
+	Date      bool     // type is a date or time
+	JSON      JSONForm // form of the type's values in JSON
+	Generated bool     // generated column
+	Key       int      // position in the primary key, from 1; 0 if not part of it
 }
+
+// JSONForm is the form of the values of a type in JSON.
+type JSONForm string
+
+// Forms in JSON. Any other value is a number, a boolean or the text of the value.
+const (
+	JSONScalar    JSONForm = ""
+	JSONText      JSONForm = "json"      // the type is json or jsonb: the value itself
+	JSONStructure JSONForm = "structure" // an array, or the object of a composite value
+	JSONPairs     JSONForm = "pairs"     // the object of an hstore
+)
 
 // ApplySettings sets the session parameters that the statements of this package rely on, in a
 // transaction of the owner.
@@ -61,10 +75,24 @@ func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 
 func bulkColumns(ctx context.Context, tx pgx.Tx, id uint32) ([]BulkColumn, error) {
 	return pg.All[BulkColumn](ctx, tx, `
-		select a.attname as name, t.typcategory in ('N', 'B', 'D', 'T') as plain, t.typcategory = 'D' as date, a.attgenerated <> '' as generated,
+		select a.attname as name, pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
+			t.typcategory in ('N', 'B', 'D', 'T') as plain, t.typcategory = 'N' as number, t.typcategory = 'D' as date,
+			case when base.typname in ('json', 'jsonb') then 'json' when t.typcategory in ('A', 'C') then 'structure'
+			     when base.typname = 'hstore' then 'pairs' else '' end as json,
+			a.attgenerated <> '' as generated,
 			coalesce((select k.n from pg_catalog.pg_index i, pg_catalog.unnest(i.indkey::int2[]) with ordinality k(number, n)
 				where i.indrelid = a.attrelid and i.indisprimary and k.number = a.attnum and k.n <= i.indnkeyatts), 0)::int as key
-		from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+		from pg_catalog.pg_attribute a
+		join pg_catalog.pg_type t on t.oid = a.atttypid
+		cross join lateral (
+			with recursive domain as (
+				select t.typname, t.typtype, t.typbasetype
+				union all
+				select b.typname, b.typtype, b.typbasetype
+				from domain d join pg_catalog.pg_type b on b.oid = d.typbasetype where d.typtype = 'd'
+			)
+			select typname::text from domain where typtype <> 'd'
+		) base
 		where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 		order by a.attnum`, pgx.StrictNamedArgs{"id": id})
 }

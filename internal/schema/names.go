@@ -41,6 +41,17 @@ func checkName(kind fault.Kind, field, s string) error {
 	return nil
 }
 
+// lettersOfAnyScript matches the names that an import makes of a file's headers.
+var lettersOfAnyScript = regexp.MustCompile(`^[\p{L}_][\p{L}\p{M}\p{Nd}_]*$`)
+
+// checkLetters is [checkName] for names with letters of any script.
+func checkLetters(kind fault.Kind, field, s string) error {
+	if len(s) <= 63 && lettersOfAnyScript.MatchString(s) {
+		return nil
+	}
+	return checkName(kind, field, s)
+}
+
 // checkSchema fails with kind on the field schema if s is no valid schema name, and with Invalid if
 // the schema is reserved for the platform.
 func checkSchema(kind fault.Kind, s string) error {

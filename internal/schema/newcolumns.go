@@ -62,7 +62,7 @@ func CreateColumns(
 			return err
 		}
 
-		checked, err := checkColumns(columns)
+		checked, err := checkColumns(columns, checkName)
 		if err != nil {
 			return err
 		}
@@ -131,8 +131,11 @@ func (c *newColumn) explain(state string) *fault.Error {
 	return nil
 }
 
+// nameCheck fails with a kind on a field unless a text is a valid name.
+type nameCheck func(kind fault.Kind, field, name string) error
+
 // checkColumns validates the columns without the database.
-func checkColumns(columns []NewColumn) ([]*newColumn, error) {
+func checkColumns(columns []NewColumn, checkName nameCheck) ([]*newColumn, error) {
 	if len(columns) == 0 {
 		return nil, fault.OnField(fault.Unprocessable, "columns", "required", "must not be empty")
 	}

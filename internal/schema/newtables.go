@@ -38,7 +38,7 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		return Table{}, err
 	}
 
-	columns, err := checkColumns(n.Columns)
+	columns, err := checkColumns(n.Columns, checkName)
 	if err != nil {
 		return Table{}, err
 	}
@@ -142,7 +142,7 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 		return Table{}, err
 	}
 
-	columns, err := checkColumns(n.Columns)
+	columns, err := checkColumns(n.Columns, checkLetters)
 	if err != nil {
 		return Table{}, err
 	}

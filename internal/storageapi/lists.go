@@ -3,8 +3,11 @@ package storageapi
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -53,6 +56,15 @@ func (s sortBy) apply(l *object.ObjectListing) error {
 	return nil
 }
 
+// pageSize returns the number of entries of a page for a requested limit. As in Supabase, a larger
+// one is served with the largest page.
+func pageSize(limit int) (int, error) {
+	if limit < 1 {
+		return 0, fault.New(fault.Invalid, "body/limit must be at least 1")
+	}
+	return min(limit, object.MaxObjectList), nil
+}
+
 // list lists a folder of a bucket. Names are relative to the folder.
 func (c *call) list(path string) error {
 	in := struct {
@@ -73,8 +85,16 @@ func (c *call) list(path string) error {
 		in.Prefix += "/"
 	}
 
-	l := object.ObjectListing{Prefix: in.Prefix, Delimiter: "/", Search: in.Search,
-		Offset: min(max(in.Offset, 0), object.MaxObjectOffset), Limit: min(max(in.Limit, 1), object.MaxObjectList)}
+	limit, err := pageSize(in.Limit)
+	if err != nil {
+		return err
+	}
+	if in.Offset < 0 || in.Offset > object.MaxObjectOffset {
+		return fault.New(fault.Invalid, fmt.Sprintf("body/offset must be from 0 to %d; list longer ones by POST "+
+			"/object/list-v2, whose pages follow a cursor", object.MaxObjectOffset))
+	}
+
+	l := object.ObjectListing{Prefix: in.Prefix, Delimiter: "/", Search: in.Search, Offset: in.Offset, Limit: limit}
 	if err := in.SortBy.apply(&l); err != nil {
 		return err
 	}
@@ -94,12 +114,25 @@ func (c *call) list(path string) error {
 	return c.respond(http.StatusOK, entries)
 }
 
-// cursor is the position of the next page of a list. By name it is the last entry, otherwise the
-// number of entries before.
+// cursor is the position of the next page of a list: the last entry of this one in the order of the
+// list. Objects that are created or deleted meanwhile move no page.
 type cursor struct {
-	After  string `json:",omitempty"`
-	Offset int    `json:",omitempty"`
-	Order  sortBy
+	After     string
+	AfterTime *time.Time `json:",omitempty"` // time of an object in an order by time
+	Order     sortBy
+}
+
+// cursorBehind returns the cursor behind an entry.
+func cursorBehind(e object.ObjectEntry, order sortBy) cursor {
+	c := cursor{After: e.Name, Order: order}
+	switch order.Column {
+	case "created_at":
+		c.AfterTime = e.CreatedAt
+	case "updated_at", "last_accessed_at":
+		c.AfterTime = e.UpdatedAt
+	}
+
+	return c
 }
 
 func (c cursor) encode() (string, error) {
@@ -111,6 +144,9 @@ func parseCursor(text string) (position cursor, err error) {
 	body, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		err = json.Unmarshal(body, &position)
+	}
+	if err == nil && (position.After == "" || !object.IsNamePrefix(position.After)) {
+		err = errors.New("the cursor has no entry")
 	}
 	if err != nil {
 		return position, fault.New(fault.Invalid, "Invalid Parameter continuation token").WithCode("InvalidParameter").
@@ -152,9 +188,12 @@ func (c *call) listByCursor(path string) error {
 		}
 	}
 
-	limit := min(max(in.Limit, 1), object.MaxObjectList)
-	l := object.ObjectListing{Prefix: in.Prefix, After: position.After,
-		Offset: min(max(position.Offset, 0), object.MaxObjectOffset), Limit: limit + 1}
+	limit, err := pageSize(in.Limit)
+	if err != nil {
+		return err
+	}
+
+	l := object.ObjectListing{Prefix: in.Prefix, After: position.After, AfterTime: position.AfterTime, Limit: limit + 1}
 	if in.Delimited {
 		l.Delimiter = "/"
 	}
@@ -170,10 +209,7 @@ func (c *call) listByCursor(path string) error {
 	page := listPage{HasNext: len(found) > limit, Folders: []entry{}, Objects: []entry{}}
 	if page.HasNext {
 		found = found[:limit]
-		if position.Offset += limit; l.Sort == "" || l.Sort == "name" {
-			position.Offset, position.After = 0, found[limit-1].Name
-		}
-		if page.NextCursor, err = position.encode(); err != nil {
+		if page.NextCursor, err = cursorBehind(found[limit-1], position.Order).encode(); err != nil {
 			return err
 		}
 	}

@@ -3,12 +3,12 @@ package transfer
 import (
 	"bytes"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
+	"golang.org/x/text/unicode/norm"
 )
 
 // typeSet is a set of candidate types of a column.
@@ -25,7 +25,9 @@ const (
 	uniqueID
 	jsonb
 
-	anyType = 1<<9 - 1
+	numbers = integer | bigint | numeric
+	dates   = date | timestamp | timestamptz
+	others  = boolean | uniqueID | jsonb
 )
 
 // typeNames are the types from narrow to wide; text is the fallback.
@@ -35,16 +37,158 @@ var typeNames = []struct {
 }{{boolean, "boolean"}, {integer, "integer"}, {bigint, "bigint"}, {numeric, "numeric"}, {date, "date"},
 	{timestamp, "timestamp"}, {timestamptz, "timestamptz"}, {uniqueID, "uuid"}, {jsonb, "jsonb"}}
 
-// guess is the state of the type detection of a column.
-type guess struct {
-	possible typeSet
-	seen     bool // has had a value that is not null
+// facts is what the values of a column have in common.
+type facts struct {
+	seen bool // has had a value that is not null
+
+	other   typeSet           // types that need no reading
+	numbers [readings]typeSet // types of numbers by reading
+	dates   [readings]typeSet // types of dates by reading
+
+	evidence [readings]bool // a value that this reading alone reads
+	unclear  string         // first value that two readings read differently; "" if none
+	comma    bool           // a number of unclear meaning has a comma
+	blank    bool           // a number may be a code, such as 12 345
+	local    bool           // a date has its year last
+
+	noNumber, noDate bool // a value is none in any reading
 }
 
-func (g guess) name() string {
-	if g.seen {
+func newFacts() *facts {
+	f := &facts{other: others}
+	for _, r := range []reading{eachAlone, pointFirst, commaFirst} {
+		f.numbers[r] = numbers
+	}
+	for _, r := range []reading{eachAlone, dayFirst, monthFirst} {
+		f.dates[r] = dates
+	}
+
+	return f
+}
+
+// add narrows the types to those that accept a value. PostgreSQL reads the value, converted by the
+// reading, as any remaining type without loss.
+func (f *facts) add(v value) {
+	if v.null {
+		return
+	}
+	f.seen = true
+
+	switch v.kind {
+	case 't', 'f':
+		f.keep(boolean)
+	case '{', '[':
+		f.keep(jsonb)
+	case '0':
+		f.keep(0)
+		f.keepNumbers(number{point: v.text, comma: v.text})
+		f.keepNoDate()
+		return
+	case '"':
+		f.keep(uniqueID & otherTypes(v.text))
+		f.keepNumbers(number{})
+		f.addDate(string(v.text))
+		return
+	default:
+		if f.other != 0 {
+			f.keep(otherTypes(v.text))
+		}
+		f.keepNumbers(f.addNumber(v.text))
+		f.addDate(string(v.text))
+		return
+	}
+
+	f.keepNumbers(number{})
+	f.keepNoDate()
+}
+
+func (f *facts) keep(types typeSet) { f.other &= types }
+
+// otherTypes returns the types that accept a text and need no reading.
+func otherTypes(text []byte) typeSet {
+	switch {
+	case bytes.EqualFold(text, []byte("true")) || bytes.EqualFold(text, []byte("false")):
+		return boolean
+	case len(text) == 36 && uuid.Validate(string(text)) == nil:
+		return uniqueID
+	}
+
+	return 0
+}
+
+// addNumber records how the number of a text can be read.
+func (f *facts) addNumber(text []byte) number {
+	n := parseNumber(text)
+	switch {
+	case n.point == nil && n.comma == nil:
+	case !n.hasOneMeaning() && n.point != nil && n.comma != nil && !bytes.Equal(n.point, n.comma):
+		if f.unclear == "" {
+			f.unclear = string(text)
+		}
+		f.comma = f.comma || bytes.IndexByte(text, ',') >= 0
+	case n.comma == nil:
+		f.evidence[pointFirst] = true
+	case n.point == nil:
+		f.evidence[commaFirst] = true
+	case n.blank:
+		f.blank = true
+	}
+
+	return n
+}
+
+func (f *facts) keepNumbers(n number) {
+	f.noNumber = f.noNumber || n.point == nil && n.comma == nil
+	for _, r := range []reading{eachAlone, pointFirst, commaFirst} {
+		f.numbers[r] &= numberTypes(n.in(r))
+	}
+}
+
+func (f *facts) keepNoDate() { f.dates, f.noDate = [readings]typeSet{}, true }
+
+// addDate narrows the types of dates and records how the date of a text can be read.
+func (f *facts) addDate(text string) {
+	d, local, valid := parseLocalDate(text)
+	if !local {
+		types := timeTypes(text)
+		f.noDate = f.noDate || types == 0
+		for r := range f.dates {
+			f.dates[r] &= types
+		}
+		return
+	}
+
+	f.local = true
+	if !valid {
+		f.keepNoDate()
+		return
+	}
+
+	f.addLocalDate(text, d)
+}
+
+func (f *facts) addLocalDate(text string, d parsedDate) {
+	day, month := d.in(dayFirst), d.in(monthFirst)
+	switch {
+	case month == "":
+		f.evidence[dayFirst] = true
+	case day == "":
+		f.evidence[monthFirst] = true
+	case day != month && f.unclear == "":
+		f.unclear = text
+	}
+
+	for _, r := range []reading{eachAlone, dayFirst, monthFirst} {
+		f.dates[r] &= timeTypes(d.in(r))
+	}
+}
+
+// typeIn returns the narrowest type that accepts all values in the readings of numbers and dates.
+func (f *facts) typeIn(n, d reading) string {
+	if f.seen {
+		types := f.other | f.numbers[n] | f.dates[d]
 		for _, k := range typeNames {
-			if g.possible&k.kind != 0 {
+			if types&k.kind != 0 {
 				return k.name
 			}
 		}
@@ -53,110 +197,8 @@ func (g guess) name() string {
 	return "text"
 }
 
-// narrow removes the types that do not accept a value. PostgreSQL reads the value as any remaining
-// type without loss. Numbers with a leading 0 stay text, since they may be codes.
-func (g *guess) narrow(v value) {
-	if v.null {
-		return
-	}
-
-	g.seen = true
-
-	if g.possible == 0 {
-		return
-	}
-
-	switch v.kind {
-	case 't', 'f':
-		g.possible &= boolean
-		return
-	case '{', '[':
-		g.possible &= jsonb
-		return
-	case '0':
-		g.possible &= integer | bigint | numeric
-	case '"':
-		g.possible &= date | timestamp | timestamptz | uniqueID
-	default:
-		g.possible &^= jsonb
-	}
-
-	g.possible &= typesOf(v.text, g.possible)
-}
-
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?$`)
-
-// typesOf returns the wanted types that accept a text.
-func typesOf(text []byte, wanted typeSet) typeSet {
-	if len(text) == 0 || len(text) > 64 {
-		return 0
-	}
-
-	var is typeSet
-	if wanted&boolean != 0 && (bytes.EqualFold(text, []byte("true")) || bytes.EqualFold(text, []byte("false"))) {
-		is |= boolean
-	}
-
-	if wanted&(integer|bigint|numeric) != 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') &&
-		decimal.Match(text) {
-		is |= numeric
-		if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-			is |= bigint
-			if int64(int32(n)) == n {
-				is |= integer
-			}
-		}
-	}
-
-	if wanted&uniqueID != 0 && len(text) == 36 && uuid.Validate(string(text)) == nil {
-		is |= uniqueID
-	}
-	if wanted&(date|timestamp|timestamptz) != 0 && len(text) >= 10 && text[4] == '-' && text[7] == '-' {
-		is |= timeTypes(string(text))
-	}
-
-	return is
-}
-
-var timeLayouts = []struct {
-	kind   typeSet
-	layout string
-}{
-	{timestamp, "2006-01-02 15:04:05"}, {timestamp, "2006-01-02 15:04"},
-	{timestamptz, "2006-01-02 15:04:05Z07:00"}, {timestamptz, "2006-01-02 15:04:05Z07"},
-	{timestamptz, "2006-01-02 15:04Z07:00"},
-}
-
-// timeTypes detects dates and times in the unambiguous formats of ISO 8601. A date is a timestamp
-// too, at midnight, but no timestamptz: its meaning would depend on a time zone.
-func timeTypes(text string) typeSet {
-	if len(text) == 10 {
-		if _, err := time.Parse(time.DateOnly, text); err != nil || strings.HasPrefix(text, "0000") {
-			return 0
-		}
-		return date | timestamp
-	}
-
-	if text[10] == 'T' {
-		text = text[:10] + " " + text[11:]
-	}
-
-	if i := strings.IndexByte(text, '.'); i >= 0 && len(text) > i+7 && text[i+7] >= '0' && text[i+7] <= '9' {
-		return 0 // finer than a microsecond
-	}
-
-	for _, c := range timeLayouts {
-		if t, err := time.Parse(c.layout, text); err == nil && t.Year() > 0 {
-			return c.kind
-		}
-	}
-
-	return 0
-}
-
-var nonIdentifier = regexp.MustCompile(`[^a-z0-9_]+`)
-
-// columnNames derives unique column names from a file's headers.
+// columnNames derives unique column names from a file's headers: their letters, of any script, in
+// lower case.
 func columnNames(headers []string) []string {
 	names, taken := make([]string, len(headers)), map[string]bool{}
 	for _, system := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
@@ -164,15 +206,15 @@ func columnNames(headers []string) []string {
 	}
 
 	for i, h := range headers {
-		name := strings.Trim(nonIdentifier.ReplaceAllString(strings.ToLower(h), "_"), "_")
+		name := identifier(h)
 		if name == "" {
 			name = fmt.Sprintf("column_%d", i+1)
 		}
-		if name[0] >= '0' && name[0] <= '9' {
+		if first, _ := utf8.DecodeRuneInString(name); !unicode.IsLetter(first) {
 			name = "_" + name
 		}
 
-		name = name[:min(len(name), 55)]
+		name = strings.ToValidUTF8(name[:min(len(name), 55)], "")
 		unique := name
 		for n := 2; taken[unique]; n++ {
 			unique = fmt.Sprintf("%s_%d", name, n)
@@ -183,4 +225,12 @@ func columnNames(headers []string) []string {
 	}
 
 	return names
+}
+
+// identifier returns the letters, marks and digits of a header, joined by underscores.
+func identifier(header string) string {
+	words := strings.FieldsFunc(norm.NFC.String(strings.ToLower(header)), func(c rune) bool {
+		return !unicode.In(c, unicode.L, unicode.M, unicode.Nd)
+	})
+	return strings.Join(words, "_")
 }

@@ -33,11 +33,15 @@ func ImportTable(
 	}
 	defer release()
 
-	columns, err := detectColumns(ctx, file, o)
+	survey, err := readFile(ctx, file, o)
+	if err == nil {
+		err = survey.check()
+	}
 	if err != nil {
 		return Imported{}, err
 	}
 
+	columns, notes := survey.newColumns()
 	n := schema.NewTable{Schema: schemaName, Name: name}
 	headers := make([]string, len(columns))
 	for i, c := range columns {
@@ -47,11 +51,11 @@ func ImportTable(
 
 	imported, err := inTx(ctx, p, file, o, func(
 		ctx context.Context, tx pgx.Tx,
-	) (schema.Table, []ImportedColumn, []string, error) {
+	) (plan, error) {
 		t, err := schema.CreatePlainTable(ctx, tx, n)
 		audit.Created(ctx, t.FullName())
 
-		return t, columns, headers, err
+		return plan{table: t, columns: columns, headers: headers, notes: notes, hint: survey.headerHint()}, err
 	})
 
 	if o.DryRun {
@@ -74,45 +78,78 @@ func ImportRows(
 	}
 	defer release()
 
-	return inTx(ctx, p, file, o, func(
-		ctx context.Context, tx pgx.Tx,
-	) (schema.Table, []ImportedColumn, []string, error) {
+	return inTx(ctx, p, file, o, func(ctx context.Context, tx pgx.Tx) (plan, error) {
 		t, all, err := schema.LockTable(ctx, tx, p.UUID, ref)
 		if err != nil {
-			return t, nil, nil, err
+			return plan{}, err
 		}
 
-		columns, err := matchHeader(ctx, file, o, all)
-		headers := make([]string, len(columns))
-		for i, c := range columns {
-			headers[i] = c.Name
-		}
-
-		return t, columns, headers, err
+		return planRows(ctx, file, o, t, all)
 	})
 }
 
-// matchHeader returns the columns of a table that have values in the file.
+// plan is how the rows of a file are stored in a table.
+type plan struct {
+	table   schema.Table
+	columns []ImportedColumn
+	headers []string // known columns of the file, by position
+	notes   []Note
+	hint    string // remedy for rows with other numbers of values than the header
+}
+
+// stored returns the columns without the skipped ones.
+func (p plan) stored() []ImportedColumn {
+	return slices.DeleteFunc(slices.Clone(p.columns), func(c ImportedColumn) bool { return c.skipped })
+}
+
+// planRows matches a file with the columns of a table.
+func planRows(
+	ctx context.Context, file io.ReadSeeker, o Options, t schema.Table, all []schema.BulkColumn,
+) (plan, error) {
+	p := plan{table: t}
+	var err error
+	switch {
+	case o.Format == JSONL:
+		p.columns, p.notes, err = matchMembers(ctx, file, o, all)
+	case o.Header:
+		p.columns, p.notes, err = matchHeader(ctx, file, o, all)
+	default:
+		for _, c := range all {
+			if !c.Generated {
+				p.columns = append(p.columns, newImportedColumn(c, ""))
+			}
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+
+	for _, c := range p.columns {
+		p.headers = append(p.headers, c.Name)
+	}
+
+	reads := slices.ContainsFunc(p.columns, func(c ImportedColumn) bool { return c.number || c.date })
+	if o.Format == JSONL || !reads { // JSON has one way to write numbers
+		return p, nil
+	}
+
+	survey, err := readFile(ctx, file, o)
+	if err != nil {
+		return p, err
+	}
+	p.notes, p.hint = append(p.notes, survey.setReadings(p.columns)...), survey.headerHint()
+
+	return p, nil
+}
+
+// matchHeader returns the columns of a table that the header names. Generated ones, which an export
+// has too, are skipped.
 func matchHeader(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
-) ([]ImportedColumn, error) {
-	all = slices.DeleteFunc(slices.Clone(all), func(c schema.BulkColumn) bool { return c.Generated })
-	var columns []ImportedColumn
-
-	if o.Format == JSONL {
-		return matchMembers(ctx, file, o, all)
-	}
-
-	if !o.Header {
-		for _, c := range all {
-			columns = append(columns, ImportedColumn{Name: c.Name, date: c.Date})
-		}
-		return columns, nil
-	}
-
+) ([]ImportedColumn, []Note, error) {
 	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	names := s.names()
@@ -120,39 +157,50 @@ func matchHeader(
 		names = names[:len(names)-1]
 	}
 
+	var columns []ImportedColumn
+	var notes []Note
 	for i, header := range names {
 		known := slices.IndexFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
 		if known < 0 {
-			return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
-				"has the header %q, which is not a column of the table", fault.Clip(header))
+			return nil, nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
+				"has the header %q, which is not a column of the table; if another line names the columns, import with "+
+					"header_line", fault.Clip(header))
 		}
 		if slices.Contains(names[:i], header) {
-			return nil, fault.OnField(fault.Unprocessable, "file", "duplicate", "has the header %q twice", header)
+			return nil, nil, fault.OnField(fault.Unprocessable, "file", "duplicate", "has the header %q twice", header)
 		}
 
-		columns = append(columns, ImportedColumn{Name: header, Header: header, date: all[known].Date})
+		c := newImportedColumn(all[known], header)
+		if c.skipped = all[known].Generated; c.skipped {
+			notes = append(notes, skippedColumn(c.Name))
+		}
+		columns = append(columns, c)
 	}
 
-	if len(columns) == 0 {
-		return nil, emptyFile()
+	if !slices.ContainsFunc(columns, func(c ImportedColumn) bool { return !c.skipped }) {
+		return nil, nil, emptyFile()
 	}
 
-	return columns, nil
+	return columns, notes, nil
+}
+
+func skippedColumn(name string) Note {
+	return Note{Column: &name, Code: "generated_column", Message: "is skipped, since the database computes it"}
 }
 
 // matchMembers returns the columns that have members anywhere in lines of JSON.
 func matchMembers(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
-) ([]ImportedColumn, error) {
+) (columns []ImportedColumn, notes []Note, err error) {
 	s, err := rewind(ctx, file, o, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	var bad *Rejected // the first
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 
 		r, err := s.next()
@@ -160,28 +208,36 @@ func matchMembers(
 			break
 		}
 		if err != nil {
-			return nil, translateFileError(err)
+			return nil, nil, translateFileError(err)
 		}
 
 		bad = cmp.Or(bad, r.bad)
 	}
 
-	var columns []ImportedColumn
-	for _, c := range all {
-		if slices.Contains(s.names(), c.Name) {
-			columns = append(columns, ImportedColumn{Name: c.Name, Header: c.Name, date: c.Date})
+	stored := 0
+	for _, column := range all {
+		if !slices.Contains(s.names(), column.Name) {
+			continue
 		}
+
+		c := newImportedColumn(column, column.Name)
+		if c.skipped = column.Generated; c.skipped {
+			notes = append(notes, skippedColumn(c.Name))
+		} else {
+			stored++
+		}
+		columns = append(columns, c)
 	}
 
 	switch {
-	case len(columns) == 0 && bad != nil:
-		return nil, bad.fatal(nil, 0)
-	case len(columns) == 0:
-		return nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
+	case stored == 0 && bad != nil:
+		return nil, nil, bad.fatal(nil, 0)
+	case stored == 0:
+		return nil, nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 			"has no value for any of the table's columns")
 	}
 
-	return columns, nil
+	return columns, notes, nil
 }
 
 func emptyFile() error {
@@ -220,6 +276,9 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string
 		return nil, err
 	}
 
+	if err := s.skipTo(o.HeaderLine); err != nil {
+		return nil, err
+	}
 	if o.Header {
 		err = readHeader(s, &s.header)
 	}
@@ -241,6 +300,9 @@ func translateFileError(err error) error {
 		return fault.OnField(fault.Unprocessable, "file", "too_large",
 			"has parts that are too large when decompressed")
 	}
+	if errors.Is(err, errNoLine) {
+		return fault.OnField(fault.Invalid, "header_line", "not_found", "must be a line of the file")
+	}
 	if errors.Is(err, errNoSheet) {
 		return fault.OnField(fault.Invalid, "sheet", "not_found", "must be the name of one of the workbook's sheets")
 	}
@@ -251,79 +313,11 @@ func translateFileError(err error) error {
 	return err
 }
 
-// detectColumns reads a whole file to detect its columns and their types.
-func detectColumns(ctx context.Context, file io.ReadSeeker, o Options) ([]ImportedColumn, error) {
-	s, err := rewind(ctx, file, o, nil)
-	if err != nil {
-		return nil, err
-	}
-
-	headers := s.names()
-	var guesses []guess
-	var bad *Rejected // the first
-	for n := 0; ; n++ {
-		r, err := s.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, translateFileError(err)
-		}
-
-		if n%batchRows == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-
-		bad = cmp.Or(bad, r.bad)
-		if r.bad != nil && o.Format != JSONL {
-			continue
-		}
-
-		if o.Format != JSONL && headers == nil { // the first row determines the number of columns
-			headers = make([]string, len(r.values))
-		}
-
-		for i := len(guesses); i < len(r.values) && (o.Format == JSONL || i < len(headers)); i++ {
-			guesses = append(guesses, guess{possible: anyType})
-		}
-
-		if r.bad != nil || o.Format != JSONL && len(r.values) != len(headers) {
-			continue // rejected in the second pass
-		}
-
-		for i, v := range r.values {
-			guesses[i].narrow(v)
-		}
-	}
-
-	if o.Format == JSONL {
-		headers = s.names()
-	}
-
-	switch {
-	case len(headers) == 0 && bad != nil:
-		return nil, bad.fatal(nil, 0)
-	case len(headers) == 0:
-		return nil, emptyFile()
-	case len(headers) > maxColumns:
-		return nil, fault.OnField(fault.Unprocessable, "file", "too_many", "has more than %d columns", maxColumns)
-	}
-
-	columns := make([]ImportedColumn, len(headers))
-	for i, name := range columnNames(headers) {
-		columns[i] = ImportedColumn{Name: name, Header: headers[i], Type: "text"}
-		if i < len(guesses) {
-			columns[i].Type = guesses[i].name()
-		}
-	}
-
-	return columns, nil
-}
-
-// inTx stores a file's rows in one transaction, in the table that prepare creates or finds. prepare
-// returns the columns and their headers in the file.
-func inTx(ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Options,
-	prepare func(context.Context, pgx.Tx) (schema.Table, []ImportedColumn, []string, error)) (Imported, error) {
+// inTx stores a file's rows in one transaction, in the table that prepare creates or finds.
+func inTx(
+	ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Options,
+	prepare func(context.Context, pgx.Tx) (plan, error),
+) (Imported, error) {
 	bounded, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 
@@ -333,13 +327,13 @@ func inTx(ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Optio
 			return err
 		}
 
-		table, columns, headers, err := prepare(bounded, tx)
+		plan, err := prepare(bounded, tx)
 		if err != nil {
 			return err
 		}
 
-		result = Imported{Table: table.FullName(), TableID: &table.ID, Columns: columns, DryRun: o.DryRun}
-		if err := result.load(bounded, tx, table, headers, file, o); err != nil {
+		result = Imported{Table: plan.table.FullName(), TableID: &plan.table.ID, DryRun: o.DryRun}
+		if err := result.load(bounded, tx, plan, file, o); err != nil {
 			return err
 		}
 
@@ -367,35 +361,14 @@ func isFaultError(err error) bool {
 }
 
 // load stores the rows.
-func (d *Imported) load(
-	ctx context.Context, tx pgx.Tx, t schema.Table, headers []string, file io.ReadSeeker, o Options,
-) error {
-	s, err := rewind(ctx, file, o, headers)
+func (d *Imported) load(ctx context.Context, tx pgx.Tx, p plan, file io.ReadSeeker, o Options) error {
+	s, err := rewind(ctx, file, o, p.headers)
 	if err != nil {
 		return err
 	}
 
-	names := make([]string, len(d.Columns))
-	for i, c := range d.Columns {
-		names[i] = c.Name
-	}
-
-	l := &loader{
-		tx:       tx,
-		copy:     copySQL(pg.Quote(t.Schema, t.Name), names),
-		columns:  d.Columns,
-		skip:     o.Skip,
-		reported: []Rejected{},
-	}
-	if l.merge, err = o.merge(ctx, tx, t, names); err != nil {
-		return err
-	}
-
-	if l.merge != "" {
-		l.copy = copySQL(stagingTable, names)
-	}
-
-	if l.counters, err = newCounters(ctx, tx, t, names); err != nil {
+	l, err := newLoader(ctx, tx, p, o)
+	if err != nil {
 		return err
 	}
 
@@ -422,7 +395,11 @@ func (d *Imported) load(
 	}
 
 	slices.SortFunc(l.reported, func(a, b Rejected) int { return cmp.Compare(a.Line, b.Line) })
-	d.Rows, d.Rejected, d.Lines = l.rows, l.rejected, l.reported
+	d.Columns, d.Rows, d.Rejected, d.Lines = p.stored(), l.rows, l.rejected, l.reported
+	d.Notes = append([]Note{}, p.notes...)
+	if b, ok := s.(*xlsxSource); ok {
+		d.Notes = append(d.Notes, b.notes()...)
+	}
 
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 const (
@@ -27,7 +28,8 @@ type loader struct {
 	copy string // COPY statement
 	// statement that moves staged rows into the table; "" if COPY writes to it directly
 	merge           string
-	columns         []ImportedColumn
+	columns         []ImportedColumn // of the file
+	hint            string           // remedy for rows with other numbers of values than the header
 	skip            bool
 	databaseRejects int64 // rows rejected by PostgreSQL
 
@@ -42,6 +44,29 @@ type loader struct {
 	counters []*counter // of the columns that have a sequence
 }
 
+func newLoader(ctx context.Context, tx pgx.Tx, p plan, o Options) (l *loader, err error) {
+	stored := p.stored()
+	names := columnNamesOf(stored)
+	l = &loader{
+		tx:       tx,
+		copy:     copySQL(pg.Quote(p.table.Schema, p.table.Name), names),
+		columns:  p.columns,
+		hint:     p.hint,
+		skip:     o.Skip,
+		reported: []Rejected{},
+	}
+
+	if l.merge, err = o.merge(ctx, tx, p.table, stored); err != nil {
+		return nil, err
+	}
+	if l.merge != "" {
+		l.copy = copySQL(stagingTable, names)
+	}
+
+	l.counters, err = newCounters(ctx, tx, p.table, columnNamesOf(p.columns))
+	return l, err
+}
+
 func (l *loader) add(ctx context.Context, r row) error {
 	if bad := l.check(r); bad != nil {
 		return l.reject(*bad)
@@ -51,10 +76,15 @@ func (l *loader) add(ctx context.Context, r row) error {
 		c.add(r.values[c.column])
 	}
 
+	first := true
 	for i, v := range r.values {
-		if i > 0 {
+		if l.columns[i].skipped {
+			continue
+		}
+		if !first {
 			l.batch = append(l.batch, '\t')
 		}
+		first = false
 
 		if v.null {
 			l.batch = append(l.batch, `\N`...)
@@ -73,10 +103,8 @@ func (l *loader) add(ctx context.Context, r row) error {
 	return l.flush(ctx)
 }
 
-// dottedDate matches dates that are meant day first, which PostgreSQL would read month first.
-var dottedDate = regexp.MustCompile(`^ *[0-9]{1,2}\.[0-9]{1,2}\.[0-9]`)
-
-// check validates a row without the database.
+// check validates a row without the database, and converts its values to those that PostgreSQL
+// reads.
 func (l *loader) check(r row) *Rejected {
 	if r.bad != nil {
 		return r.bad
@@ -89,7 +117,7 @@ func (l *loader) check(r row) *Rejected {
 		}
 
 		return &Rejected{Line: r.line, Code: "ragged",
-			Message: fmt.Sprintf("has %s values, not %d", has, len(l.columns))}
+			Message: fmt.Sprintf("has %s values, not %d%s", has, len(l.columns), l.hint)}
 	}
 
 	for i, v := range r.values {
@@ -99,10 +127,13 @@ func (l *loader) check(r row) *Rejected {
 		if bytes.IndexByte(v.text, 0) >= 0 {
 			return &Rejected{Line: r.line, Code: "invalid_character", Message: "contains the character NUL"}
 		}
-		if l.columns[i].date && dottedDate.Match(v.text) {
-			return &Rejected{Line: r.line, Column: &l.columns[i].Name, Code: "invalid_value",
-				Message: "has a date with dots, whose day and month can be swapped; write it as 2026-12-31"}
+
+		text, bad := l.columns[i].convert(v)
+		if bad != nil {
+			bad.Line = r.line
+			return bad
 		}
+		r.values[i].text = text
 	}
 
 	return nil

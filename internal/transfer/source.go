@@ -13,8 +13,6 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
-
-	"github.com/socle-dev/socle/internal/fault"
 )
 
 // Encodings are the supported encodings by name.
@@ -46,7 +44,10 @@ type source interface {
 	names() []string
 }
 
-var errTooLong = errors.New("row is too long")
+var (
+	errTooLong = errors.New("row is too long")
+	errNoLine  = errors.New("file has no such line")
+)
 
 // open returns the source of a file's rows. known are the columns; nil means that they are
 // detected.
@@ -61,18 +62,18 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 		r = transform.NewReader(r, e.NewDecoder())
 	}
 
-	lines := &lineReader{r: bufio.NewReaderSize(r, 256<<10)}
+	lines := &lineReader{r: bufio.NewReaderSize(r, 256<<10), end: '\n'}
 	if mark, err := lines.r.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
 		_, _ = lines.r.Discard(len(mark)) // already buffered
 	}
 
 	if o.Format == JSONL {
-		j := &jsonSource{lines: lines, order: known, fixed: known != nil, index: map[string]int{}}
-		for i, name := range known {
-			j.index[name] = i
-		}
+		return newJSONSource(lines, known), nil
+	}
 
-		return j, nil
+	lines.detectEnd()
+	if err := lines.skipTo(o.HeaderLine); err != nil {
+		return nil, err
 	}
 
 	c := &csvSource{lines: lines, delimiter: o.Delimiter, null: []byte(o.Null)}
@@ -81,7 +82,7 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	case o.Format == TSV:
 		c.delimiter = '\t'
 	case o.Header:
-		c.delimiter = detectDelimiter(lines.r)
+		c.delimiter = detectDelimiter(lines.r, lines.end)
 	default:
 		c.delimiter = ','
 	}
@@ -98,7 +99,7 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 // detectDelimiter returns the delimiter of a header: a comma, or the first semicolon or tab if the
 // header has no comma, since spreadsheets write these in many languages. It reads no further than
 // the buffer.
-func detectDelimiter(r *bufio.Reader) byte {
+func detectDelimiter(r *bufio.Reader, lineEnd byte) byte {
 	head, _ := r.Peek(r.Size()) // an error is that of the next read
 	head = bytes.TrimLeft(head, "\r\n")
 
@@ -110,7 +111,7 @@ func detectDelimiter(r *bufio.Reader) byte {
 		case quoted:
 		case c == ',':
 			return ','
-		case c == '\n':
+		case c == lineEnd:
 			return found
 		case found == ',' && (c == ';' || c == '\t'):
 			found = c
@@ -154,13 +155,49 @@ func invalidEncoding(line int64) *Rejected {
 // lineReader reads and counts lines of bounded length.
 type lineReader struct {
 	r      *bufio.Reader
+	end    byte // '\n', also behind '\r', or '\r'
 	count  int64
 	buffer []byte
 }
 
+// detectEnd finds the carriage returns that alone end the lines of old Macintosh files. It reads no
+// further than the buffer.
+func (l *lineReader) detectEnd() {
+	head, _ := l.r.Peek(l.r.Size()) // an error is that of the next read
+
+	quoted := false
+	for i, c := range head {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '\n':
+			return
+		case c == '\r' && i+1 < len(head):
+			if head[i+1] != '\n' {
+				l.end = '\r'
+			}
+			return
+		}
+	}
+}
+
+// skipTo skips the lines before a line. It fails with errNoLine if the file ends before it.
+func (l *lineReader) skipTo(line int64) error {
+	for l.count+1 < line {
+		if _, err := l.next(); err == io.EOF {
+			return errNoLine
+		} else if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
 // next returns a line with its line break, valid until the next call.
 func (l *lineReader) next() ([]byte, error) {
-	line, err := l.r.ReadSlice('\n')
+	line, err := l.r.ReadSlice(l.end)
 	if err == bufio.ErrBufferFull {
 		l.buffer = append(l.buffer[:0], line...)
 		for err == bufio.ErrBufferFull {
@@ -168,7 +205,7 @@ func (l *lineReader) next() ([]byte, error) {
 				return nil, errTooLong
 			}
 
-			line, err = l.r.ReadSlice('\n')
+			line, err = l.r.ReadSlice(l.end)
 			l.buffer = append(l.buffer, line...)
 		}
 
@@ -267,7 +304,8 @@ func (c *csvSource) split(line []byte) (*Rejected, error) {
 			text, following, more := bytes.Cut(rest, []byte{c.delimiter})
 			if bytes.IndexByte(text, '\r') >= 0 {
 				return &Rejected{Code: "malformed",
-					Message: "has a carriage return outside of quotes that ends no line"}, nil
+					Message: "has a carriage return outside of quotes that ends no line; quote the value, or " +
+						"save the file with one kind of line breaks"}, nil
 			}
 
 			c.data = append(c.data, text...)
@@ -323,96 +361,4 @@ func (c *csvSource) readQuoted(line []byte) (rest []byte, bad *Rejected, err err
 			return line[i+1:], nil, nil
 		}
 	}
-}
-
-// jsonSource reads JSON objects, one per line.
-type jsonSource struct {
-	lines   *lineReader
-	order   []string
-	index   map[string]int
-	fixed   bool // order has all columns
-	decoder jsontext.Decoder
-	values  []value
-}
-
-func (j *jsonSource) names() []string { return j.order }
-
-func (j *jsonSource) next() (row, error) {
-	line, err := j.lines.next()
-	for err == nil && len(bytes.TrimSpace(line)) == 0 {
-		line, err = j.lines.next()
-	}
-
-	if err != nil {
-		return row{}, err
-	}
-
-	r := row{line: j.lines.count}
-	j.values = j.values[:0]
-	for range j.order {
-		j.values = append(j.values, value{null: true})
-	}
-
-	if r.bad = j.object(line); r.bad != nil {
-		r.bad.Line = r.line
-	}
-
-	r.values = j.values
-	return r, nil
-}
-
-func (j *jsonSource) object(line []byte) *Rejected {
-	malformed := &Rejected{Code: "malformed", Message: "is not a JSON object"}
-	j.decoder.Reset(bytes.NewReader(line))
-
-	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
-		return malformed
-	}
-
-	for j.decoder.PeekKind() != '}' {
-		t, err := j.decoder.ReadToken()
-		if err != nil {
-			return malformed
-		}
-
-		name := t.String()
-
-		v, err := j.decoder.ReadValue()
-		if err != nil {
-			return malformed
-		}
-
-		i, ok := j.index[name]
-		switch {
-		case !ok && j.fixed:
-			return &Rejected{Column: &name, Code: "unknown_column",
-				Message: fmt.Sprintf("has the member %q, which is not a column of the table", fault.Clip(name))}
-		case !ok && len(j.order) == maxColumns:
-			return &Rejected{Code: "too_many", Message: "has more members than a table can have columns"}
-		case !ok:
-			i = len(j.order)
-			j.index[name], j.order, j.values = i, append(j.order, name), append(j.values, value{})
-		}
-
-		j.values[i] = value{kind: v.Kind(), null: v.Kind() == 'n'}
-		if v.Kind() == '"' {
-			j.values[i].text, err = jsontext.AppendUnquote(nil, v)
-		} else {
-			j.values[i].text = bytes.Clone(v)
-		}
-
-		if err != nil {
-			return malformed
-		}
-	}
-
-	if _, err := j.decoder.ReadToken(); err != nil {
-		return malformed
-	}
-
-	if _, err := j.decoder.ReadToken(); err != io.EOF {
-		return malformed
-	}
-
-	return nil
 }

@@ -108,10 +108,14 @@ func TestRowsOfText(t *testing.T) {
 			`2 malformed: has text after a closing quote and takes the lines up to 3 4 [5 6]`, nil},
 		{withHeader, nil, "a,b\n1,\"2\"3\n", `2 malformed: has text after a closing quote`, nil},
 		{withHeader, nil, "a,b\n1,\"2", `2 malformed: has an unclosed quote`, nil},
-		// A carriage return ends no line.
-		{withHeader, nil, "a,b\r1,2\r", `can't be imported: line 1 has a carriage return outside of quotes that ends no line`, nil},
-		{withHeader, nil, "a,b\n1,2\r3,4\n5,\"6\r7\"\n",
-			"2 malformed: has a carriage return outside of quotes that ends no line 3 [5 6\r7]", nil},
+		// A carriage return ends lines only if it ends the first.
+		{withHeader, nil, "\"a\r\",b\r1,\"2\r3\"\r4,5", "3 [1 2\r3] 5 [4 5]", []string{"a\r", "b"}},
+		{withHeader, nil, "a\r", ``, []string{"a"}},
+		{withHeader, nil, "a,b\n1,2\r3,4\n5,\"6\r7\"\n", "2 malformed: has a carriage return outside of quotes that ends " +
+			"no line; quote the value, or save the file with one kind of line breaks 3 [5 6\r7]", nil},
+		// Titles stand above the header.
+		{Options{Format: CSV, Header: true, HeaderLine: 4}, nil, "Costs, all; of\n\"2026\n\na;b\n1;2\n", `5 [1 2]`, []string{"a", "b"}},
+		{Options{Format: CSV, Header: true, HeaderLine: 3}, nil, "a;b\n", `must be a line of the file`, nil},
 		// The delimiter is that of the header.
 		{withHeader, nil, "a;b\n1;2,5\n", `2 [1 2,5]`, []string{"a", "b"}},
 		{withHeader, nil, "a\tb\n1\t2\n", `2 [1 2]`, []string{"a", "b"}},
@@ -163,5 +167,33 @@ func TestColumnsOfWorkbook(t *testing.T) {
 		if got := formatRows(t, book, Options{Format: XLSX, Header: tt.header}, tt.known); got != tt.want {
 			t.Errorf("header %t, columns %v: got %s, want %s", tt.header, tt.known, got, tt.want)
 		}
+	}
+}
+
+// TestRowsOfJSON checks that each object of lines or of an array is read or rejected.
+func TestRowsOfJSON(t *testing.T) {
+	t.Parallel()
+
+	const malformed = "malformed: is not a JSON object"
+	for text, want := range map[string]string{
+		`{"a": 1}` + "\n\n" + `{"a": "x\\\"]"}`: `1 [1] 3 [x\"]]`,
+		`[]`:                                    ``,
+		"\n [ {\"a\": 1},\n\n{\n\"a\": [1, \"]},\"]\n} ]\n": `2 [1] 4 [[1, "]},"]]`,
+		`[{"a": 1} {"a": 2}]`:                               `1 malformed: is not a JSON object`,
+		`[{"a": 1}, 5, {"a": 2}]`:                           `1 [1] 1 ` + malformed + ` 1 [2]`,
+		`[{"a": 1},]`:                                       `1 [1] 1 ` + malformed,
+		"[{\"a\": 1},\n{\"a\":":                             `1 [1] 2 malformed: is the end of a JSON array that is not closed`,
+		`[{"a": 1}`:                                         `1 malformed: is the end of a JSON array that is not closed`,
+		`[{"a": 1}] x`:                                      `1 [1] 1 malformed: has text behind the JSON array`,
+		`[{"a": "\`:                                         `1 malformed: is the end of a JSON array that is not closed`,
+	} {
+		if got := formatRows(t, strings.NewReader(text), Options{Format: JSONL}, []string{"a"}); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+
+	long := `[{"a": "` + strings.Repeat("x", maxRecord) + `"}]`
+	if got := formatRows(t, strings.NewReader(long), Options{Format: JSONL}, nil); !strings.Contains(got, "has a row of more") {
+		t.Errorf("long element: got %.200s", got)
 	}
 }

@@ -17,6 +17,7 @@ const (
 	CSV   = "csv"
 	TSV   = "tsv"
 	JSONL = "jsonl"
+	JSON  = "json" // an array, or lines: either is recognized in both formats
 )
 
 const (
@@ -43,12 +44,48 @@ type Options struct {
 	Null      string // unquoted text that means null
 	Encoding  string // key of [Encodings]
 	Header    bool   // first row has the column names
-	Skip      bool   // continue after rejected rows
-	DryRun    bool   // roll back at the end
-	Sheet     string // of a workbook; "" means the first
+	Decimal   string // key of [decimalReadings]; "" means that the file's values decide
+
+	// HeaderLine is the line of the first row; those before it are skipped. 0 means the first.
+	HeaderLine int64
+
+	Skip   bool   // continue after rejected rows
+	DryRun bool   // roll back at the end
+	Sheet  string // of a workbook; "" means the first
 
 	Mode       string   // Insert, Upsert or Ignore; "" means Insert
 	OnConflict []string // columns of the conflict target; empty means the primary key
+}
+
+// SetFormat sets the format of the file. It fails with Invalid on an option that the format does not
+// have.
+func (o *Options) SetFormat(format string) error {
+	if o.Format = format; format == JSON {
+		o.Format = JSONL
+	}
+
+	isText, isBook := o.Format == CSV || o.Format == TSV, o.Format == XLSX
+	for _, option := range []struct {
+		field   string
+		set, ok bool
+		formats string
+	}{
+		{"sheet", o.Sheet != "", isBook, "xlsx"},
+		{"delimiter", o.Delimiter != 0, isText, "csv and tsv"},
+		{"decimal", o.Decimal != "", isText || isBook, "csv, tsv and xlsx"},
+		{"header_line", o.HeaderLine != 0, isText || isBook, "csv, tsv and xlsx"},
+	} {
+		if option.set && !option.ok {
+			return fault.OnField(fault.Invalid, option.field, "not_applicable", "is for files of the format %s",
+				option.formats)
+		}
+	}
+
+	if o.HeaderLine != 0 && !o.Header {
+		return fault.OnField(fault.Invalid, "header_line", "not_applicable", "needs a header")
+	}
+
+	return nil
 }
 
 // Imported is the result of an import.
@@ -59,16 +96,15 @@ type Imported struct {
 	Rows     int64            `json:"rows" doc:"Number of rows stored, or that a dry run would have stored. With mode=ignore, existing rows are not counted."`
 	Rejected int64            `json:"rejected" doc:"Number of rejected rows."`
 	Lines    []Rejected       `json:"rejectedLines" doc:"The first 1000 rejected rows."`
+	Notes    []Note           `json:"notes" doc:"What the import decided where the file left it open: readings of numbers and dates, skipped columns, hidden parts of a workbook."`
 	DryRun   bool             `json:"dryRun"`
 }
 
-// ImportedColumn is a column that has values in the file.
-type ImportedColumn struct {
-	Name   string `json:"name"`
-	Header string `json:"header" doc:"Name of the column in the file; empty without a header."`
-	Type   string `json:"type" doc:"Type of a new table's column; empty for an existing table."`
-
-	date bool // its type has a date
+// Note tells how an import understood a file where that was not evident.
+type Note struct {
+	Column  *string `json:"column" nullable:"true" doc:"Column of the table; null if the note is about the whole file."`
+	Code    string  `json:"code" doc:"Stable snake_case word." example:"decimal_comma"`
+	Message string  `json:"message"`
 }
 
 // Rejected is a row that was not stored.

@@ -19,24 +19,88 @@ const (
 	Ignore = "ignore" // keep the existing row
 )
 
-// stagingTable is the temporary table for a batch before its merge.
-const stagingTable = "pg_temp.socle_import"
+// Temporary tables of an import.
+const (
+	stagingTable = "pg_temp.socle_import" // a batch before its merge
+	shapeTable   = "pg_temp.socle_shape"  // without rows: arrays and composite columns of the file
+)
 
 // merge creates the staging table and returns the statement that moves staged rows into the table;
-// "" for plain inserts. It fails with Invalid on on_conflict.
-func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) (string, error) {
-	if o.Mode == "" || o.Mode == Insert {
-		return "", nil
-	}
-
-	key, err := o.key(ctx, tx, t, columns)
+// "" if COPY can write them there. It fails with Invalid on on_conflict.
+func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns []ImportedColumn) (string, error) {
+	conflict, err := o.conflict(ctx, tx, t, columns)
 	if err != nil {
 		return "", err
 	}
 
-	all := quoteColumns(columns)
-	var set []string
+	var structures []string
 	for _, c := range columns {
+		if o.Format == JSONL && c.json == schema.JSONStructure {
+			structures = append(structures, c.Name)
+		}
+	}
+	if conflict == "" && len(structures) == 0 {
+		return "", nil
+	}
+
+	return o.stage(ctx, tx, t, columns, structures, conflict)
+}
+
+// stage creates the temporary tables. PostgreSQL reads arrays and composite values from JSON itself;
+// a string is the text of such a value.
+func (o Options) stage(
+	ctx context.Context, tx pgx.Tx, t schema.Table, columns []ImportedColumn, structures []string, conflict string,
+) (string, error) {
+	var staged, names, values, members []string
+	for _, c := range columns {
+		name := pg.Quote(c.Name)
+		names = append(names, name)
+
+		if !slices.Contains(structures, c.Name) {
+			staged, values = append(staged, name), append(values, "s."+name)
+			continue
+		}
+
+		staged = append(staged, "null::pg_catalog.json as "+name)
+		values = append(values, "case when pg_catalog.json_typeof(s."+name+") = 'string' then (s."+name+
+			" #>> '{}')::"+c.typeName+" else r."+name+" end")
+		members = append(members, pg.Literal(c.Name)+", case when pg_catalog.json_typeof(s."+name+
+			") <> 'string' then s."+name+" end")
+	}
+
+	from := " from " + pg.Quote(t.Schema, t.Name) + " with no data"
+	tables := "create temporary table socle_import on commit drop as select " + strings.Join(staged, ", ") + from
+	source := stagingTable + " s"
+	if len(structures) > 0 {
+		tables += "; create temporary table socle_shape on commit drop as select " + quoteColumns(structures) + from
+		source += ", pg_catalog.json_populate_record(null::" + shapeTable + ", pg_catalog.json_build_object(" +
+			strings.Join(members, ", ") + ")) r"
+	}
+
+	if _, err := tx.Exec(ctx, tables); err != nil {
+		return "", err
+	}
+
+	return "insert into " + pg.Quote(t.Schema, t.Name) + " (" + strings.Join(names, ", ") +
+		") overriding system value select " + strings.Join(values, ", ") + " from " + source + conflict, nil
+}
+
+// conflict returns the ON CONFLICT clause; "" for plain inserts.
+func (o Options) conflict(
+	ctx context.Context, tx pgx.Tx, t schema.Table, columns []ImportedColumn,
+) (string, error) {
+	if o.Mode == "" || o.Mode == Insert {
+		return "", nil
+	}
+
+	names := columnNamesOf(columns)
+	key, err := o.key(ctx, tx, t, names)
+	if err != nil {
+		return "", err
+	}
+
+	var set []string
+	for _, c := range names {
 		if !slices.Contains(key, c) {
 			set = append(set, pg.Quote(c)+" = excluded."+pg.Quote(c))
 		}
@@ -47,15 +111,7 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 		do = "do update set " + strings.Join(set, ", ")
 	}
 
-	if _, err := tx.Exec(ctx,
-		"create temporary table socle_import on commit drop as select "+all+" from "+pg.Quote(t.Schema, t.Name)+
-			" with no data"); err != nil {
-		return "", err
-	}
-
-	return "insert into " + pg.Quote(t.Schema, t.Name) + " (" + all + ") overriding system value select " + all +
-		" from " + stagingTable +
-		" on conflict (" + quoteColumns(key) + ") " + do, nil
+	return " on conflict (" + quoteColumns(key) + ") " + do, nil
 }
 
 // key returns the columns of the conflict target: on_conflict, or the primary key. They must be
@@ -99,6 +155,15 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 
 	return nil, fault.OnField(fault.Invalid, "on_conflict", "not_unique",
 		"must be columns that are together unique, or the primary key")
+}
+
+func columnNamesOf(columns []ImportedColumn) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+
+	return names
 }
 
 func quoteColumns(columns []string) string {

@@ -35,9 +35,11 @@ var (
 // workbook has the parts of a workbook that the rows of a sheet depend on.
 type workbook struct {
 	sheet    *zip.File
+	name     string   // of the sheet
+	others   []string // names of the other sheets, the hidden ones marked
 	shared   sharedStrings
-	dates    []bool // by style: whether its numbers are dates or times
-	date1904 bool   // dates count from 1904
+	formats  []numberFormat // by style
+	date1904 bool           // dates count from 1904
 }
 
 // openArchive reads the directory of a workbook's archive.
@@ -172,7 +174,11 @@ func attribute(start xml.StartElement, space, name string) string {
 	return ""
 }
 
-// findSheet returns the ID of the sheet with a name, case-insensitively, or of the first sheet.
+// maxNamedSheets is the number of sheets that a note names.
+const maxNamedSheets = 20
+
+// findSheet returns the ID of the sheet with a name, case-insensitively, or of the first visible
+// sheet.
 func (w *workbook) findSheet(ctx context.Context, f *zip.File, name string) (id string, err error) {
 	if f == nil {
 		return "", errWorkbook
@@ -187,18 +193,34 @@ func (w *workbook) findSheet(ctx context.Context, f *zip.File, name string) (id 
 				w.date1904, err = strconv.ParseBool(text)
 				return false, translateXMLError(err)
 			}
-		case parent == "sheets" && start.Name.Local == "sheet" && !found &&
-			(name == "" || strings.EqualFold(attribute(start, "", "name"), name)):
-			found, id = true, attribute(start, relationships, "id")
+		case parent == "sheets" && start.Name.Local == "sheet":
+			sheet, state := attribute(start, "", "name"), attribute(start, "", "state")
+			hidden := state != "" && state != "visible"
+
+			switch {
+			case !found && (name == "" && !hidden || name != "" && strings.EqualFold(sheet, name)):
+				found, id, w.name = true, attribute(start, relationships, "id"), sheet
+			case len(w.others) == maxNamedSheets:
+				w.others = append(w.others, "more")
+			case len(w.others) < maxNamedSheets:
+				w.others = append(w.others, describeSheet(sheet, hidden))
+			}
 		}
 
 		return false, nil
 	})
-	if err == nil && !found && name != "" {
+	if err == nil && !found && (name != "" || len(w.others) > 0) {
 		err = errNoSheet
 	}
 
 	return id, err
+}
+
+func describeSheet(name string, hidden bool) string {
+	if hidden {
+		return quote(name) + " (hidden)"
+	}
+	return quote(name)
 }
 
 // relationshipTarget returns the part that a relationship ID of the workbook refers to.
@@ -219,10 +241,10 @@ func relationshipTarget(ctx context.Context, f *zip.File, id string) (part strin
 	return part, err
 }
 
-// readStyles determines which styles format numbers as dates or times.
+// readStyles reads the number formats of the styles.
 func (w *workbook) readStyles(ctx context.Context, f *zip.File) error {
-	custom := map[int]bool{}
-	var formats []int
+	custom := map[int]numberFormat{}
+	var styles []int
 	err := visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
 		format := parent == "numFmts" && start.Name.Local == "numFmt"
 
@@ -230,7 +252,7 @@ func (w *workbook) readStyles(ctx context.Context, f *zip.File) error {
 		if !format && !cell {
 			return false, nil
 		}
-		if len(custom) == maxStyles || len(formats) == maxStyles {
+		if len(custom) == maxStyles || len(styles) == maxStyles {
 			return false, errTooLarge
 		}
 
@@ -243,42 +265,23 @@ func (w *workbook) readStyles(ctx context.Context, f *zip.File) error {
 		}
 
 		if format {
-			custom[id] = isDateFormat(attribute(start, "", "formatCode"))
+			custom[id] = parseFormat(attribute(start, "", "formatCode"))
 			return false, nil
 		}
 
-		formats = append(formats, id)
+		styles = append(styles, id)
 		return false, nil
 	})
 
-	for _, id := range formats {
-		w.dates = append(w.dates, custom[id] || id >= 14 && id <= 22 || id >= 45 && id <= 47)
+	for _, id := range styles {
+		format, ok := custom[id]
+		if !ok {
+			format = builtinFormat(id)
+		}
+		w.formats = append(w.formats, format)
 	}
 
 	return err
-}
-
-// isDateFormat reports whether a number format has a year, month, day, hour or second outside of
-// quotes and brackets.
-func isDateFormat(code string) bool {
-	quoted, bracketed := false, false
-	for i := 0; i < len(code); i++ {
-		switch c := code[i]; {
-		case c == '\\' || c == '_' || c == '*':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[':
-			bracketed = true
-		case c == ']':
-			bracketed = false
-		case !bracketed && strings.IndexByte("yYmMdDhHsS", c) >= 0:
-			return true
-		}
-	}
-
-	return false
 }
 
 // sharedStrings stores the shared strings in one buffer.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -25,7 +26,12 @@ type xlsxSource struct {
 	ended   bool
 	values  []value
 	line    int64
-	columns int // of the first row
+	columns int  // of the first row
+	skipped *row // read by skipTo, returned next
+
+	errors      int64 // cells with an error, which became null
+	hiddenRows  int64 // imported all the same
+	hiddenParts []string
 }
 
 // openSheet opens the sheet with a name, or the first sheet. Reading ends with ctx.
@@ -54,6 +60,8 @@ type cell struct {
 	style     int
 	value     []byte // of v, or of is if present
 	inline    bool
+	formula   bool
+	hasValue  bool // has v
 }
 
 // cell reads the cell whose start was just read.
@@ -83,7 +91,9 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 				c.inline = true
 				continue
 			case depth == 0 && name == "v":
-				inValue = true
+				inValue, c.hasValue = true, true
+			case depth == 0 && name == "f":
+				c.formula = true
 			}
 
 			depth++
@@ -102,7 +112,31 @@ func (s *xlsxSource) cell(start xml.StartElement) (c cell, err error) {
 	}
 }
 
+// skipTo skips the rows before a line. It fails with errNoLine if the sheet ends before it.
+func (s *xlsxSource) skipTo(line int64) error {
+	for line > 0 {
+		r, err := s.next()
+		switch {
+		case err == io.EOF:
+			return errNoLine
+		case err != nil:
+			return err
+		case r.line >= line:
+			s.skipped = &r
+			return nil
+		}
+		s.columns = 0 // a title has fewer columns
+	}
+
+	return nil
+}
+
 func (s *xlsxSource) next() (row, error) {
+	if r := s.skipped; r != nil {
+		s.skipped = nil
+		return *r, nil
+	}
+
 	for !s.ended {
 		token, err := s.xml.Token()
 		if err != nil { // also an early end of the file
@@ -114,18 +148,22 @@ func (s *xlsxSource) next() (row, error) {
 		}
 
 		start, ok := token.(xml.StartElement)
+		if ok && start.Name.Local == "col" {
+			s.noteColumns(start)
+		}
 		if !ok || start.Name.Local != "row" {
 			continue
 		}
 
 		s.line++
-		for _, a := range start.Attr {
-			if n, err := strconv.ParseInt(a.Value, 10, 64); a.Name.Local == "r" && err == nil {
-				s.line = n
-			}
+		if n, err := strconv.ParseInt(attribute(start, "", "r"), 10, 64); err == nil {
+			s.line = n
 		}
 
 		r, err := s.row()
+		if isTrue(attribute(start, "", "hidden")) && err == nil && len(r.values) > 0 {
+			s.hiddenRows++
+		}
 		if err != nil || r.bad != nil || len(r.values) > 0 { // empty rows are skipped
 			return r, err
 		}
@@ -160,7 +198,7 @@ func (s *xlsxSource) row() (row, error) {
 			return r, err
 		}
 
-		filled = filled || len(c.value) > 0 || c.inline
+		filled = filled || len(c.value) > 0 || c.inline || c.formula
 		if bad := s.add(c); bad != nil && r.bad == nil {
 			r.bad = bad
 			r.bad.Line = r.line
@@ -230,8 +268,17 @@ func (s *xlsxSource) value(c cell) (value, *Rejected) {
 	if c.inline {
 		return value{text: c.value}, nil
 	}
-	if len(c.value) == 0 || c.kind == "e" { // formula errors have no value
+	if c.formula && !c.hasValue {
+		return value{}, &Rejected{Code: "formula_without_result",
+			Message: "has a formula whose result is not in the file: open and save it in a spreadsheet program, or replace " +
+				"the formula by its value"}
+	}
+	if c.kind == "e" {
+		s.errors++
 		return value{null: true}, nil
+	}
+	if len(c.value) == 0 {
+		return value{null: !c.formula}, nil // the result of a formula can be empty text
 	}
 
 	v := string(c.value)
@@ -258,14 +305,28 @@ func (s *xlsxSource) value(c cell) (value, *Rejected) {
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
 		return value{text: c.value}, nil
 	}
-	if c.style >= 0 && c.style < len(s.dates) && s.dates[c.style] {
-		return value{text: []byte(s.dateTime(f))}, nil
+
+	format := numberFormat{}
+	if c.style >= 0 && c.style < len(s.formats) {
+		format = s.formats[c.style]
 	}
 
-	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64)}, nil
+	switch {
+	case format.elapsed:
+		return value{text: []byte(elapsedTime(f))}, nil
+	case format.date:
+		return value{text: []byte(s.dateTime(f))}, nil
+	case format.mask != "" && f >= 0 && f == math.Trunc(f) && f < 1e15:
+		return value{text: format.apply(int64(f))}, nil
+	case len(v) > 15 && allDigits(c.value): // more digits than a floating-point number has
+		return value{text: c.value, kind: '0'}, nil
+	}
+
+	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64), kind: '0'}, nil
 }
 
-// timeTypes returns the date or time of a serial number of days.
+// dateTime returns the date or time of a serial number of days, to the millisecond, which is the
+// precision of spreadsheets.
 func (s *xlsxSource) dateTime(days float64) string {
 	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {
@@ -279,13 +340,54 @@ func (s *xlsxSource) dateTime(days float64) string {
 		return fmt.Sprint(days)
 	}
 
-	t := epoch.AddDate(0, 0, int(days)).Add(time.Duration(math.Round((days-math.Floor(days))*86400)) * time.Second)
+	t := epoch.AddDate(0, 0, int(days)).
+		Add(time.Duration(math.Round((days-math.Floor(days))*86_400_000)) * time.Millisecond)
 	switch {
 	case days < 1:
-		return t.Format(time.TimeOnly)
+		return t.Format("15:04:05.999")
 	case t.Equal(t.Truncate(24 * time.Hour)):
 		return t.Format(time.DateOnly)
 	}
 
-	return t.Format("2006-01-02 15:04:05")
+	return t.Format("2006-01-02 15:04:05.999")
 }
+
+// noteColumns records the hidden columns that an element describes.
+func (s *xlsxSource) noteColumns(start xml.StartElement) {
+	first, last := attribute(start, "", "min"), attribute(start, "", "max")
+	if !isTrue(attribute(start, "", "hidden")) || len(s.hiddenParts) == maxNamedSheets {
+		return
+	}
+
+	part := "column " + columnLetters(first)
+	if first != last {
+		part = "columns " + columnLetters(first) + " to " + columnLetters(last)
+	}
+	s.hiddenParts = append(s.hiddenParts, part)
+}
+
+// notes tells which sheet was read, and what a person who looks at it does not see.
+func (s *xlsxSource) notes() []Note {
+	var notes []Note
+	if len(s.others) > 0 {
+		notes = append(notes, Note{Code: "other_sheets", Message: "the sheet " + quote(s.name) +
+			" was imported; import others with sheet: " + strings.Join(s.others, ", ")})
+	}
+
+	hidden := s.hiddenParts
+	if s.hiddenRows > 0 {
+		hidden = append(hidden, fmt.Sprintf("%d rows", s.hiddenRows))
+	}
+	if len(hidden) > 0 {
+		notes = append(notes, Note{Code: "hidden_parts",
+			Message: "parts of the sheet that are hidden were imported: " + strings.Join(hidden, ", ")})
+	}
+	if s.errors > 0 {
+		notes = append(notes, Note{Code: "errors_as_null",
+			Message: fmt.Sprintf("%d cells with an error such as #N/A became null", s.errors)})
+	}
+
+	return notes
+}
+
+func isTrue(text string) bool { return text == "1" || text == "true" }
