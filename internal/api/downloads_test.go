@@ -93,6 +93,13 @@ func TestDownloadFile(t *testing.T) {
 		t.Errorf("got %v for two ranges", got.Header)
 	}
 
+	empty := "/containers/" + c + "/files/" + upload(a, c, "empty", "").Want(201).Get("uuid").(string) + "/download"
+	for _, span := range []string{"bytes=-5", "bytes=0-", "bytes=-0", "bytes=0-0,-1"} {
+		if got := a.Send("GET", empty, "", "Range: "+span).Want(200).Header; got.Get("Content-Range") != "" {
+			t.Errorf("%s of an empty file: got %v", span, got)
+		}
+	}
+
 	a.Get("/containers/" + c + "/files/garbage/download").Want(400).Field("fileUUID")
 	a.Get("/containers/" + c + "/files/" + apitest.MissingUUID + "/download").Want(404).Code("not_found")
 	a.Get("/containers/" + apitest.MissingUUID + strings.TrimPrefix(path, "/containers/"+c)).Want(404)

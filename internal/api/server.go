@@ -29,6 +29,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/submission"
+	"github.com/socle-dev/socle/internal/tus"
 )
 
 // Config has the dependencies and settings of the API.
@@ -119,7 +120,13 @@ func New(c Config) *Server {
 }
 
 // ServeHTTP serves a request for an operation.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.pipeline.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isTus(r.URL.Path) {
+		tus.OverrideMethod(r)
+	}
+
+	s.pipeline.ServeHTTP(w, r)
+}
 
 // Document returns the OpenAPI 3.1 document of the platform API, indented. It generates the
 // document on first use; all servers have the same.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,7 +13,16 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tus"
 )
+
+// isTus reports whether a path is one of resumable uploads.
+func isTus(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/containers/")
+	_, rest, slash := strings.Cut(rest, "/")
+
+	return ok && slash && (rest == "tus" || strings.HasPrefix(rest, "tus/"))
+}
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
 // length), termination, expiration, checksum and concatenation. The rules for files apply.
@@ -22,7 +30,6 @@ import (
 // follow tus; failures are envelopes.
 
 const (
-	tusVersion = "1.0.0"
 	tusUploads = "/containers/{containerUUID}/tus"
 	tusUpload  = tusUploads + "/{uploadUUID}"
 )
@@ -43,7 +50,7 @@ func (s *Server) registerTus() {
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers",
 				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, "+
-					"Upload-Length, Upload-Metadata, Upload-Offset, X-Project")
+					"Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Project, X-Request-ID")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
 		})
@@ -51,8 +58,8 @@ func (s *Server) registerTus() {
 }
 
 func tusHeaders(h http.Header) {
-	h.Set("Tus-Resumable", tusVersion)
-	h.Set("Tus-Version", tusVersion) // tells clients of other versions the supported one
+	h.Set("Tus-Resumable", tus.Version)
+	h.Set("Tus-Version", tus.Version) // tells clients of other versions the supported one
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
@@ -66,8 +73,8 @@ type TusVersion struct {
 }
 
 func (v TusVersion) check() error {
-	if v.Version != tusVersion {
-		return fault.OnField(fault.Precondition, "Tus-Resumable", "unknown", "must be "+tusVersion)
+	if v.Version != tus.Version {
+		return fault.OnField(fault.Precondition, "Tus-Resumable", "unknown", "must be "+tus.Version)
 	}
 	return nil
 }
@@ -94,8 +101,8 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		if u.Concat != "" {
 			h.Set("Upload-Concat", u.Concat)
 		}
-		if u.FullFileName != "" {
-			h.Set("Upload-Metadata", tusMetadataOf(u))
+		if u.MetadataHeader != "" {
+			h.Set("Upload-Metadata", u.MetadataHeader)
 		}
 
 		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
@@ -143,9 +150,10 @@ func (s *Server) createTusUpload(
 			"is required unless Upload-Defer-Length is 1, and must be omitted then")
 	}
 
-	metadata, err := tusMetadata(in.Metadata)
+	metadata, err := tus.ParseMetadata(in.Metadata)
 	if err != nil {
-		return tusAnswer{}, err
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format",
+			"must be pairs of distinct keys and base64 values, up to %d bytes", tus.MaxMetadata).WithCause(err)
 	}
 
 	maxBytes, err := s.maxFileBytes(ctx)
@@ -158,6 +166,8 @@ func (s *Server) createTusUpload(
 		MimeType:     metadata["filetype"],
 		Length:       int64(in.Length),
 		Most:         maxBytes,
+
+		MetadataHeader: in.Metadata,
 	}, concat)
 	if err != nil {
 		return tusAnswer{}, err
@@ -175,33 +185,6 @@ func (s *Server) createTusUpload(
 	return tusAnswer{
 		http.StatusCreated, u, s.publicURL + "/containers/" + in.Container.String() + "/tus/" + u.UUID.String(),
 	}, nil
-}
-
-// tusMetadata parses pairs of a key and a base64 value.
-func tusMetadata(header string) (map[string]string, error) {
-	metadata := map[string]string{}
-	for pair := range strings.SplitSeq(header, ",") {
-		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
-		text, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			return nil, fault.OnField(fault.Invalid, "Upload-Metadata", "invalid_format",
-				"must be pairs of a key and a base64 value")
-		}
-
-		metadata[key] = string(text)
-	}
-
-	return metadata, nil
-}
-
-// tusMetadataOf formats the stored pairs, which are those with a meaning here.
-func tusMetadataOf(u object.Resumable) string {
-	text := "filename " + base64.StdEncoding.EncodeToString([]byte(u.FullFileName))
-	if u.MimeType != "" {
-		text += ",filetype " + base64.StdEncoding.EncodeToString([]byte(u.MimeType))
-	}
-
-	return text
 }
 
 type tusInput struct {

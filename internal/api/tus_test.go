@@ -80,7 +80,7 @@ func TestTus(t *testing.T) {
 	wantOffset(t, tus(a, "HEAD", u, ""), 200, 0)
 
 	if got := tus(a, "HEAD", u, "").Header.Get("Upload-Metadata"); got !=
-		"filename YS/DvC50eHQ=,filetype dGV4dC9wbGFpbg==" {
+		"filename YS/DvC50eHQ=,filetype dGV4dC9wbGFpbg==,alone" {
 		t.Errorf("got Upload-Metadata %q", got)
 	}
 
@@ -109,10 +109,11 @@ func TestTus(t *testing.T) {
 	newTus(t, a, c, "empty", 0)
 	a.Get(address(a, c, "empty")).Want(200)
 
-	// The client cancels an upload.
+	// The client cancels an upload, and can send POST only.
+	const override = "X-HTTP-Method-Override: "
 	u = newTus(t, a, c, "b", 10)
-	patchTus(a, u, 0, "hello").Want(204)
-	tus(a, "DELETE", u, "").Want(204)
+	wantOffset(t, tus(a, "POST", u, "hello", "Upload-Offset: 0", override+"PATCH"), 204, 5)
+	tus(a, "POST", u, "", override+"DELETE").Want(204)
 	tus(a, "HEAD", u, "").Want(404)
 	tus(a, "DELETE", u, "").Want(404)
 	patchTus(a, u, 5, "hello").Want(404)
@@ -163,7 +164,9 @@ func TestTusRefuses(t *testing.T) {
 
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
 	tus(a, "POST", path, "", named("a"), "Upload-Length: -1").Want(400)
-	tus(a, "POST", path, "", "Upload-Length: 1", "Upload-Metadata: filename =").Want(400).Field("Upload-Metadata")
+	for _, metadata := range []string{"filename =", "filename YQ==,filename Yg==", "filename YQ==,,x", "x " + strings.Repeat("A", 9000)} {
+		tus(a, "POST", path, "", "Upload-Length: 1", "Upload-Metadata: "+metadata).Want(400).Field("Upload-Metadata")
+	}
 	tus(a, "POST", path, "", "Upload-Length: 1").Want(422).Field("full_file_name")
 	tus(a, "POST", path, "", "Upload-Length: 1", named("../a")).Want(422)
 	tus(a, "POST", path, "", "Upload-Length: 1", named("taken")).Want(409)

@@ -112,11 +112,12 @@ func ServeContent(
 }
 
 // rangeOf returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore
-// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only.
+// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only. No Content-Range can describe a part
+// of an empty file.
 func rangeOf(r *http.Request, size int64) string {
 	text := r.Header.Get("Range")
 	unit, ranges, _ := strings.Cut(text, "=")
-	if r.Method != http.MethodGet || len(text) > maxRangeLength || !strings.EqualFold(unit, "bytes") {
+	if r.Method != http.MethodGet || size == 0 || len(text) > maxRangeLength || !strings.EqualFold(unit, "bytes") {
 		return ""
 	}
 

@@ -22,7 +22,7 @@ import (
 var levels = [][]string{
 	{
 		"client", "docs", "internal/build", "internal/cache", "internal/fault", "internal/config", "internal/pgwire",
-		"internal/sqllex", "internal/trace", "internal/webauthn",
+		"internal/sqllex", "internal/trace", "internal/tus", "internal/webauthn",
 	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},

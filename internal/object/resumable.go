@@ -38,10 +38,12 @@ type Resumable struct {
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
 	Concat        string // see [Concat]; "" without concatenation
+
+	MetadataHeader string // Upload-Metadata of the request that created it
 }
 
 const resumableColumns = `
-	uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat`
+	uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat, metadata_header`
 
 // Finished reports whether the upload has just become complete, so that its file must be created
 // and its parts be discarded.
@@ -139,15 +141,15 @@ func createResumable(
 		u, err := pg.One[Resumable](ctx, tx, `
 			insert into storage.resumable_uploads
 				(uuid, container_uuid, full_file_name, mime_type, size, deferred, concat, application, upsert, owner_id,
-				 cache_control, user_metadata)
+				 cache_control, user_metadata, metadata_header)
 			values (@id, @container, @name, @type, @size, @deferred, @concat, @application, @upsert, @owner_id,
-				@cache_control, @metadata)
+				@cache_control, @metadata, @metadata_header)
 			returning `+resumableColumns+`, 0::bigint as offset`,
 			pgx.StrictNamedArgs{
 				"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size,
 				"deferred": deferred, "concat": c.Said, "application": o.application, "upsert": o.upsert,
 				"owner_id": optional(o.owner), "cache_control": optional(o.cacheControl),
-				"metadata": optional(string(o.metadata)),
+				"metadata": optional(string(o.metadata)), "metadata_header": n.MetadataHeader,
 			})
 		if err != nil || !c.isFinal() {
 			return u, err

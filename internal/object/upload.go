@@ -29,6 +29,8 @@ type NewFile struct {
 	Ticket  uuid.UUID // of a signed upload, see [SignUpload]; may be zero
 
 	Multipart uuid.UUID // the multipart upload that becomes the file; may be zero
+
+	MetadataHeader string // Upload-Metadata of a resumable upload
 }
 
 // errNotCreated ends an upload that did not fail.

@@ -9,7 +9,6 @@ import (
 	"image/color"
 	"image/gif"
 	"image/jpeg"
-	"image/png"
 	"io"
 
 	"golang.org/x/image/webp"
@@ -26,9 +25,9 @@ type format struct {
 
 var formats = []*format{
 	{"\xff\xd8\xff", JPEG, jpeg.DecodeConfig, jpeg.Decode, (*head).readJPEG},
-	{"\x89PNG\r\n\x1a\n", PNG, png.DecodeConfig, png.Decode, (*head).readPNG},
+	{"\x89PNG\r\n\x1a\n", PNG, decodePNGConfig, decodePNG, (*head).readPNG},
 	{"GIF8?a", PNG, gif.DecodeConfig, gif.Decode, func(*head, *source) error { return nil }},
-	{"RIFF????WEBP", "", webp.DecodeConfig, webp.Decode, (*head).readWebP},
+	{"RIFF????WEBP", "", webp.DecodeConfig, decodeWebP, (*head).readWebP},
 }
 
 // readHead is the metadata of a picture.

@@ -203,6 +203,13 @@ func (s *source) explain(err error) error {
 		return err
 	}
 
+	_, unsupportedJPEG := errors.AsType[jpeg.UnsupportedError](err)
+	_, unsupportedPNG := errors.AsType[png.UnsupportedError](err)
+	if unsupportedJPEG || unsupportedPNG {
+		return unprocessable("unsupported_image", "the picture uses a feature of its format that is not supported").
+			WithCause(err)
+	}
+
 	return unprocessable("damaged_image", "the picture is damaged or can't be decoded").WithCause(err)
 }
 

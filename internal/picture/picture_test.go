@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"testing/iotest"
 	"unsafe"
 
 	"github.com/google/uuid"
@@ -289,5 +290,73 @@ func TestScalingEndsWithItsContext(t *testing.T) {
 		if p != 0 {
 			t.Fatal("the picture was scaled after the end of its context")
 		}
+	}
+}
+
+// TestAnimatedWebP scales the first frame of an animation, at its place on the canvas.
+func TestAnimatedWebP(t *testing.T) {
+	t.Parallel()
+
+	pixel := "VP8L\x0d\x00\x00\x00\x2f\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00\x00" // 1 × 1 and padding
+	frame := func(x, y byte) string {
+		header := string([]byte{x, 0, 0, y, 0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0})
+		return "ANMF" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(header)+len(pixel)-1))) + header + pixel
+	}
+	animation := func(chunks string) []byte {
+		body := "WEBPVP8X\x0a\x00\x00\x00\x12\x00\x00\x00\x07\x00\x00\x0f\x00\x00ANIM\x06\x00\x00\x00\xff\xff\xff\xff\x00\x00" + chunks
+		return []byte("RIFF" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body)
+	}
+
+	m, err := decodeWebP(bytes.NewReader(animation(frame(1, 3) + frame(0, 0))))
+	if err != nil || m.Bounds() != image.Rect(2, 6, 3, 7) {
+		t.Fatalf("got %v (%v), want the pixel at 2, 6", m, err)
+	}
+
+	source := animation(frame(1, 3))
+	p, err := NewMaker().Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := image.DecodeConfig(bytes.NewReader(p.Bytes))
+	if err != nil || c.Width != 8 || c.Height != 16 {
+		t.Errorf("got %d × %d (%v), want the canvas of 8 × 16", c.Width, c.Height, err)
+	}
+
+	for name, chunks := range map[string]string{
+		"no frame": "", "outside": frame(4, 0), "cut": frame(0, 0)[:30], "short": "ANMF\x04\x00\x00\x00abcd",
+	} {
+		if m, err := decodeWebP(bytes.NewReader(animation(chunks))); err == nil {
+			t.Errorf("%s: got %v", name, m.Bounds())
+		}
+	}
+}
+
+// TestWrongChecksums decodes a PNG whose chunks have wrong checksums, in reads of any size.
+func TestWrongChecksums(t *testing.T) {
+	t.Parallel()
+
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 300, 200))); err != nil {
+		t.Fatal(err)
+	}
+
+	source, good := out.Bytes(), bytes.Clone(out.Bytes())
+	for at := 8; at < len(source); {
+		end := at + 8 + int(binary.BigEndian.Uint32(source[at:]))
+		copy(source[end:], "\xde\xad\xbe\xef")
+		at = end + 4
+	}
+
+	repaired, err := io.ReadAll(iotest.OneByteReader(&checksumWriter{r: iotest.HalfReader(bytes.NewReader(source)), skip: 8}))
+	if err != nil || !bytes.Equal(repaired, good) {
+		t.Errorf("got another file (%v)", err)
+	}
+	if _, err := NewMaker().Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{Width: 10}); err != nil {
+		t.Error(err)
+	}
+
+	source[len(source)-30] ^= 0xff // a pixel
+	if _, err := NewMaker().Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{Width: 10}); err == nil {
+		t.Error("a damaged pixel was not noticed")
 	}
 }

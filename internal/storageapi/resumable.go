@@ -1,7 +1,6 @@
 package storageapi
 
 import (
-	"encoding/base64"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tus"
 )
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (with upload, deferred
@@ -21,14 +21,12 @@ import (
 const (
 	tusPath     = "/upload/resumable"
 	tusSignPath = tusPath + "/sign"
-	tusVersion  = "1.0.0"
-	tusType     = "application/offset+octet-stream"
 )
 
 // tusHeaders sets the headers of every response about resumable uploads.
 func tusHeaders(h http.Header) {
-	h.Set("Tus-Resumable", tusVersion)
-	h.Set("Tus-Version", tusVersion)
+	h.Set("Tus-Resumable", tus.Version)
+	h.Set("Tus-Version", tus.Version)
 	h.Set("Tus-Extension", "creation,creation-with-upload,creation-defer-length,termination,expiration")
 	h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 	h.Set("Cache-Control", "no-store")
@@ -41,8 +39,8 @@ func (c *call) tus(rest string) error { return c.serveTus(rest, false) }
 func (c *call) tusSigned(rest string) error { return c.serveTus(rest, true) }
 
 func (c *call) serveTus(rest string, signed bool) error {
-	if c.r.Header.Get("Tus-Resumable") != tusVersion {
-		return fault.New(fault.Precondition, "Tus-Resumable must be "+tusVersion)
+	if c.r.Header.Get("Tus-Resumable") != tus.Version {
+		return fault.New(fault.Precondition, "Tus-Resumable must be "+tus.Version)
 	}
 
 	id := strings.Trim(rest, "/")
@@ -104,7 +102,8 @@ func (c *call) findTus(text string, signed bool) (object.ObjectResumable, error)
 
 // createTus starts an upload, and stores the first bytes if the request has some.
 func (c *call) createTus(signed bool) error {
-	metadata, err := tusMetadata(c.r.Header.Get("Upload-Metadata"))
+	header := c.r.Header.Get("Upload-Metadata")
+	metadata, err := tusMetadata(header)
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func (c *call) createTus(signed bool) error {
 		return err
 	}
 
-	n.FullFileName, n.MimeType = name, metadata["contentType"]
+	n.FullFileName, n.MimeType, n.MetadataHeader = name, metadata["contentType"], header
 	if n.Length, err = c.tusLength(); err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func (c *call) createTus(signed bool) error {
 	}
 
 	c.w.Header().Set("Location", strings.TrimSuffix(c.r.URL.EscapedPath(), "/")+"/"+upload.UUID.String())
-	if c.r.Header.Get("Content-Type") == tusType {
+	if c.r.Header.Get("Content-Type") == tus.ContentType {
 		err = c.appendTus(&upload, 0)
 	} else {
 		err = c.finishTus(&upload) // an empty object is complete
@@ -170,18 +169,17 @@ func (c *call) tusLength() (int64, error) {
 	return length, nil
 }
 
-// tusMetadata parses pairs of a key and a base64 value.
+// tusMetadata parses the metadata of an upload.
 func tusMetadata(header string) (map[string]string, error) {
-	metadata := map[string]string{}
-	for pair := range strings.SplitSeq(header, ",") {
-		key, value, _ := strings.Cut(strings.TrimSpace(pair), " ")
-		text, err := base64.StdEncoding.DecodeString(value)
-		if err != nil || !pg.Storable(string(text)) {
-			return nil, fault.New(fault.Invalid, "Upload-Metadata must be pairs of a key and a base64 value, UTF-8 without "+
-				"null characters").WithCode("InvalidRequest")
+	metadata, err := tus.ParseMetadata(header)
+	for _, value := range metadata {
+		if err == nil && !pg.Storable(value) {
+			err = tus.ErrMetadata
 		}
-
-		metadata[key] = string(text)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "Upload-Metadata must be pairs of distinct keys and base64 values, UTF-8 "+
+			"without null characters, up to %d bytes", tus.MaxMetadata).WithCode("InvalidRequest").WithCause(err)
 	}
 
 	return metadata, nil
@@ -198,8 +196,8 @@ func (c *call) headTus(upload object.ObjectResumable) error {
 }
 
 func (c *call) patchTus(upload object.ObjectResumable) error {
-	if c.r.Header.Get("Content-Type") != tusType {
-		return fault.New(fault.Invalid, "Content-Type must be "+tusType).WithCode("InvalidRequest")
+	if c.r.Header.Get("Content-Type") != tus.ContentType {
+		return fault.New(fault.Invalid, "Content-Type must be "+tus.ContentType).WithCode("InvalidRequest")
 	}
 
 	offset, err := strconv.ParseInt(c.r.Header.Get("Upload-Offset"), 10, 64)
@@ -259,6 +257,9 @@ func (c *call) deleteTus(upload object.ObjectResumable) error {
 func (c *call) writeTus(status int, upload object.ObjectResumable) {
 	h := c.w.Header()
 	h.Set("Upload-Offset", strconv.FormatInt(upload.Offset, 10))
+	if upload.MetadataHeader != "" {
+		h.Set("Upload-Metadata", upload.MetadataHeader)
+	}
 	h.Set("Upload-Expires", upload.ExpiresAt.UTC().Format(http.TimeFormat))
 	if upload.Deferred {
 		h.Set("Upload-Defer-Length", "1")

@@ -25,6 +25,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/tus"
 )
 
 // maxBody is the maximum number of bytes of a JSON body: 1000 names.
@@ -146,6 +147,7 @@ func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
 	resumable := strings.HasPrefix(path, tusPath)
 	if resumable {
 		tusHeaders(w.Header())
+		tus.OverrideMethod(r)
 	}
 	if httpx.ApplicationCORS(w, r) {
 		return
