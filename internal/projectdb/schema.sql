@@ -1395,6 +1395,8 @@ CREATE TABLE storage.resumable_uploads (
     owner_id text,
     cache_control text,
     user_metadata jsonb,
+    metadata_header text DEFAULT ''::text NOT NULL,
+    CONSTRAINT resumable_uploads_metadata_header_check CHECK ((length(metadata_header) <= 8192)),
     CONSTRAINT resumable_uploads_size CHECK ((size >= 0))
 );
 
@@ -1407,6 +1409,8 @@ COMMENT ON COLUMN storage.resumable_uploads.deferred IS 'the length is not known
 COMMENT ON COLUMN storage.resumable_uploads.concat IS 'partial, if it becomes part of another upload; final; and the partial ones, as the client named them, if it is made of such; else empty';
 
 COMMENT ON COLUMN storage.resumable_uploads.application IS 'begun by an application, about whose uploads policies decide';
+
+COMMENT ON COLUMN storage.resumable_uploads.metadata_header IS 'Upload-Metadata of the request that created the upload';
 
 CREATE TABLE storage.signed_uploads (
     uuid uuid NOT NULL,
