@@ -164,7 +164,9 @@ func TestTusRefuses(t *testing.T) {
 
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
 	tus(a, "POST", path, "", named("a"), "Upload-Length: -1").Want(400)
-	for _, metadata := range []string{"filename =", "filename YQ==,filename Yg==", "filename YQ==,,x", "x " + strings.Repeat("A", 9000)} {
+	for _, metadata := range []string{
+		"filename =", "filename YQ==,filename Yg==", "filename YQ==,,x", "x " + strings.Repeat("A", 9000),
+	} {
 		tus(a, "POST", path, "", "Upload-Length: 1", "Upload-Metadata: "+metadata).Want(400).Field("Upload-Metadata")
 	}
 	tus(a, "POST", path, "", "Upload-Length: 1").Want(422).Field("full_file_name")

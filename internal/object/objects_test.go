@@ -301,9 +301,8 @@ func TestListByCursor(t *testing.T) {
 	for _, sort := range []string{"name", "created_at", "updated_at"} {
 		for _, descending := range []bool{false, true} {
 			for _, delimiter := range []string{"", "/"} {
-				l := ObjectListing{Prefix: fmt.Sprint(sort, descending, len(delimiter), "/"), Delimiter: delimiter, Limit: 2,
-					Sort: sort, Descending: descending}
-				a.checkPages(l)
+				a.checkPages(ObjectListing{Prefix: fmt.Sprint(sort, descending, len(delimiter), "/"), Delimiter: delimiter,
+					Limit: 2, Sort: sort, Descending: descending})
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// decodePNG decodes a picture whose chunks may have wrong checksums, as browsers do. The pixels have
-// a checksum of their own.
+// decodePNG decodes a picture whose chunks may have wrong checksums, as browsers do. The pixels
+// have a checksum of their own.
 func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&checksumWriter{r: r, skip: 8}) }
 
 func decodePNGConfig(r io.Reader) (image.Config, error) {

@@ -68,7 +68,8 @@ func TestDeferredLength(t *testing.T) {
 
 	is("more bytes", tus(204, "PATCH", path, "two", "Upload-Offset: 3"), "6", "", "1")
 	f.wantSecret(400, "Object not found", "GET", "/object/letters/a.txt", "")
-	if got := tus(200, "POST", path, "", "X-HTTP-Method-Override: HEAD").Get("Upload-Metadata"); !strings.HasPrefix(got, "bucketName ") {
+	head := tus(200, "POST", path, "", "X-HTTP-Method-Override: HEAD")
+	if got := head.Get("Upload-Metadata"); !strings.HasPrefix(got, "bucketName ") {
 		t.Errorf("got Upload-Metadata %q", got)
 	}
 	tus(409, "PATCH", path, "", "Upload-Offset: 6", "Upload-Length: 5")

@@ -194,7 +194,9 @@ func TestColumnNames(t *testing.T) {
 	t.Parallel()
 
 	long := strings.Repeat("ß", 40)
-	got := columnNames([]string{"ID", "名前", "Straße", "Año (2026)", "2nd", "", "id", "नाम", "e\u0301", "ctid", "٣", long, "🙂"})
+	got := columnNames([]string{
+		"ID", "名前", "Straße", "Año (2026)", "2nd", "", "id", "नाम", "e\u0301", "ctid", "٣", long, "🙂",
+	})
 	want := []string{"id", "名前", "straße", "año_2026", "_2nd", "column_6", "id_2", "नाम", "é", "ctid_2", "_٣",
 		strings.Repeat("ß", 27), "column_13"}
 	if !slices.Equal(got, want) {

@@ -114,7 +114,8 @@ func TestRowsOfText(t *testing.T) {
 		{withHeader, nil, "a,b\n1,2\r3,4\n5,\"6\r7\"\n", "2 malformed: has a carriage return outside of quotes that ends " +
 			"no line; quote the value, or save the file with one kind of line breaks 3 [5 6\r7]", nil},
 		// Titles stand above the header.
-		{Options{Format: CSV, Header: true, HeaderLine: 4}, nil, "Costs, all; of\n\"2026\n\na;b\n1;2\n", `5 [1 2]`, []string{"a", "b"}},
+		{Options{Format: CSV, Header: true, HeaderLine: 4}, nil, "Costs, all; of\n\"2026\n\na;b\n1;2\n",
+			`5 [1 2]`, []string{"a", "b"}},
 		{Options{Format: CSV, Header: true, HeaderLine: 3}, nil, "a;b\n", `must be a line of the file`, nil},
 		// The delimiter is that of the header.
 		{withHeader, nil, "a;b\n1;2,5\n", `2 [1 2,5]`, []string{"a", "b"}},
@@ -193,7 +194,8 @@ func TestRowsOfJSON(t *testing.T) {
 	}
 
 	long := `[{"a": "` + strings.Repeat("x", maxRecord) + `"}]`
-	if got := formatRows(t, strings.NewReader(long), Options{Format: JSONL}, nil); !strings.Contains(got, "has a row of more") {
+	got := formatRows(t, strings.NewReader(long), Options{Format: JSONL}, nil)
+	if !strings.Contains(got, "has a row of more") {
 		t.Errorf("long element: got %.200s", got)
 	}
 }

@@ -57,8 +57,8 @@ type Options struct {
 	OnConflict []string // columns of the conflict target; empty means the primary key
 }
 
-// SetFormat sets the format of the file. It fails with Invalid on an option that the format does not
-// have.
+// SetFormat sets the format of the file. It fails with Invalid on an option that the format does
+// not have.
 func (o *Options) SetFormat(format string) error {
 	if o.Format = format; format == JSON {
 		o.Format = JSONL

@@ -46,8 +46,8 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 	return o.stage(ctx, tx, t, columns, structures, conflict)
 }
 
-// stage creates the temporary tables. PostgreSQL reads arrays and composite values from JSON itself;
-// a string is the text of such a value.
+// stage creates the temporary tables. PostgreSQL reads arrays and composite values from JSON
+// itself; a string is the text of such a value.
 func (o Options) stage(
 	ctx context.Context, tx pgx.Tx, t schema.Table, columns []ImportedColumn, structures []string, conflict string,
 ) (string, error) {

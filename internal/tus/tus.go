@@ -32,8 +32,8 @@ func OverrideMethod(r *http.Request) {
 	}
 }
 
-// ParseMetadata returns the pairs of an Upload-Metadata header: distinct keys, and values in base64,
-// which may be missing. It fails with [ErrMetadata].
+// ParseMetadata returns the pairs of an Upload-Metadata header: distinct keys, and values in
+// base64, which may be missing. It fails with [ErrMetadata].
 func ParseMetadata(header string) (map[string]string, error) {
 	metadata := map[string]string{}
 	if header == "" {
