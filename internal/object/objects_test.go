@@ -301,8 +301,10 @@ func TestListByCursor(t *testing.T) {
 	for _, sort := range []string{"name", "created_at", "updated_at"} {
 		for _, descending := range []bool{false, true} {
 			for _, delimiter := range []string{"", "/"} {
-				a.checkPages(ObjectListing{Prefix: fmt.Sprint(sort, descending, len(delimiter), "/"), Delimiter: delimiter,
-					Limit: 2, Sort: sort, Descending: descending})
+				prefix := fmt.Sprint(sort, descending, len(delimiter), "/")
+				a.checkPages(ObjectListing{
+					Prefix: prefix, Delimiter: delimiter, Limit: 2, Sort: sort, Descending: descending,
+				})
 			}
 		}
 	}
