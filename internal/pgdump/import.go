@@ -29,8 +29,8 @@ const (
 	separator = "\n;" // a statement can end in a line comment
 )
 
-// searchPath is the search path of a project. Dumps of pg_dump set an empty one.
-const searchPath = "set search_path to public, extensions"
+// setSearchPath sets the search path of a project. Dumps of pg_dump set an empty one.
+const setSearchPath = "set search_path to " + SearchPath
 
 // maxNotes bounds the notes of a report.
 const maxNotes = 100_000
@@ -102,7 +102,7 @@ type attempted struct {
 }
 
 func (i *importer) run(ctx context.Context) error {
-	if _, err := i.conn.Exec(ctx, searchPath).ReadAll(); err != nil {
+	if _, err := i.conn.Exec(ctx, setSearchPath).ReadAll(); err != nil {
 		return err
 	}
 
