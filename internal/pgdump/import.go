@@ -41,6 +41,9 @@ type Options struct {
 	Separately bool
 	// ExcludeSchemas are schemas of the dump to leave out.
 	ExcludeSchemas []string
+	// Skip are names of objects of the dump to leave out: schema.name, and schema.table.name for a
+	// trigger, rule, policy or constraint.
+	Skip []string
 	// Install installs an extension. If it returns an [*UnavailableError], the extension is left
 	// out.
 	Install func(ctx context.Context, name string) error
@@ -124,6 +127,10 @@ func (i *importer) run(ctx context.Context) error {
 		}
 	}
 
+	if name := i.rules.unknownSkip(); name != "" {
+		return fmt.Errorf("the dump has no object %s to skip: name it as schema.name", name)
+	}
+
 	for _, s := range i.last {
 		if err := i.add(ctx, s); err != nil {
 			return err
@@ -164,12 +171,15 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 		return nil
 	}
 
-	for _, n := range v.notes {
-		i.note(s, n)
-	}
-
 	if v.sql != "" {
 		s.Text = v.sql
+	}
+	if v.action == tryRun {
+		return i.tryRun(ctx, s, v)
+	}
+
+	for _, n := range v.notes {
+		i.note(s, n)
 	}
 
 	switch v.action {
@@ -334,6 +344,40 @@ func (i *importer) attempt(ctx context.Context, a attempted) error {
 	return nil
 }
 
+// tryRun executes a statement that may fail. Then it is left out, and so is what depends on it.
+func (i *importer) tryRun(ctx context.Context, s statement, v verdict) error {
+	if err := i.begin(ctx); err != nil {
+		return err
+	}
+
+	refused, err := i.try(ctx, s)
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		if !isOmissible(refused) {
+			at := *refused
+			at.Position = max(0, at.Position-int32(len(beginAttempt)))
+			return failed(s, &at)
+		}
+
+		i.rules.left.add(tokenize(s.Text, 0), v.subject)
+		i.note(s, note{Objects, v.subject.summary(s.Text) + ": " + refused.Message})
+
+		return nil
+	}
+
+	i.rules.left.created(v.subject)
+	i.report.Statements++
+	for _, n := range v.notes {
+		i.note(s, n)
+	}
+
+	return nil
+}
+
+const beginAttempt = "savepoint attempt;"
+
 // try executes a statement, in a savepoint of the transaction. It returns its failure, which undoes
 // nothing else.
 func (i *importer) try(ctx context.Context, s statement) (*pgconn.PgError, error) {
@@ -342,7 +386,7 @@ func (i *importer) try(ctx context.Context, s statement) (*pgconn.PgError, error
 		if err := i.flush(ctx); err != nil {
 			return nil, err
 		}
-		sql = "savepoint attempt;" + s.Text + ";release savepoint attempt"
+		sql = beginAttempt + s.Text + separator + "release savepoint attempt"
 	}
 
 	_, err := i.conn.Exec(ctx, sql).ReadAll()
@@ -402,6 +446,7 @@ func (i *importer) install(ctx context.Context, s statement, v verdict) error {
 			i.rules.skipped["cron"] = true
 		}
 
+		i.rules.left.implicit = true // its members are not known
 		i.note(s, note{Extensions, "extension " + v.extension + ": " + u.Reason})
 		return nil
 	}
