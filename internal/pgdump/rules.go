@@ -85,8 +85,8 @@ type rules struct {
 	members  map[string]map[string]bool // names of extension members, by their schema in the dump
 	left     leftOut
 	skip     map[string]bool // names to leave out; true once the dump has one
-	supabase bool                       // the statement is about an object of Supabase
-	changed  bool                       // a statement has changed the database since the last \connect
+	supabase bool            // the statement is about an object of Supabase
+	changed  bool            // a statement has changed the database since the last \connect
 }
 
 func newRules(o Options) *rules {
