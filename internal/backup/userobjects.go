@@ -69,10 +69,12 @@ func (s *Service) loadEntries(
 
 		cmd.Stdin = r
 		return pgtool.Run(cmd, func(out io.Reader) error {
-			failures, err = l.Load(ctx, out, entries, retry)
-			_, rest := io.Copy(io.Discard, out)
+			if failures, err = l.Load(ctx, out, entries, retry); err != nil {
+				return err
+			}
 
-			return errors.Join(err, rest)
+			_, err = io.Copy(io.Discard, out) // what follows the end of the script
+			return err
 		})
 	})
 

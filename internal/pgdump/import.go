@@ -355,6 +355,10 @@ func (i *importer) tryRun(ctx context.Context, s statement, v verdict) error {
 		return err
 	}
 	if refused != nil {
+		if sql, notes := i.rules.left.reduced(s.Text, v.subject); sql != "" {
+			s.Text, v.notes = sql, append(v.notes, notes...)
+			return i.tryRun(ctx, s, v) // names nothing left out any more
+		}
 		if !isOmissible(refused) {
 			at := *refused
 			at.Position = max(0, at.Position-int32(len(beginAttempt)))

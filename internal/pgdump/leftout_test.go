@@ -44,11 +44,13 @@ func TestImportLeavesOutWhatNeedsASuperuser(t *testing.T) {
 
 	const public = "namespace = 'public'::regnamespace"
 	for query, want := range map[string]string{
-		`select string_agg(relkind::text || relname, ' ' order by relname) from pg_class where rel` + public: "rkept ikept_name ikept_pkey",
+		`select string_agg(relkind::text || relname, ' ' order by relname) from pg_class where rel` + public: "rchecked rkept ikept_name ikept_pkey",
 		`select string_agg(oid::regprocedure::text, ' ' order by 1) from pg_proc
 			where not proleakproof and proname !~ '^later' and pro` + public: "public.size(text) public.total(integer)",
 		`select string_agg(typname || coalesce(obj_description(oid, 'pg_type'), ''), ' ' order by typname) from pg_type
 			where typtype in ('e', 'r') and typ` + public: "laterkept level",
+		`select count(*) || string_agg(n::text, '') || (select string_agg(conname, '') from pg_constraint where conrelid = 'public.checked'::regclass) ||
+			(select string_agg(attname, '') from pg_attribute where attrelid = 'public.checked'::regclass and attnotnull and attnum > 0) from public.checked`: "12.00did",
 		`select string_agg(polname, ' ') from pg_policy where polrelid = 'public.kept'::regclass`: "sized",
 		`select obj_description('public.size(text)'::regprocedure) || count(*) || has_table_privilege('anon', 'public.kept', 'select') ||
 			(select count(*) from pg_cast where castsource = 'public.level'::regtype) from public.kept`: "kept1true1",

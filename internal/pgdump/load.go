@@ -88,6 +88,7 @@ type loading struct {
 	entries  map[int]Entry
 	retry    bool
 	failures []Failure
+	settings strings.Builder // statements of the script's head
 
 	// The current entry.
 	current Entry
@@ -119,7 +120,11 @@ func (l *loading) take(ctx context.Context, s statement) error {
 
 	switch word {
 	case "set": // an unknown one is of another version of PostgreSQL
-		_, err := l.rejected(l.exec(ctx, s.Text))
+		refused, err := l.rejected(l.exec(ctx, s.Text))
+		if s.entry == 0 && refused == nil {
+			l.settings.WriteString(s.Text + separator)
+		}
+
 		return err
 	case "copy":
 		return l.copy(ctx, s)
@@ -163,8 +168,11 @@ func (l *loading) rejected(err error) (*pgconn.PgError, error) {
 	return p, nil
 }
 
-// begin begins a transaction with a search path.
-func begin(path string) string { return "begin;set local search_path to " + path + ";" }
+// begin begins a transaction with a search path. User code of an earlier one may have changed the
+// role and the settings of the session.
+func (l *loading) begin(path string) string {
+	return "begin;reset role;" + l.settings.String() + "set local search_path to " + path + ";"
+}
 
 // copy executes a COPY with its rows.
 func (l *loading) copy(ctx context.Context, s statement) error {
@@ -187,7 +195,7 @@ func (l *loading) copy(ctx context.Context, s statement) error {
 }
 
 func (l *loading) copyRows(ctx context.Context, rows *copyData, sql string) error {
-	if err := l.exec(ctx, begin(l.dataPath())); err != nil {
+	if err := l.exec(ctx, l.begin(l.dataPath())); err != nil {
 		return err
 	}
 
@@ -220,7 +228,7 @@ func (l *loading) part(ctx context.Context) error {
 
 	if !l.open {
 		l.open, l.first = true, sql
-		sql = begin(l.dataPath()) + sql
+		sql = l.begin(l.dataPath()) + sql
 	}
 
 	var err error
@@ -319,10 +327,10 @@ var errOtherDefinition = errors.New("the definition differs from the dump's")
 
 func (l *loading) attempt(ctx context.Context, a attemptAt, sql string) error {
 	if !a.verify {
-		return l.exec(ctx, begin(a.path)+sql+"commit")
+		return l.exec(ctx, l.begin(a.path)+sql+"commit")
 	}
 
-	if err := l.exec(ctx, begin(a.path)+sql); err != nil {
+	if err := l.exec(ctx, l.begin(a.path)+sql); err != nil {
 		return err
 	}
 

@@ -86,3 +86,8 @@ CREATE TYPE public.later;
 CREATE TYPE public.later AS RANGE (SUBTYPE = integer);
 COMMENT ON TYPE public.later IS 'kept';
 GRANT SELECT ON TABLE public.kept TO anon;
+CREATE TABLE public.checked (id integer DEFAULT public.perl() NOT NULL, n numeric(5, 2) DEFAULT 1, CONSTRAINT c CHECK ((n > (public.perl())::numeric)), CONSTRAINT d CHECK ((n > (0)::numeric)));
+COPY public.checked (id, n) FROM stdin;
+1	2
+\.
+CREATE TABLE public.computed (id integer, n integer GENERATED ALWAYS AS (public.perl()) STORED);
