@@ -40,7 +40,8 @@ func (s *Service) fill(
 
 	missing, err := s.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
 	if err != nil && context.Cause(fillCtx) == errRestoreTimeout {
-		return nil, fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
+		return nil, fault.New(fault.Unprocessable, "restoring the database took longer than %v",
+			limit.Round(time.Second)).
 			WithCause(errors.Join(errRestoreTimeout, err))
 	}
 

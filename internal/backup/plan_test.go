@@ -77,7 +77,9 @@ func TestPlanRestore(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got %q, want %q for %+v", got, c.want, c.entry)
 			}
-			if slices.ContainsFunc(p.statements, func(e pgdump.Entry) bool { return strings.Contains(e.Definition, from) }) {
+			if slices.ContainsFunc(p.statements, func(e pgdump.Entry) bool {
+				return strings.Contains(e.Definition, from)
+			}) {
 				t.Errorf("statements %v name the login of the other project", p.statements)
 			}
 		})

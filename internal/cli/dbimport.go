@@ -48,7 +48,9 @@ func newDBImport(e environment) *cobra.Command {
 		}
 
 		i := dbImport{e: e, tunnel: t, name: args[0]}
-		return i.run(cmd, pgdump.Options{Separately: !*single, ExcludeSchemas: *exclude, Skip: *skip, Install: i.install})
+		return i.run(cmd, pgdump.Options{
+			Separately: !*single, ExcludeSchemas: *exclude, Skip: *skip, Install: i.install,
+		})
 	}
 
 	return cmd

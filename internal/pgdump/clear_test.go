@@ -39,6 +39,7 @@ func TestClearedArchiveLoads(t *testing.T) {
 
 	text := name + ".sql"
 	runTool("pg_restore", "--file="+text, name)
-	runTool("psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--output=/dev/null", "--file="+text, pgtest.URL(t))
+	runTool("psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
+		"--file="+text, pgtest.URL(t))
 	runTool("pg_restore", "--exit-on-error", "--dbname="+pgtest.URL(t), name)
 }

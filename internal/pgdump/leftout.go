@@ -139,8 +139,8 @@ func needsSuperuser(ts tokens, s subject) bool {
 
 		language := ts.find(s.after, "language")
 		parameter := ts.find(s.after, "set")
-		return language > 0 && !slices.Contains([]string{"sql", "plpgsql"}, strings.Trim(ts.identifier(language+1), "'")) ||
-			parameter > 0 && ts.word(parameter+1) != "search_path"
+		return (language > 0 && !slices.Contains([]string{"sql", "plpgsql"}, ts.identifier(language+1))) ||
+			(parameter > 0 && ts.word(parameter+1) != "search_path")
 	}
 
 	return false
@@ -227,5 +227,12 @@ func (r *rules) unknownSkip() string {
 // isOmissible reports whether a failure leaves a statement out: PostgreSQL refuses it for rights,
 // or an object does not exist. Failures for rows are those of the import.
 func isOmissible(p *pgconn.PgError) bool {
-	return strings.HasPrefix(p.Code, "42") || p.Code == "0A000" || p.Code == "3F000" || p.Code == "55000" // a shell type
+	switch p.Code {
+	case "0A000", // feature_not_supported
+		"3F000", // invalid_schema_name
+		"55000": // object_not_in_prerequisite_state: a shell type
+		return true
+	}
+
+	return strings.HasPrefix(p.Code, "42") // syntax_error_or_access_rule_violation
 }

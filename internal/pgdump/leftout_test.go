@@ -11,8 +11,9 @@ import (
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
-// TestImportLeavesOutWhatNeedsASuperuser imports a dump of objects that only a superuser can create,
-// and of dependents of them. They are left out with their lines, and everything else is imported.
+// TestImportLeavesOutWhatNeedsASuperuser imports a dump of objects that only a superuser can
+// create, and of dependents of them. They are left out with their lines, and everything else is
+// imported.
 func TestImportLeavesOutWhatNeedsASuperuser(t *testing.T) {
 	t.Parallel()
 
@@ -61,7 +62,8 @@ func TestImportLeavesOutWhatNeedsASuperuser(t *testing.T) {
 	}
 
 	_, err = p.importDump("create table public.more (id int);", pgdump.Options{Skip: []string{"public.unknown"}})
-	if err == nil || !strings.Contains(err.Error(), "no object public.unknown") || p.value(`select to_regclass('public.more')::text`) != "null" {
+	if err == nil || !strings.Contains(err.Error(), "no object public.unknown") ||
+		p.value(`select to_regclass('public.more')::text`) != "null" {
 		t.Errorf("an unknown object to skip: got %v", err)
 	}
 }

@@ -109,7 +109,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("got rows and index %q", got)
 	}
 
-	for name, script := range map[string]string{"nothing": "", "cut off": strings.TrimSuffix(scriptOf(all[6:7]), dumpEnd+"\n--\n\n\\unrestrict key\n"),
+	for name, script := range map[string]string{"nothing": "",
+		"cut off":         strings.TrimSuffix(scriptOf(all[6:7]), dumpEnd+"\n--\n\n\\unrestrict key\n"),
 		"cut off in rows": scriptOf(all[7:12])[:len(scriptOf(all[7:12]))-200]} {
 		if failures, err := l.Load(t.Context(), strings.NewReader(script), all, false); err == nil {
 			t.Errorf("%s: got failures %v and no error", name, failures)

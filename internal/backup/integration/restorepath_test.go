@@ -213,7 +213,8 @@ func TestRestoreWithMissingObjects(t *testing.T) {
 		t.Errorf("new project (-want +got):\n%s", diff)
 	}
 
-	r = a.Post("/backups/"+id+"/restore", `{"target": "in_place", "allow_missing": true}`).Want(201).Get("uuid").(string)
+	r = a.Post("/backups/"+id+"/restore", `{"target": "in_place", "allow_missing": true}`).Want(201).
+		Get("uuid").(string)
 	waitForRestore(t, a, r, "completed", "failed").Content("status", "completed")
 
 	for name, p := range map[string]*apitest.API{"new": a.WithProject(n.Get("projectUuid").(string)), "in place": a} {
