@@ -91,8 +91,8 @@ func rejectMissing(r Restore, missing []Missing) error {
 		return nil
 	}
 
-	return fault.New(fault.Unprocessable, "%s. The project is unchanged. Restore into a new project, or allow missing objects",
-		summary(missing)).WithCode("objects_missing")
+	return fault.New(fault.Unprocessable,
+		"%s. The project is unchanged. Restore into a new project, or with allow_missing", summary(missing))
 }
 
 // stored returns the part of a list that is stored.
