@@ -51,15 +51,16 @@ type getBackupInput struct {
 
 // backupMetadata has the fields that the specified Backup lacks.
 type backupMetadata struct {
-	Size       *int64     `json:"size" nullable:"true" doc:"Stored size of the dump in bytes; null until the backup is completed."`
-	Origin     string     `json:"origin" enum:"made,imported" doc:"Whether the backup was made on this install or imported."`
-	TriedAt    *time.Time `json:"triedAt" nullable:"true" doc:"Time of the last attempt to prove the backup; null if none."`
-	ProvenAt   *time.Time `json:"provenAt" nullable:"true" doc:"Time of the last successful proof; null if none."`
-	ProofError string     `json:"proofError" doc:"Why the last attempt to prove the backup failed; empty if it succeeded."`
-	Scheduled  bool       `json:"scheduled" doc:"Whether the project's schedule made the backup. Its retention rules then apply."`
-	Before     *string    `json:"before" nullable:"true" doc:"The destructive operation that this backup preceded, because of backupBeforeDestructive; null if none. Such a backup is retained for at least 30 days."`
-	WaitingFor string     `json:"waitingFor" doc:"What a pending or running backup waits for; empty if nothing."`
-	Warnings   []string   `json:"warnings" doc:"Contents that a restore cannot recover."`
+	Size       *int64           `json:"size" nullable:"true" doc:"Stored size of the dump in bytes; null until the backup is completed."`
+	Origin     string           `json:"origin" enum:"made,imported" doc:"Whether the backup was made on this install or imported."`
+	TriedAt    *time.Time       `json:"triedAt" nullable:"true" doc:"Time of the last attempt to prove the backup; null if none."`
+	ProvenAt   *time.Time       `json:"provenAt" nullable:"true" doc:"Time of the last successful proof; null if none."`
+	ProofError string           `json:"proofError" doc:"Why the last attempt to prove the backup failed; empty if it succeeded."`
+	Scheduled  bool             `json:"scheduled" doc:"Whether the project's schedule made the backup. Its retention rules then apply."`
+	Before     *string          `json:"before" nullable:"true" doc:"The destructive operation that this backup preceded, because of backupBeforeDestructive; null if none. Such a backup is retained for at least 30 days."`
+	WaitingFor string           `json:"waitingFor" doc:"What a pending or running backup waits for; empty if nothing."`
+	Warnings   []string         `json:"warnings" doc:"Contents that a restore cannot recover."`
+	Missing    []backup.Missing `json:"missing" doc:"Objects that PostgreSQL did not create again when the backup was last proven, at most 100; empty if none."`
 }
 
 type backupAnswer = Answer[backup.Backup, backupMetadata]
@@ -75,6 +76,7 @@ func backupDetails(b backup.Backup) backupMetadata {
 
 	return backupMetadata{
 		b.Size, b.Origin, b.TriedAt, b.ProvenAt, b.ProofError, b.Scheduled, b.MadeBefore, b.WaitingFor, b.Warnings,
+		b.Missing,
 	}
 }
 

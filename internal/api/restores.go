@@ -27,7 +27,8 @@ var restoreBackup = operation.Operation{
 	Notes: "Returns a pending restore at once; the restore runs in the background, into a new database. After a " +
 		"comparison with the backup, the database replaces the project's (`in_place`; needs the role of owner), " +
 		"while requests to the project wait for a moment, or becomes a new project (`new`). If anything fails, " +
-		"nothing changes. Each project runs one restore at a time.",
+		"nothing changes. Objects that PostgreSQL does not create again are listed in `missing`; a restore in place " +
+		"then fails unless `allow_missing` is true. Each project runs one restore at a time.",
 	Example: `{"target": "new", "name": "Book shop of yesterday"}`,
 }
 
@@ -36,6 +37,8 @@ type restoreBackupInput struct {
 	Body struct {
 		Target string  `json:"target" enum:"in_place,new"`
 		Name   *string `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Name of the new project."`
+
+		AllowMissing bool `json:"allow_missing,omitempty" doc:"Whether the database replaces the project's although PostgreSQL did not create some objects of the backup again. Otherwise the restore fails and lists them. A new project is created without them in any case."`
 	}
 }
 
@@ -66,7 +69,7 @@ func (s *Server) restoreBackup(
 			account.Owner, c.Role)
 	}
 
-	return s.backups.RequestRestore(ctx, p.UUID, in.UUID, c.User)
+	return s.backups.RequestRestore(ctx, p.UUID, in.UUID, c.User, in.Body.AllowMissing)
 }
 
 var getRestore = operation.Operation{

@@ -30,6 +30,7 @@ type Backup struct {
 	MadeBefore  *string    `json:"-"` // operation that waited for it
 	WaitingFor  string     `json:"-"` // text for users
 	Warnings    []string   `json:"-"` // texts for users
+	Missing     []Missing  `json:"-"` // objects that the last proof could not create
 }
 
 // Origins of a backup.
@@ -38,7 +39,7 @@ const (
 	OriginImported = "imported"
 )
 
-const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings `
+const backupColumns = ` uuid, project_uuid, status, started_at, completed_at, error, size, proven_at, proof_error, scheduled, tried_at, origin, made_before, waiting_for, warnings, missing `
 
 // CreateBackup creates a pending backup. It fails with Conflict if the project has an unfinished
 // one.

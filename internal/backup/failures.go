@@ -34,7 +34,6 @@ func backupFailure(ctx context.Context, err error) string {
 
 // restoreFailure explains to the user why a restore failed.
 func restoreFailure(ctx context.Context, err error) string {
-	_, exited := errors.AsType[*exec.ExitError](err)
 	switch e := fault.Of(err); {
 	case ctx.Err() != nil:
 		return "the server was stopped"
@@ -44,8 +43,6 @@ func restoreFailure(ctx context.Context, err error) string {
 		return e.Detail
 	case programFailure(err) != "":
 		return "the restore failed: " + programFailure(err)
-	case exited:
-		return "an object in the backup cannot be restored as the project's owner; see the server's log"
 	}
 
 	return "the restore failed; see the server's log"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,10 +13,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/extension"
-	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
-	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -31,36 +28,39 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 func (s *Service) fill(
 	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
-) error {
+) ([]Missing, error) {
 	settings, err := s.platform.Settings(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	limit := settings.RestoreTimeout(manifest.Dump.Size)
 	fillCtx, cancel := context.WithTimeoutCause(ctx, limit, errRestoreTimeout)
 	defer cancel()
 
-	err = s.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
+	missing, err := s.fillCopy(fillCtx, c, manifest, entries, newProject, confirm)
 	if err != nil && context.Cause(fillCtx) == errRestoreTimeout {
-		return fault.New(fault.Unprocessable, "restoring the database took longer than %v", limit.Round(time.Second)).
+		return nil, fault.New(fault.Unprocessable, "restoring the database took longer than %v",
+			limit.Round(time.Second)).
 			WithCause(errors.Join(errRestoreTimeout, err))
 	}
 
-	return err
+	return missing, err
 }
 
 // fillCopy creates a copy and restores a dump into it: first the platform's tables, which the
 // user's may reference, then everything else as the owner. It compares the row counts at the end.
 // confirm is called under the project's lock before the copy is created. It fails if the restore
 // has been abandoned, which removes the copy once, so that none may appear afterwards.
+//
+// It returns the user's objects that PostgreSQL does not create again.
 func (s *Service) fillCopy(
 	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
-) error {
+) ([]Missing, error) {
 	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	// A project that is being removed gets no new database, which the removal would miss.
@@ -79,32 +79,38 @@ func (s *Service) fillCopy(
 
 		return c.Create(ctx, manifest.Schema, manifest.Extensions)
 	}); err != nil {
-		return err
+		return nil, err
 	}
 
 	members, err := s.fillPlatform(ctx, c, manifest, p, newProject)
 	if err != nil {
-		return fmt.Errorf("load the platform's tables: %w", err)
+		return nil, fmt.Errorf("load the platform's tables: %w", err)
 	}
 
 	p.excludeExtensionTables(members)
 	if err := c.GrantInsert(ctx, members); err != nil {
-		return err
-	}
-	if err := s.restoreUserObjects(ctx, c, manifest, p); err != nil {
-		return err
-	}
-	if err := c.RevokeInsert(ctx, members); err != nil {
-		return err
-	}
-	if err := grantPrivileges(ctx, c, p.statements); err != nil {
-		return fmt.Errorf("grant privileges: %w", err)
-	}
-	if err := s.restoreExtensions(ctx, c, manifest); err != nil {
-		return fmt.Errorf("restore extensions: %w", err)
+		return nil, err
 	}
 
-	return compare(ctx, c, manifest)
+	failures, err := s.restoreUserObjects(ctx, c, manifest, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.RevokeInsert(ctx, members); err != nil {
+		return nil, err
+	}
+
+	rejected, err := grantPrivileges(ctx, c, p.statements)
+	if err != nil {
+		return nil, fmt.Errorf("grant privileges: %w", err)
+	}
+	failures = append(failures, rejected...)
+
+	if err := s.restoreExtensions(ctx, c, manifest); err != nil {
+		return nil, fmt.Errorf("restore extensions: %w", err)
+	}
+
+	return missingOf(failures), compare(ctx, c, manifest, failures)
 }
 
 // fillPlatform loads the platform's tables of a copy and returns the tables of its extensions.
@@ -147,62 +153,6 @@ func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, mani
 	}
 
 	return err
-}
-
-// restoreUserObjects runs pg_restore as the owner for the user's objects. It executes user code.
-func (s *Service) restoreUserObjects(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan,
-) error {
-	return s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		address, password := c.OwnerURL()
-		to := pgtool.Connection{Address: address, Password: password}
-		cmd, done, err := s.tools.RestoreCommand(ctx, to, useList(p.user),
-			"--no-owner", "--no-privileges", "--exit-on-error", "--enable-row-security")
-		if err != nil {
-			return err
-		}
-		defer done()
-
-		cmd.Stdin = r
-		return pgtool.Run(cmd, func(out io.Reader) error {
-			_, err := io.Copy(io.Discard, out)
-			return err
-		})
-	})
-}
-
-// grantPrivileges executes the privilege statements of a dump as the owner. It skips statements for
-// roles that this server lacks, such as those of another project.
-func grantPrivileges(ctx context.Context, c *projectdb.Copy, statements []string) error {
-	conn, err := c.ConnectOwner(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-
-	for _, sql := range statements {
-		_, err := conn.PgConn().Exec(ctx, sql).ReadAll()
-		if isRoleError(err) {
-			err = nil
-			for _, one := range strings.SplitAfter(sql, ";\n") {
-				if _, e := conn.PgConn().Exec(ctx, one).ReadAll(); e != nil && !isRoleError(e) {
-					err = e
-				}
-			}
-		}
-
-		if err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// isRoleError reports whether a statement failed because a role does not exist or belongs to
-// another project.
-func isRoleError(err error) bool {
-	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
 }
 
 // restoreBatchSize is the number of files whose rows are read at once.

@@ -20,8 +20,8 @@ var schemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 // login.
 type restorePlan struct {
 	platform   []pgdump.Entry // data of the platform's tables
-	user       []pgdump.Entry // restored by pg_restore as the owner
-	statements []string       // executed afterwards as the owner: privileges, and policies that name the owner
+	user       []pgdump.Entry // restored as the owner
+	statements []pgdump.Entry // executed afterwards as the owner: privileges, and policies that name the owner
 }
 
 // planRestore classifies the entries of a dump. to is the owner login of the target project. It
@@ -61,7 +61,8 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 		case e.Desc == "DEFAULT ACL" && e.Owner != from:
 		case e.Desc == "ACL", e.Desc == "DEFAULT ACL",
 			e.Desc == "POLICY" && from != to && strings.Contains(e.Definition, from):
-			p.statements = append(p.statements, strings.ReplaceAll(e.Definition, from, to))
+			e.Definition = strings.ReplaceAll(e.Definition, from, to)
+			p.statements = append(p.statements, e)
 		default:
 			p.user = append(p.user, e)
 		}

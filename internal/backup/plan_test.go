@@ -77,8 +77,10 @@ func TestPlanRestore(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got %q, want %q for %+v", got, c.want, c.entry)
 			}
-			if slices.ContainsFunc(p.statements, func(sql string) bool { return strings.Contains(sql, from) }) {
-				t.Errorf("statements %q name the login of the other project", p.statements)
+			if slices.ContainsFunc(p.statements, func(e pgdump.Entry) bool {
+				return strings.Contains(e.Definition, from)
+			}) {
+				t.Errorf("statements %v name the login of the other project", p.statements)
 			}
 		})
 	}

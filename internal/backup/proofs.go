@@ -119,13 +119,16 @@ func (s *Service) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		return &RetryError{Err: err}
 	}
 
-	err = s.prove(ctx, c, b)
+	missing, err := s.prove(ctx, c, b)
 
 	finishCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
 	dropErr := c.Drop(finishCtx)
 	failure := ""
+	if len(missing) > 0 {
+		failure = summary(missing)
+	}
 	if err != nil {
 		err = errors.Join(fmt.Errorf("prove backup %s: %w", id, err), dropErr)
 		switch {
@@ -138,34 +141,36 @@ func (s *Service) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		failure = restoreFailure(ctx, err)
 	}
 
-	if recordErr := s.recordProof(finishCtx, id, failure); recordErr != nil {
+	if recordErr := s.recordProof(finishCtx, id, failure, missing); recordErr != nil {
 		return &RetryError{Err: errors.Join(err, recordErr)}
 	}
 
 	return errors.Join(err, dropErr)
 }
 
-// prove restores a backup into a copy and compares the two.
-func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) error {
+// prove restores a backup into a copy and compares the two. It returns the objects that PostgreSQL
+// did not create.
+func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) ([]Missing, error) {
 	status, err := s.platform.ProjectStatus(ctx, b.ProjectUUID)
 	if err == nil && status != platform.Active { // before the whole backup is read
 		err = errInactive
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	manifest, entries, err := s.Verify(ctx, b.ProjectUUID, b.UUID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer manifest.Files.Close()
 
-	if err := s.fill(ctx, c, manifest, entries, false, func() error { return nil }); err != nil {
-		return err
+	missing, err := s.fill(ctx, c, manifest, entries, false, func() error { return nil })
+	if err != nil || len(missing) > 0 {
+		return missing, err
 	}
 
-	return s.compareRows(ctx, c, manifest, entries)
+	return nil, s.compareRows(ctx, c, manifest, entries)
 }
 
 // isTransient reports whether a proof failed for reasons unrelated to the backup: a database or
@@ -193,11 +198,12 @@ func (s *store) getCompleted(ctx context.Context, id uuid.UUID) (Backup, error) 
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// recordProof records the result of a proof. reason is empty if the backup restored.
-func (s *store) recordProof(ctx context.Context, id uuid.UUID, reason string) error {
+// recordProof records the result of a proof. reason is empty if the backup restored. missing are
+// the objects that it lacked then.
+func (s *store) recordProof(ctx context.Context, id uuid.UUID, reason string, missing []Missing) error {
 	_, err := pg.Exec(ctx, s.q, `
-		update platform.backups set tried_at = now(), proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason
-		where uuid = @id and status = 'completed'`, pgx.StrictNamedArgs{"id": id, "reason": reason})
+		update platform.backups set tried_at = now(), proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason, missing = @missing
+		where uuid = @id and status = 'completed'`, pgx.StrictNamedArgs{"id": id, "reason": reason, "missing": stored(missing)})
 	return err
 }
 

@@ -124,7 +124,14 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 	c := s.projects.Copy(r.ProjectUUID, r.UUID)
 
 	confirm := func() error { return s.restoreTasks().heartbeat(ctx, r.UUID) }
-	if err := s.fill(ctx, c, manifest, entries, r.Target == IntoNew, confirm); err != nil {
+	missing, err := s.fill(ctx, c, manifest, entries, r.Target == IntoNew, confirm)
+	if err != nil {
+		return err
+	}
+	if err := s.recordMissing(ctx, r.UUID, missing); err != nil {
+		return err
+	}
+	if err := rejectMissing(r, missing); err != nil {
 		return err
 	}
 

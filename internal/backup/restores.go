@@ -27,6 +27,8 @@ type Restore struct {
 	Error             string     `json:"error" doc:"Cause of the failure; empty unless failed."`
 	KeptUntil         *time.Time `json:"keptUntil" nullable:"true" doc:"Until when the project's former data is kept and undoRestore can bring it back; null: not kept."`
 	UndoneAt          *time.Time `json:"undoneAt" nullable:"true" doc:"When the restore was undone; from then on the restored data is kept instead. Null: not undone."`
+	Missing           []Missing  `json:"missing" doc:"Objects of the backup that PostgreSQL did not create again, at most 100. A restore into a new project completes without them; one in place fails, unless it allows them."`
+	AllowMissing      bool       `json:"-"`
 	CreatedAt         time.Time  `json:"createdAt"`
 	CreatedBy         uuid.UUID  `json:"createdBy"`
 }
@@ -38,7 +40,7 @@ const (
 )
 
 const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error,
-	case when target = 'in_place' then kept_until end as kept_until, undone_at, created_at, created_by `
+	case when target = 'in_place' then kept_until end as kept_until, undone_at, missing, allow_missing, created_at, created_by `
 
 // replacedRetention is the retention of a database that a restore has replaced.
 const replacedRetention = 7 * 24 * time.Hour
@@ -48,6 +50,7 @@ type NewRestore struct {
 	Backup, BackupProject uuid.UUID
 	Project               uuid.UUID // project of the backup, or a new one
 	Target                string
+	AllowMissing          bool // complete in place although objects are missing
 }
 
 // createRestore creates a pending restore. It fails with NotFound for an unknown backup, and with
@@ -74,11 +77,11 @@ func (s *store) createRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	audit.CreatedUUID(ctx, id)
 
 	r, err := pg.One[Restore](ctx, s.q, `
-		insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, created_by)
-		values (@id, @backup, @source, @project, @target, @user)
+		insert into platform.restores (uuid, backup_uuid, backup_project_uuid, project_uuid, target, allow_missing, created_by)
+		values (@id, @backup, @source, @project, @target, @allow, @user)
 		returning`+restoreColumns, pgx.StrictNamedArgs{"id": id, "backup": n.Backup,
 		"source": n.BackupProject, "project": n.Project,
-		"target": n.Target, "user": user})
+		"target": n.Target, "allow": n.AllowMissing, "user": user})
 	if pg.Violates(err, "restores_one_at_a_time") {
 		return r, fault.New(fault.Conflict, "another restore of the project is under way").
 			WithCode("restore_under_way").WithCause(err)
@@ -250,7 +253,9 @@ func (restoreArgs) Kind() string { return "restore" }
 
 // RequestRestore enqueues a restore of a backup that replaces the content of its project. It fails
 // like [store.createRestore].
-func (s *Service) RequestRestore(ctx context.Context, project, id, user uuid.UUID) (Restore, error) {
+func (s *Service) RequestRestore(
+	ctx context.Context, project, id, user uuid.UUID, allowMissing bool,
+) (Restore, error) {
 	var r Restore
 	err := s.inTx(ctx, func(tx *store) error {
 		var err error
@@ -259,6 +264,7 @@ func (s *Service) RequestRestore(ctx context.Context, project, id, user uuid.UUI
 			BackupProject: project,
 			Project:       project,
 			Target:        IntoPlace,
+			AllowMissing:  allowMissing,
 		})
 		return err
 	})

@@ -36,6 +36,8 @@ func newDBImport(e environment) *cobra.Command {
 	}
 
 	single := cmd.Flags().Bool("single-transaction", true, "import everything or nothing")
+	skip := cmd.Flags().StringArray("skip", nil,
+		"object of the dump to leave out: schema.name, or schema.table.name for a trigger, rule, policy or constraint; repeatable")
 	exclude := cmd.Flags().StringSlice("exclude-schema", nil, "schema of the dump to leave out; repeatable")
 	e.addConnectionFlags(cmd)
 
@@ -46,7 +48,9 @@ func newDBImport(e environment) *cobra.Command {
 		}
 
 		i := dbImport{e: e, tunnel: t, name: args[0]}
-		return i.run(cmd, pgdump.Options{Separately: !*single, ExcludeSchemas: *exclude, Install: i.install})
+		return i.run(cmd, pgdump.Options{
+			Separately: !*single, ExcludeSchemas: *exclude, Skip: *skip, Install: i.install,
+		})
 	}
 
 	return cmd

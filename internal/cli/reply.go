@@ -174,6 +174,7 @@ func (p *reply) printList(w, notes io.Writer, items []any, subject string) error
 // codes, the state of a backup, and the name of a form's field.
 var neededMetadata = []string{
 	"key", "token", "secret", "password", "url", "recoveryCodes", "link", "size", "provenAt", "proofError", "warnings",
+	"missing",
 	"waitingFor", "dependents", "status", "name",
 }
 

@@ -19,7 +19,7 @@ func (r *rules) privileges(ts tokens, s subject) (verdict, bool) {
 		return leave(Privileges, "privileges on a %s", s.kind), true
 	case s.schema() == "extensions" || r.hidden(s.schema()):
 		return leave(Privileges, "privileges on %s, which belongs to the platform", s.name), true
-	case r.gone[s.name.String()]:
+	case r.left.has(s):
 		return leave(Objects, "privileges on %s", s.name), true
 	}
 

@@ -29,8 +29,8 @@ const (
 	separator = "\n;" // a statement can end in a line comment
 )
 
-// searchPath is the search path of a project. Dumps of pg_dump set an empty one.
-const searchPath = "set search_path to public, extensions"
+// setSearchPath sets the search path of a project. Dumps of pg_dump set an empty one.
+const setSearchPath = "set search_path to " + SearchPath
 
 // maxNotes bounds the notes of a report.
 const maxNotes = 100_000
@@ -41,6 +41,9 @@ type Options struct {
 	Separately bool
 	// ExcludeSchemas are schemas of the dump to leave out.
 	ExcludeSchemas []string
+	// Skip are names of objects of the dump to leave out: schema.name, and schema.table.name for a
+	// trigger, rule, policy or constraint.
+	Skip []string
 	// Install installs an extension. If it returns an [*UnavailableError], the extension is left
 	// out.
 	Install func(ctx context.Context, name string) error
@@ -94,15 +97,8 @@ type importer struct {
 	attempts []attempted
 }
 
-// attempted is a statement that may fail. The first note of its verdict is the reason for leaving
-// it out then.
-type attempted struct {
-	statement
-	verdict
-}
-
 func (i *importer) run(ctx context.Context) error {
-	if _, err := i.conn.Exec(ctx, searchPath).ReadAll(); err != nil {
+	if _, err := i.conn.Exec(ctx, setSearchPath).ReadAll(); err != nil {
 		return err
 	}
 
@@ -122,6 +118,10 @@ func (i *importer) run(ctx context.Context) error {
 		if err := i.apply(ctx, s, i.rules.decide(s)); err != nil {
 			return err
 		}
+	}
+
+	if name := i.rules.unknownSkip(); name != "" {
+		return fmt.Errorf("the dump has no object %s to skip: name it as schema.name", name)
 	}
 
 	for _, s := range i.last {
@@ -164,12 +164,15 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 		return nil
 	}
 
-	for _, n := range v.notes {
-		i.note(s, n)
-	}
-
 	if v.sql != "" {
 		s.Text = v.sql
+	}
+	if v.action == tryRun {
+		return i.tryRun(ctx, s, v)
+	}
+
+	for _, n := range v.notes {
+		i.note(s, n)
 	}
 
 	switch v.action {
@@ -297,67 +300,6 @@ func (i *importer) set(ctx context.Context, s statement) error {
 	return err
 }
 
-// attempt executes a statement that may fail. Then it is left out, and so is one that needs the
-// project's end users if there are none.
-func (i *importer) attempt(ctx context.Context, a attempted) error {
-	if err := i.begin(ctx); err != nil {
-		return err
-	}
-
-	reason := a.notes[0]
-	if a.action == attemptWithUsers {
-		// A trigger would add the rows of the dump once more when the users are imported.
-		populated, err := i.conn.Exec(ctx, "select id from auth.users limit 1").ReadAll()
-		if err != nil {
-			return err
-		}
-		if len(populated) == 0 || len(populated[0].Rows) == 0 {
-			i.note(a.statement, reason)
-			return nil
-		}
-	}
-
-	refused, err := i.try(ctx, a.statement)
-	if err != nil {
-		return err
-	}
-	if refused != nil {
-		i.note(a.statement, note{reason.topic, reason.text + ": " + refused.Message})
-		return nil
-	}
-
-	i.report.Statements++
-	for _, n := range a.notes[1:] {
-		i.note(a.statement, n)
-	}
-
-	return nil
-}
-
-// try executes a statement, in a savepoint of the transaction. It returns its failure, which undoes
-// nothing else.
-func (i *importer) try(ctx context.Context, s statement) (*pgconn.PgError, error) {
-	sql := s.Text
-	if i.begun {
-		if err := i.flush(ctx); err != nil {
-			return nil, err
-		}
-		sql = "savepoint attempt;" + s.Text + ";release savepoint attempt"
-	}
-
-	_, err := i.conn.Exec(ctx, sql).ReadAll()
-	refused, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || !i.begun {
-		if ok {
-			err = nil
-		}
-		return refused, err
-	}
-
-	_, err = i.conn.Exec(ctx, "rollback to savepoint attempt; release savepoint attempt").ReadAll()
-	return refused, err
-}
-
 // copy executes a COPY with its rows.
 func (i *importer) copy(ctx context.Context, s statement) error {
 	if err := i.flush(ctx); err != nil {
@@ -402,6 +344,7 @@ func (i *importer) install(ctx context.Context, s statement, v verdict) error {
 			i.rules.skipped["cron"] = true
 		}
 
+		i.rules.left.implicit = true // its members are not known
 		i.note(s, note{Extensions, "extension " + v.extension + ": " + u.Reason})
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/socle-dev/socle/internal/sqllex"
@@ -24,6 +25,7 @@ type statement struct {
 	line    int    // of its first token, from 1
 	command bool   // a command of psql, such as \connect
 	header  header // of the comments before it
+	entry   int    // ID in the table of contents, in a script of pg_restore --verbose; 0 before the first one
 }
 
 // header is the comment that pg_dump writes before an object. It lasts until the next one.
@@ -31,6 +33,9 @@ type header struct{ kind, schema, owner string }
 
 // headerLine matches pg_dump's comment before an object, or before its data.
 var headerLine = regexp.MustCompile(`^-- (?:Data for )?Name: .*; Type: (.*); Schema: (.*); Owner: (.*?)(?:; Tablespace: .*)?$`)
+
+// entryLine matches pg_restore's comment before an entry.
+var entryLine = regexp.MustCompile(`^-- TOC entry (\d+) \(class `)
 
 // Comments at both ends of a dump.
 const (
@@ -52,7 +57,9 @@ type reader struct {
 	text   string // copy of window[at:]; "" while it is not needed
 
 	header header
+	entry  int
 	open   bool // pg_dump's comment at its begin, and not yet that at its end
+	ended  bool // pg_dump's comment at its end
 }
 
 func newReader(in io.Reader) *reader {
@@ -96,7 +103,7 @@ func (r *reader) cut() (s statement, found bool, err error) {
 	if !r.skipComments() {
 		return s, false, nil
 	}
-	s = statement{line: r.line, header: r.header}
+	s = statement{line: r.line, header: r.header, entry: r.entry}
 
 	if r.text[0] == '\\' {
 		command, _, ok := strings.Cut(r.text, "\n")
@@ -159,8 +166,11 @@ func (r *reader) readComment(text string) {
 	case beginComment:
 		r.open = true
 	case endComment:
-		r.open = false
+		r.open, r.ended = false, true
 	default:
+		if m := entryLine.FindStringSubmatch(text); m != nil {
+			r.entry, _ = strconv.Atoi(m[1]) // 0 if it is too large: no entry has such an ID
+		}
 		if m := headerLine.FindStringSubmatch(text); m != nil {
 			r.header = header{kind: m[1], schema: m[2], owner: m[3]}
 		}

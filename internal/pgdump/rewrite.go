@@ -34,7 +34,7 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	switch {
 	case r.skipped[schema]:
 		return v, true
-	case r.gone[s.name.String()] || r.gone[s.table.String()]:
+	case r.left.has(s):
 		v.notes[0].topic = Objects
 		return v, true
 	case s.kind == "schema" && (schema == "public" || schema == "extensions") &&
@@ -73,6 +73,19 @@ func (r *rules) storagePolicy(ts tokens, s subject) verdict {
 	reason := note{References, s.action + " policy " + s.describe()}
 	return verdict{action: attempt, sql: v.sql, notes: append([]note{reason}, v.notes...)}
 }
+
+// summary returns the action, the kind and the names of a subject, or the start of its statement if
+// it has no name.
+func (s subject) summary(sql string) string {
+	if len(s.name) == 0 {
+		line, _, _ := strings.Cut(sql, "\n")
+		return strings.ToValidUTF8(line[:min(len(line), maxSummary)], "")
+	}
+
+	return s.action + " " + s.kind + " " + s.describe()
+}
+
+const maxSummary = 100 // bytes
 
 // describe returns the names of a subject.
 func (s subject) describe() string {
@@ -153,10 +166,6 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 	}
 
 	if w.refers != "" && (slices.Contains(referringKinds, s.kind) || ts.find(s.after, "references") > 0) {
-		if s.table == nil && s.action == "create" {
-			r.gone[s.name.String()] = true
-		}
-
 		if i := ts.find(s.after, "constraint"); i > 0 {
 			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
 		}
@@ -164,7 +173,7 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 		return leave(References, "%s %s refers to %s", s.kind, s.describe(), w.refers)
 	}
 
-	v := verdict{action: run, sql: sql}
+	v := ordinary(verdict{action: run, sql: sql}, s)
 	for _, text := range w.changes {
 		v.notes = append(v.notes, note{Changed, text})
 	}

@@ -13,6 +13,8 @@ type verdict struct {
 	notes  []note // omissions and changes of the import
 
 	extension, schema string // to install, and its schema in the dump
+
+	subject subject // of a statement that may fail
 }
 
 type action int
@@ -27,6 +29,7 @@ const (
 	attempt                 // execute after those; a failure leaves it out, for the reason of its first note
 	attemptWithUsers        // the same, if the project has end users
 	extension               // install an extension
+	tryRun                  // execute at its place; a failure of its rights or names leaves it out
 	refuse                  // fail
 )
 
@@ -54,6 +57,7 @@ const (
 	Transaction Topic = "transactions"
 	LargeObject Topic = "large objects"
 	Statistics  Topic = "statistics"
+	Skipped     Topic = "skipped"
 	Changed     Topic = "changed"
 )
 
@@ -79,16 +83,20 @@ type rules struct {
 
 	skipped  map[string]bool            // schemas that are left out
 	members  map[string]map[string]bool // names of extension members, by their schema in the dump
-	gone     map[string]bool            // relations that were left out
-	supabase bool                       // the statement is about an object of Supabase
-	changed  bool                       // a statement has changed the database since the last \connect
+	left     leftOut
+	skip     map[string]bool // names to leave out; true once the dump has one
+	supabase bool            // the statement is about an object of Supabase
+	changed  bool            // a statement has changed the database since the last \connect
 }
 
 func newRules(o Options) *rules {
 	r := &rules{single: !o.Separately, skipped: map[string]bool{}, members: map[string]map[string]bool{},
-		gone: map[string]bool{}}
+		left: leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
 	for _, schema := range o.ExcludeSchemas {
 		r.skipped[schema] = true
+	}
+	for _, name := range o.Skip {
+		r.skip[name] = false
 	}
 
 	return r
@@ -110,19 +118,33 @@ func (r *rules) decide(s statement) verdict {
 	sub := subjectOf(ts)
 	r.skipSupabase(s.header, sub)
 
+	v := r.verdict(ts, sub, limit > 0)
+	r.changed = r.changed || (v.action != leaveOut && v.action != set)
+
+	switch {
+	case (v.action == leaveOut || v.action == skipRows) && !r.hidden(sub.schema()):
+		r.left.add(ts, sub)
+	case v.action == run && limit == 0 && r.mayFail(ts, sub):
+		v.action, v.subject = tryRun, sub
+	}
+
+	return v
+}
+
+// verdict returns the verdict of the first rule that has one. data tells that the statement has
+// rows rather than names.
+func (r *rules) verdict(ts tokens, sub subject, data bool) verdict {
 	for _, rule := range []func(*rules, tokens, subject) (verdict, bool){
-		(*rules).session, (*rules).transaction, (*rules).cluster, (*rules).extension, (*rules).owner,
+		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
 		(*rules).privileges, (*rules).schemas, (*rules).rows, (*rules).policy, (*rules).table,
 	} {
 		if v, ok := rule(r, ts, sub); ok {
-			r.changed = r.changed || (v.action != leaveOut && v.action != set)
 			return v
 		}
 	}
 
-	r.changed = true
-	if limit > 0 {
-		return verdict{action: run, sql: s.Text}
+	if data {
+		return verdict{action: run, sql: ts.text}
 	}
 
 	return r.rewritten(ts, sub)
@@ -225,9 +247,6 @@ func (r *rules) cluster(ts tokens, s subject) (verdict, bool) {
 	case !slices.Contains([]string{"create", "alter", "drop", "comment"}, s.action):
 		return verdict{}, false
 	case slices.Contains(foreignKinds, s.kind):
-		if s.kind == "foreign table" {
-			r.gone[s.name.String()] = true
-		}
 		return leave(Objects, "%s %s: a project has none", s.kind, s.name), true
 	case s.action == "alter" && ts.has(1, "default", "privileges"):
 		return verdict{}, false

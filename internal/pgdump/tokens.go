@@ -124,11 +124,14 @@ func (n name) schema() string {
 
 func (n name) String() string { return strings.Join(n, ".") }
 
-// name returns the qualified name at i, and the index after it.
+// name returns the name at i, of an operator only if it is qualified, and the index after it.
 func (ts tokens) name(i int) (name, int) {
 	var n name
 	for {
 		part := ts.identifier(i)
+		if part == "" && ts.kind(i) == sqllex.Operator && len(n) > 0 {
+			return append(n, ts.raw(i)), i + 1
+		}
 		if part == "" {
 			return n, i
 		}

@@ -129,6 +129,7 @@ CREATE TABLE platform.backups (
     made_before text,
     waiting_for text DEFAULT ''::text NOT NULL,
     warnings text[] DEFAULT '{}'::text[] NOT NULL,
+    missing jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT backups_origin CHECK ((origin = ANY (ARRAY['made'::text, 'imported'::text]))),
     CONSTRAINT backups_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'deleting'::text])))
 );
@@ -148,6 +149,8 @@ COMMENT ON COLUMN platform.backups.made_before IS 'the operation that waited for
 COMMENT ON COLUMN platform.backups.waiting_for IS 'in words for the user; empty: nothing';
 
 COMMENT ON COLUMN platform.backups.warnings IS 'what of the project a restore does not bring back, in words for the user';
+
+COMMENT ON COLUMN platform.backups.missing IS 'objects that the last proof could not create, with their statements';
 
 CREATE TABLE platform.certificates (
     name text NOT NULL,
@@ -424,6 +427,8 @@ CREATE TABLE platform.restores (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     created_by uuid NOT NULL,
     undone_at timestamp with time zone,
+    missing jsonb DEFAULT '[]'::jsonb NOT NULL,
+    allow_missing boolean DEFAULT false NOT NULL,
     CONSTRAINT restores_status CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT restores_target CHECK ((target = ANY (ARRAY['in_place'::text, 'new'::text])))
 );
@@ -433,6 +438,10 @@ COMMENT ON COLUMN platform.restores.project_uuid IS 'the project that is restore
 COMMENT ON COLUMN platform.restores.kept_until IS 'until when the database is kept that the restored one took the place of; null if there is none';
 
 COMMENT ON COLUMN platform.restores.undone_at IS 'since when the project is again what it was before; what was restored is what is kept then';
+
+COMMENT ON COLUMN platform.restores.missing IS 'objects that the restore could not create, with their statements';
+
+COMMENT ON COLUMN platform.restores.allow_missing IS 'whether a restore in place goes on without them';
 
 CREATE TABLE platform.retired_roles (
     name text NOT NULL,

@@ -129,12 +129,6 @@ func (c *Copy) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
 	return c.connect(ctx, dump, c.name())
 }
 
-// OwnerURL returns the connection URI of the copy for a client program that runs as the project's
-// owner, and the password separately.
-func (c *Copy) OwnerURL() (address, password string) {
-	return c.registry.address(c.config(owner, c.name()))
-}
-
 // DumpURL returns the connection URI of the copy for pg_dump, and the password separately.
 func (c *Copy) DumpURL() (address, password string) {
 	return c.registry.address(c.config(dump, c.name()))

@@ -179,9 +179,9 @@ func TestRestoreOfDamage(t *testing.T) {
 }
 
 // scriptOnRestore is a script in place of pg_restore: it runs another script where pg_restore would
-// connect to a database, and the real program elsewhere.
+// print the user's objects, and the real program elsewhere.
 func scriptOnRestore(script string) string {
-	return "case \"$*\" in *--dbname=*) " + script + ";; esac\nexec $real \"$@\""
+	return "case \"$*\" in *--verbose*) " + script + ";; esac\nexec $real \"$@\""
 }
 
 // TestRestoreFails restores with a pg_restore that fails in various ways: nothing changes and

@@ -1,0 +1,10 @@
+set search_path = public, extensions;
+create function trimmed(text) returns text language sql immutable as 'select btrim($1)';
+create function filled(text) returns boolean language plpgsql immutable as $$ begin return length(trimmed($1)) > 0; end $$;
+create function slug(text) returns text language sql immutable as $$ select lower(trimmed($1)) $$;
+create domain title as text check (filled(value));
+create table people (id int primary key, name title, slug text generated always as (slug(name)) stored, check (filled(name)));
+insert into people values (1, ' Ann ');
+create index on people (slug(name)) where filled(name);
+create function n_people() returns bigint language sql stable as 'select count(*) from people';
+create materialized view stats as select n_people() as n;

@@ -1,0 +1,93 @@
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+SET default_tablespace = fast;
+CREATE TABLESPACE fast LOCATION '/fast';
+CREATE PROCEDURAL LANGUAGE plperl;
+CREATE FUNCTION public.perl() RETURNS integer LANGUAGE plperl AS $$ return 1 $$;
+COMMENT ON FUNCTION public.perl() IS 'x';
+CREATE TYPE public.box3;
+CREATE FUNCTION public.box3_in(cstring) RETURNS public.box3 LANGUAGE c IMMUTABLE STRICT AS '$libdir/box3', 'box3_in';
+CREATE FUNCTION public.box3_out(public.box3) RETURNS cstring LANGUAGE c IMMUTABLE STRICT AS '$libdir/box3', 'box3_out';
+ALTER FUNCTION public.box3_out(public.box3) OWNER TO ada;
+CREATE TYPE public.box3 (INTERNALLENGTH = 24, INPUT = public.box3_in, OUTPUT = public.box3_out, ALIGNMENT = double, STORAGE = plain);
+COMMENT ON TYPE public.box3 IS 'x';
+GRANT ALL ON TYPE public.box3 TO anon;
+CREATE DOMAIN public.small_box AS public.box3;
+CREATE TYPE public.box_pair AS (a public.box3, b integer);
+CREATE FUNCTION public.size(public.box3) RETURNS integer LANGUAGE c AS '$libdir/box3';
+CREATE FUNCTION public.size(text) RETURNS integer LANGUAGE sql IMMUTABLE LEAKPROOF SUPPORT public.size_support COST 2 AS $_$ SELECT pg_catalog.length($1) $_$;
+COMMENT ON FUNCTION public.size(text) IS 'kept';
+COMMENT ON FUNCTION public.size(public.box3) IS 'x';
+CREATE FUNCTION public.bigger(public.box3, public.box3) RETURNS boolean LANGUAGE sql AS $_$ SELECT true $_$;
+CREATE OPERATOR public.>>> (FUNCTION = public.bigger, LEFTARG = public.box3, RIGHTARG = public.box3);
+COMMENT ON OPERATOR public.>>> (public.box3, public.box3) IS 'x';
+CREATE AGGREGATE public.largest(public.box3) (SFUNC = public.bigger, STYPE = public.box3);
+CREATE AGGREGATE public.collected(integer) (SFUNC = array_agg_transfn, STYPE = internal, FINALFUNC = array_agg_finalfn, FINALFUNC_EXTRA);
+CREATE AGGREGATE public.total(integer) (SFUNC = int4pl, STYPE = integer, INITCOND = '0');
+CREATE OPERATOR FAMILY public.int_ops USING hash;
+ALTER OPERATOR FAMILY public.int_ops USING hash OWNER TO ada;
+CREATE OPERATOR CLASS public.json_ops DEFAULT FOR TYPE json USING btree AS OPERATOR 1 =(text,text);
+COMMENT ON OPERATOR CLASS public.json_ops USING btree IS 'x';
+CREATE TYPE public.level AS ENUM ('low', 'high');
+CREATE CAST (public.level AS integer) WITHOUT FUNCTION;
+CREATE CAST (text AS integer) WITH INOUT AS IMPLICIT;
+CREATE CAST (public.level AS text) WITH INOUT AS ASSIGNMENT;
+COMMENT ON CAST (public.level AS integer) IS 'x';
+CREATE TEXT SEARCH TEMPLATE public.mine (LEXIZE = dsimple_lexize);
+CREATE TEXT SEARCH DICTIONARY public.words (TEMPLATE = public.mine);
+CREATE FOREIGN DATA WRAPPER far;
+CREATE SERVER there FOREIGN DATA WRAPPER far;
+CREATE FOREIGN TABLE public.remote (id integer) SERVER there;
+CREATE VIEW public.nearer AS SELECT remote.id FROM public.remote;
+CREATE VIEW public.nearest AS SELECT nearer.id FROM public.nearer;
+GRANT SELECT ON TABLE public.nearest TO anon;
+CREATE TABLE public.boxes (id integer NOT NULL, box public.box3);
+ALTER TABLE public.boxes OWNER TO ada;
+ALTER TABLE public.boxes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME public.boxes_id_seq START WITH 1);
+CREATE TABLE public.kept (id integer NOT NULL, name text, doc json, level public.level, box_id integer);
+CREATE SEQUENCE public.kept_id_seq OWNED BY public.boxes.id;
+CREATE VIEW public.levels AS SELECT (kept.level)::integer AS n FROM public.kept;
+CREATE FUNCTION public.set_log() RETURNS integer LANGUAGE sql SET log_min_messages TO 'debug1' AS $$ SELECT 1 $$;
+CREATE TABLE public.skipped (id integer);
+CREATE TABLE public.of_skipped (s public.skipped);
+COPY public.boxes (id, box) FROM stdin;
+1	(1,2)
+\.
+COPY public.kept (id, name, doc, level, box_id) FROM stdin;
+1	Ann	{}	low	1
+\.
+COPY public.skipped (id) FROM stdin;
+1
+\.
+INSERT INTO public.boxes VALUES (2, null);
+SELECT pg_catalog.setval('public.boxes_id_seq', 2, true);
+BEGIN;
+SELECT pg_catalog.lo_open('4711', 131072);
+SELECT pg_catalog.lowrite(0, '\x00');
+COMMIT;
+ALTER TABLE ONLY public.boxes ADD CONSTRAINT boxes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.kept ADD CONSTRAINT kept_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.kept ADD CONSTRAINT kept_box FOREIGN KEY (box_id) REFERENCES public.boxes(id);
+COMMENT ON CONSTRAINT kept_box ON public.kept IS 'x';
+CREATE INDEX kept_hash ON public.kept USING hash (id public.int_ops);
+COMMENT ON INDEX public.kept_hash IS 'x';
+CREATE INDEX kept_doc ON public.kept USING btree (doc);
+CREATE INDEX kept_name ON public.kept USING btree (public.size(name));
+CREATE FUNCTION public.hook() RETURNS trigger LANGUAGE c AS '$libdir/hook';
+CREATE TRIGGER hooked BEFORE INSERT ON public.kept FOR EACH ROW EXECUTE FUNCTION public.hook();
+ALTER TABLE public.kept DISABLE TRIGGER hooked;
+CREATE POLICY sized ON public.kept USING (public.size(name) > 0);
+CREATE POLICY unwanted ON public.kept USING (false);
+CREATE EVENT TRIGGER told ON ddl_command_end EXECUTE FUNCTION public.hook();
+CREATE PUBLICATION told FOR TABLE ONLY public.kept;
+ALTER PUBLICATION told ADD TABLE ONLY public.boxes;
+CREATE SUBSCRIPTION hears CONNECTION 'dbname=x' PUBLICATION told;
+CREATE TYPE public.later;
+CREATE TYPE public.later AS RANGE (SUBTYPE = integer);
+COMMENT ON TYPE public.later IS 'kept';
+GRANT SELECT ON TABLE public.kept TO anon;
+CREATE TABLE public.checked (id integer DEFAULT public.perl() NOT NULL, n numeric(5, 2) DEFAULT 1, CONSTRAINT c CHECK ((n > (public.perl())::numeric)), CONSTRAINT d CHECK ((n > (0)::numeric)));
+COPY public.checked (id, n) FROM stdin;
+1	2
+\.
+CREATE TABLE public.computed (id integer, n integer GENERATED ALWAYS AS (public.perl()) STORED);
