@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,7 +13,10 @@ import (
 type change struct {
 	sql     string
 	warning string // possible loss of data or long lock; "": none
+	object  string // key of the entry that it is for
 }
+
+func (c change) isRefresh() bool { return strings.HasPrefix(c.sql, "REFRESH ") }
 
 // Warnings of changes.
 const (
@@ -31,11 +33,12 @@ const (
 type difference struct {
 	values     []change // new values of enums, which no statement of their transaction can use
 	changes    []change
-	extensions []change // dropped, which is not possible in a transaction
-	unresolved []string // differences that no statement removes
+	extensions []change     // dropped, which is not possible in a transaction
+	unresolved []Difference // that no statement removes
 }
 
-func (d difference) empty() bool { return len(d.values)+len(d.changes)+len(d.extensions) == 0 }
+func (d difference) size() int   { return len(d.values) + len(d.changes) + len(d.extensions) }
+func (d difference) empty() bool { return d.size() == 0 }
 
 // Kinds of objects.
 var (
@@ -46,6 +49,10 @@ var (
 
 	// users may use an object that goes, and are created again after it.
 	users = append([]string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE"}, parts...)
+
+	// released can stand in the way of a change of an object that they use.
+	released = []string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE", "RULE", "POLICY", "TRIGGER",
+		"CHECK CONSTRAINT", "FK CONSTRAINT", "STATISTICS", "PUBLICATION TABLE", "CAST", "OPERATOR"}
 
 	// last are dropped after everything that may use them has changed.
 	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
@@ -65,12 +72,15 @@ type comparison struct {
 	implied map[string]bool // dropped together with another entry
 	altered map[string][]change
 
+	refreshed []change // of the views that are created
+
 	difference
 }
 
 // compare returns the statements that turn the schema from into the schema to. Both are the entries
-// of a dump, see [relevant].
-func compare(from, to []pgdump.Entry) difference {
+// of a dump, see [relevant]. failed has the keys of objects whose changes failed before: compare
+// creates their dependents again.
+func compare(from, to []pgdump.Entry, failed map[string]string) difference {
 	c := &comparison{
 		from: from, to: to, old: byKey(from), new: byKey(to), dropped: map[string]bool{}, implied: map[string]bool{},
 		altered: map[string][]change{},
@@ -81,6 +91,13 @@ func compare(from, to []pgdump.Entry) difference {
 	}
 
 	c.deferPartitions()
+	for i := range from {
+		k := key(&from[i])
+		if _, ok := failed[k]; ok && (c.dropped[k] || len(c.altered[k]) > 0) {
+			c.release(&from[i])
+		}
+	}
+
 	c.spread()
 	c.drop()
 	c.create()
@@ -89,10 +106,18 @@ func compare(from, to []pgdump.Entry) difference {
 	return c.difference
 }
 
-// key identifies an entry. Tags of different kinds of objects may be equal.
-func key(e *pgdump.Entry) string { return e.Desc + "\n" + e.Namespace + "\n" + e.Tag }
+// key identifies an entry. Tags of different kinds of objects may be equal, and those of operators
+// lack the types.
+func key(e *pgdump.Entry) string {
+	k := e.Desc + "\n" + e.Namespace + "\n" + e.Tag
+	if strings.HasPrefix(e.Desc, "OPERATOR") {
+		k += "\n" + e.Drop
+	}
 
-// byKey returns entries by their key. Of operators with one name only the first is found.
+	return k
+}
+
+// byKey returns entries by their key.
 func byKey(entries []pgdump.Entry) map[string]*pgdump.Entry {
 	all := map[string]*pgdump.Entry{}
 	for i := range entries {
@@ -116,12 +141,15 @@ func (c *comparison) classify(old *pgdump.Entry) {
 		c.classifyTable(old, now)
 	case isEnum(old.Definition) && isEnum(now.Definition):
 		c.classifyEnum(old, now)
+	case isComposite(old) && isComposite(now):
+		changes, ok := alterComposite(old.Definition, now.Definition)
+		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "DOMAIN":
 		changes, ok := alterDomain(parseDomain(trimmed(old.Definition)), parseDomain(trimmed(now.Definition)))
 		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "ACL", old.Desc == "DEFAULT ACL":
 		c.altered[k] = regrant(old.Definition, now.Definition)
-	case old.Desc == "COMMENT", old.Desc == "DEFAULT", old.Desc == "SEQUENCE OWNED BY":
+	case old.Desc == "COMMENT", old.Desc == "DEFAULT":
 		c.altered[k] = statements(now)
 	case old.Desc == "SEQUENCE" && isSameSequence(old, now):
 		c.altered[k] = []change{{sql: alterSequence(now)}}
@@ -151,7 +179,7 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 	before, ok := parseTable(old.Definition)
 	after, also := parseTable(now.Definition)
 	if !ok || !also {
-		c.unresolved = append(c.unresolved, "the table "+old.Namespace+"."+old.Tag)
+		c.unresolved = append(c.unresolved, differing(key(old), "its definition has a form that is not known"))
 		return
 	}
 
@@ -159,7 +187,7 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 		return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+strings.Trim(column, `"`)] != nil
 	})
 	if rest != "" {
-		c.unresolved = append(c.unresolved, rest)
+		c.unresolved = append(c.unresolved, differing(key(old), rest))
 	}
 
 	c.altered[key(old)] = changes
@@ -178,59 +206,6 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 // mentions reports whether a statement has a name.
 func mentions(sql, name string) bool {
 	return slices.ContainsFunc(tokens(sql), func(t sqlToken) bool { return t.text == name })
-}
-
-// spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
-// would destroy the table.
-func (c *comparison) spread() {
-	for again := true; again; {
-		again = false
-		for i := range c.from {
-			e := &c.from[i]
-			if c.dropped[key(e)] && c.spreadFrom(e) {
-				again = true
-			}
-		}
-	}
-}
-
-// spreadFrom drops the users of an object. It reports whether it has changed anything.
-func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
-	recreated := c.new[key(e)] != nil
-	for i := range c.from {
-		user := &c.from[i]
-		if c.dropped[key(user)] || !slices.Contains(user.Depends, e.ID) {
-			continue
-		}
-
-		switch {
-		case slices.Contains(users, user.Desc):
-			c.dropped[key(user)] = true
-			delete(c.altered, key(user))
-			changed = true
-		case recreated:
-			c.unresolved = append(c.unresolved, fmt.Sprintf("%s %s, which %s %s uses",
-				strings.ToLower(e.Desc), qualified(e), strings.ToLower(user.Desc), qualified(user)))
-			delete(c.dropped, key(e))
-			c.keepNotes(e)
-
-			return true
-		}
-	}
-
-	return changed
-}
-
-// keepNotes keeps the comment and the privileges of an object that is not replaced after all.
-func (c *comparison) keepNotes(of *pgdump.Entry) {
-	for i := range c.from {
-		e := &c.from[i]
-		isNote := e.Desc == "COMMENT" || e.Desc == "ACL"
-		if isNote && c.new[key(e)] != nil && slices.Contains(e.Depends, of.ID) {
-			delete(c.dropped, key(e))
-			c.classify(e)
-		}
-	}
 }
 
 func qualified(e *pgdump.Entry) string {
@@ -252,7 +227,7 @@ func (c *comparison) drop() {
 		e := &c.from[i]
 		k := key(e)
 		if c.dropped[k] && !c.implied[k] && !c.isLast(e) {
-			c.add(dropping(e)...)
+			c.add(e, dropping(e)...)
 		}
 	}
 }
@@ -287,7 +262,9 @@ func (c *comparison) imply(whole *pgdump.Entry) {
 		case slices.Contains([]string{"COMMENT", "ACL", "SECURITY LABEL"}, e.Desc):
 			c.implied[key(e)] = true
 		case !relation:
-		case slices.Contains([]string{"INDEX", "ROW SECURITY", "SEQUENCE OWNED BY", "INDEX ATTACH"}, e.Desc),
+		case e.Desc == "SEQUENCE" && c.new[key(e)] == nil: // owned by a column
+			c.implied[key(e)], c.implied[ownership(e)] = true, true
+		case slices.Contains([]string{"INDEX", "ROW SECURITY", "INDEX ATTACH"}, e.Desc),
 			isIdentity(e), slices.Contains(parts, e.Desc) && isOn(e.Drop, name):
 			c.implied[key(e)] = true
 		}
@@ -310,46 +287,58 @@ func objectName(drop string) string {
 	return strings.TrimSuffix(strings.TrimSpace(drop), ";")[i+1:]
 }
 
-// add adds changes. An extension is dropped in a file of its own.
-func (c *comparison) add(changes ...change) {
+// add adds changes of an object. An extension is dropped in a file of its own.
+func (c *comparison) add(e *pgdump.Entry, changes ...change) {
 	for _, ch := range changes {
-		if strings.HasPrefix(ch.sql, "DROP EXTENSION") {
+		ch.object = key(e)
+		switch {
+		case strings.HasPrefix(ch.sql, "DROP EXTENSION"):
 			c.extensions = append(c.extensions, ch)
-			continue
+		case ch.isRefresh():
+			c.refreshed = append(c.refreshed, ch)
+		default:
+			c.changes = append(c.changes, ch)
 		}
-		c.changes = append(c.changes, ch)
 	}
 }
 
 // create creates and alters objects in the order of the dump, in which none uses a later one. It
 // leaves out the privileges of created objects: the next comparison has those that differ from the
 // default privileges. It attaches a partition to a table that exists after it has created the
-// partition's indexes, since PostgreSQL creates those that are missing.
+// partition's indexes, since PostgreSQL creates those that are missing. Views are filled at the end,
+// since their queries may call functions that use anything.
 func (c *comparison) create() {
 	created := map[int]bool{}
-	var attached []change
+	var attached []*pgdump.Entry
+	attach := func() {
+		for _, e := range attached {
+			c.add(e, creating(e, false)...)
+		}
+		attached = nil
+	}
+
 	for i := range c.to {
 		e := &c.to[i]
 		k := key(e)
 		if slices.Contains(afterIndexes, e.Desc) {
-			c.add(attached...)
-			attached = nil
+			attach()
 		}
 
 		switch old := c.old[k]; {
 		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
 		case old == nil && e.Desc == "FK CONSTRAINT" && c.isOfDetached(e):
 		case (old == nil || c.dropped[k]) && c.extendsKept(e):
-			attached = append(attached, creating(e, false)...)
+			attached = append(attached, e)
 		case old == nil, c.dropped[k]:
 			created[e.ID] = true
-			c.add(creating(e, c.exists(e))...)
+			c.add(e, creating(e, c.exists(e))...)
 		default:
-			c.add(c.altered[k]...)
+			c.add(e, c.altered[k]...)
 		}
 	}
 
-	c.add(attached...)
+	attach()
+	c.changes = append(c.changes, c.refreshed...)
 }
 
 // isKept reports whether an object was there before and stays.
@@ -370,7 +359,7 @@ func (c *comparison) dropLast() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
 		if c.dropped[key(e)] && c.isLast(e) {
-			c.add(dropping(e)...)
+			c.add(e, dropping(e)...)
 		}
 	}
 }

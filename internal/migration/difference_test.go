@@ -152,7 +152,7 @@ func TestCompare(t *testing.T) {
 		"value that goes, of an enum that a table uses": {
 			entries(mood("'a', 'b'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood\n); -- mood", "DROP TABLE public.t;")),
 			entries(mood("'a'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood\n); -- mood", "DROP TABLE public.t;")),
-			"unresolved: type public.mood, which table public.t uses",
+			"unresolved: type public.mood: table public.t uses it",
 		},
 		"body of a function": {
 			entries(entry("FUNCTION", "f()", "CREATE FUNCTION public.f() RETURNS integer\n    AS $$select 1;$$;", "DROP FUNCTION public.f();")),
@@ -258,12 +258,12 @@ func TestCompare(t *testing.T) {
 		},
 		"storage without a statement": {
 			entries(booksWith("ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL;")), entries(booksWith()),
-			"unresolved: ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL",
+			"unresolved: table public.books: nothing undoes ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL",
 		},
 		"inheritance": {
 			entries(books("id integer")),
 			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n    note text\n)\nINHERITS (public.things);", "DROP TABLE public.books;")),
-			"unresolved: the table public.books: storage, inheritance or partitioning",
+			"unresolved: table public.books: its storage, inheritance or partitioning differs",
 		},
 		"extensions": {
 			entries(entry("EXTENSION", "a", `CREATE EXTENSION IF NOT EXISTS a WITH SCHEMA extensions;`, "DROP EXTENSION a;")),
@@ -273,18 +273,19 @@ func TestCompare(t *testing.T) {
 		"partitioning": {
 			entries(books("id integer")),
 			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n id integer\n)\nPARTITION BY RANGE (id);", "DROP TABLE public.books;")),
-			"unresolved: the table public.books: storage, inheritance or partitioning",
+			"unresolved: table public.books: its storage, inheritance or partitioning differs",
 		},
 		"privileges of a type that a table uses": {
 			entries(mood("'a', 'b'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
 			entries(mood("'a'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
-			"unresolved: type public.mood, which table public.books uses",
+			"unresolved: type public.mood: table public.books uses it",
 		},
 	} {
-		d := compare(test.from, test.to)
-		got := strings.Join(strings.Fields(strings.Join(d.files().Files, " ")), " ")
-		if len(d.unresolved) > 0 {
-			got = strings.TrimSpace(got + " unresolved: " + strings.Join(d.unresolved, ", "))
+		w := writer{written: compare(test.from, test.to, nil)}
+		result := w.result()
+		got := strings.Join(strings.Fields(strings.Join(result.Files, " ")), " ")
+		for _, d := range result.Differences {
+			got = strings.TrimSpace(got + " unresolved: " + d.Kind + " " + d.Name + ": " + d.Message)
 		}
 
 		if got != test.want {

@@ -58,7 +58,7 @@ func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
 			sql += " BEFORE " + before[0]
 		}
 
-		c.values = append(c.values, change{sql: sql})
+		c.values = append(c.values, change{sql: sql, object: key(old)})
 	}
 }
 

@@ -167,7 +167,7 @@ func startsSection(t sqlToken) bool {
 func alterTable(from, to table, defaults func(column string) bool) (all []change, moved []string, rest string) {
 	alter := "ALTER TABLE " + to.name + " "
 	if from.tail != to.tail || from.head != to.head {
-		rest = "the table " + to.name + ": storage, inheritance or partitioning"
+		rest = "its storage, inheritance or partitioning differs"
 	}
 	if inheritance(from.tail) != inheritance(to.tail) { // the list of columns omits inherited ones
 		return nil, nil, rest
@@ -219,7 +219,7 @@ func alterTable(from, to table, defaults func(column string) bool) (all []change
 		if undo := undoFurther(s); undo != "" {
 			all = append(all, change{sql: undo})
 		} else { // perhaps another value replaces it
-			rest = s
+			rest = "nothing undoes " + s
 		}
 	}
 

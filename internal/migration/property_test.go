@@ -1,0 +1,200 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/socle-dev/socle/internal/pgdump"
+	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
+)
+
+// subject is a project whose schema is compared.
+type subject struct {
+	t testing.TB
+	s *Service
+	p *projectdb.Project
+}
+
+func newSubject(t testing.TB) *subject {
+	t.Helper()
+
+	binaries, err := pgserver.Find(pgtest.BinDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	l := projectdb.Lifecycle{Registry: projectdbtest.Registry(t)}
+	return &subject{t, New(l, binaries, slog.New(slog.DiscardHandler)), projectdbtest.New(t)}
+}
+
+// run runs a statement in the project, as a developer.
+func (s *subject) run(sql string) error {
+	_, err := s.p.Owner().Exec(s.t.Context(), "set search_path = public, extensions; "+sql)
+	return err
+}
+
+// runAll runs the statements of a text.
+func (s *subject) runAll(sql string) {
+	s.t.Helper()
+
+	for _, statement := range parsed(s.t, sql)[0].statements {
+		if err := s.run(statement.Text); err != nil {
+			s.t.Fatalf("%s: %v", statement.Text, err)
+		}
+	}
+}
+
+// within runs a function with an empty scratch copy.
+func (s *subject) within(f func(context.Context, scratch) error) error {
+	ctx := s.t.Context()
+	c := projectdbtest.Registry(s.t).Scratch(s.p.UUID)
+	if err := c.CreateEmpty(ctx, nil); err != nil {
+		return err
+	}
+
+	conn, err := c.ConnectOwner(ctx)
+	if err == nil {
+		err = f(ctx, scratch{c, conn})
+		err = errors.Join(err, conn.Close(ctx))
+	}
+
+	return errors.Join(err, c.Drop(ctx))
+}
+
+// parsed returns files of the texts.
+func parsed(t testing.TB, texts ...string) []script {
+	t.Helper()
+
+	var files []Source
+	for i, sql := range texts {
+		files = append(files, Source{Version: strconv.Itoa(20261123101500 + i), Name: "step", SQL: sql})
+	}
+
+	scripts, err := parse(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return scripts
+}
+
+// diff returns what is written for the project and files, and fails the test unless the project is
+// equal to a copy with all of them, or the answer has what differs.
+func (s *subject) diff(texts ...string) SchemaDiff {
+	s.t.Helper()
+
+	d, err := s.s.diff(s.t.Context(), s.p.UUID, parsed(s.t, texts...), s.within)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	var copied, target []pgdump.Entry
+	err = s.within(func(ctx context.Context, c scratch) (err error) {
+		if err := c.applyAll(ctx, parsed(s.t, slices.Concat(texts, d.Files)...)); err != nil {
+			return err
+		}
+		if copied, err = s.s.dumpScratch(ctx, c); err != nil {
+			return err
+		}
+
+		address, password := projectdbtest.Registry(s.t).DumpURL(s.p.UUID)
+		target, err = s.s.dump(ctx, s.p.UUID, address, password)
+
+		return err
+	})
+	if err != nil {
+		s.t.Fatalf("%v, of the files\n%s", err, strings.Join(d.Files, "\n=====\n"))
+	}
+
+	differs := cmp.Diff(described(target), described(copied))
+	if (differs == "") != (len(d.Differences) == 0) {
+		s.t.Errorf("got differences %+v, want (-project +files):\n%s\nfiles:\n%s",
+			d.Differences, differs, strings.Join(d.Files, "\n=====\n"))
+	}
+
+	return d
+}
+
+// described returns the definitions of entries by key. The order of columns and of privileges does
+// not matter.
+func described(entries []pgdump.Entry) map[string][]string {
+	all := map[string][]string{}
+	for _, e := range entries {
+		lines := strings.Split(e.Definition, "\n")
+		if e.Desc == "TABLE" || e.Desc == "ACL" {
+			for i := range lines {
+				lines[i] = strings.TrimSuffix(lines[i], ",")
+			}
+			slices.Sort(lines)
+		}
+
+		k := e.Desc + "|" + e.Namespace + "|" + e.Tag + "|" + e.Drop
+		all[k] = append(all[k], lines...)
+	}
+
+	return all
+}
+
+// TestDiffIsApplied: pull and diff write what turns the files into the project, for schemas and
+// changes of them that are generated. SOCLE_TEST_SEEDS is the number of schemas, 3 by default, and
+// SOCLE_TEST_SEED the first one.
+func TestDiffIsApplied(t *testing.T) {
+	t.Parallel()
+
+	seeds, _ := strconv.Atoi(os.Getenv("SOCLE_TEST_SEEDS"))
+	if seeds == 0 {
+		seeds = 3
+	}
+	first, _ := strconv.Atoi(os.Getenv("SOCLE_TEST_SEED"))
+
+	for seed := first; seed < first+seeds; seed++ {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			t.Parallel()
+
+			s := newSubject(t)
+			g := generator{rand.New(rand.NewPCG(uint64(seed), 0))}
+			made := s.change(g, 150, g.create)
+			if len(made) < 20 {
+				t.Errorf("only %d statements succeeded", len(made))
+			}
+
+			files := s.diff().Files
+			for range 2 {
+				made := s.change(g, 60, g.alter)
+				d := s.diff(files...)
+				files = append(files, d.Files...)
+
+				if t.Failed() {
+					t.Fatalf("after\n%s", strings.Join(made, ";\n"))
+				}
+				t.Logf("%d changes, %d differences: %+v", len(made), len(d.Differences), d.Differences)
+			}
+		})
+	}
+}
+
+// change runs n generated statements, and returns those that succeeded.
+func (s *subject) change(g generator, n int, statement func() string) (made []string) {
+	for range n {
+		sql := statement()
+		if err := s.run(sql); err == nil {
+			made = append(made, sql)
+		} else if strings.Contains(err.Error(), "SQLSTATE 42601") {
+			s.t.Fatalf("%s: %v", sql, err)
+		}
+	}
+
+	return made
+}
