@@ -135,6 +135,9 @@ func diff(t *testing.T, a *apitest.API, texts ...string) (files []string, warnin
 	for _, w := range reply.Get("warnings").([]any) {
 		warnings += fmt.Sprintln(w.(map[string]any)["message"], "|", w.(map[string]any)["statement"])
 	}
+	for _, d := range reply.Get("differences").([]any) {
+		warnings += fmt.Sprintln("still differs:", d)
+	}
 
 	return files, warnings
 }

@@ -8,6 +8,29 @@ import (
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
+// Kinds of objects.
+var (
+	// parts disappear with the object that they belong to.
+	parts = []string{"INDEX", "CONSTRAINT", "CHECK CONSTRAINT", "FK CONSTRAINT", "TRIGGER", "POLICY", "RULE", "DEFAULT",
+		"ROW SECURITY", "COMMENT", "ACL", "STATISTICS", "INDEX ATTACH", "TABLE ATTACH", "SEQUENCE OWNED BY",
+		"PUBLICATION TABLE", "SECURITY LABEL"}
+
+	// users may use an object that goes, and are created again after it.
+	users = append([]string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE"}, parts...)
+
+	// released can stand in the way of a change of an object that they use.
+	released = []string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE", "RULE", "POLICY", "TRIGGER",
+		"CHECK CONSTRAINT", "FK CONSTRAINT", "STATISTICS", "PUBLICATION TABLE", "CAST", "OPERATOR"}
+
+	// last are dropped after everything that may use them has changed.
+	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
+		"OPERATOR", "OPERATOR CLASS", "OPERATOR FAMILY", "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY"}
+
+	// afterIndexes follow the indexes and their constraints in a dump.
+	afterIndexes = []string{"INDEX ATTACH", "STATISTICS", "RULE", "TRIGGER", "FK CONSTRAINT", "ROW SECURITY", "POLICY",
+		"PUBLICATION"}
+)
+
 // spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
 // would destroy the table.
 func (c *comparison) spread() {
@@ -41,6 +64,7 @@ func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
 				c.dropped[owned] = true
 				changed = true
 			}
+		case user.Desc == "TABLE" && c.isReplaced(e):
 		case recreated:
 			c.unresolved = append(c.unresolved, differing(key(e), fmt.Sprintf("%s %s uses it",
 				strings.ToLower(user.Desc), qualified(user))))

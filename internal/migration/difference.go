@@ -20,13 +20,14 @@ func (c change) isRefresh() bool { return strings.HasPrefix(c.sql, "REFRESH ") }
 
 // Warnings of changes.
 const (
-	warnLoss    = "destroys data"
-	warnRewrite = "rewrites the table, which nobody can read or write meanwhile"
-	warnScan    = "reads the whole table, which nobody can write meanwhile, and fails if a row violates it"
-	warnIndex   = "reads the whole table, which nobody can write meanwhile"
-	warnRows    = "fails if the table has rows"
-	warnRefresh = "runs the query of the view"
-	warnRename  = "rows with the former value get the new one"
+	warnLoss     = "destroys data"
+	warnRewrite  = "rewrites the table, which nobody can read or write meanwhile"
+	warnReplaced = "rewrites the table, and fails if a row has a value that the new type does not"
+	warnScan     = "reads the whole table, which nobody can write meanwhile, and fails if a row violates it"
+	warnIndex    = "reads the whole table, which nobody can write meanwhile"
+	warnRows     = "fails if the table has rows"
+	warnRefresh  = "runs the query of the view"
+	warnRename   = "rows with the former value get the new one"
 )
 
 // difference is the statements that turn one schema into another.
@@ -40,29 +41,6 @@ type difference struct {
 func (d difference) size() int   { return len(d.values) + len(d.changes) + len(d.extensions) }
 func (d difference) empty() bool { return d.size() == 0 }
 
-// Kinds of objects.
-var (
-	// parts disappear with the object that they belong to.
-	parts = []string{"INDEX", "CONSTRAINT", "CHECK CONSTRAINT", "FK CONSTRAINT", "TRIGGER", "POLICY", "RULE", "DEFAULT",
-		"ROW SECURITY", "COMMENT", "ACL", "STATISTICS", "INDEX ATTACH", "TABLE ATTACH", "SEQUENCE OWNED BY",
-		"PUBLICATION TABLE", "SECURITY LABEL"}
-
-	// users may use an object that goes, and are created again after it.
-	users = append([]string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE"}, parts...)
-
-	// released can stand in the way of a change of an object that they use.
-	released = []string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE", "RULE", "POLICY", "TRIGGER",
-		"CHECK CONSTRAINT", "FK CONSTRAINT", "STATISTICS", "PUBLICATION TABLE", "CAST", "OPERATOR"}
-
-	// last are dropped after everything that may use them has changed.
-	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
-		"OPERATOR", "OPERATOR CLASS", "OPERATOR FAMILY", "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY"}
-
-	// afterIndexes follow the indexes and their constraints in a dump.
-	afterIndexes = []string{"INDEX ATTACH", "STATISTICS", "RULE", "TRIGGER", "FK CONSTRAINT", "ROW SECURITY", "POLICY",
-		"PUBLICATION"}
-)
-
 // comparison is a comparison of two schemas.
 type comparison struct {
 	from, to []pgdump.Entry
@@ -71,6 +49,9 @@ type comparison struct {
 	dropped map[string]bool // entries of from that are dropped
 	implied map[string]bool // dropped together with another entry
 	altered map[string][]change
+
+	failed   map[string]string        // messages of changes that failed before
+	replaced map[string]*pgdump.Entry // types that are created again while tables use them, by name
 
 	refreshed []change // of the views that are created
 
@@ -83,9 +64,12 @@ type comparison struct {
 func compare(from, to []pgdump.Entry, failed map[string]string) difference {
 	c := &comparison{
 		from: from, to: to, old: byKey(from), new: byKey(to), dropped: map[string]bool{}, implied: map[string]bool{},
-		altered: map[string][]change{},
+		altered: map[string][]change{}, failed: failed, replaced: map[string]*pgdump.Entry{},
 	}
 
+	for i := range from {
+		c.findReplaced(&from[i])
+	}
 	for i := range from {
 		c.classify(&from[i])
 	}
@@ -136,6 +120,8 @@ func (c *comparison) classify(old *pgdump.Entry) {
 	switch {
 	case now == nil:
 		c.dropped[k] = true
+	case old.Desc == "TABLE" && c.namesReplaced(old.Definition):
+		c.classifyTable(old, now)
 	case now.Definition == old.Definition:
 	case old.Desc == "TABLE":
 		c.classifyTable(old, now)
@@ -183,18 +169,20 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 		return
 	}
 
-	changes, moved, rest := alterTable(before, after, func(column string) bool {
-		return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+strings.Trim(column, `"`)] != nil
-	})
-	if rest != "" {
-		c.unresolved = append(c.unresolved, differing(key(old), rest))
+	a := &alteration{from: before, to: after, replaced: c.namesReplaced, viaText: c.failed[key(old)] != "",
+		hasDefault: func(column string) bool {
+			return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+unquoted(column)] != nil
+		}}
+	a.run()
+	if a.rest != "" {
+		c.unresolved = append(c.unresolved, differing(key(old), a.rest))
 	}
 
-	c.altered[key(old)] = changes
+	c.altered[key(old)] = a.changes
 
 	for i := range c.from { // views and policies that use a column that changes
 		e := &c.from[i]
-		uses := slices.Contains(e.Depends, old.ID) && slices.ContainsFunc(moved, func(name string) bool {
+		uses := slices.Contains(e.Depends, old.ID) && slices.ContainsFunc(a.moved, func(name string) bool {
 			return mentions(e.Definition, name)
 		})
 		if uses && slices.Contains([]string{"VIEW", "MATERIALIZED VIEW", "RULE", "POLICY", "TRIGGER"}, e.Desc) {
@@ -226,7 +214,11 @@ func (c *comparison) drop() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
 		k := key(e)
-		if c.dropped[k] && !c.implied[k] && !c.isLast(e) {
+		switch {
+		case !c.dropped[k] || c.implied[k] || c.isLast(e):
+		case c.isReplaced(e):
+			c.add(e, setAside(e))
+		default:
 			c.add(e, dropping(e)...)
 		}
 	}
@@ -251,7 +243,7 @@ func isRelation(e *pgdump.Entry) bool {
 // imply marks the parts that go with an object.
 func (c *comparison) imply(whole *pgdump.Entry) {
 	relation := isRelation(whole)
-	name := objectName(whole.Drop)
+	name := objectName(whole)
 	for i := range c.from {
 		e := &c.from[i]
 		if !c.dropped[key(e)] || !slices.Contains(e.Depends, whole.ID) {
@@ -282,9 +274,16 @@ func isIdentity(e *pgdump.Entry) bool {
 }
 
 // objectName returns the name in a statement such as DROP TABLE public.t.
-func objectName(drop string) string {
-	i := strings.LastIndexByte(strings.TrimSuffix(strings.TrimSpace(drop), ";"), ' ')
-	return strings.TrimSuffix(strings.TrimSpace(drop), ";")[i+1:]
+func objectName(e *pgdump.Entry) string {
+	return strings.TrimPrefix(trimmed(e.Drop), "DROP "+e.Desc+" ")
+}
+
+// unquoted returns a name without its quotes.
+func unquoted(name string) string {
+	if inner, ok := strings.CutPrefix(name, `"`); ok {
+		return strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`)
+	}
+	return name
 }
 
 // add adds changes of an object. An extension is dropped in a file of its own.
@@ -350,7 +349,7 @@ func (c *comparison) isKept(e *pgdump.Entry) bool {
 func (c *comparison) exists(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
 		return t.Desc == "TABLE" && c.isKept(&t) && slices.Contains(e.Depends, t.ID) &&
-			(e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
+			(e.Desc == "INDEX" || isOn(e.Drop, objectName(&t)))
 	})
 }
 
@@ -358,7 +357,10 @@ func (c *comparison) exists(e *pgdump.Entry) bool {
 func (c *comparison) dropLast() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
-		if c.dropped[key(e)] && c.isLast(e) {
+		switch {
+		case c.dropped[key(e)] && c.isReplaced(e):
+			c.add(e, dropFormer(e))
+		case c.dropped[key(e)] && c.isLast(e):
 			c.add(e, dropping(e)...)
 		}
 	}

@@ -148,14 +148,14 @@ func described(entries []pgdump.Entry) map[string][]string {
 }
 
 // TestDiffIsApplied: pull and diff write what turns the files into the project, for schemas and
-// changes of them that are generated. SOCLE_TEST_SEEDS is the number of schemas, 3 by default, and
+// changes of them that are generated. SOCLE_TEST_SEEDS is the number of schemas, 2 by default, and
 // SOCLE_TEST_SEED the first one.
 func TestDiffIsApplied(t *testing.T) {
 	t.Parallel()
 
 	seeds, _ := strconv.Atoi(os.Getenv("SOCLE_TEST_SEEDS"))
 	if seeds == 0 {
-		seeds = 3
+		seeds = 2
 	}
 	first, _ := strconv.Atoi(os.Getenv("SOCLE_TEST_SEED"))
 
@@ -171,15 +171,12 @@ func TestDiffIsApplied(t *testing.T) {
 			}
 
 			files := s.diff().Files
-			for range 2 {
-				made := s.change(g, 60, g.alter)
-				d := s.diff(files...)
-				files = append(files, d.Files...)
+			made = s.change(g, 100, g.alter)
+			d := s.diff(files...)
+			t.Logf("%d changes, differences: %+v", len(made), d.Differences)
 
-				if t.Failed() {
-					t.Fatalf("after\n%s", strings.Join(made, ";\n"))
-				}
-				t.Logf("%d changes, %d differences: %+v", len(made), len(d.Differences), d.Differences)
+			if t.Failed() {
+				t.Logf("after\n%s", strings.Join(made, ";\n"))
 			}
 		})
 	}

@@ -71,7 +71,7 @@ func creating(e *pgdump.Entry, filled bool) []change {
 	first := &all[0]
 	switch e.Desc {
 	case "MATERIALIZED VIEW":
-		all = append(all, change{sql: "REFRESH MATERIALIZED VIEW " + objectName(e.Drop), warning: warnRefresh})
+		all = append(all, change{sql: "REFRESH MATERIALIZED VIEW " + objectName(e), warning: warnRefresh})
 	case "INDEX":
 		if filled {
 			first.warning = warnIndex
