@@ -258,8 +258,8 @@ func (s *migrationState) write(cmd *cobra.Command, files []migration, name strin
 
 	var incomplete error
 	if len(d.Differences) > 0 {
-		incomplete = fmt.Errorf("%d objects still differ: write their changes by hand, as the next migration",
-			len(d.Differences))
+		incomplete = fmt.Errorf("the files do not remove %d of the differences: write these changes by hand, as the "+
+			"next migration", len(d.Differences))
 	}
 
 	if asJSON(cmd) {
