@@ -172,6 +172,6 @@ func (s *Server) deleteColumn(
 
 	c, deleted, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
 	return Answer[schema.Column, deletedMetadata]{
-		Content: c, Metadata: deletedMetadata{deleted, mentionsMetadata{mentions}},
+		Content: c, Metadata: deletedMetadata{deleted, mentions},
 	}, err
 }

@@ -94,6 +94,6 @@ func (s *Server) deleteConstraint(
 
 	mentions, err := schema.Mentions(ctx, p.Trusted(), c.Name)
 	return Answer[schema.Constraint, deletedMetadata]{
-		Content: c, Metadata: deletedMetadata{deleted, mentionsMetadata{mentions}},
+		Content: c, Metadata: deletedMetadata{deleted, mentions},
 	}, err
 }

@@ -154,8 +154,8 @@ type renameTableInput struct {
 }
 
 type renamedMetadata struct {
-	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
-	mentionsMetadata
+	UUID     uuid.UUID          `json:"uuid" doc:"Stable across renames of the table."`
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
 }
 
 func (s *Server) renameTable(
@@ -168,7 +168,7 @@ func (s *Server) renameTable(
 
 	t, err := schema.RenameTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name)
 	return Answer[schema.Table, renamedMetadata]{
-		Content: t, Metadata: renamedMetadata{schema.TableUUID(p.UUID, t.ID), mentionsMetadata{mentions}},
+		Content: t, Metadata: renamedMetadata{schema.TableUUID(p.UUID, t.ID), mentions},
 	}, err
 }
 
@@ -252,13 +252,14 @@ type deleteTableInput struct {
 
 // deletedMetadata lists the dependents that were deleted too.
 type deletedMetadata struct {
-	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
-	mentionsMetadata
+	Deleted  []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
 }
 
 type deletedTableMetadata struct {
-	UUID uuid.UUID `json:"uuid"`
-	deletedMetadata
+	UUID     uuid.UUID          `json:"uuid"`
+	Deleted  []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
 }
 
 func (s *Server) deleteTable(
@@ -271,7 +272,6 @@ func (s *Server) deleteTable(
 
 	t, deleted, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
 	return Answer[schema.Table, deletedTableMetadata]{
-		Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID),
-			deletedMetadata{deleted, mentionsMetadata{mentions}}},
+		Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), deleted, mentions},
 	}, err
 }

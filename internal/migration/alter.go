@@ -175,7 +175,10 @@ func (a *alteration) alterFurther() {
 			continue
 		}
 
-		if undo := undoFurther(s); undo != "" {
+		column, _, stored := strings.Cut(s, " SET STORAGE ")
+		if stored { // SET STORAGE DEFAULT is of PostgreSQL 16
+			a.add(change{sql: column + " SET STORAGE " + a.storage(column)})
+		} else if undo := undoFurther(s); undo != "" {
 			a.add(change{sql: undo})
 		} else { // perhaps another value replaces it
 			a.rest = "nothing undoes " + s
@@ -187,6 +190,22 @@ func (a *alteration) alterFurther() {
 			a.add(change{sql: s})
 		}
 	}
+}
+
+// storage returns the storage that the type of a column has by default. alter ends in the column.
+func (a *alteration) storage(alter string) string {
+	for _, c := range a.to.columns {
+		if strings.HasSuffix(alter, " ALTER COLUMN "+c.name) && isMain(c.typ) {
+			return "MAIN"
+		}
+	}
+
+	return "EXTENDED"
+}
+
+func isMain(typ string) bool {
+	name, _, _ := strings.Cut(typ, "(")
+	return name == "numeric" || name == "inet" || name == "cidr"
 }
 
 // inheritance returns the INHERITS clause of the text after a table's columns.
@@ -266,7 +285,7 @@ func undoFurther(s string) string {
 
 	for mark, undo := range map[string]string{
 		" REPLICA IDENTITY ": " REPLICA IDENTITY DEFAULT", " SET STATISTICS ": " SET STATISTICS -1",
-		" SET COMPRESSION ": " SET COMPRESSION default", " SET STORAGE ": " SET STORAGE EXTENDED",
+		" SET COMPRESSION ": " SET COMPRESSION default",
 	} {
 		if before, _, ok := strings.Cut(s, mark); ok {
 			return before + undo

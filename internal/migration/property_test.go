@@ -45,13 +45,19 @@ func (s *subject) run(sql string) error {
 	return err
 }
 
-// runAll runs the statements of a text.
+// runAll runs the statements of a text on one session.
 func (s *subject) runAll(sql string) {
 	s.t.Helper()
 
+	conn, err := s.p.Owner().Acquire(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Release()
+
 	for _, statement := range parsed(s.t, sql)[0].statements {
-		if err := s.run(statement.Text); err != nil {
-			s.t.Fatalf("%s: %v", statement.Text, err)
+		if _, err := conn.Exec(s.t.Context(), statement.Text); err != nil {
+			s.t.Errorf("%s: %v", statement.Text, err)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (t *types) isDefault(ctx context.Context, text string, target dataType) (bo
 			join pg_catalog.pg_class c on c.oid = a.attrelid
 			join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 			where a.atttypid = @type and a.attgenerated = '' and `+userSchema+`
-				and pg_catalog.pg_get_expr(d.adbin, 0) = @text)`,
+				and pg_catalog.pg_get_expr(d.adbin, case when a.attgenerated <> '' then d.adrelid else 0 end) = @text)`,
 		pgx.StrictNamedArgs{"type": target.OID, "text": strings.TrimSpace(text)})
 }
 

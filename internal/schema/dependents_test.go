@@ -196,7 +196,8 @@ func TestAnswersAreAccepted(t *testing.T) {
 			x text default public.token(), y integer default nextval('public."My seq"'), z text default lower('A') || 'b',
 			e text default '', q text default 'now()', nn text default 'null', v varchar default 'a -- b', arr text[] default array['a', 'b,c'],
 			j jsonb default '{"a": [1, "x''y"]}', p point default '(1,2)', bo boolean default true, r int4range default '[1,5)',
-			dp double precision default 'NaN', l bigint default 9223372036854775807, usr name default current_user)`)
+			dp double precision default 'NaN', l bigint default 9223372036854775807, usr name default current_user)`,
+		`create table public.computed (a integer, b integer generated always as (a * 2) stored)`)
 	p.table("again", column("id"))
 
 	table, err := schema.GetTable(t.Context(), p.platform, p.uuid, "public.My Table")
