@@ -135,12 +135,12 @@ func TestDiffOfKinds(t *testing.T) {
 		s.runAll("create schema " + k.name + "; set check_function_bodies = off; set search_path = " + k.name + ", public; " + k.before)
 	}
 
-	pulled := s.diff()
+	pulled := s.write()
 	for _, k := range kinds {
 		s.runAll("set check_function_bodies = off; set search_path = " + k.name + ", public; " + k.after)
 	}
 
-	d := s.diff(pulled.Files...)
+	d := s.check(pulled.Files...)
 	for _, d := range append(pulled.Differences, d.Differences...) {
 		t.Errorf("still differs: %+v", d)
 	}

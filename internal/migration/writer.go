@@ -38,9 +38,10 @@ func (w *writer) write(ctx context.Context, c scratch) error {
 		}
 
 		d := compare(now, w.target, w.failed)
-		w.written.unresolved = d.unresolved
 		if d.empty() || round > maxRounds {
-			w.remain(d)
+			w.verified = w.verified || w.written.size() == 0
+			w.remain(d, now)
+
 			return nil
 		}
 
@@ -52,7 +53,7 @@ func (w *writer) write(ctx context.Context, c scratch) error {
 
 		w.verified = round == 1 && !reordered
 		if w.written.size() == before && len(w.failed) == known {
-			w.remain(d)
+			w.remain(d, now)
 			return nil
 		}
 	}
@@ -72,10 +73,7 @@ func (w *writer) verify(ctx context.Context, c scratch) error {
 		return err
 	}
 
-	left := compare(now, w.target, nil)
-	w.written.unresolved = left.unresolved
-	w.remain(left)
-
+	w.remain(compare(now, w.target, nil), now)
 	return nil
 }
 
@@ -105,15 +103,61 @@ func (w *writer) run(ctx context.Context, c scratch, d difference) (reordered bo
 	return reordered, nil
 }
 
-// remain notes the objects of a difference that no statement removes.
-func (w *writer) remain(d difference) {
+// remain notes the objects that no statement makes equal. d is the difference between now and the
+// schema.
+func (w *writer) remain(d difference, now []pgdump.Entry) {
+	left := d.unresolved
 	for _, part := range d.parts() {
-		for _, left := range *part {
-			if !left.isRefresh() {
-				w.written.unresolved = append(w.written.unresolved, differing(left.object, w.failed[left.object]))
+		for _, ch := range *part {
+			if !ch.isRefresh() {
+				left = append(left, differing(ch.object, w.failed[ch.object]))
 			}
 		}
 	}
+
+	for _, k := range unequal(now, w.target) {
+		other := differing(k, "")
+		if !slices.ContainsFunc(left, func(d Difference) bool { return d.Kind == other.Kind && d.Name == other.Name }) {
+			left = append(left, other)
+		}
+	}
+
+	w.written.unresolved = left
+}
+
+// unequal returns the keys of entries that are in one dump only, or have other lines in the other. It
+// is the last check of a comparison, which reads definitions.
+func unequal(a, b []pgdump.Entry) []string {
+	lines := func(entries []pgdump.Entry) map[string][]string {
+		all := map[string][]string{}
+		for _, e := range entries {
+			for line := range strings.SplitSeq(e.Definition, "\n") {
+				all[key(&e)] = append(all[key(&e)], strings.TrimSuffix(line, ","))
+			}
+		}
+
+		for k := range all { // columns and privileges have no order
+			slices.Sort(all[k])
+		}
+
+		return all
+	}
+
+	one, other := lines(a), lines(b)
+	var keys []string
+	for k := range one {
+		if !slices.Equal(one[k], other[k]) {
+			keys = append(keys, k)
+		}
+	}
+
+	for k := range other {
+		if one[k] == nil {
+			keys = append(keys, k)
+		}
+	}
+
+	return keys
 }
 
 // differing returns the difference of an object by its key.
