@@ -9,9 +9,6 @@ import (
 // fail, which does no harm.
 type generator struct{ r *rand.Rand }
 
-// one returns one of the texts, completed.
-func (g generator) one(texts ...string) string { return g.complete(texts[g.r.IntN(len(texts))]) }
-
 // pools are the texts that stand for a word in braces.
 var pools = map[string][]string{
 	"schema": {"public", "public", "public", "s", `"S x"`},

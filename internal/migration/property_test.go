@@ -180,13 +180,13 @@ func TestDiffIsApplied(t *testing.T) {
 
 			s := newSubject(t)
 			g := generator{rand.New(rand.NewPCG(uint64(seed), 0))}
-			made := s.change(g, 150, g.create)
+			made := s.change(150, g.create)
 			if len(made) < 20 {
 				t.Errorf("only %d statements succeeded", len(made))
 			}
 
 			files := s.write().Files
-			made = s.change(g, 100, g.alter)
+			made = s.change(100, g.alter)
 			d := s.check(files...)
 			t.Logf("%d changes, differences: %+v", len(made), d.Differences)
 
@@ -198,7 +198,7 @@ func TestDiffIsApplied(t *testing.T) {
 }
 
 // change runs n generated statements, and returns those that succeeded.
-func (s *subject) change(g generator, n int, statement func() string) (made []string) {
+func (s *subject) change(n int, statement func() string) (made []string) {
 	for range n {
 		sql := statement()
 		if err := s.run(sql); err == nil {

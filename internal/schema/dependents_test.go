@@ -41,6 +41,7 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 		`create table public.parts (k integer, at date) partition by list (k)`,
 		`create index on public.t (f) where f > 0`, `alter table public.t add constraint positive check (f > 0)`,
 		`create table public.lines (t integer references public.t)`,
+		`create table public.keyed (id serial primary key)`, `create table public.keys (id integer references public.keyed)`,
 		`create rule noted as on insert to public.t where new.g > 0 do also insert into public.lines values (1)`)
 
 	for _, test := range []struct{ table, column, to, want string }{
@@ -51,6 +52,7 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 		{"t", "e", "bigint", "function public.most()"},
 		{"t", "g", "bigint", "rule noted on public.t"},
 		{"parts", "k", "bigint", "partition key public.parts"},
+		{"keyed", "id", "text", "table constraint keyed_pkey on public.keyed, table constraint keys_id_fkey on public.keys"},
 		{"t", "f", "jsonb", "index public.t_f_idx, table constraint positive on public.t"},
 		{"t", "id", "text", "table constraint lines_t_fkey on public.lines, table constraint t_pkey on public.t"},
 	} {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -65,11 +66,15 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 	if err == nil && value != "" {
 		return translate(c.alter(ctx, tx, "set default "+value), nil)
 	}
-	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" && !c.Generated && value == "" {
-		return badDefault("defaultValue", "can't be converted to the type: give another one, or an empty one").WithCause(err)
-	}
 
 	state := pg.State(err)
+	// datatype_mismatch, of an expression that is the default, or of a foreign key
+	if state == "42804" && u.DefaultValue == nil && c.DefaultValue != "" && !c.Generated && value == "" {
+		if c.changesWithoutDefault(ctx, tx, action) {
+			return unconverted().WithCause(err)
+		}
+	}
+
 	if state != "" && blamesValue(state) {
 		if c.Generated {
 			return fault.OnField(fault.Unprocessable, "type", "invalid_type",
@@ -89,6 +94,28 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 	}
 
 	return c.explainDependents(ctx, tx, err)
+}
+
+// changesWithoutDefault reports whether a change succeeds for the column without its default. It
+// undoes both.
+func (c storedColumn) changesWithoutDefault(ctx context.Context, tx pgx.Tx, action string) bool {
+	errUndo := errors.New("undo")
+	err := inSavepoint(ctx, tx, func(part pgx.Tx) error {
+		if err := c.alter(ctx, part, "drop default"); err != nil {
+			return err
+		}
+		if err := c.alter(ctx, part, action); err != nil {
+			return err
+		}
+
+		return errUndo
+	})
+
+	return errors.Is(err, errUndo)
+}
+
+func unconverted() *fault.Error {
+	return badDefault("defaultValue", "can't be converted to the type: give another one, or an empty one")
 }
 
 // explainDependents translates the error of a change of the type and adds the dependents to blame.
@@ -159,8 +186,7 @@ func (t *types) convert(ctx context.Context, expression string, to dataType) (st
 		return err
 	})
 	if state := pg.State(err); state != "" && blamesUser(state) {
-		return "", badDefault("defaultValue", "can't be converted to the type: give another one, or an empty one").
-			WithCause(err)
+		return "", unconverted().WithCause(err)
 	}
 	if err != nil || text == nil {
 		return "", err
