@@ -272,7 +272,8 @@ func (s *migrationState) write(cmd *cobra.Command, files []migration, name strin
 	}
 
 	for _, left := range d.Differences {
-		fmt.Fprintf(cmd.ErrOrStderr(), "still differs: %s %s: %s\n", left.Kind, sanitize(left.Name), sanitize(left.Message))
+		fmt.Fprintf(cmd.ErrOrStderr(), "still differs: %s %s: %s\n",
+			left.Kind, sanitize(left.Name), sanitize(left.Message))
 	}
 
 	for _, f := range written {

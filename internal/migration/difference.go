@@ -304,7 +304,7 @@ func (c *comparison) add(e *pgdump.Entry, changes ...change) {
 // create creates and alters objects in the order of the dump, in which none uses a later one. It
 // leaves out the privileges of created objects: the next comparison has those that differ from the
 // default privileges. It attaches a partition to a table that exists after it has created the
-// partition's indexes, since PostgreSQL creates those that are missing. Views are filled at the end,
+// partition's indexes, since PostgreSQL creates those that are missing. Views are filled last,
 // since their queries may call functions that use anything.
 func (c *comparison) create() {
 	created := map[int]bool{}

@@ -76,9 +76,11 @@ func partitioned(columns string) []pgdump.Entry {
 // serial returns a table with a serial column, whose sequence is t_id_seq.
 func serial(table string) []pgdump.Entry {
 	return []pgdump.Entry{
-		entry("TABLE", table, "CREATE TABLE public."+table+" (\n    id integer NOT NULL\n);", "DROP TABLE public."+table+";"),
+		entry("TABLE", table, "CREATE TABLE public."+table+" (\n    id integer NOT NULL\n);",
+			"DROP TABLE public."+table+";"),
 		entry("SEQUENCE", "t_id_seq", "CREATE SEQUENCE public.t_id_seq\n    AS integer; -- "+table, "DROP SEQUENCE public.t_id_seq;"),
-		entry("SEQUENCE OWNED BY", "t_id_seq", "ALTER SEQUENCE public.t_id_seq OWNED BY public."+table+".id; -- t_id_seq", ""),
+		entry("SEQUENCE OWNED BY", "t_id_seq",
+			"ALTER SEQUENCE public.t_id_seq OWNED BY public."+table+".id; -- t_id_seq", ""),
 		entry("DEFAULT", table+" id", "ALTER TABLE ONLY public."+table+" ALTER COLUMN id SET DEFAULT nextval('public.t_id_seq'::regclass); -- "+
 			table+" t_id_seq", "ALTER TABLE public."+table+" ALTER COLUMN id DROP DEFAULT;"),
 	}

@@ -31,7 +31,8 @@ func (w *writer) result() SchemaDiff {
 	found.Warnings = append(found.Warnings, w.skipped...)
 	found.Differences = append(found.Differences, w.written.unresolved...)
 	slices.SortFunc(found.Differences, func(a, b Difference) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Message, b.Message))
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+			strings.Compare(a.Message, b.Message))
 	})
 	found.Differences = slices.CompactFunc(found.Differences, func(a, b Difference) bool {
 		return a.Kind == b.Kind && a.Name == b.Name

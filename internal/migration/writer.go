@@ -125,8 +125,8 @@ func (w *writer) remain(d difference, now []pgdump.Entry) {
 	w.written.unresolved = left
 }
 
-// unequal returns the keys of entries that are in one dump only, or have other lines in the other. It
-// is the last check of a comparison, which reads definitions.
+// unequal returns the keys of entries that are in one dump only, or have other lines in the other.
+// It is the last check of a comparison, which reads definitions.
 func unequal(a, b []pgdump.Entry) []string {
 	lines := func(entries []pgdump.Entry) map[string][]string {
 		all := map[string][]string{}
@@ -181,9 +181,9 @@ type failure struct {
 	message string // PostgreSQL's
 }
 
-// try runs changes in a transaction. It runs those that fail again after the others, since an object
-// may need another one that the schema does not tell: pg_dump knows no dependencies of the bodies of
-// functions. It returns the changes that succeeded, in the order in which they did.
+// try runs changes in a transaction. It runs those that fail again after the others: pg_dump knows
+// no dependencies of the bodies of functions. It returns the changes that succeeded, in the order in
+// which they did.
 func (c scratch) try(ctx context.Context, changes []change) (done []change, failed []failure, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil
@@ -226,7 +226,9 @@ func (c scratch) try(ctx context.Context, changes []change) (done []change, fail
 }
 
 // inAnyOrder runs changes in a transaction until none of the rest succeeds.
-func inAnyOrder(ctx context.Context, conn *pgconn.PgConn, changes []change) (done []change, failed []failure, err error) {
+func inAnyOrder(
+	ctx context.Context, conn *pgconn.PgConn, changes []change,
+) (done []change, failed []failure, err error) {
 	if _, err := conn.Exec(ctx, withoutBodies).ReadAll(); err != nil {
 		return nil, nil, err
 	}
@@ -260,8 +262,8 @@ func inAnyOrder(ctx context.Context, conn *pgconn.PgConn, changes []change) (don
 	return done, failed, nil
 }
 
-// attempt runs a statement of a transaction. If PostgreSQL rejects it, attempt undoes it and returns
-// the message.
+// attempt runs a statement of a transaction. If PostgreSQL rejects it, attempt undoes it and
+// returns the message.
 func attempt(ctx context.Context, conn *pgconn.PgConn, sql string) (message string, err error) {
 	if _, err := conn.Exec(ctx, "savepoint attempt").ReadAll(); err != nil {
 		return "", err

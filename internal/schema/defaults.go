@@ -130,8 +130,8 @@ func (t *types) checkDefault(ctx context.Context, field, text string, target dat
 // looksPrinted matches what may be an expression that PostgreSQL prints.
 var looksPrinted = regexp.MustCompile(`[(\[]|::|^[A-Z_]+$`)
 
-// isDefault reports whether a text is what PostgreSQL prints for the default of a column of the type:
-// a list of columns answers that, and it is no text of the client then.
+// isDefault reports whether a text is what PostgreSQL prints for the default of a column of the
+// type. A list of columns answers that, and it is no text of the client then.
 func (t *types) isDefault(ctx context.Context, text string, target dataType) (bool, error) {
 	if !pg.Storable(text) {
 		return false, nil
@@ -238,7 +238,8 @@ var printedNumber = regexp.MustCompile(`^(-?[0-9.]+|\(-[0-9.]+\)|true|false)$`)
 
 func isNull(expression string) bool { return strings.HasPrefix(expression, "NULL::") }
 
-// isConstant reports whether an expression that PostgreSQL prints is a literal, with its type or not.
+// isConstant reports whether an expression that PostgreSQL prints is a literal, with or without its
+// type.
 func isConstant(expression string) bool {
 	if printedNumber.MatchString(expression) {
 		return true

@@ -103,8 +103,8 @@ type columnUser struct {
 	Follows bool // PostgreSQL changes it with the column's type
 }
 
-// usersOf returns the objects that use a column: PostgreSQL rebuilds indexes and constraints when the
-// column's type changes, and refuses the change for all others.
+// usersOf returns the objects that use a column. PostgreSQL rebuilds indexes and constraints when
+// the column's type changes, and refuses the change for all others.
 func usersOf(ctx context.Context, tx pgx.Tx, table uint32, column int16) ([]columnUser, error) {
 	return pg.All[columnUser](ctx, tx, `
 		with found as (

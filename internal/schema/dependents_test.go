@@ -57,7 +57,8 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 		{"t", "id", "text", "table constraint lines_t_fkey on public.lines, table constraint t_pkey on public.t"},
 	} {
 		to := test.to
-		_, err := p.update(test.table, test.column, schema.ColumnUpdate{Type: &to, Using: map[bool]string{true: "json"}[to == "jsonb"]})
+		_, err := p.update(test.table, test.column,
+			schema.ColumnUpdate{Type: &to, Using: map[bool]string{true: "json"}[to == "jsonb"]})
 		if got := dependents(err); got != test.want {
 			t.Errorf("type %s of %s.%s: got dependents %q, want %q (%v)", to, test.table, test.column, got, test.want, err)
 		}
@@ -83,7 +84,8 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 	}
 }
 
-// TestUpdateTypeConvertsDefault: the default is converted like the values, and names no former type.
+// TestUpdateTypeConvertsDefault: the default is converted like the values, and names no former
+// type.
 func TestUpdateTypeConvertsDefault(t *testing.T) {
 	t.Parallel()
 
@@ -108,10 +110,12 @@ func TestUpdateTypeConvertsDefault(t *testing.T) {
 		{"date", "2026-01-02", "", "text", "2026-01-02"},
 	} {
 		column := fmt.Sprintf("c%d", i)
-		p.table(fmt.Sprintf("t%d", i), schema.NewColumn{Name: column, Type: test.from, DefaultValue: quotedValue(test.value)})
+		p.table(fmt.Sprintf("t%d", i),
+			schema.NewColumn{Name: column, Type: test.from, DefaultValue: quotedValue(test.value)})
 		c, err := p.update(fmt.Sprintf("t%d", i), column, schema.ColumnUpdate{Type: &test.to, Using: test.using})
 		if err != nil || c.DefaultValue != test.want {
-			t.Errorf("%s default %s to %s: got %q, %v, want %q", test.from, test.value, test.to, c.DefaultValue, err, test.want)
+			t.Errorf("%s default %s to %s: got %q, %v, want %q",
+				test.from, test.value, test.to, c.DefaultValue, err, test.want)
 		}
 	}
 
@@ -164,17 +168,18 @@ func TestMentions(t *testing.T) {
 		{"column", "orders", "id", ""},
 		{"enum", "mood", "", "public.f5(integer)"},
 	} {
-		all, err := schema.Mentions(t.Context(), p.platform, append([]string{test.name}, strings.Fields(test.part)...)...)
+		names := append([]string{test.name}, strings.Fields(test.part)...)
+		all, err := schema.Mentions(t.Context(), p.platform, names...)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		var names []string
+		var found []string
 		for _, d := range all {
-			names = append(names, d.Name)
+			found = append(found, d.Name)
 		}
 
-		if got := strings.Join(names, ", "); got != test.want {
+		if got := strings.Join(found, ", "); got != test.want {
 			t.Errorf("%s %s %s: got %q, want %q", test.kind, test.name, test.part, got, test.want)
 		}
 	}
@@ -187,7 +192,8 @@ func TestAnswersAreAccepted(t *testing.T) {
 
 	p := newProject(t)
 	p.sql(`create schema app`, `create schema "My App"`, `create type public."Mood" as enum ('sad', 'So So')`, `create type app."Mood" as enum ('up')`,
-		`create type "My App".state as enum ('on')`, `create type public.select as (a integer)`, `create type public."a.b" as enum ('x')`,
+		`create type "My App".state as enum ('on')`, `create type public.select as (a integer)`,
+		`create type public."a.b" as enum ('x')`,
 		`create domain public."Full Name" as varchar(9)`, `create domain app.tags as text[]`,
 		`create function public.token() returns text language sql as $$ select 'x' $$`, `create sequence public."My seq"`,
 		`create table public."My Table" ("The Key" integer primary key, m public."Mood" default 'So So', ms public."Mood"[] default '{sad,"So So"}',
@@ -214,16 +220,18 @@ func TestAnswersAreAccepted(t *testing.T) {
 
 		got, err := p.add("again", schema.NewColumn{Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue})
 		if err != nil || got.Type != c.Type || got.DefaultValue != c.DefaultValue {
-			t.Errorf("%s %s default %s: got %s default %s, %v", c.Name, c.Type, c.DefaultValue, got.Type, got.DefaultValue, err)
+			t.Errorf("%s %s default %s: got %s default %s, %v",
+				c.Name, c.Type, c.DefaultValue, got.Type, got.DefaultValue, err)
 		}
 
-		if _, err := p.update(table.FullName(), c.Name, schema.ColumnUpdate{Type: &c.Type, DefaultValue: &c.DefaultValue}); err != nil {
+		same := schema.ColumnUpdate{Type: &c.Type, DefaultValue: &c.DefaultValue}
+		if _, err := p.update(table.FullName(), c.Name, same); err != nil {
 			t.Errorf("%s %s default %s, for itself: %v", c.Name, c.Type, c.DefaultValue, err)
 		}
 	}
 
-	foreign, err := p.add("again", schema.NewColumn{Name: "ref", Type: "integer", Foreign: true, ReferenceTable: table.FullName(),
-		ReferenceColumn: "The Key"})
+	foreign, err := p.add("again", schema.NewColumn{Name: "ref", Type: "integer", Foreign: true,
+		ReferenceTable: table.FullName(), ReferenceColumn: "The Key"})
 	if err != nil || foreign.ReferenceTable == nil || *foreign.ReferenceTable != table.FullName() {
 		t.Errorf("a reference to %s: got %+v, %v", table.FullName(), foreign, err)
 	}

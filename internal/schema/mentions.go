@@ -12,8 +12,8 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// PostgreSQL keeps the body of a function as text. Renaming or dropping what the text names succeeds,
-// and the function fails when it is called.
+// PostgreSQL keeps the body of a function as text. Renaming or dropping what the text names
+// succeeds, and the function fails when it is called.
 
 const (
 	maxMentions     = 100     // functions that are told
@@ -69,7 +69,8 @@ func Mentions(ctx context.Context, q pg.Querier, names ...string) ([]Dependent, 
 
 	mentions := []Dependent{}
 	for _, f := range all {
-		if len(mentions) < maxMentions && !slices.ContainsFunc(names, func(name string) bool { return !hasWord(f.Body, name) }) {
+		lacks := func(name string) bool { return !hasWord(f.Body, name) }
+		if len(mentions) < maxMentions && !slices.ContainsFunc(names, lacks) {
 			mentions = append(mentions, f.Dependent)
 		}
 	}
@@ -77,8 +78,8 @@ func Mentions(ctx context.Context, q pg.Querier, names ...string) ([]Dependent, 
 	return mentions, err
 }
 
-// hasWord reports whether the text of a function has a name as a word, outside of comments. A string
-// in it may be a statement.
+// hasWord reports whether the text of a function has a name as a word, outside of comments. A
+// string in it may be a statement.
 func hasWord(body, name string) bool {
 	l := sqllex.New(body)
 	for t, ok := l.Next(); ok; t, ok = l.Next() {
