@@ -182,8 +182,8 @@ type failure struct {
 }
 
 // try runs changes in a transaction. It runs those that fail again after the others: pg_dump knows
-// no dependencies of the bodies of functions. It returns the changes that succeeded, in the order in
-// which they did.
+// no dependencies of the bodies of functions. It returns the changes that succeeded, in the order
+// that worked.
 func (c scratch) try(ctx context.Context, changes []change) (done []change, failed []failure, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil
