@@ -60,7 +60,8 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 		_, err := p.update(test.table, test.column,
 			schema.ColumnUpdate{Type: &to, Using: map[bool]string{true: "json"}[to == "jsonb"]})
 		if got := dependents(err); got != test.want {
-			t.Errorf("type %s of %s.%s: got dependents %q, want %q (%v)", to, test.table, test.column, got, test.want, err)
+			t.Errorf("type %s of %s.%s: got dependents %q, want %q (%v)",
+				to, test.table, test.column, got, test.want, err)
 		}
 	}
 
