@@ -39,9 +39,8 @@ func TestUpdateColumn(t *testing.T) {
 
 	a.Put(note, `{"defaultValue": "draft"}`).Want(200).Content("defaultValue", "draft")
 	a.Put(note, `{"type": "varchar(20)"}`).Want(200).Content("type", "varchar(20)").Content("defaultValue", "draft")
-	a.Put(note, `{"type": "text[]", "using": "one_element"}`).Want(422).Field("defaultValue")
-	a.Put(note, `{"type": "text[]", "using": "one_element", "defaultValue": "{}"}`).Want(200).Content("type", "text[]").
-		Content("defaultValue", "{}")
+	a.Put(note, `{"type": "text[]", "using": "one_element"}`).Want(200).Content("type", "text[]").
+		Content("defaultValue", "{draft}")
 	a.Put(note, `{"type": "jsonb", "using": "json", "defaultValue": ""}`).Want(200).Content("type", "jsonb")
 
 	if got := query[string](t, a, "select note::text from public.orders where id = 1"); got != `["a"]` {
@@ -69,7 +68,11 @@ func TestUpdateColumnRefuses(t *testing.T) {
 	a.Put(note, `{"type": "varchar(3)"}`).Want(422).Code("cast_fails").Field("type")
 	a.Put(note, `{"notNull": true}`).Want(422).Code("null").Field("notNull")
 	a.Put("/tables/orders/columns/other", `{"unique": true}`).Want(422).Code("not_unique")
-	a.Put("/tables/orders/columns/other", `{"type": "varchar(3)"}`).Want(409).Code("in_use")
+	r = a.Put("/tables/orders/columns/other", `{"type": "varchar(3)"}`).Want(409).Code("in_use")
+	if got := fmt.Sprint(r.Metadata("dependents")); got != "[map[kind:view name:public.seen]]" {
+		t.Errorf("got %s", got)
+	}
+
 	a.Put("/tables/orders/columns/id", `{"type": "uuid"}`).Want(422).Code("no_cast").Field("type")
 	a.Put("/tables/orders/columns/id", `{"notNull": false}`).Want(422).Field("notNull")
 	a.Put("/tables/orders/columns/id", `{"unique": false}`).Want(422).Field("unique")

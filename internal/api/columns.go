@@ -89,7 +89,9 @@ var updateColumn = operation.Operation{
 	Aliases:     snakeNames,
 	Notes: "All changes apply, or none. Changing the type requires that every value converts as `using` specifies; " +
 		"otherwise `metadata.failing` has the number of failing rows (up to 1000) and `metadata.example` the key " +
-		"of one. Members may also be spelled in snake_case.",
+		"of one. The default converts in the same way. If views, generated columns, policies or others prevent a " +
+		"change, `metadata.dependents` lists them. `metadata.mentions` has the functions whose text has the table's " +
+		"and the column's name, after a change of name or type. Members may also be spelled in snake_case.",
 	Example: `{"type": "numeric(12,2)", "notNull": true}`,
 }
 
@@ -122,7 +124,9 @@ func (in *updateColumnInput) takesSpace() bool {
 	return in.Body.Type != nil || (in.Body.Unique != nil && *in.Body.Unique)
 }
 
-func (s *Server) updateColumn(ctx context.Context, p *projectdb.Project, in *updateColumnInput) (schema.Column, error) {
+func (s *Server) updateColumn(
+	ctx context.Context, p *projectdb.Project, in *updateColumnInput,
+) (Answer[schema.Column, mentionsMetadata], error) {
 	b := in.Body
 	u := schema.ColumnUpdate{Name: b.Name, Type: b.Type, Using: b.Using, NotNull: b.NotNull, Unique: b.Unique,
 		DefaultValue: b.DefaultValue.Value, Comment: b.Comment}
@@ -130,10 +134,19 @@ func (s *Server) updateColumn(ctx context.Context, p *projectdb.Project, in *upd
 		u.DefaultValue = new("")
 	}
 	if u == (schema.ColumnUpdate{}) {
-		return schema.Column{}, fault.NothingToChange()
+		return Answer[schema.Column, mentionsMetadata]{}, fault.NothingToChange()
 	}
 
-	return schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
+	mentions := []schema.Dependent{}
+	if u.Name != nil || u.Type != nil {
+		var err error
+		if mentions, err = schema.TableMentions(ctx, p.Trusted(), p.UUID, in.Table, in.Column); err != nil {
+			return Answer[schema.Column, mentionsMetadata]{}, err
+		}
+	}
+
+	c, err := schema.UpdateColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, u)
+	return Answer[schema.Column, mentionsMetadata]{Content: c, Metadata: mentionsMetadata{mentions}}, err
 }
 
 var deleteColumn = operation.Operation{
@@ -152,6 +165,13 @@ type deleteColumnInput struct {
 func (s *Server) deleteColumn(
 	ctx context.Context, p *projectdb.Project, in *deleteColumnInput,
 ) (Answer[schema.Column, deletedMetadata], error) {
+	mentions, err := schema.TableMentions(ctx, p.Trusted(), p.UUID, in.Table, in.Column)
+	if err != nil {
+		return Answer[schema.Column, deletedMetadata]{}, err
+	}
+
 	c, deleted, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
-	return Answer[schema.Column, deletedMetadata]{Content: c, Metadata: deletedMetadata{deleted}}, err
+	return Answer[schema.Column, deletedMetadata]{
+		Content: c, Metadata: deletedMetadata{deleted, mentions},
+	}, err
 }

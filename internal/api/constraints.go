@@ -88,5 +88,12 @@ func (s *Server) deleteConstraint(
 	ctx context.Context, p *projectdb.Project, in *deleteConstraintInput,
 ) (Answer[schema.Constraint, deletedMetadata], error) {
 	c, deleted, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
-	return Answer[schema.Constraint, deletedMetadata]{Content: c, Metadata: deletedMetadata{deleted}}, err
+	if err != nil {
+		return Answer[schema.Constraint, deletedMetadata]{}, err
+	}
+
+	mentions, err := schema.Mentions(ctx, p.Trusted(), c.Name)
+	return Answer[schema.Constraint, deletedMetadata]{
+		Content: c, Metadata: deletedMetadata{deleted, mentions},
+	}, err
 }

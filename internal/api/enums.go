@@ -96,7 +96,7 @@ var renameEnumValue = operation.Operation{
 	ID: "renameEnumValue", Method: "PUT",
 	Path: "/enums/{enumName}/values/{enumValue}", Summary: "Rename an enum value",
 	Access: operation.Project(account.Developer), Errors: ddlErrors, Timeout: longTimeout,
-	Notes:   "Existing rows show the new name.",
+	Notes:   "Existing rows show the new name. `metadata.mentions` has the functions whose text has the former one.",
 	Example: `{"value": "in_review"}`,
 }
 
@@ -111,8 +111,14 @@ type renameEnumValueInput struct {
 
 func (s *Server) renameEnumValue(
 	ctx context.Context, p *projectdb.Project, in *renameEnumValueInput,
-) (schema.Enum, error) {
-	return schema.RenameEnumValue(ctx, p.Owner(), in.Enum, in.Value, in.Body.Value)
+) (Answer[schema.Enum, mentionsMetadata], error) {
+	e, err := schema.RenameEnumValue(ctx, p.Owner(), in.Enum, in.Value, in.Body.Value)
+	if err != nil {
+		return Answer[schema.Enum, mentionsMetadata]{}, err
+	}
+
+	mentions, err := schema.Mentions(ctx, p.Trusted(), in.Value)
+	return Answer[schema.Enum, mentionsMetadata]{Content: e, Metadata: mentionsMetadata{mentions}}, err
 }
 
 var deleteEnum = operation.Operation{
@@ -121,6 +127,14 @@ var deleteEnum = operation.Operation{
 	Notes: "An enum that columns or functions use is not deleted; `metadata.dependents` lists them.",
 }
 
-func (s *Server) deleteEnum(ctx context.Context, p *projectdb.Project, in *enumInput) (schema.Enum, error) {
-	return schema.DeleteEnum(ctx, p.Owner(), in.Enum)
+func (s *Server) deleteEnum(
+	ctx context.Context, p *projectdb.Project, in *enumInput,
+) (Answer[schema.Enum, mentionsMetadata], error) {
+	mentions, err := schema.EnumMentions(ctx, p.Trusted(), in.Enum)
+	if err != nil {
+		return Answer[schema.Enum, mentionsMetadata]{}, err
+	}
+
+	e, err := schema.DeleteEnum(ctx, p.Owner(), in.Enum)
+	return Answer[schema.Enum, mentionsMetadata]{Content: e, Metadata: mentionsMetadata{mentions}}, err
 }

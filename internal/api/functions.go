@@ -95,7 +95,8 @@ var deleteFunction = operation.Operation{
 	ID: "deleteFunction", Method: "DELETE", Path: "/functions/{schema}/{functionName}", Summary: "Delete a function",
 	Access: operation.Project(account.Developer), Errors: specifiedErrors, Timeout: longTimeout,
 	Notes: "`arguments` selects among functions with the same name by their argument types. A function with " +
-		"dependents is not deleted.",
+		"dependents is not deleted; `metadata.dependents` lists them. `metadata.mentions` has the functions whose " +
+		"text has the name.",
 }
 
 type functionInput struct {
@@ -110,7 +111,15 @@ type functionName struct {
 	Name   string `json:"name"`
 }
 
-func (s *Server) deleteFunction(ctx context.Context, p *projectdb.Project, in *functionInput) (functionName, error) {
-	err := schema.DeleteFunction(ctx, p.Owner(), in.Schema, in.Function, in.Arguments)
-	return functionName{in.Schema, in.Function}, err
+func (s *Server) deleteFunction(
+	ctx context.Context, p *projectdb.Project, in *functionInput,
+) (Answer[functionName, mentionsMetadata], error) {
+	if err := schema.DeleteFunction(ctx, p.Owner(), in.Schema, in.Function, in.Arguments); err != nil {
+		return Answer[functionName, mentionsMetadata]{}, err
+	}
+
+	mentions, err := schema.Mentions(ctx, p.Trusted(), in.Function)
+	return Answer[functionName, mentionsMetadata]{
+		Content: functionName{in.Schema, in.Function}, Metadata: mentionsMetadata{mentions},
+	}, err
 }

@@ -73,8 +73,8 @@ var diffMigrations = operation.Operation{
 	Timeout: migration.DiffTimeout + operation.DefaultTimeout, MaxBody: maxMigrationsBody, Grows: operation.Always,
 	Notes: "Applies the migrations to an empty scratch database, compares the project with it, and returns the SQL " +
 		"of the next migrations. The SQL has run in the scratch database. Warnings are about statements that destroy " +
-		"data or block a table, and about differences that no statement removes. Without migrations the result " +
-		"describes the whole project. The project does not change.",
+		"data or block a table. `differences` has each object that still differs after the files, and why: write its " +
+		"change by hand. Without migrations the result describes the whole project. The project does not change.",
 }
 
 type diffMigrationsInput struct {

@@ -240,3 +240,40 @@ func TestChangeLockedTable(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesTellMentions: a change answers the functions whose text names what changed, which the
+// database does not change.
+func TestChangesTellMentions(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.CreateTable("orders", "note text")
+	a.Post("/enums", `{"name": "mood", "values": ["sad", "fine"]}`).Want(201)
+	asOwner(t, a, `
+		create function public.notes() returns bigint language plpgsql as
+			'begin return (select count(note) from orders); end';
+		create function public.moods() returns text language plpgsql as
+			$$ begin perform notes(); return 'fine'::mood; end $$`)
+
+	const notes, moods = "[map[kind:function name:public.notes()]]", "[map[kind:function name:public.moods()]]"
+	for _, test := range []struct {
+		reply *apitest.Reply
+		want  string
+	}{
+		{a.Put("/tables/orders/columns/note", `{"type": "varchar(80)"}`), notes},
+		{a.Put("/tables/orders/columns/note", `{"name": "remark"}`), notes},
+		{a.Put("/tables/orders/columns/remark", `{"name": "note"}`), "[]"},
+		{a.Put("/tables/orders/columns/note", `{"not_null": true}`), "[]"},
+		{a.Delete("/tables/orders/columns/note"), notes},
+		{a.Put("/tables/orders/rename", `{"name": "sales"}`), notes},
+		{a.Put("/tables/sales/rename", `{"name": "orders"}`), "[]"},
+		{a.Delete("/tables/orders"), notes},
+		{a.Put("/enums/mood/values/fine", `{"value": "good"}`), moods},
+		{a.Delete("/enums/mood"), moods},
+		{a.Delete("/functions/public/notes"), moods},
+	} {
+		if got := fmt.Sprint(test.reply.Want(200).Metadata("mentions")); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.reply.Body, got, test.want)
+		}
+	}
+}

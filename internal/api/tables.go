@@ -140,7 +140,8 @@ func (s *Server) getTable(ctx context.Context, p *projectdb.Project, in *tableIn
 var renameTable = operation.Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
 	Access: operation.Project(account.Developer), Errors: specifiedBodyErrors, Timeout: longTimeout,
-	Notes:   "The table stays in its schema and keeps its ID and UUID.",
+	Notes: "The table stays in its schema and keeps its ID and UUID. `metadata.mentions` has the functions whose text has " +
+		"the former name, which the database does not change.",
 	Example: `{"name": "titles"}`,
 }
 
@@ -152,9 +153,28 @@ type renameTableInput struct {
 	}
 }
 
-func (s *Server) renameTable(ctx context.Context, p *projectdb.Project, in *renameTableInput) (oneTable, error) {
+type renamedMetadata struct {
+	UUID     uuid.UUID          `json:"uuid" doc:"Stable across renames of the table."`
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
+}
+
+func (s *Server) renameTable(
+	ctx context.Context, p *projectdb.Project, in *renameTableInput,
+) (Answer[schema.Table, renamedMetadata], error) {
+	mentions, err := schema.TableMentions(ctx, p.Trusted(), p.UUID, in.Table, "")
+	if err != nil {
+		return Answer[schema.Table, renamedMetadata]{}, err
+	}
+
 	t, err := schema.RenameTable(ctx, p.Owner(), p.UUID, in.Table, in.Body.Name)
-	return tableOf(p, t), err
+	return Answer[schema.Table, renamedMetadata]{
+		Content: t, Metadata: renamedMetadata{schema.TableUUID(p.UUID, t.ID), mentions},
+	}, err
+}
+
+// mentionsMetadata lists the functions that a change may break.
+type mentionsMetadata struct {
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
 }
 
 var updateTable = operation.Operation{
@@ -232,19 +252,26 @@ type deleteTableInput struct {
 
 // deletedMetadata lists the dependents that were deleted too.
 type deletedMetadata struct {
-	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+	Deleted  []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
 }
 
 type deletedTableMetadata struct {
-	UUID    uuid.UUID          `json:"uuid"`
-	Deleted []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+	UUID     uuid.UUID          `json:"uuid"`
+	Deleted  []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
+	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
 }
 
 func (s *Server) deleteTable(
 	ctx context.Context, p *projectdb.Project, in *deleteTableInput,
 ) (Answer[schema.Table, deletedTableMetadata], error) {
+	mentions, err := schema.TableMentions(ctx, p.Trusted(), p.UUID, in.Table, "")
+	if err != nil {
+		return Answer[schema.Table, deletedTableMetadata]{}, err
+	}
+
 	t, deleted, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
 	return Answer[schema.Table, deletedTableMetadata]{
-		Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), deleted},
+		Content: t, Metadata: deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), deleted, mentions},
 	}, err
 }

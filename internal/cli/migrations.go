@@ -42,7 +42,8 @@ func addMigrations(group *cobra.Command, d *description, e environment) {
 	diff := &cobra.Command{Use: "diff [NAME]", Short: "Write what changed in the project as the next migration",
 		Args: cobra.MaximumNArgs(1), RunE: m.diff, ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Compare the project with the files, which the server applies to an empty scratch database, and write " +
-			"what the files lack as the next one. It is recorded as applied in this project."}
+			"what the files lack as the next one. It is recorded as applied in this project. Objects that no " +
+			"statement makes equal are listed, and the command exits with 1."}
 	pull := &cobra.Command{Use: "pull [NAME]", Short: "Write what exists in the project as the first migration",
 		Args: cobra.MaximumNArgs(1), RunE: m.pull, ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Write the schema of the project as the first migration, and record it as applied in this project."}
@@ -235,8 +236,9 @@ func (s *migrationState) write(cmd *cobra.Command, files []migration, name strin
 	}
 
 	var d struct {
-		Files    []string
-		Warnings []struct{ Statement, Message string }
+		Files       []string
+		Warnings    []struct{ Statement, Message string }
+		Differences []struct{ Kind, Name, Message string }
 	}
 	if err := reply.Into(&d); err != nil {
 		return err
@@ -254,29 +256,35 @@ func (s *migrationState) write(cmd *cobra.Command, files []migration, name strin
 		return err
 	}
 
+	var incomplete error
+	if len(d.Differences) > 0 {
+		incomplete = fmt.Errorf("the files do not remove %d of the differences: write these changes by hand, as the "+
+			"next migration", len(d.Differences))
+	}
+
 	if asJSON(cmd) {
-		return printJSON(cmd.OutOrStdout(), reply)
+		return errors.Join(printJSON(cmd.OutOrStdout(), reply), incomplete)
 	}
 
 	for _, w := range d.Warnings {
-		if w.Statement == "" {
-			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", sanitize(w.Message))
-			continue
-		}
-
 		first, _, _ := strings.Cut(w.Statement, "\n")
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n  %s\n", w.Message, sanitize(first))
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n  %s\n", sanitize(w.Message), sanitize(first))
+	}
+
+	for _, left := range d.Differences {
+		fmt.Fprintf(cmd.ErrOrStderr(), "still differs: %s %s: %s\n",
+			left.Kind, sanitize(left.Name), sanitize(left.Message))
 	}
 
 	for _, f := range written {
 		fmt.Fprintln(cmd.OutOrStdout(), f.path)
 	}
 
-	if len(written) == 0 {
+	if len(written)+len(d.Differences) == 0 {
 		fmt.Fprintln(cmd.OutOrStdout(), "No differences.")
 	}
 
-	return nil
+	return incomplete
 }
 
 // writeFiles writes files with ascending versions.

@@ -171,11 +171,10 @@ func (p *reply) printList(w, notes io.Writer, items []any, subject string) error
 }
 
 // neededMetadata are the metadata printed without --json: values shown only once, such as keys and
-// codes, the state of a backup, and the name of a form's field.
+// codes, the state of a backup, the name of a form's field, and what a change of a table concerns.
 var neededMetadata = []string{
 	"key", "token", "secret", "password", "url", "recoveryCodes", "link", "size", "provenAt", "proofError", "warnings",
-	"missing",
-	"waitingFor", "dependents", "status", "name",
+	"missing", "waitingFor", "dependents", "deleted", "mentions", "status", "name",
 }
 
 // shownMetadata returns the metadata that people need. The tokens of a session are not among them:
@@ -185,6 +184,9 @@ func (p *reply) shownMetadata() record {
 
 	var shown record
 	for _, m := range p.metadata {
+		if all, list := m.value.([]any); list && len(all) == 0 {
+			continue
+		}
 		if slices.Contains(neededMetadata, m.name) && (!session || m.name != "token") {
 			shown = append(shown, m)
 		}

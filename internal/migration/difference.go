@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,47 +13,33 @@ import (
 type change struct {
 	sql     string
 	warning string // possible loss of data or long lock; "": none
+	object  string // key of the entry that it is for
 }
+
+func (c change) isRefresh() bool { return strings.HasPrefix(c.sql, "REFRESH ") }
 
 // Warnings of changes.
 const (
-	warnLoss    = "destroys data"
-	warnRewrite = "rewrites the table, which nobody can read or write meanwhile"
-	warnScan    = "reads the whole table, which nobody can write meanwhile, and fails if a row violates it"
-	warnIndex   = "reads the whole table, which nobody can write meanwhile"
-	warnRows    = "fails if the table has rows"
-	warnRefresh = "runs the query of the view"
-	warnRename  = "rows with the former value get the new one"
+	warnLoss     = "destroys data"
+	warnRewrite  = "rewrites the table, which nobody can read or write meanwhile"
+	warnReplaced = "rewrites the table, and fails if a row has a value that the new type does not"
+	warnScan     = "reads the whole table, which nobody can write meanwhile, and fails if a row violates it"
+	warnIndex    = "reads the whole table, which nobody can write meanwhile"
+	warnRows     = "fails if the table has rows"
+	warnRefresh  = "runs the query of the view"
+	warnRename   = "rows with the former value get the new one"
 )
 
 // difference is the statements that turn one schema into another.
 type difference struct {
 	values     []change // new values of enums, which no statement of their transaction can use
 	changes    []change
-	extensions []change // dropped, which is not possible in a transaction
-	unresolved []string // differences that no statement removes
+	extensions []change     // dropped, which is not possible in a transaction
+	unresolved []Difference // that no statement removes
 }
 
-func (d difference) empty() bool { return len(d.values)+len(d.changes)+len(d.extensions) == 0 }
-
-// Kinds of objects.
-var (
-	// parts disappear with the object that they belong to.
-	parts = []string{"INDEX", "CONSTRAINT", "CHECK CONSTRAINT", "FK CONSTRAINT", "TRIGGER", "POLICY", "RULE", "DEFAULT",
-		"ROW SECURITY", "COMMENT", "ACL", "STATISTICS", "INDEX ATTACH", "TABLE ATTACH", "SEQUENCE OWNED BY",
-		"PUBLICATION TABLE", "SECURITY LABEL"}
-
-	// users may use an object that goes, and are created again after it.
-	users = append([]string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE"}, parts...)
-
-	// last are dropped after everything that may use them has changed.
-	last = []string{"TYPE", "DOMAIN", "FUNCTION", "PROCEDURE", "AGGREGATE", "SEQUENCE", "SCHEMA", "COLLATION",
-		"OPERATOR", "OPERATOR CLASS", "OPERATOR FAMILY", "TEXT SEARCH CONFIGURATION", "TEXT SEARCH DICTIONARY"}
-
-	// afterIndexes follow the indexes and their constraints in a dump.
-	afterIndexes = []string{"INDEX ATTACH", "STATISTICS", "RULE", "TRIGGER", "FK CONSTRAINT", "ROW SECURITY", "POLICY",
-		"PUBLICATION"}
-)
+func (d difference) size() int   { return len(d.values) + len(d.changes) + len(d.extensions) }
+func (d difference) empty() bool { return d.size() == 0 }
 
 // comparison is a comparison of two schemas.
 type comparison struct {
@@ -65,22 +50,38 @@ type comparison struct {
 	implied map[string]bool // dropped together with another entry
 	altered map[string][]change
 
+	failed   map[string]string        // messages of changes that failed before
+	replaced map[string]*pgdump.Entry // types that are created again while tables use them, by name
+
+	refreshed []change // of the views that are created
+
 	difference
 }
 
 // compare returns the statements that turn the schema from into the schema to. Both are the entries
-// of a dump, see [relevant].
-func compare(from, to []pgdump.Entry) difference {
+// of a dump, see [relevant]. failed has the keys of objects whose changes failed before: compare
+// creates their dependents again.
+func compare(from, to []pgdump.Entry, failed map[string]string) difference {
 	c := &comparison{
 		from: from, to: to, old: byKey(from), new: byKey(to), dropped: map[string]bool{}, implied: map[string]bool{},
-		altered: map[string][]change{},
+		altered: map[string][]change{}, failed: failed, replaced: map[string]*pgdump.Entry{},
 	}
 
+	for i := range from {
+		c.findReplaced(&from[i])
+	}
 	for i := range from {
 		c.classify(&from[i])
 	}
 
 	c.deferPartitions()
+	for i := range from {
+		k := key(&from[i])
+		if _, ok := failed[k]; ok && (c.dropped[k] || len(c.altered[k]) > 0) {
+			c.release(&from[i])
+		}
+	}
+
 	c.spread()
 	c.drop()
 	c.create()
@@ -89,10 +90,18 @@ func compare(from, to []pgdump.Entry) difference {
 	return c.difference
 }
 
-// key identifies an entry. Tags of different kinds of objects may be equal.
-func key(e *pgdump.Entry) string { return e.Desc + "\n" + e.Namespace + "\n" + e.Tag }
+// key identifies an entry. Tags of different kinds of objects may be equal, and those of operators
+// lack the types.
+func key(e *pgdump.Entry) string {
+	k := e.Desc + "\n" + e.Namespace + "\n" + e.Tag
+	if strings.HasPrefix(e.Desc, "OPERATOR") {
+		k += "\n" + e.Drop
+	}
 
-// byKey returns entries by their key. Of operators with one name only the first is found.
+	return k
+}
+
+// byKey returns entries by their key.
 func byKey(entries []pgdump.Entry) map[string]*pgdump.Entry {
 	all := map[string]*pgdump.Entry{}
 	for i := range entries {
@@ -111,17 +120,22 @@ func (c *comparison) classify(old *pgdump.Entry) {
 	switch {
 	case now == nil:
 		c.dropped[k] = true
+	case old.Desc == "TABLE" && c.namesReplaced(old.Definition):
+		c.classifyTable(old, now)
 	case now.Definition == old.Definition:
 	case old.Desc == "TABLE":
 		c.classifyTable(old, now)
 	case isEnum(old.Definition) && isEnum(now.Definition):
 		c.classifyEnum(old, now)
+	case isComposite(old) && isComposite(now):
+		changes, ok := alterComposite(old.Definition, now.Definition)
+		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "DOMAIN":
 		changes, ok := alterDomain(parseDomain(trimmed(old.Definition)), parseDomain(trimmed(now.Definition)))
 		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "ACL", old.Desc == "DEFAULT ACL":
 		c.altered[k] = regrant(old.Definition, now.Definition)
-	case old.Desc == "COMMENT", old.Desc == "DEFAULT", old.Desc == "SEQUENCE OWNED BY":
+	case old.Desc == "COMMENT", old.Desc == "DEFAULT":
 		c.altered[k] = statements(now)
 	case old.Desc == "SEQUENCE" && isSameSequence(old, now):
 		c.altered[k] = []change{{sql: alterSequence(now)}}
@@ -151,22 +165,24 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 	before, ok := parseTable(old.Definition)
 	after, also := parseTable(now.Definition)
 	if !ok || !also {
-		c.unresolved = append(c.unresolved, "the table "+old.Namespace+"."+old.Tag)
+		c.unresolved = append(c.unresolved, differing(key(old), "its definition has a form that is not known"))
 		return
 	}
 
-	changes, moved, rest := alterTable(before, after, func(column string) bool {
-		return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+strings.Trim(column, `"`)] != nil
-	})
-	if rest != "" {
-		c.unresolved = append(c.unresolved, rest)
+	a := &alteration{from: before, to: after, replaced: c.namesReplaced, viaText: c.failed[key(old)] != "",
+		hasDefault: func(column string) bool {
+			return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+unquoted(column)] != nil
+		}}
+	a.run()
+	if a.rest != "" {
+		c.unresolved = append(c.unresolved, differing(key(old), a.rest))
 	}
 
-	c.altered[key(old)] = changes
+	c.altered[key(old)] = a.changes
 
 	for i := range c.from { // views and policies that use a column that changes
 		e := &c.from[i]
-		uses := slices.Contains(e.Depends, old.ID) && slices.ContainsFunc(moved, func(name string) bool {
+		uses := slices.Contains(e.Depends, old.ID) && slices.ContainsFunc(a.moved, func(name string) bool {
 			return mentions(e.Definition, name)
 		})
 		if uses && slices.Contains([]string{"VIEW", "MATERIALIZED VIEW", "RULE", "POLICY", "TRIGGER"}, e.Desc) {
@@ -178,59 +194,6 @@ func (c *comparison) classifyTable(old, now *pgdump.Entry) {
 // mentions reports whether a statement has a name.
 func mentions(sql, name string) bool {
 	return slices.ContainsFunc(tokens(sql), func(t sqlToken) bool { return t.text == name })
-}
-
-// spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
-// would destroy the table.
-func (c *comparison) spread() {
-	for again := true; again; {
-		again = false
-		for i := range c.from {
-			e := &c.from[i]
-			if c.dropped[key(e)] && c.spreadFrom(e) {
-				again = true
-			}
-		}
-	}
-}
-
-// spreadFrom drops the users of an object. It reports whether it has changed anything.
-func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
-	recreated := c.new[key(e)] != nil
-	for i := range c.from {
-		user := &c.from[i]
-		if c.dropped[key(user)] || !slices.Contains(user.Depends, e.ID) {
-			continue
-		}
-
-		switch {
-		case slices.Contains(users, user.Desc):
-			c.dropped[key(user)] = true
-			delete(c.altered, key(user))
-			changed = true
-		case recreated:
-			c.unresolved = append(c.unresolved, fmt.Sprintf("%s %s, which %s %s uses",
-				strings.ToLower(e.Desc), qualified(e), strings.ToLower(user.Desc), qualified(user)))
-			delete(c.dropped, key(e))
-			c.keepNotes(e)
-
-			return true
-		}
-	}
-
-	return changed
-}
-
-// keepNotes keeps the comment and the privileges of an object that is not replaced after all.
-func (c *comparison) keepNotes(of *pgdump.Entry) {
-	for i := range c.from {
-		e := &c.from[i]
-		isNote := e.Desc == "COMMENT" || e.Desc == "ACL"
-		if isNote && c.new[key(e)] != nil && slices.Contains(e.Depends, of.ID) {
-			delete(c.dropped, key(e))
-			c.classify(e)
-		}
-	}
 }
 
 func qualified(e *pgdump.Entry) string {
@@ -251,8 +214,12 @@ func (c *comparison) drop() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
 		k := key(e)
-		if c.dropped[k] && !c.implied[k] && !c.isLast(e) {
-			c.add(dropping(e)...)
+		switch {
+		case !c.dropped[k] || c.implied[k] || c.isLast(e):
+		case c.isReplaced(e):
+			c.add(e, setAside(e))
+		default:
+			c.add(e, dropping(e)...)
 		}
 	}
 }
@@ -276,7 +243,7 @@ func isRelation(e *pgdump.Entry) bool {
 // imply marks the parts that go with an object.
 func (c *comparison) imply(whole *pgdump.Entry) {
 	relation := isRelation(whole)
-	name := objectName(whole.Drop)
+	name := objectName(whole)
 	for i := range c.from {
 		e := &c.from[i]
 		if !c.dropped[key(e)] || !slices.Contains(e.Depends, whole.ID) {
@@ -287,7 +254,9 @@ func (c *comparison) imply(whole *pgdump.Entry) {
 		case slices.Contains([]string{"COMMENT", "ACL", "SECURITY LABEL"}, e.Desc):
 			c.implied[key(e)] = true
 		case !relation:
-		case slices.Contains([]string{"INDEX", "ROW SECURITY", "SEQUENCE OWNED BY", "INDEX ATTACH"}, e.Desc),
+		case e.Desc == "SEQUENCE" && c.new[key(e)] == nil: // owned by a column
+			c.implied[key(e)], c.implied[ownership(e)] = true, true
+		case slices.Contains([]string{"INDEX", "ROW SECURITY", "INDEX ATTACH"}, e.Desc),
 			isIdentity(e), slices.Contains(parts, e.Desc) && isOn(e.Drop, name):
 			c.implied[key(e)] = true
 		}
@@ -305,51 +274,70 @@ func isIdentity(e *pgdump.Entry) bool {
 }
 
 // objectName returns the name in a statement such as DROP TABLE public.t.
-func objectName(drop string) string {
-	i := strings.LastIndexByte(strings.TrimSuffix(strings.TrimSpace(drop), ";"), ' ')
-	return strings.TrimSuffix(strings.TrimSpace(drop), ";")[i+1:]
+func objectName(e *pgdump.Entry) string {
+	return strings.TrimPrefix(trimmed(e.Drop), "DROP "+e.Desc+" ")
 }
 
-// add adds changes. An extension is dropped in a file of its own.
-func (c *comparison) add(changes ...change) {
+// unquoted returns a name without its quotes.
+func unquoted(name string) string {
+	if inner, ok := strings.CutPrefix(name, `"`); ok {
+		return strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`)
+	}
+	return name
+}
+
+// add adds changes of an object. An extension is dropped in a file of its own.
+func (c *comparison) add(e *pgdump.Entry, changes ...change) {
 	for _, ch := range changes {
-		if strings.HasPrefix(ch.sql, "DROP EXTENSION") {
+		ch.object = key(e)
+		switch {
+		case strings.HasPrefix(ch.sql, "DROP EXTENSION"):
 			c.extensions = append(c.extensions, ch)
-			continue
+		case ch.isRefresh():
+			c.refreshed = append(c.refreshed, ch)
+		default:
+			c.changes = append(c.changes, ch)
 		}
-		c.changes = append(c.changes, ch)
 	}
 }
 
 // create creates and alters objects in the order of the dump, in which none uses a later one. It
 // leaves out the privileges of created objects: the next comparison has those that differ from the
 // default privileges. It attaches a partition to a table that exists after it has created the
-// partition's indexes, since PostgreSQL creates those that are missing.
+// partition's indexes, since PostgreSQL creates those that are missing. Views are filled last,
+// since their queries may call functions that use anything.
 func (c *comparison) create() {
 	created := map[int]bool{}
-	var attached []change
+	var attached []*pgdump.Entry
+	attach := func() {
+		for _, e := range attached {
+			c.add(e, creating(e, false)...)
+		}
+		attached = nil
+	}
+
 	for i := range c.to {
 		e := &c.to[i]
 		k := key(e)
 		if slices.Contains(afterIndexes, e.Desc) {
-			c.add(attached...)
-			attached = nil
+			attach()
 		}
 
 		switch old := c.old[k]; {
 		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
 		case old == nil && e.Desc == "FK CONSTRAINT" && c.isOfDetached(e):
 		case (old == nil || c.dropped[k]) && c.extendsKept(e):
-			attached = append(attached, creating(e, false)...)
+			attached = append(attached, e)
 		case old == nil, c.dropped[k]:
 			created[e.ID] = true
-			c.add(creating(e, c.exists(e))...)
+			c.add(e, creating(e, c.exists(e))...)
 		default:
-			c.add(c.altered[k]...)
+			c.add(e, c.altered[k]...)
 		}
 	}
 
-	c.add(attached...)
+	attach()
+	c.changes = append(c.changes, c.refreshed...)
 }
 
 // isKept reports whether an object was there before and stays.
@@ -361,7 +349,7 @@ func (c *comparison) isKept(e *pgdump.Entry) bool {
 func (c *comparison) exists(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
 		return t.Desc == "TABLE" && c.isKept(&t) && slices.Contains(e.Depends, t.ID) &&
-			(e.Desc == "INDEX" || isOn(e.Drop, objectName(t.Drop)))
+			(e.Desc == "INDEX" || isOn(e.Drop, objectName(&t)))
 	})
 }
 
@@ -369,8 +357,11 @@ func (c *comparison) exists(e *pgdump.Entry) bool {
 func (c *comparison) dropLast() {
 	for i := len(c.from) - 1; i >= 0; i-- {
 		e := &c.from[i]
-		if c.dropped[key(e)] && c.isLast(e) {
-			c.add(dropping(e)...)
+		switch {
+		case c.dropped[key(e)] && c.isReplaced(e):
+			c.add(e, dropFormer(e))
+		case c.dropped[key(e)] && c.isLast(e):
+			c.add(e, dropping(e)...)
 		}
 	}
 }

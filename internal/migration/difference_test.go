@@ -73,6 +73,19 @@ func partitioned(columns string) []pgdump.Entry {
 	}
 }
 
+// serial returns a table with a serial column, whose sequence is t_id_seq.
+func serial(table string) []pgdump.Entry {
+	return []pgdump.Entry{
+		entry("TABLE", table, "CREATE TABLE public."+table+" (\n    id integer NOT NULL\n);",
+			"DROP TABLE public."+table+";"),
+		entry("SEQUENCE", "t_id_seq", "CREATE SEQUENCE public.t_id_seq\n    AS integer; -- "+table, "DROP SEQUENCE public.t_id_seq;"),
+		entry("SEQUENCE OWNED BY", "t_id_seq",
+			"ALTER SEQUENCE public.t_id_seq OWNED BY public."+table+".id; -- t_id_seq", ""),
+		entry("DEFAULT", table+" id", "ALTER TABLE ONLY public."+table+" ALTER COLUMN id SET DEFAULT nextval('public.t_id_seq'::regclass); -- "+
+			table+" t_id_seq", "ALTER TABLE public."+table+" ALTER COLUMN id DROP DEFAULT;"),
+	}
+}
+
 // TestCompare checks the statements for a change of each kind, and that warnings precede
 // destructive and blocking ones.
 func TestCompare(t *testing.T) {
@@ -150,9 +163,19 @@ func TestCompare(t *testing.T) {
 			"DROP TYPE public.mood; CREATE TYPE public.mood AS ENUM ( 'a' );",
 		},
 		"value that goes, of an enum that a table uses": {
-			entries(mood("'a', 'b'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood\n); -- mood", "DROP TABLE public.t;")),
-			entries(mood("'a'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood\n); -- mood", "DROP TABLE public.t;")),
-			"unresolved: type public.mood, which table public.t uses",
+			entries(mood("'a', 'b'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood DEFAULT 'a'::public.mood,\n    CONSTRAINT c CHECK ((m <> 'a'::public.mood))\n); -- mood", "DROP TABLE public.t;")),
+			entries(mood("'a'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood DEFAULT 'a'::public.mood,\n    CONSTRAINT c CHECK ((m <> 'a'::public.mood))\n); -- mood", "DROP TABLE public.t;")),
+			`ALTER TYPE public.mood RENAME TO "mood_former"; CREATE TYPE public.mood AS ENUM ( 'a' ); ` +
+				"ALTER TABLE public.t DROP CONSTRAINT c; ALTER TABLE public.t ALTER COLUMN m DROP DEFAULT; " +
+				"-- warning: " + warnReplaced + " ALTER TABLE public.t ALTER COLUMN m TYPE public.mood USING m::text::public.mood; " +
+				"ALTER TABLE public.t ALTER COLUMN m SET DEFAULT 'a'::public.mood; " +
+				"-- warning: " + warnScan + " ALTER TABLE public.t ADD CONSTRAINT c CHECK ((m <> 'a'::public.mood)); " +
+				`DROP TYPE public."mood_former";`,
+		},
+		"value that goes, of an enum that a composite type uses": {
+			entries(mood("'a', 'b'"), entry("TYPE", "t", "CREATE TYPE public.t AS (\n    m public.mood\n); -- mood", "DROP TYPE public.t;")),
+			entries(mood("'a'"), entry("TYPE", "t", "CREATE TYPE public.t AS (\n    m public.mood\n); -- mood", "DROP TYPE public.t;")),
+			"unresolved: type public.mood: type public.t uses it",
 		},
 		"body of a function": {
 			entries(entry("FUNCTION", "f()", "CREATE FUNCTION public.f() RETURNS integer\n    AS $$select 1;$$;", "DROP FUNCTION public.f();")),
@@ -256,14 +279,56 @@ func TestCompare(t *testing.T) {
 			"ALTER TABLE ONLY public.books ALTER COLUMN t SET COMPRESSION default; " +
 				"ALTER TABLE ONLY public.books ALTER COLUMN t RESET (n_distinct, n_distinct_inherited);",
 		},
-		"storage without a statement": {
+		"storage of the type": {
 			entries(booksWith("ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL;")), entries(booksWith()),
-			"unresolved: ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTERNAL",
+			"ALTER TABLE ONLY public.books ALTER COLUMN t SET STORAGE EXTENDED;",
 		},
 		"inheritance": {
 			entries(books("id integer")),
 			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n    note text\n)\nINHERITS (public.things);", "DROP TABLE public.books;")),
-			"unresolved: the table public.books: storage, inheritance or partitioning",
+			"ALTER TABLE public.books INHERIT public.things;",
+		},
+		"storage": {
+			entries(books("id integer")),
+			entries(entry("TABLE", "books", "CREATE UNLOGGED TABLE public.books (\n    id integer\n)\nWITH (fillfactor='70', autovacuum_enabled='false');", "DROP TABLE public.books;")),
+			"-- warning: " + warnRewrite + " ALTER TABLE public.books SET UNLOGGED; " +
+				"ALTER TABLE public.books SET (fillfactor='70'); ALTER TABLE public.books SET (autovacuum_enabled='false');",
+		},
+		"generated column of a column that changes its type": {
+			entries(books("a integer,\n    b integer GENERATED ALWAYS AS ((a + 1)) STORED")),
+			entries(books("a bigint,\n    b integer GENERATED ALWAYS AS ((a + 1)) STORED")),
+			"-- warning: " + warnRewrite + " ALTER TABLE public.books DROP COLUMN b; " +
+				"-- warning: " + warnRewrite + " ALTER TABLE public.books ALTER COLUMN a TYPE bigint USING a::bigint; " +
+				"-- warning: " + warnRewrite + " ALTER TABLE public.books ADD COLUMN b integer GENERATED ALWAYS AS ((a + 1)) STORED;",
+		},
+		"dropped table with a serial column": {
+			entries(append(serial("t"), books("id integer"))...), entries(books("id integer")),
+			"-- warning: destroys data DROP TABLE public.t;",
+		},
+		"table with a serial column, under another name": {
+			entries(serial("t")...), entries(serial("u")...),
+			"ALTER SEQUENCE public.t_id_seq OWNED BY NONE; " +
+				"-- warning: destroys data DROP TABLE public.t; CREATE TABLE public.u ( id integer NOT NULL ); " +
+				"ALTER SEQUENCE public.t_id_seq OWNED BY public.u.id; " +
+				"ALTER TABLE ONLY public.u ALTER COLUMN id SET DEFAULT nextval('public.t_id_seq'::regclass);",
+		},
+		"composite type": {
+			entries(entry("TYPE", "a", "CREATE TYPE public.a AS (\n\tx integer,\n\ty text\n);", "DROP TYPE public.a;")),
+			entries(entry("TYPE", "a", "CREATE TYPE public.a AS (\n\tx bigint,\n\tz integer\n);", "DROP TYPE public.a;")),
+			"-- warning: destroys data ALTER TYPE public.a DROP ATTRIBUTE y CASCADE; " +
+				"ALTER TYPE public.a ALTER ATTRIBUTE x TYPE bigint CASCADE; ALTER TYPE public.a ADD ATTRIBUTE z integer CASCADE;",
+		},
+		"composite type with an attribute in front": {
+			entries(entry("TYPE", "a", "CREATE TYPE public.a AS (\n\tx integer\n);", "DROP TYPE public.a;"),
+				entry("TABLE", "t", "CREATE TABLE public.t (\n    v public.a\n); -- a", "DROP TABLE public.t;")),
+			entries(entry("TYPE", "a", "CREATE TYPE public.a AS (\n\tz integer,\n\tx integer\n);", "DROP TYPE public.a;"),
+				entry("TABLE", "t", "CREATE TABLE public.t (\n    v public.a\n); -- a", "DROP TABLE public.t;")),
+			"unresolved: type public.a: table public.t uses it",
+		},
+		"materialized view": {
+			nil, entries(entry("MATERIALIZED VIEW", "a b", "CREATE MATERIALIZED VIEW public.\"a b\" AS\n SELECT 1\n  WITH NO DATA;", "DROP MATERIALIZED VIEW public.\"a b\";"), books("id integer")),
+			"CREATE MATERIALIZED VIEW public.\"a b\" AS SELECT 1 WITH NO DATA; CREATE TABLE public.books ( id integer ); " +
+				"-- warning: runs the query of the view REFRESH MATERIALIZED VIEW public.\"a b\";",
 		},
 		"extensions": {
 			entries(entry("EXTENSION", "a", `CREATE EXTENSION IF NOT EXISTS a WITH SCHEMA extensions;`, "DROP EXTENSION a;")),
@@ -273,18 +338,21 @@ func TestCompare(t *testing.T) {
 		"partitioning": {
 			entries(books("id integer")),
 			entries(entry("TABLE", "books", "CREATE TABLE public.books (\n id integer\n)\nPARTITION BY RANGE (id);", "DROP TABLE public.books;")),
-			"unresolved: the table public.books: storage, inheritance or partitioning",
+			"unresolved: table public.books: its partitioning differs",
 		},
 		"privileges of a type that a table uses": {
 			entries(mood("'a', 'b'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
 			entries(mood("'a'"), entry("ACL", "TYPE mood", "GRANT ALL ON TYPE public.mood TO anon; -- mood", ""), entry("TABLE", "books", "CREATE TABLE public.books (\n    m public.mood\n); -- mood", "DROP TABLE public.books;")),
-			"unresolved: type public.mood, which table public.books uses",
+			`ALTER TYPE public.mood RENAME TO "mood_former"; CREATE TYPE public.mood AS ENUM ( 'a' ); -- warning: ` + warnReplaced +
+				" ALTER TABLE public.books ALTER COLUMN m TYPE public.mood USING m::text::public.mood; " +
+				`DROP TYPE public."mood_former";`,
 		},
 	} {
-		d := compare(test.from, test.to)
-		got := strings.Join(strings.Fields(strings.Join(d.files().Files, " ")), " ")
-		if len(d.unresolved) > 0 {
-			got = strings.TrimSpace(got + " unresolved: " + strings.Join(d.unresolved, ", "))
+		w := writer{written: compare(test.from, test.to, nil)}
+		result := w.result()
+		got := strings.Join(strings.Fields(strings.Join(result.Files, " ")), " ")
+		for _, d := range result.Differences {
+			got = strings.TrimSpace(got + " unresolved: " + d.Kind + " " + d.Name + ": " + d.Message)
 		}
 
 		if got != test.want {

@@ -29,20 +29,31 @@ func enumValues(definition string) (name string, values []string) {
 }
 
 // classifyEnum adds the new values of an enum, and renames values in their places. PostgreSQL can't
-// remove one, so an enum that loses values is replaced, unless a table uses it.
+// remove one: such an enum is created again.
 func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
+	renames, values, ok := alterEnum(old, now)
+	if !ok {
+		c.dropped[key(old)] = true
+		return
+	}
+
+	c.altered[key(old)] = renames
+	c.values = append(c.values, values...)
+}
+
+// alterEnum returns the statements that rename values of an enum, or add new ones. It reports false
+// if the enum must be created again.
+func alterEnum(old, now *pgdump.Entry) (renames, values []change, ok bool) {
 	name, before := enumValues(old.Definition)
 	_, after := enumValues(now.Definition)
 
 	if renames, ok := renameValues(name, before, after); ok {
-		c.altered[key(old)] = renames
-		return
+		return renames, nil, true
 	}
 
 	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
 	if !slices.Equal(kept, before) {
-		c.dropped[key(old)] = true
-		return
+		return nil, nil, false
 	}
 
 	for i, v := range after {
@@ -58,8 +69,10 @@ func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
 			sql += " BEFORE " + before[0]
 		}
 
-		c.values = append(c.values, change{sql: sql})
+		values = append(values, change{sql: sql, object: key(old)})
 	}
+
+	return nil, values, true
 }
 
 // renameValues returns the statements that rename values of an enum. It reports false if another

@@ -35,7 +35,7 @@ import (
 // ApplyTimeout and DiffTimeout limit the work of one request.
 const (
 	ApplyTimeout = 10 * time.Minute
-	DiffTimeout  = 45 * time.Second
+	DiffTimeout  = 90 * time.Second
 )
 
 // maxDiffs is the number of scratch copies of this server at a time.

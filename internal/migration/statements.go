@@ -71,8 +71,7 @@ func creating(e *pgdump.Entry, filled bool) []change {
 	first := &all[0]
 	switch e.Desc {
 	case "MATERIALIZED VIEW":
-		first.sql = strings.TrimSpace(strings.TrimSuffix(first.sql, "WITH NO DATA"))
-		first.warning = warnRefresh
+		all = append(all, change{sql: "REFRESH MATERIALIZED VIEW " + objectName(e), warning: warnRefresh})
 	case "INDEX":
 		if filled {
 			first.warning = warnIndex

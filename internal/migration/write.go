@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -12,32 +13,39 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// files returns the files of a difference. New values of enums come first, since no statement of
-// their transaction can use them. Extensions are dropped last, outside a transaction.
-func (d difference) files() SchemaDiff {
-	found := SchemaDiff{Files: []string{}, Warnings: []DiffWarning{}}
-	for _, part := range [][]change{d.values, d.changes, d.extensions} {
-		if len(part) > 0 {
-			found.Files = append(found.Files, fileOf(part))
+// result returns the files and what is to be told about them.
+func (w *writer) result() SchemaDiff {
+	found := SchemaDiff{Files: []string{}, Warnings: []DiffWarning{}, Differences: []Difference{}}
+	for _, part := range w.written.parts() {
+		if len(*part) > 0 {
+			found.Files = append(found.Files, fileOf(*part))
 		}
 
-		for _, c := range part {
+		for _, c := range *part {
 			if c.warning != "" {
 				found.Warnings = append(found.Warnings, DiffWarning{c.sql, c.warning})
 			}
 		}
 	}
 
-	slices.Sort(d.unresolved)
-	for _, left := range slices.Compact(d.unresolved) {
-		found.Warnings = append(found.Warnings, DiffWarning{"", "still differs: " + left})
-	}
+	found.Warnings = append(found.Warnings, w.skipped...)
+	found.Differences = append(found.Differences, w.written.unresolved...)
+	slices.SortFunc(found.Differences, func(a, b Difference) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+			strings.Compare(a.Message, b.Message))
+	})
+	found.Differences = slices.CompactFunc(found.Differences, func(a, b Difference) bool {
+		return a.Kind == b.Kind && a.Name == b.Name
+	})
 
 	return found
 }
 
-// fileOf returns the text of a file. Bodies of functions are not checked, since pg_dump does not
-// order functions by the dependencies of their bodies.
+// withoutBodies leaves the bodies of functions unchecked, since pg_dump does not order functions by
+// the dependencies of their bodies.
+const withoutBodies = "SET LOCAL check_function_bodies = off"
+
+// fileOf returns the text of a file.
 func fileOf(changes []change) string {
 	var b strings.Builder
 	if strings.HasPrefix(changes[0].sql, "DROP EXTENSION") {
@@ -47,7 +55,7 @@ func fileOf(changes []change) string {
 	if slices.ContainsFunc(changes, func(c change) bool {
 		return strings.HasPrefix(c.sql, "CREATE") && strings.Contains(c.sql, "LANGUAGE")
 	}) {
-		b.WriteString("SET LOCAL check_function_bodies = off;\n\n")
+		b.WriteString(withoutBodies + ";\n\n")
 	}
 
 	for i, c := range changes {

@@ -12,140 +12,6 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// conversions are the SQL conversions of a value v to a type.
-var conversions = map[string]func(v, to string) string{
-	"cast":    func(v, to string) string { return v + "::" + to },
-	"trimmed": func(v, to string) string { return "pg_catalog.btrim(" + v + "::pg_catalog.text)::" + to },
-	"empty_as_null": func(v, to string) string {
-		return "nullif(pg_catalog.btrim(" + v + "::pg_catalog.text), '')::" + to
-	},
-	"epoch_seconds": func(v, to string) string {
-		return "pg_catalog.to_timestamp(" + v + "::pg_catalog.float8)::" + to
-	},
-	"epoch_milliseconds": func(v, to string) string {
-		return "pg_catalog.to_timestamp(" + v + "::pg_catalog.float8 / 1000)::" + to
-	},
-	"json":        func(v, to string) string { return "pg_catalog.to_jsonb(" + v + ")::" + to },
-	"one_element": func(v, to string) string { return "array[" + v + "]::" + to },
-}
-
-// updateType changes the type. PostgreSQL casts the default; if it can't, the default is parsed
-// again for the new type.
-func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn) error {
-	if u.Type == nil {
-		return nil
-	}
-
-	types := newTypes(tx)
-	to, err := types.getNonSerial(ctx, "type", *u.Type)
-	if err != nil {
-		return err
-	}
-
-	// The type has no modifier: a cast to varchar(3) would truncate silently, but the assignment
-	// after it fails.
-	unmodified, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
-		pgx.StrictNamedArgs{"type": to.OID})
-	if err != nil {
-		return err
-	}
-
-	using := conversions["cast"]
-	if u.Using != "" {
-		using = conversions[u.Using]
-	}
-
-	if u.DefaultValue != nil && c.DefaultValue != "" {
-		if err := c.alter(ctx, tx, "drop default"); err != nil {
-			return translate(err, nil)
-		}
-	}
-
-	action := "type " + to.SQL
-	if !c.Generated { // its values are computed anew
-		action += " using " + using(pg.Quote(c.Name), unmodified)
-	}
-
-	err = inSavepoint(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
-	// datatype_mismatch, of the default
-	if pg.State(err) == "42804" && u.DefaultValue == nil && c.DefaultValue != "" && !c.Generated {
-		value, checkErr := types.checkDefault(ctx, "defaultValue", c.DefaultValue, to)
-		if checkErr != nil {
-			return checkErr
-		}
-
-		err = inSavepoint(ctx, tx, func(part pgx.Tx) error {
-			if err := c.alter(ctx, part, "drop default"); err != nil {
-				return err
-			}
-			if err := c.alter(ctx, part, action); err != nil {
-				return err
-			}
-
-			return c.alter(ctx, part, "set default "+value)
-		})
-	}
-
-	state := pg.State(err)
-	if state != "" && blamesValue(state) {
-		if c.Generated {
-			return fault.OnField(fault.Unprocessable, "type", "invalid_type",
-				"can't hold all values of the generated column").WithCause(err)
-		}
-
-		failing, checkErr := c.failingRows(ctx, tx, to, using("r.v", unmodified))
-		if checkErr != nil {
-			return checkErr
-		}
-
-		return failing.WithCause(err)
-	}
-
-	return translate(err, explainType)
-}
-
-// inSavepoint runs f in a savepoint, so that its failure does not abort tx.
-func inSavepoint(ctx context.Context, tx pgx.Tx, f func(part pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, tx, f)
-}
-
-// blamesValue reports whether a row's value made a change of type fail: invalid data, a constraint
-// of a domain, or an exception of a function that a user defined as a cast.
-func blamesValue(state string) bool {
-	switch state[:2] {
-	case "22", "P0", "38", "39":
-		return true
-	}
-
-	return state == "23514" || state == "23502"
-}
-
-func explainType(state string) *fault.Error {
-	switch state {
-	case "42846": // cannot_coerce
-		return fault.OnField(fault.Unprocessable, "type", "no_cast",
-			"can't be cast to from the column's type: choose another using")
-		// feature_not_supported: used by a view, rule or policy; part of a partitioned or inherited
-		// table
-	case "0A000", "42P16":
-		return fault.New(fault.Conflict, "a view, a policy, a trigger or a partition depends on the column's type").
-			WithCode("in_use")
-		// foreign keys, checks, indexes and generated columns that do not accept the type
-	case "42804", "42883", "42704", "42P17", "42830":
-		return fault.OnField(fault.Unprocessable, "type", "invalid_type",
-			"conflicts with the column's constraints, indexes or foreign keys")
-	case "22023", "42601": // type not valid for an identity column
-		return fault.OnField(fault.Unprocessable, "type", "invalid_type", "can't be the type of this column")
-	case "23505": // unique_violation
-		return fault.OnField(fault.Unprocessable, "type", "not_unique",
-			"would create duplicate values in a unique column")
-	case "23503": // foreign_key_violation
-		return fault.OnField(fault.Unprocessable, "type", "not_found", "would break a foreign key")
-	}
-
-	return nil
-}
-
 const (
 	maxFailing       = 1000
 	castCheckTimeout = "5 s"
@@ -290,9 +156,10 @@ func (u ColumnUpdate) updateUnique(ctx context.Context, tx pgx.Tx, c storedColum
 
 	all, err := pg.All[struct {
 		Name                 string
+		ID                   uint32
 		Constrained, Primary bool
 	}](ctx, tx, `
-		select r.relname as name, k.oid is not null as constrained, i.indisprimary as primary
+		select r.relname as name, coalesce(k.oid, r.oid) as id, k.oid is not null as constrained, i.indisprimary as primary
 		from pg_catalog.pg_index i
 		join pg_catalog.pg_class r on r.oid = i.indexrelid
 		left join pg_catalog.pg_constraint k on k.conindid = i.indexrelid and k.contype in ('u', 'p')
@@ -307,13 +174,14 @@ func (u ColumnUpdate) updateUnique(ctx context.Context, tx pgx.Tx, c storedColum
 			return fault.OnField(fault.Unprocessable, "unique", "not_applicable", "can't be false for the primary key")
 		}
 
-		sql := "drop index " + pg.Quote(c.table.Schema, index.Name)
+		sql, dropped := "drop index "+pg.Quote(c.table.Schema, index.Name), object{"pg_class", index.ID, 0}
 		if index.Constrained {
 			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(index.Name)
+			dropped.Catalogue = "pg_constraint"
 		}
 
-		if err := execute(ctx, tx, sql); err != nil {
-			return translate(err, explainDrop)
+		if _, err := drop(ctx, tx, sql, dropped, false); err != nil {
+			return err
 		}
 	}
 

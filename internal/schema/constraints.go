@@ -188,12 +188,7 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 	noTable := fault.OnField(fault.Unprocessable, prefix+"reference_table", "not_found",
 		"is not one of the project's tables")
 
-	schema, table, ok := splitName(n.ReferenceTable)
-	if !ok {
-		return "", noTable
-	}
-
-	target, err := tableByName(ctx, tx, schema, table)
+	target, err := namedTable(ctx, tx, n.ReferenceTable)
 	if fault.Is(err, fault.NotFound) {
 		return "", noTable.WithCause(err)
 	}
@@ -204,7 +199,7 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 		return "", err
 	}
 
-	r := reference{Columns: n.Columns, Schema: schema, Table: table, ReferenceColumns: n.ReferenceColumns,
+	r := reference{Columns: n.Columns, Schema: target.Schema, Table: target.Name, ReferenceColumns: n.ReferenceColumns,
 		OnUpdate: n.OnUpdate, OnDelete: n.OnDelete, Deferral: n.deferral(), Validated: !n.NotValid}
 	return r.clause(), nil
 }

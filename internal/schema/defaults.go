@@ -96,6 +96,11 @@ func parseCall(text string) (defaultSpec, bool) {
 // that the default fits the type, and fails with Unprocessable on the field.
 func (t *types) checkDefault(ctx context.Context, field, text string, target dataType) (string, error) {
 	d, err := parseDefault(text)
+	if d.call == "" && looksPrinted.MatchString(text) {
+		if known, err := t.isDefault(ctx, text, target); known || err != nil {
+			return strings.TrimSpace(text), err
+		}
+	}
 	if err != nil {
 		return "", badDefault(field, err.Error())
 	}
@@ -120,6 +125,27 @@ func (t *types) checkDefault(ctx context.Context, field, text string, target dat
 	}
 
 	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, target)
+}
+
+// looksPrinted matches what may be an expression that PostgreSQL prints.
+var looksPrinted = regexp.MustCompile(`[(\[]|::|^[A-Z_]+$`)
+
+// isDefault reports whether a text is what PostgreSQL prints for the default of a column of the
+// type. A list of columns answers that, and it is no text of the client then.
+func (t *types) isDefault(ctx context.Context, text string, target dataType) (bool, error) {
+	if !pg.Storable(text) {
+		return false, nil
+	}
+
+	return pg.Value[bool](ctx, t.tx, `
+		select exists (
+			select from pg_catalog.pg_attrdef d
+			join pg_catalog.pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+			join pg_catalog.pg_class c on c.oid = a.attrelid
+			join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+			where a.atttypid = @type and a.attgenerated = '' and `+userSchema+`
+				and pg_catalog.pg_get_expr(d.adbin, case when a.attgenerated <> '' then d.adrelid else 0 end) = @text)`,
+		pgx.StrictNamedArgs{"type": target.OID, "text": strings.TrimSpace(text)})
 }
 
 func badDefault(field, message string) *fault.Error {
@@ -189,7 +215,7 @@ var printedLiteral = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'::(.*)$`)
 // unless the value would be rejected or change its meaning without quotes. No default, and null,
 // are "".
 func displayDefault(expression string, own []string, textual bool) string {
-	if strings.HasPrefix(expression, "NULL::") {
+	if isNull(expression) {
 		return ""
 	}
 
@@ -206,4 +232,24 @@ func displayDefault(expression string, own []string, textual bool) string {
 	}
 
 	return "'" + m[1] + "'"
+}
+
+var printedNumber = regexp.MustCompile(`^(-?[0-9.]+|\(-[0-9.]+\)|true|false)$`)
+
+func isNull(expression string) bool { return strings.HasPrefix(expression, "NULL::") }
+
+// isConstant reports whether an expression that PostgreSQL prints is a literal, with or without its
+// type.
+func isConstant(expression string) bool {
+	if printedNumber.MatchString(expression) {
+		return true
+	}
+
+	m := printedLiteral.FindStringSubmatch(expression)
+	if m == nil {
+		return false
+	}
+
+	_, err := parseType(m[2])
+	return err == nil
 }

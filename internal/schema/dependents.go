@@ -49,10 +49,14 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 		return nil, belongsToWhole().WithCause(err)
 	}
 
-	inUse := fault.New(fault.Conflict, "other objects depend on it").WithCode("in_use").WithCause(err)
-	inUse.Extra = map[string]any{"dependents": dependents}
+	return nil, withDependents(fault.New(fault.Conflict, "other objects depend on it: delete or change them first").
+		WithCode("in_use").WithCause(err), dependents)
+}
 
-	return nil, inUse
+// withDependents adds the member dependents to a fault.
+func withDependents(f *fault.Error, dependents []Dependent) *fault.Error {
+	f.Extra = map[string]any{"dependents": dependents}
+	return f
 }
 
 // belongsToWhole is the fault for an index or a trigger of a partition that is part of one of the
@@ -91,4 +95,59 @@ func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error)
 				where g.class = 'pg_catalog.pg_constraint'::pg_catalog.regclass and k.oid = g.id and not `+notClone+`)
 		order by kind, name`,
 		pgx.StrictNamedArgs{"catalogue": "pg_catalog." + o.Catalogue, "id": o.ID, "column": o.Column})
+}
+
+// columnUser is a direct dependent of a column.
+type columnUser struct {
+	Dependent
+	Follows bool // PostgreSQL changes it with the column's type
+}
+
+// usersOf returns the objects that use a column. PostgreSQL rebuilds indexes and constraints when
+// the column's type changes, and refuses the change for all others.
+func usersOf(ctx context.Context, tx pgx.Tx, table uint32, column int16) ([]columnUser, error) {
+	return pg.All[columnUser](ctx, tx, `
+		with found as (
+			select d.classid, d.objid, d.objsubid from pg_catalog.pg_depend d
+			where d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refobjid = @table and d.refobjsubid = @column
+			union
+			select 'pg_catalog.pg_constraint'::pg_catalog.regclass, k.oid, 0 from pg_catalog.pg_constraint k
+			where k.confrelid = @table and @column = any (k.confkey) and `+notClone+`
+			union
+			select 'pg_catalog.pg_class'::pg_catalog.regclass, p.partrelid, 0 from pg_catalog.pg_partitioned_table p
+			where p.partrelid = @table and @column = any (p.partattrs::int2[])
+		), named as (
+			select case when a.attnum is not null then 'generated column' when p.partrelid is not null then 'partition key'
+					when i.type = 'rule' and r.rulename = '_RETURN' then v.type else i.type end as kind,
+				case when a.attnum is not null then pg_catalog.format('%s.%I', g.identity, a.attname)
+					when i.type = 'rule' and r.rulename = '_RETURN' then v.identity else i.identity end as name,
+				i.type in ('index', 'table constraint') as follows
+			from found f
+			left join pg_catalog.pg_rewrite r on f.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and r.oid = f.objid
+			left join pg_catalog.pg_attrdef d on f.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass and d.oid = f.objid
+			left join pg_catalog.pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum and a.attnum <> @column
+				and a.attgenerated <> ''
+			left join pg_catalog.pg_partitioned_table p on f.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+				and p.partrelid = f.objid and f.objid = @table
+			cross join lateral pg_catalog.pg_identify_object(f.classid, f.objid, f.objsubid) i
+			left join lateral pg_catalog.pg_identify_object('pg_catalog.pg_class'::pg_catalog.regclass, r.ev_class, 0) v on true
+			left join lateral pg_catalog.pg_identify_object('pg_catalog.pg_class'::pg_catalog.regclass, d.adrelid, 0) g on true
+			where (d.oid is null or a.attnum is not null) and i.type not in ('sequence', 'statistics object', 'table column', 'toast table')
+		)
+		select distinct kind, name, follows from named order by kind, name`,
+		pgx.StrictNamedArgs{"table": table, "column": column})
+}
+
+// dependentsOfType returns the users of a column that its type concerns: those that prevent any
+// change of it, or those that PostgreSQL could not rebuild.
+func dependentsOfType(ctx context.Context, tx pgx.Tx, c storedColumn, follows bool) ([]Dependent, error) {
+	users, err := usersOf(ctx, tx, c.table.ID, int16(c.Position))
+	dependents := []Dependent{}
+	for _, u := range users {
+		if u.Follows == follows {
+			dependents = append(dependents, u.Dependent)
+		}
+	}
+
+	return dependents, err
 }

@@ -244,7 +244,8 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 			return err
 		}
 
-		err = execute(ctx, tx, "drop "+f.Kind+" "+pg.Quote(schema, name)+"("+f.Arguments+") restrict")
+		_, err = drop(ctx, tx, "drop "+f.Kind+" "+pg.Quote(schema, name)+"("+f.Arguments+")",
+			object{"pg_proc", f.OID, 0}, false)
 		switch pg.State(err) {
 		// undefined_function, invalid_schema_name, undefined_object; internal_error if it is
 		// dropped between PostgreSQL's lookup and its lock
@@ -252,7 +253,7 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 			return errConcurrentChange
 		}
 
-		return translate(err, nil)
+		return err
 	})
 }
 

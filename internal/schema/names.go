@@ -8,6 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
+const maxName = 63 // bytes, of PostgreSQL
+
 // public is the schema of an unqualified name.
 const public = "public"
 

@@ -187,12 +187,11 @@ func (c *newColumn) checkReference() error {
 		return c.fault(fault.Unprocessable, "referenceColumn", "required",
 			"must name the referenced column")
 	}
-	if _, _, ok := splitName(c.ReferenceTable); !ok {
-		return c.fault(fault.Unprocessable, "referenceTable", "invalid_value",
-			"must be the name of one of the project's tables")
+	if !pg.Storable(c.ReferenceColumn) || len(c.ReferenceColumn) > maxName {
+		return c.fault(fault.Unprocessable, "referenceColumn", "invalid_format", "must be the name of a column")
 	}
 
-	return checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn)
+	return nil
 }
 
 // resolveColumns resolves the types of the columns, checks their defaults and builds their clauses.
@@ -313,11 +312,14 @@ func (c *newColumn) explainUnique(field, state string) *fault.Error {
 
 // addReference adds the column's foreign key.
 func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error {
-	schema, table, _ := splitName(c.ReferenceTable)
 	noTable := c.fault(fault.Unprocessable, "referenceTable", "not_found", "is not one of the project's tables")
 	noColumn := c.fault(fault.Unprocessable, "referenceColumn", "not_found", "is not a column of the referenced table")
 
-	target, err := tableByName(ctx, tx, schema, table)
+	target, err := namedTable(ctx, tx, c.ReferenceTable)
+	if _, _, ok := splitName(c.ReferenceTable); !ok && fault.Is(err, fault.NotFound) {
+		return c.fault(fault.Unprocessable, "referenceTable", "invalid_value",
+			"must be the name of one of the project's tables")
+	}
 	if fault.Is(err, fault.NotFound) {
 		return noTable.WithCause(err)
 	}
@@ -334,11 +336,14 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 	}
 
 	if !found {
+		if err := checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn); err != nil {
+			return err
+		}
 		return noColumn
 	}
 
 	err = execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add foreign key ("+pg.Quote(c.Name)+
-		") references "+pg.Quote(schema, table)+" ("+pg.Quote(c.ReferenceColumn)+")")
+		") references "+pg.Quote(target.Schema, target.Name)+" ("+pg.Quote(c.ReferenceColumn)+")")
 	return translate(err, func(state string) *fault.Error {
 		switch state {
 		case "42P01": // undefined_table: dropped concurrently

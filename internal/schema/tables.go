@@ -117,8 +117,7 @@ func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) 
 	return tableByID(ctx, q, id)
 }
 
-// findTable returns the table of a full name or an ID. Tables with names that are no [identifier]
-// are found by ID only. It fails as [GetTable] does.
+// findTable returns the table of a full name or an ID. It fails as [GetTable] does.
 func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 	if numberRef.MatchString(ref) {
 		id, err := strconv.ParseUint(ref, 10, 32)
@@ -129,12 +128,35 @@ func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 		return tableByID(ctx, q, uint32(id))
 	}
 
-	schema, name, ok := splitName(ref)
-	if !ok {
+	t, err := namedTable(ctx, q, ref)
+	if _, _, ok := splitName(ref); !ok && fault.Is(err, fault.NotFound) {
 		return Table{}, badRef()
 	}
 
-	return tableByName(ctx, q, schema, name)
+	return t, err
+}
+
+// namedTable returns the table of a full name. A name with other characters than those of an
+// [identifier] is found as [Table.FullName] prints it, if it means one table only.
+func namedTable(ctx context.Context, q pg.Querier, name string) (Table, error) {
+	if schema, table, ok := splitName(name); ok {
+		return tableByName(ctx, q, schema, table)
+	}
+	if !pg.Storable(name) {
+		return Table{}, noTable()
+	}
+
+	ids, err := pg.Values[uint32](ctx, q, "select c.oid"+userTables+`
+		and (n.nspname || '.' || c.relname = @name or n.nspname = 'public' and c.relname = @name)`,
+		pgx.StrictNamedArgs{"name": name})
+	if err != nil {
+		return Table{}, err
+	}
+	if len(ids) != 1 {
+		return Table{}, noTable()
+	}
+
+	return tableByID(ctx, q, ids[0])
 }
 
 func tableByName(ctx context.Context, q pg.Querier, schema, name string) (Table, error) {

@@ -125,11 +125,14 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 // resolvedType is the SQL expression of the first name of a [typeSpec] that resolves to a type, or
 // of its first name if none does.
 const resolvedType = `case when pg_catalog.to_regtype(@sql) is not null then @sql
-	when @public <> '' and pg_catalog.to_regtype(@public) is not null then @public
-	when @extended <> '' and pg_catalog.to_regtype(@extended) is not null then @extended else @sql end`
+	when @other0 <> '' and pg_catalog.to_regtype(@other0) is not null then @other0
+	when @other1 <> '' and pg_catalog.to_regtype(@other1) is not null then @other1
+	when @other2 <> '' and pg_catalog.to_regtype(@other2) is not null then @other2
+	when @other3 <> '' and pg_catalog.to_regtype(@other3) is not null then @other3 else @sql end`
 
 func (t typeSpec) arguments() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"sql": t.sql, "public": t.fallbacks[0], "extended": t.fallbacks[1]}
+	return pgx.StrictNamedArgs{"sql": t.sql, "other0": t.fallbacks[0], "other1": t.fallbacks[1],
+		"other2": t.fallbacks[2], "other3": t.fallbacks[3]}
 }
 
 // displayType is the SQL expression of a type's name for clients, from printed.full_name, the

@@ -19,13 +19,15 @@ type typeSpec struct {
 	hasModifier bool      // has modifiers
 }
 
-// fallbacks are the types of public and of the extensions, in this order, that an unqualified name
-// may mean; "" for none.
-type fallbacks [2]string
+// fallbacks are other types that a name may mean, in this order: of public and of the extensions,
+// for an unqualified name, and those with capitals as they were written. "" is none.
+type fallbacks [4]string
 
 func (f fallbacks) with(suffix string) fallbacks {
-	if f != (fallbacks{}) {
-		f[0], f[1] = f[0]+suffix, f[1]+suffix
+	for i := range f {
+		if f[i] != "" {
+			f[i] += suffix
+		}
 	}
 	return f
 }
@@ -82,7 +84,8 @@ func parseTypes(text string) ([]typeSpec, error) {
 // typeParser consumes the tokens of a type: words in lower case, quoted names with their quotes,
 // unsigned numbers of any kind, and single punctuation characters.
 type typeParser struct {
-	tokens []string
+	tokens  []string
+	written []string // all tokens with their capitals
 }
 
 var (
@@ -99,6 +102,7 @@ func newTypeParser(text string) (*typeParser, error) {
 	l := sqllex.New(text)
 	for t, ok := l.Next(); ok; t, ok = l.Next() {
 		token := text[t.Start:t.End]
+		p.written = append(p.written, token)
 		switch {
 		case t.Kind == sqllex.Word && typeWord.MatchString(token):
 			token = strings.ToLower(token)
@@ -122,6 +126,14 @@ func (p *typeParser) peek() string {
 		return ""
 	}
 	return p.tokens[0]
+}
+
+// peekWritten returns the next token with its capitals.
+func (p *typeParser) peekWritten() string {
+	if p.done() {
+		return ""
+	}
+	return p.written[len(p.written)-len(p.tokens)]
 }
 
 func (p *typeParser) next() string {
@@ -193,19 +205,23 @@ func (p *typeParser) parse() (typeSpec, error) {
 }
 
 func (p *typeParser) parseBase() (typeSpec, error) {
+	capital := unquoted(p.peekWritten())
 	word, ok := p.name()
 	if !ok {
 		return typeSpec{}, errType
 	}
 
 	if p.accept(".") {
-		schema := word
+		schema, capitalSchema := unquoted(word), capital
 
+		capital = unquoted(p.peekWritten())
 		if word, ok = p.name(); !ok {
 			return typeSpec{}, errType
 		}
 
-		return p.withModifiers(pg.Quote(unquoted(schema), unquoted(word)), fallbacks{})
+		word = unquoted(word)
+		return p.withModifiers(pg.Quote(schema, word),
+			fallbacks{pg.Quote(schema, capital), pg.Quote(capitalSchema, word), pg.Quote(capitalSchema, capital)})
 	}
 
 	if base, ok := serials[word]; ok {
@@ -240,7 +256,8 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 	}
 
 	return p.withModifiers(builtin(unquoted(word)),
-		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(ExtensionsSchema, unquoted(word))})
+		fallbacks{pg.Quote(public, unquoted(word)), pg.Quote(ExtensionsSchema, unquoted(word)),
+			pg.Quote(public, capital), pg.Quote(ExtensionsSchema, capital)})
 }
 
 // floatType parses the optional precision of float, in bits, which selects the type.

@@ -37,12 +37,7 @@ var registry = sync.OnceValues(func() (*projectdb.Registry, error) {
 func New(t testing.TB) *projectdb.Project {
 	t.Helper()
 
-	r, err := registry()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	id := UUID(t)
+	r, id := Registry(t), UUID(t)
 	t.Cleanup(func() {
 		if _, err := r.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 			t.Errorf("destroy: %v", err)
@@ -54,6 +49,18 @@ func New(t testing.TB) *projectdb.Project {
 	}
 
 	return r.Open(id)
+}
+
+// Registry returns the registry of the projects of the test binary.
+func Registry(t testing.TB) *projectdb.Registry {
+	t.Helper()
+
+	r, err := registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return r
 }
 
 // UUID returns a new UUID.

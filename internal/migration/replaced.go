@@ -1,0 +1,110 @@
+package migration
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/pgdump"
+)
+
+// PostgreSQL can't remove a value of an enum, or change the type below a domain. Such a type that
+// tables use is set aside under another name, created again, and dropped when the columns have the
+// new one. The text of their values is kept.
+
+// formerSuffix ends the name of a type that is set aside.
+const formerSuffix = "_former"
+
+// findReplaced notes a type that is replaced: tables use it, and nothing else that stays.
+func (c *comparison) findReplaced(old *pgdump.Entry) {
+	now := c.new[key(old)]
+	if now == nil || now.Definition == old.Definition {
+		return
+	}
+
+	switch {
+	case isEnum(old.Definition) && isEnum(now.Definition):
+		if _, _, ok := alterEnum(old, now); ok {
+			return
+		}
+	case old.Desc == "DOMAIN":
+		if _, ok := alterDomain(parseDomain(trimmed(old.Definition)), parseDomain(trimmed(now.Definition))); ok {
+			return
+		}
+	default:
+		return
+	}
+
+	used := false
+	for i := range c.from {
+		user := &c.from[i]
+		switch {
+		case !slices.Contains(user.Depends, old.ID), slices.Contains(users, user.Desc):
+		case user.Desc != "TABLE":
+			return
+		default:
+			used = true
+		}
+	}
+
+	if used {
+		c.replaced[objectName(old)] = old
+	}
+}
+
+// isReplaced reports whether an entry of from is a type that is replaced.
+func (c *comparison) isReplaced(e *pgdump.Entry) bool { return c.replaced[objectName(e)] == e }
+
+// namesReplaced reports whether a text names a type that is replaced.
+func (c *comparison) namesReplaced(sql string) bool {
+	for name := range c.replaced {
+		if names(sql, name) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// names reports whether a text has a qualified name.
+func names(sql, name string) bool {
+	if !strings.Contains(sql, name) {
+		return false
+	}
+
+	all, words := tokens(sql), tokens(name)
+	for i := range all {
+		if i+len(words) > len(all) {
+			break
+		}
+
+		same := slices.EqualFunc(all[i:i+len(words)], words, func(a, b sqlToken) bool { return a.text == b.text })
+		if same {
+			return true
+		}
+	}
+
+	return false
+}
+
+// former returns the name of a type that is set aside.
+func former(e *pgdump.Entry) string {
+	name := e.Tag
+	if most := 63 - len(formerSuffix); len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "")
+	}
+
+	return quoteTag(name + formerSuffix)
+}
+
+// setAside returns the statement that renames a type before it is created again.
+func setAside(e *pgdump.Entry) change {
+	return change{sql: "ALTER " + e.Desc + " " + objectName(e) + " RENAME TO " + former(e)}
+}
+
+// dropFormer returns the statement that drops a type that was set aside.
+func dropFormer(e *pgdump.Entry) change {
+	words := tokens(objectName(e))
+	schema := objectName(e)[:words[len(words)-1].Start]
+
+	return change{sql: "DROP " + e.Desc + " " + schema + former(e)}
+}
