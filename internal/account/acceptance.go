@@ -165,7 +165,7 @@ func (s *Service) invitationLink(ctx context.Context, text, email string) (uuid.
 		return uuid.Nil, badInvitation(err)
 	}
 
-	if fold(email) != fold(i.Email) {
+	if foldEmail(email) != foldEmail(i.Email) {
 		return uuid.Nil, fault.OnField(fault.Unprocessable, "email", "other_address", "must be the invited address")
 	}
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/password"
@@ -113,13 +114,18 @@ func fold(s string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
 }
 
-func foldOptional(s *string) *string {
+// foldEmail is fold of the canonical form of an address. Mailboxes that differ in case beyond ASCII
+// count as one here: accounts of the platform are strict about look-alikes.
+func foldEmail(s string) string { return fold(address.Canonical(s)) }
+
+// mapped returns f of an optional text.
+func mapped(s *string, f func(string) string) *string {
 	if s == nil {
 		return nil
 	}
 
-	folded := fold(*s)
-	return &folded
+	text := f(*s)
+	return &text
 }
 
 // errSessionEnded returns the failure of a request whose session has ended meanwhile.

@@ -73,7 +73,7 @@ func (s *Service) invite(
 	ctx context.Context, actor Caller, client Client, email string, f func(tx *Service) (Invited, error),
 ) (Invited, error) {
 	if err := s.Attempts.CountFrom(ctx, invitationNetworkLimit, client.Network, invitationRecipientLimit,
-		fold(email)); err != nil {
+		actor.User.String()+"\x00"+foldEmail(email)); err != nil {
 		return Invited{}, err
 	}
 
@@ -143,7 +143,7 @@ func (s *Service) insertInvitation(
 				created_at = now(), created_by = excluded.created_by, sent_at = now(), expires_at = excluded.expires_at
 			where i.expires_at <= now()
 			returning`+invitationColumns,
-			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": fold(email),
+			pgx.StrictNamedArgs{"id": id, "organization": organization, "email": email, "folded": foldEmail(email),
 				"role": role, "actor": actor.User, "life": invitationTTL})
 		if fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Conflict, "email", "already_exists", "is already invited").WithCause(err)
@@ -172,7 +172,7 @@ func (s *Service) requireRoom(ctx context.Context, organization uuid.UUID, email
 		        and expires_at > now() and email_folded <> @folded) as heads,
 		       exists (select from platform.members m join platform.users u on u.uuid = m.user_uuid
 		        where m.organization_uuid = @organization and u.email_folded = @folded) as member`,
-		pgx.StrictNamedArgs{"organization": organization, "folded": fold(email)})
+		pgx.StrictNamedArgs{"organization": organization, "folded": foldEmail(email)})
 	switch {
 	case err != nil:
 		return err

@@ -142,7 +142,7 @@ func (s *Service) checkLoginLimit(ctx context.Context, client Client, email stri
 	if err := s.Attempts.Check(ctx, loginNetworkLimit, client.Network); err != nil {
 		return err
 	}
-	return s.Attempts.CheckGuesses(ctx, loginAccountLimit, fold(email), client.Network)
+	return s.Attempts.CheckGuesses(ctx, loginAccountLimit, foldEmail(email), client.Network)
 }
 
 // countFailedLogin counts a wrong password.
@@ -150,11 +150,11 @@ func (s *Service) countFailedLogin(ctx context.Context, client Client, email str
 	if err := s.Attempts.Count(ctx, loginNetworkLimit, client.Network); err != nil {
 		return err
 	}
-	return s.Attempts.CountGuess(ctx, loginAccountLimit, fold(email), client.Network)
+	return s.Attempts.CountGuess(ctx, loginAccountLimit, foldEmail(email), client.Network)
 }
 
 // rememberNetwork records that a user proved their identity from the client's network.
 func (s *Service) rememberNetwork(ctx context.Context, client Client, user User) error {
 	// Passwords count under the address, codes under the UUID.
-	return s.Attempts.RecordNetwork(ctx, client.Network, fold(user.Email), user.UUID.String())
+	return s.Attempts.RecordNetwork(ctx, client.Network, foldEmail(user.Email), user.UUID.String())
 }

@@ -30,7 +30,8 @@ func (s *Service) ForgetPassword(ctx context.Context, client Client, address str
 		return err
 	}
 
-	if err := s.Attempts.CountFrom(ctx, mailNetworkLimit, client.Network, mailAccountLimit, fold(email)); err != nil {
+	if err := s.Attempts.CountFrom(ctx, mailNetworkLimit, client.Network, mailAccountLimit,
+		foldEmail(email)); err != nil {
 		return err
 	}
 

@@ -60,7 +60,7 @@ func (s *Service) signUp(
 		return err
 	}
 	if err := s.Attempts.CountFrom(ctx, signUpNetworkLimit, client.Network, signUpAccountLimit,
-		fold(in.Email)); err != nil {
+		foldEmail(in.Email)); err != nil {
 		return err
 	}
 
@@ -190,7 +190,7 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
 				organization_uuid, is_administrator)
 			values (@id, @username, @username_folded, @email, @email_folded, @bio, @hash, @organization, @administrator)`,
 			pgx.StrictNamedArgs{"id": id, "username": n.Username, "username_folded": fold(n.Username),
-				"email": n.Email, "email_folded": fold(n.Email), "bio": n.Bio, "hash": n.PasswordHash,
+				"email": n.Email, "email_folded": foldEmail(n.Email), "bio": n.Bio, "hash": n.PasswordHash,
 				"organization": organization, "administrator": administrator}); err != nil {
 			return User{}, userConflict(err)
 		}

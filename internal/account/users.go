@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -56,15 +56,15 @@ func cleanUsername(s string) (string, error) {
 	return s, nil
 }
 
-// cleanEmail returns an address in its stored form. It fails with Unprocessable on the field email.
+// cleanEmail returns an address in its stored form, as it was typed. It fails with Unprocessable on
+// the field email.
 func cleanEmail(s string) (string, error) {
-	s, ok := mail.CleanAddress(s)
-	if !ok {
+	if _, ok := address.Clean(s); !ok {
 		return "", fault.OnField(fault.Unprocessable, "email", "invalid_format",
-			"must be an e-mail address of at most %d characters", mail.MaxAddress)
+			"must be an e-mail address of at most %d characters", address.Max)
 	}
 
-	return s, nil
+	return strings.TrimSpace(s), nil
 }
 
 // GetUser returns a user. It fails with NotFound for an unknown user.
@@ -201,8 +201,8 @@ func (s *Service) changeUser(ctx context.Context, id, keep uuid.UUID, u userChan
 			    email = coalesce(@email, email), email_folded = coalesce(@email_folded, email_folded),
 			    bio = coalesce(@bio, bio), password_hash = coalesce(@hash, password_hash), updated_at = now()
 			where uuid = @id`,
-			pgx.StrictNamedArgs{"id": id, "username": u.username, "username_folded": foldOptional(u.username),
-				"email": u.email, "email_folded": foldOptional(u.email), "bio": u.bio, "hash": u.passwordHash})
+			pgx.StrictNamedArgs{"id": id, "username": u.username, "username_folded": mapped(u.username, fold),
+				"email": u.email, "email_folded": mapped(u.email, foldEmail), "bio": u.bio, "hash": u.passwordHash})
 		if err != nil {
 			return User{}, userConflict(err)
 		}
@@ -233,8 +233,9 @@ func (s *Service) credentials(ctx context.Context, email string) (User, string, 
 	found, err := pg.One[struct {
 		User
 		PasswordHash string
-	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.email_folded = @email`,
-		pgx.StrictNamedArgs{"email": fold(email)})
+	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u
+		where u.email_folded in (@email, @former) order by u.email_folded = @email desc limit 1`,
+		pgx.StrictNamedArgs{"email": foldEmail(email), "former": fold(email)})
 	return found.User, found.PasswordHash, err
 }
 

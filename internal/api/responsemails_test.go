@@ -90,9 +90,9 @@ func TestResponseMails(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 
-	// An address gets a bounded number of mails a day, of all forms together.
+	// An address gets a bounded number of mails a day, of all forms of an account together.
 	a.Exec(`delete from platform.attempts`)
-	limited := sha256.Sum256([]byte("response mail recipient\x00boss@example.com"))
+	limited := sha256.Sum256([]byte("response mail recipient\x00" + a.User + "\x00boss@example.com"))
 	a.Exec(`insert into platform.attempts (key, count, resets_at) values ($1, 100, now() + interval '1 day')`, limited[:])
 	a.Put(f.path, `{"notify_emails": ["Boss@example.com", "new@example.com"]}`).Want(200)
 	post(`{"name": "last"}`)

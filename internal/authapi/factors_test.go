@@ -120,3 +120,54 @@ func TestRecoveryCodes(t *testing.T) {
 	send("DELETE", "/factors/"+factor, "").want(200)
 	unused(0)
 }
+
+// TestFactorOfThief: a thief with the password enrolls factors before the owner does. They end with
+// the owner's first verified factor, and others can't be verified below the second level.
+func TestFactorOfThief(t *testing.T) {
+	t.Parallel()
+
+	p := newApp(t, func(s *enduser.Settings) { byPasskey(s); byPhone(s) })
+	login := func() string {
+		return p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
+			want(200).text("access_token")
+	}
+	owner := p.signUp("ann@example.com").text("access_token")
+	thief := login()
+
+	var paths []string
+	for _, body := range []string{`{"factor_type":"totp","friendly_name":"t"}`,
+		`{"factor_type":"phone","phone":"491700000000","friendly_name":"p"}`,
+		`{"factor_type":"webauthn","friendly_name":"w"}`} {
+		path := "/factors/" + p.send("POST", "/factors", thief, body).want(200).text("id")
+		p.send("POST", path+"/challenge", thief, "{}").want(200)
+		paths = append(paths, path)
+	}
+
+	key := newAuthenticator(t)
+	path := "/factors/" + p.send("POST", "/factors", owner, `{"factor_type":"webauthn","friendly_name":"key"}`).
+		want(200).text("id")
+	challenge := p.send("POST", path+"/challenge", owner, "{}").want(200)
+	response := key.Create(challenge.bytes("webauthn.credential_options.publicKey.challenge"))
+	p.send("POST", path+"/verify", owner, `{"challenge_id":"`+challenge.text("id")+`","webauthn":{"type":"create",
+		"rpId":"localhost","credential_response":`+response+`}}`).want(200)
+
+	thief = login()
+	for _, path := range paths {
+		p.send("POST", path+"/challenge", thief, "{}").fails(404, "mfa_factor_not_found")
+	}
+
+	// A factor that is left over nevertheless.
+	if _, err := p.project.EndUsers().Exec(t.Context(), `
+		with factor as (
+			insert into auth.mfa_factors (id, user_id, friendly_name, factor_type, status, phone)
+			select '00000000-0000-4000-8000-000000000001', id, 'old', 'phone', 'unverified', '491700000000' from auth.users
+			returning id)
+		insert into auth.mfa_challenges (id, factor_id, ip_address)
+		select '00000000-0000-4000-8000-000000000002', id, '::' from factor`); err != nil {
+		t.Fatal(err)
+	}
+	path = "/factors/00000000-0000-4000-8000-000000000001"
+	p.send("POST", path+"/challenge", thief, "{}").fails(403, "insufficient_aal")
+	p.send("POST", path+"/verify", thief, `{"challenge_id":"00000000-0000-4000-8000-000000000002","code":"246810"}`).
+		fails(403, "insufficient_aal")
+}

@@ -2,6 +2,7 @@ package authapi_test
 
 import (
 	"encoding/json"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -236,4 +237,94 @@ func TestTextsThatCannotBeStored(t *testing.T) {
 
 	p.send("PUT", "/user", session, `{"data":{"x":"\\u0000 \ud83d\ude00","y":1e300}}`).want(200).
 		equal("user_metadata.x", `\u0000 😀`)
+}
+
+// TestStrangersSpendTheirOwn: what a stranger asks for, or guesses, is charged to their network.
+// Other people of the project, and other projects, are served.
+func TestStrangersSpendTheirOwn(t *testing.T) {
+	t.Parallel()
+
+	server := apitest.New(t, func(c *config.Config) {
+		c.RateLimit, c.TrustedProxies = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	newProject := func(change func(*enduser.Settings)) *app {
+		a := *server
+		a.Project = server.CreateProject("spent")
+
+		return appOf(t, &a, func(s *enduser.Settings) {
+			s.MailIntervalSeconds, s.AnonymousSignIn = 0, true
+			change(s)
+		})
+	}
+	from := func(p *app, address, path, body string) *reply {
+		p.t.Helper()
+		return p.send("POST", path, p.publishable, body, "X-Forwarded-For", address)
+	}
+	const stranger, owner = "192.0.2.1", "198.51.100.1"
+
+	// Unknown addresses spend nothing of the project, known ones at most half.
+	p := newProject(func(s *enduser.Settings) { s.MailsPerHour, s.SignInsPerFiveMinutes = 6, 1000 })
+	refused := 0
+	for i := range 12 {
+		path := []string{"/recover", "/resend", "/otp", "/signup"}[i%4]
+		body := `{"type":"signup","email":"nobody` + strconv.Itoa(i) + `@example.com","password":"` + password + `"}`
+		if got := from(p, stranger, path, body); got.status == 429 {
+			refused++
+		}
+	}
+	if refused != 9 {
+		t.Errorf("%d of 12 requests of a stranger were refused, want 9: half of the project's mails are 3", refused)
+	}
+	from(p, owner, "/signup", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
+	p.mail("confirmation", "ann@example.com")
+	from(p, owner, "/recover", `{"email":"ann@example.com"}`).want(200)
+	p.mail("recovery", "ann@example.com")
+
+	// Requests for an address count in no other project.
+	other := newProject(func(s *enduser.Settings) { s.MailsPerHour, s.SignInsPerFiveMinutes = 1000, 1000 })
+	for range 40 {
+		from(other, stranger, "/recover", `{"email":"ann@example.com"}`).want(200)
+	}
+	from(p, owner, "/recover", `{"email":"ann@example.com"}`).want(200)
+
+	// Wrong codes are the guesser's.
+	p = newProject(func(s *enduser.Settings) { s.ChecksPerFiveMinutes = 1000 })
+	from(p, owner, "/otp", `{"email":"ben@example.com"}`).want(200)
+	code := p.code(p.mail("confirmation", "ben@example.com"))
+	guess := func(address, code string) *reply {
+		return from(p, address, "/verify", `{"type":"email","email":"ben@example.com","token":"`+code+`"}`)
+	}
+	for range 10 {
+		guess(stranger, "nonsense").fails(403, "otp_expired")
+	}
+	guess(stranger, code).fails(429, "over_request_rate_limit")
+	guess(owner, code).want(200)
+
+	// A distributed attack has a bound as well, which a new code does not reset.
+	from(p, owner, "/otp", `{"email":"ben@example.com"}`).want(200)
+	code = p.code(p.mail("magic_link", "ben@example.com"))
+	admitted := 0
+	for i := range 60 {
+		if guess("203.0.113."+strconv.Itoa(i+1), "nonsense").status == 403 {
+			admitted++
+		}
+	}
+	if admitted != 40 {
+		t.Errorf("%d guesses of 60 networks were admitted, want 40: 10 were sent before", admitted)
+	}
+
+	guess(owner, code).want(200) // from a network that is known to the address
+
+	// Known addresses are counted before they are told.
+	user := from(p, stranger, "/signup", "{}").want(200).text("access_token")
+	told := 0
+	for range 20 {
+		got := p.send("PUT", "/user", user, `{"email":"ben@example.com"}`, "X-Forwarded-For", stranger)
+		if got.text("code") == "email_exists" {
+			told++
+		}
+	}
+	if told != 10 {
+		t.Errorf("the user was told %d times that an address is known, want 10", told)
+	}
 }

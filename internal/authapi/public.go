@@ -189,7 +189,7 @@ func (c *call) recover([]uuid.UUID) error {
 	}
 
 	if err := c.Recover(c.r.Context(), enduser.LinkRequest{Email: in.Email, Challenge: in.challenge(),
-		RedirectTo: c.redirectTo()}); err != nil {
+		RedirectTo: c.redirectTo()}, c.client); err != nil {
 		return err
 	}
 
@@ -257,7 +257,7 @@ func (c *call) resend([]uuid.UUID) error {
 		err = c.ResendPhoneCode(c.r.Context(), in.Type, in.Phone, c.client)
 	} else {
 		err = c.Resend(c.r.Context(), in.Type, enduser.LinkRequest{Email: in.Email, Challenge: in.challenge(),
-			RedirectTo: c.redirectTo()})
+			RedirectTo: c.redirectTo()}, c.client)
 	}
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/webauthn"
+	"github.com/socle-dev/socle/internal/weburl"
 )
 
 // WebAuthn are the rules for passkeys and for authenticators as second factors. The zero WebAuthn
@@ -36,16 +36,16 @@ var domain = regexp.MustCompile(`^(localhost|([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?
 
 // rpID returns the domain of credentials.
 func (s *Settings) rpID() string {
-	site, _ := url.Parse(s.SiteURL) // was checked
-	return cmp.Or(s.WebAuthn.RPID, site.Hostname())
+	site, _ := weburl.ParseSite(s.SiteURL) // was checked
+	return cmp.Or(s.WebAuthn.RPID, site.Host)
 }
 
 // relyingParty returns the application that credentials are for.
 func (s *Settings) relyingParty() webauthn.RelyingParty {
 	rp := webauthn.RelyingParty{ID: s.rpID(), Origins: s.WebAuthn.Origins}
 	if len(rp.Origins) == 0 {
-		site, _ := url.Parse(s.SiteURL) // was checked
-		rp.Origins = []string{site.Scheme + "://" + site.Host}
+		site, _ := weburl.ParseSite(s.SiteURL) // was checked
+		rp.Origins = []string{site.Origin()}
 	}
 
 	return rp
@@ -70,15 +70,15 @@ func (s *Settings) checkWebAuthn() error {
 	}
 
 	for _, origin := range rp.Origins {
-		u, err := url.Parse(origin)
+		u, err := weburl.Parse(origin)
 		switch {
 		case err != nil || len(origin) > maxURL:
 			return errors.New("origins must be origins such as https://app.example.com")
-		case u.Scheme != "https" && u.Scheme != "http":
-			continue // of an app
-		case u.Scheme+"://"+u.Host != origin:
+		case !u.IsWeb():
+			continue // registered by a mobile app
+		case u.Origin() != origin:
 			return errors.New("origins must be origins such as https://app.example.com")
-		case u.Hostname() != rp.ID && !strings.HasSuffix(u.Hostname(), "."+rp.ID):
+		case u.Host != rp.ID && !strings.HasSuffix(u.Host, "."+rp.ID):
 			return errors.New("origins must be of the domain rp_id or of its subdomains")
 		}
 	}

@@ -44,6 +44,9 @@ func (d *Directory) ChallengeFactor(
 		if f, err = findFactor(ctx, tx, u.ID, factor); err != nil {
 			return err
 		}
+		if err := requireFactorLevel(u, f.Status); err != nil {
+			return err
+		}
 
 		address := "::"
 		if c.Address.IsValid() {
@@ -101,18 +104,21 @@ func (d *Directory) verifyFactor(
 	var o opened
 	refusal := func(reply hook.Reply) error { return d.refuseFactor(ctx, who.User, reply, c) }
 	verify := func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error {
+		// One verification of a user at a time, since it deletes other factors.
+		if err := lockUser(ctx, tx, who.User); err != nil {
+			return err
+		}
+
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
 			return err
 		}
 
-		// One verification of a user at a time, since it deletes other factors.
-		if err := lockUser(ctx, tx, u.ID); err != nil {
-			return err
-		}
-
 		f, err := findFactor(ctx, tx, u.ID, factor)
 		if err != nil {
+			return err
+		}
+		if err := requireFactorLevel(u, f.Status); err != nil {
 			return err
 		}
 
@@ -211,7 +217,7 @@ func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, er
 }
 
 // factorVerified records that the user has presented a factor, with the time step of its code. It
-// deletes unverified factors of the same type.
+// deletes all unverified factors, which someone else may have enrolled.
 func (d *Directory) factorVerified(
 	ctx context.Context, tx pgx.Tx, u User, who Identity, f factorRow, step int64, c Client,
 ) error {
@@ -221,9 +227,8 @@ func (d *Directory) factorVerified(
 		return err
 	}
 
-	if _, err := pg.Exec(ctx, tx, `
-		delete from auth.mfa_factors where user_id = @user and factor_type = @type and status = 'unverified'`,
-		pgx.StrictNamedArgs{"user": u.ID, "type": f.FactorType}); err != nil {
+	if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_factors where user_id = @user and status = 'unverified'`,
+		pgx.StrictNamedArgs{"user": u.ID}); err != nil {
 		return err
 	}
 

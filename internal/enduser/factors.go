@@ -132,16 +132,16 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 	id := newID()
 	var u authenticated
 	err := d.tx(ctx, "enrolling factor", func(ctx context.Context, tx pgx.Tx) error {
+		// One enrollment of a user at a time, so that the names differ and the count holds.
+		if err := lockUser(ctx, tx, who.User); err != nil {
+			return err
+		}
+
 		var err error
 		if u, err = d.authenticate(ctx, tx, who); err != nil {
 			return err
 		}
-		if hasVerifiedFactor(u.User) && u.AAL != "aal2" {
-			return fault.New(fault.Forbidden, "AAL2 required to enroll a new factor").WithCode("insufficient_aal")
-		}
-
-		// One enrollment of a user at a time, so that the names differ and the count holds.
-		if err := lockUser(ctx, tx, u.ID); err != nil {
+		if err := requireFactorLevel(u, "unverified"); err != nil {
 			return err
 		}
 		if _, err := pg.Exec(ctx, tx, `
@@ -170,6 +170,17 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 	})
 
 	return u.User, id, err
+}
+
+// requireFactorLevel fails with Forbidden if a user with a verified factor would add another one in
+// a session that has not used it. It holds for each step: who enrolled a factor while the user had
+// none may not verify it later.
+func requireFactorLevel(u authenticated, status string) error {
+	if status == "verified" || u.AAL == "aal2" || !hasVerifiedFactor(u.User) {
+		return nil
+	}
+
+	return fault.New(fault.Forbidden, "AAL2 required to enroll a new factor").WithCode("insufficient_aal")
 }
 
 // checkFactorTaken fails with Unprocessable if a factor of the user has the number or the name of a

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/pg"
@@ -204,7 +206,7 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unl
 		}
 	}
 
-	if gone.Email != "" && gone.Email == u.Email {
+	if gone.Email != "" && address.Canonical(gone.Email) == address.Canonical(u.Email) {
 		if err := replaceEmail(ctx, tx, u); err != nil {
 			return err
 		}
@@ -219,13 +221,23 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unl
 // replaceEmail sets the address of a user to one that an identity has verified, the present one if
 // possible, or to none. Links that were mailed to the former address end.
 func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
-	email, err := pg.Value[string](ctx, tx, `
-		select coalesce((select i.email from auth.identities i
-			where i.user_id = @user and i.identity_data ->> 'email_verified' = 'true' and i.email <> ''
-			order by i.email = @email desc, i.created_at, i.id limit 1), '')`,
-		pgx.StrictNamedArgs{"user": u.ID, "email": u.Email})
-	if err != nil || email == u.Email {
+	verified, err := pg.Values[string](ctx, tx, `
+		select i.identity_data ->> 'email' from auth.identities i
+		where i.user_id = @user and i.identity_data ->> 'email_verified' = 'true' and i.email <> ''
+		order by i.created_at, i.id`, pgx.StrictNamedArgs{"user": u.ID})
+	if err != nil {
 		return err
+	}
+
+	email := ""
+	for _, one := range verified {
+		clean, ok := address.Clean(one)
+		if slices.Contains(address.Forms(clean), u.Email) {
+			return nil
+		}
+		if ok && email == "" {
+			email = clean
+		}
 	}
 
 	if _, err := pg.Exec(ctx, tx, `

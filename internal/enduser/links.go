@@ -55,8 +55,8 @@ func (d *Directory) invite(
 		return u, oneTime{}, err
 	}
 
-	t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: confirmationToken, RelatesTo: email,
-		VerificationType: "invite"})
+	t, err := createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "invite",
+		UserMetadata: data})
 	if err != nil {
 		return u, t, err
 	}
@@ -187,25 +187,25 @@ func (d *Directory) linkToken(
 		return u, t, errInvalid("Invalid email action link type requested: %s", in.Type)
 	}
 
-	switch {
-	case unknown:
+	if unknown {
 		if err := admit(&n); err != nil {
 			return u, t, err
 		}
 		if u, err = insertUser(ctx, tx, n); err != nil {
 			return u, t, err
 		}
-	case in.Type == "signup": // a stranger may have signed up with the address before
-		if err := setPassword(ctx, tx, u.ID, n.PasswordHash); err != nil {
-			return u, t, err
-		}
-		if err := mergeUserMetadata(ctx, tx, u.ID, n.UserMetadata); err != nil {
-			return u, t, err
-		}
 	}
 
-	t.UserID = u.ID
-	if t, err = createToken(ctx, tx, t); err != nil {
+	if t.UserID = u.ID; t.TokenType != emailChangeNew {
+		t.RelatesTo = u.Email
+	}
+	if in.Type == "signup" { // a stranger may have signed up with the address before
+		t, err = createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "signup",
+			PasswordHash: n.PasswordHash, UserMetadata: n.UserMetadata})
+	} else {
+		t, err = createToken(ctx, tx, t)
+	}
+	if err != nil {
 		return u, t, err
 	}
 

@@ -67,6 +67,9 @@ func (d *Directory) Sweep(ctx context.Context) error {
 		d.sweep(ctx, `delete from auth.one_time_tokens where id in (
 			select id from auth.one_time_tokens where created_at < now() - @age::interval limit @most)`,
 			age(time.Duration(d.CodeSeconds)*time.Second)),
+		d.sweep(ctx, `delete from auth.sign_ups where id in (
+			select id from auth.sign_ups where not created_user and created_at < now() - @age::interval limit @most)`,
+			age(time.Duration(d.CodeSeconds)*time.Second)),
 		d.sweep(ctx, `delete from auth.flow_state where id in (
 			select id from auth.flow_state where created_at < now() - @age::interval limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.spent_flows where id in (

@@ -69,16 +69,18 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 		return SignedUp{}, errUserExists()
 	}
 	if d.ConfirmEmail {
-		if err := d.countMail(ctx, email); err != nil {
+		if err := d.countMail(ctx, email, c); err != nil {
 			return SignedUp{}, err
 		}
 	}
+
+	n := newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"), UserMetadata: data,
+		Confirmed: !d.ConfirmEmail}
 	if exists {
-		return SignedUp{User: d.decoy("email", email, data)}, d.signUpAgain(ctx, known, in, c)
+		return SignedUp{User: d.decoy("email", email, data)}, d.signUpAgain(ctx, known, n, in, c)
 	}
 
-	return d.signUpNew(ctx, newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"),
-		UserMetadata: data, Confirmed: !d.ConfirmEmail}, in, c)
+	return d.signUpNew(ctx, n, in, c)
 }
 
 func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Client) (SignedUp, error) {
@@ -96,7 +98,7 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 			return err
 		}
 
-		job, err = d.confirmation(ctx, tx, u, in)
+		job, err = d.confirmation(ctx, tx, u, n, in)
 		if err == nil {
 			result.User, err = userByID(ctx, tx, u.ID)
 		}
@@ -118,16 +120,23 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 	return SignedUp{Session: &s, User: s.User}, err
 }
 
-// signUpAgain answers a sign-up with an address that is taken. A job mails another link if the
-// address is not confirmed, so that a request does the same in both cases. Neither the password nor
-// the metadata change, since the two requests may be of different people.
-func (d *Directory) signUpAgain(ctx context.Context, u User, in SignUp, c Client) error {
-	var flow uuid.NullUUID
+// signUpAgain answers a sign-up with an address that is taken. It mails another link if the address
+// is not confirmed: a request does the same in both cases, and the job finds no token in the other.
+// The user stays as it is until a link is opened, since the requests may be of different people.
+func (d *Directory) signUpAgain(ctx context.Context, u User, n newUser, in SignUp, c Client) error {
+	job := mailArgs{Project: d.UUID, MailKind: mailConfirmation, Email: u.Email, RedirectTo: in.RedirectTo}
 	err := d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
-		var err error
-		if flow, err = createFlow(ctx, tx, in.Challenge, "email/signup"); err != nil {
+		flow, err := createFlow(ctx, tx, in.Challenge, "email/signup")
+		if err != nil {
 			return err
 		}
+
+		t, err := createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "signup",
+			PasswordHash: n.PasswordHash, UserMetadata: n.UserMetadata, Flow: flow})
+		if err != nil {
+			return err
+		}
+		job.Token = someUUID(t.ID)
 
 		return d.log(ctx, tx, "user_repeated_signup", u, c)
 	})
@@ -135,19 +144,18 @@ func (d *Directory) signUpAgain(ctx context.Context, u User, in SignUp, c Client
 		return err
 	}
 
-	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailConfirmation, Email: u.Email, Flow: flow,
-		RedirectTo: in.RedirectTo})
+	return d.enqueue(ctx, job)
 }
 
-// confirmation creates the token by which a user confirms their address, and returns its mail.
-func (d *Directory) confirmation(ctx context.Context, tx pgx.Tx, u User, in SignUp) (*mailArgs, error) {
+// confirmation creates the token by which a new user confirms their address, and returns its mail.
+func (d *Directory) confirmation(ctx context.Context, tx pgx.Tx, u User, n newUser, in SignUp) (*mailArgs, error) {
 	flow, err := createFlow(ctx, tx, in.Challenge, "email/signup")
 	if err != nil {
 		return nil, err
 	}
 
-	t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: confirmationToken, RelatesTo: u.Email,
-		FlowStateID: flow, VerificationType: "signup"})
+	t, err := createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "signup",
+		CreatedUser: true, PasswordHash: n.PasswordHash, UserMetadata: n.UserMetadata, Flow: flow})
 	if err != nil {
 		return nil, err
 	}

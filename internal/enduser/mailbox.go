@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -84,6 +85,10 @@ func (d *Directory) settle(ctx context.Context, a attempt, failure error) {
 func (a attempt) failureText(err error) string {
 	_, network := errors.AsType[*net.OpError](err)
 	switch {
+	case errors.Is(err, mail.ErrNeedsUTF8):
+		return mail.ErrNeedsUTF8.Error()
+	case fault.Is(err, fault.TooMany):
+		return fault.Of(err).Detail
 	case a.Foreign:
 		return "the mail server of the install did not accept it"
 	case network, errors.Is(err, context.DeadlineExceeded):

@@ -46,6 +46,14 @@ func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) err
 		return nil // the mail to the new address has both
 	}
 
+	if job.Attempt == 1 {
+		if over := d.countSent(ctx, job.Args.MailKind, job.Args.Email, false); over != nil {
+			d.settle(ctx, attempt{ID: messageID(job), Number: job.Attempt, Kind: job.Args.MailKind,
+				Recipient: job.Args.Email}, over)
+			return queue.Cancel(over)
+		}
+	}
+
 	data := mailData{Token: d.keys.code(t.ID), TokenHash: d.keys.link(t.ID), EmailActionType: t.VerificationType,
 		RedirectTo: d.Redirect(job.Args.RedirectTo), SiteURL: d.issuer()}
 	if t.TokenType == emailChangeNew {

@@ -63,17 +63,25 @@ func (s *Service) sendMail(ctx context.Context, job *queue.Job[mailArgs]) error 
 	if err != nil || m.To == "" {
 		return err
 	}
+	m.ID = messageID(job)
 
 	sender, err := s.sender(d.ProjectConfig)
 	if err != nil {
 		return err
 	}
+
+	if job.Attempt == 1 {
+		if over := d.countSent(ctx, job.Args.MailKind, m.To, d.SMTP.URL == "" && !sender.LogOnly()); over != nil {
+			d.settle(ctx, attempt{ID: m.ID, Number: job.Attempt, Kind: job.Args.MailKind, Recipient: m.To}, over)
+			return queue.Cancel(over)
+		}
+	}
+
 	if sender.LogOnly() {
 		return d.storeMail(ctx, Mail{UUID: newID(), Recipient: m.To, Kind: job.Args.MailKind, Subject: m.Subject,
 			HTML: m.HTML, Text: m.Text})
 	}
 
-	m.ID = messageID(job)
 	err = sender.Send(ctx, m)
 	d.settle(ctx, attempt{ID: m.ID, Number: job.Attempt, Kind: job.Args.MailKind, Recipient: m.To,
 		Foreign: d.SMTP.URL == ""}, err)
@@ -139,7 +147,9 @@ func (d *Directory) verifyURL(t oneTime, redirect string) string {
 // It fails with NotFound if there is no such user or token.
 func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User, error) {
 	if args.Token.Valid {
-		t, err := pg.One[oneTime](ctx, d.q(), `select`+oneTimeColumns+`from auth.one_time_tokens t where t.id = @id`,
+		t, err := pg.One[oneTime](ctx, d.q(), `
+			select`+oneTimeColumns+`from auth.one_time_tokens t where t.id = @id
+			union all select`+signUpColumns+`from auth.sign_ups t where t.id = @id`,
 			pgx.StrictNamedArgs{"id": args.Token.UUID})
 		if err != nil {
 			return t, User{}, err
@@ -170,7 +180,7 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 
 	err = d.tx(ctx, "sending email", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if t, err = createToken(ctx, tx, t); err != nil {
+		if t, err = renewToken(ctx, tx, t); err != nil {
 			return err
 		}
 
@@ -178,6 +188,19 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 	})
 
 	return t, u, err
+}
+
+// renewToken replaces the user's token of a kind: for a confirmation, that of the latest request to
+// sign up.
+func renewToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
+	if t.TokenType == confirmationToken {
+		renewed, err := renewSignUp(ctx, tx, t.UserID, t.RelatesTo, t.FlowStateID)
+		if !fault.Is(err, fault.NotFound) {
+			return renewed, err
+		}
+	}
+
+	return createToken(ctx, tx, t)
 }
 
 // markSent records the time of a mail in a column of the user.

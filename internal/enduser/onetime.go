@@ -3,11 +3,13 @@ package enduser
 import (
 	"context"
 	"crypto/hmac"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
@@ -22,8 +24,9 @@ const (
 	emailChangeNew       = "email_change_token_new"
 )
 
-// maxCodeAttempts is the number of wrong codes after which a code is void. Its link stays valid.
-const maxCodeAttempts = 10
+// maxCodeAttempts is the number of wrong codes after which a code is void, whoever sent them. Its
+// link stays valid. Those of one network end long before, see [codeGuessLimit].
+const maxCodeAttempts = 100
 
 // oneTime is a row of auth.one_time_tokens.
 type oneTime struct {
@@ -35,9 +38,11 @@ type oneTime struct {
 	Attempts         int
 	FlowStateID      uuid.NullUUID
 	VerificationType string // type parameter of the link
+	IsSignUp         bool   // a row of auth.sign_ups
 }
 
-const oneTimeColumns = ` t.id, t.user_id, t.token_type, t.relates_to, t.created_at, t.attempts, t.flow_state_id, t.verification_type `
+const oneTimeColumns = ` t.id, t.user_id, t.token_type, t.relates_to, t.created_at, t.attempts, t.flow_state_id,
+	t.verification_type, false as is_sign_up `
 
 // createToken replaces the user's token of a kind.
 func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
@@ -78,6 +83,10 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	t, err := pg.One[oneTime](ctx, tx, `
 		select`+oneTimeColumns+`from auth.one_time_tokens t where t.id = @id and t.token_type = any(@kinds) for update`,
 		pgx.StrictNamedArgs{"id": id, "kinds": kinds})
+	if fault.Is(err, fault.NotFound) && slices.Contains(kinds, confirmationToken) {
+		t, err = pg.One[oneTime](ctx, tx, `select`+signUpColumns+`from auth.sign_ups t where t.id = @id for update`,
+			pgx.StrictNamedArgs{"id": id})
+	}
 	if fault.Is(err, fault.NotFound) || (err == nil && d.isExpired(t)) {
 		return t, errCode()
 	}
@@ -88,16 +97,9 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 // findCode locks the token of a code that was sent to an address or a number. A wrong code counts
 // as an attempt at the tokens; ok is then false, and the caller commits.
 func (d *Directory) findCode(
-	ctx context.Context, tx pgx.Tx, kinds []string, address, code string,
+	ctx context.Context, tx pgx.Tx, kinds []string, to, code string,
 ) (found oneTime, ok bool, err error) {
-	all, err := pg.All[oneTime](ctx, tx, `
-		select`+oneTimeColumns+`from auth.one_time_tokens t where t.token_type = any(@kinds) and t.user_id in (
-			select u.id from auth.users u where u.email = @address and not u.is_sso_user
-			union select u.id from auth.users u where u.phone = @address and not u.is_sso_user
-			union select n.user_id from auth.one_time_tokens n
-				where n.token_type in ('email_change_token_new', 'phone_change_token') and n.token_type = any(@kinds) and n.relates_to = @address)
-			and t.relates_to = @address order by t.id for update`,
-		pgx.StrictNamedArgs{"kinds": kinds, "address": address})
+	all, err := tokensOf(ctx, tx, kinds, to)
 	if err != nil {
 		return oneTime{}, false, err
 	}
@@ -118,18 +120,44 @@ func (d *Directory) findCode(
 		d.keys.isCode(uuid.Nil, code)
 	}
 
-	if len(wrong) > 0 {
-		_, err = pg.Exec(ctx, tx, `update auth.one_time_tokens set attempts = attempts + 1 where id = any(@ids)`,
-			pgx.StrictNamedArgs{"ids": wrong})
+	for _, sql := range []string{
+		`update auth.one_time_tokens set attempts = attempts + 1 where id = any(@ids)`,
+		`update auth.sign_ups set attempts = attempts + 1 where id = any(@ids)`,
+	} {
+		if _, err := pg.Exec(ctx, tx, sql, pgx.StrictNamedArgs{"ids": wrong}); err != nil {
+			return oneTime{}, false, err
+		}
 	}
 
-	return oneTime{}, false, err
+	return oneTime{}, false, nil
+}
+
+// tokensOf locks the tokens of some kinds that were sent to an address or a number.
+func tokensOf(ctx context.Context, tx pgx.Tx, kinds []string, to string) ([]oneTime, error) {
+	forms := address.Forms(to)
+	all, err := pg.All[oneTime](ctx, tx, `
+		select`+oneTimeColumns+`from auth.one_time_tokens t where t.token_type = any(@kinds) and t.user_id in (
+			select u.id from auth.users u where u.email = any(@forms) and not u.is_sso_user
+			union select u.id from auth.users u where u.phone = any(@forms) and not u.is_sso_user
+			union select n.user_id from auth.one_time_tokens n
+				where n.token_type in ('email_change_token_new', 'phone_change_token') and n.token_type = any(@kinds)
+					and n.relates_to = any(@forms))
+			and t.relates_to = any(@forms) order by t.id for update`,
+		pgx.StrictNamedArgs{"kinds": kinds, "forms": forms})
+	if err != nil || !slices.Contains(kinds, confirmationToken) {
+		return all, err
+	}
+
+	requests, err := pg.All[oneTime](ctx, tx, `
+		select`+signUpColumns+`from auth.sign_ups t where t.relates_to = any(@forms) order by t.id for update`,
+		pgx.StrictNamedArgs{"forms": forms})
+	return append(all, requests...), err
 }
 
 // isCode compares a code with that of a token or a challenge, or with the fixed one of a test
 // number, in constant time.
-func (d *Directory) isCode(address string, id uuid.UUID, code string) bool {
-	if fixed, ok := d.SMS.TestNumbers[address]; ok {
+func (d *Directory) isCode(to string, id uuid.UUID, code string) bool {
+	if fixed, ok := d.SMS.TestNumbers[to]; ok {
 		return hmac.Equal([]byte(fixed), []byte(code))
 	}
 
@@ -142,6 +170,11 @@ func (d *Directory) isExpired(t oneTime) bool {
 
 // spend deletes a token.
 func spend(ctx context.Context, tx pgx.Tx, t oneTime) error {
-	_, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where id = @id`, pgx.StrictNamedArgs{"id": t.ID})
+	sql := `delete from auth.one_time_tokens where id = @id`
+	if t.IsSignUp {
+		sql = `delete from auth.sign_ups where id = @id`
+	}
+
+	_, err := pg.Exec(ctx, tx, sql, pgx.StrictNamedArgs{"id": t.ID})
 	return err
 }

@@ -28,6 +28,9 @@ func (d *Directory) VerifyPhone(ctx context.Context, kind, number, code string, 
 	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
 		return Session{}, err
 	}
+	if err := d.attempts.CheckGuesses(ctx, codeGuessLimit, phone, c.Network); err != nil {
+		return Session{}, asRequestLimit(err)
+	}
 
 	var o opened
 	err = d.tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
@@ -40,7 +43,10 @@ func (d *Directory) VerifyPhone(ctx context.Context, kind, number, code string, 
 		return err
 	})
 	if err == nil && !ok {
-		err = errCode()
+		err = d.wrongCode(ctx, phone, c)
+	}
+	if err == nil {
+		err = d.attempts.RecordNetwork(ctx, c.Network, phone)
 	}
 	if err != nil {
 		return Session{}, err
@@ -51,9 +57,6 @@ func (d *Directory) VerifyPhone(ctx context.Context, kind, number, code string, 
 
 // phoneVerified spends a token, confirms the number and opens the session.
 func (d *Directory) phoneVerified(ctx context.Context, tx pgx.Tx, t oneTime, c Client) (opened, error) {
-	if err := spend(ctx, tx, t); err != nil {
-		return opened{}, err
-	}
 	if err := d.checkSignIn(ctx, tx, t.UserID); err != nil {
 		return opened{}, err
 	}
@@ -75,14 +78,28 @@ func (d *Directory) phoneVerified(ctx context.Context, tx pgx.Tx, t oneTime, c C
 		if t.RelatesTo != u.Phone { // the number has changed since
 			return opened{}, errCode()
 		}
-		if u.PhoneConfirmedAt == nil {
-			if err := setPhone(ctx, tx, u.ID, u.Phone); err != nil {
-				return opened{}, err
-			}
+		if err := d.confirmPhone(ctx, tx, u, t); err != nil {
+			return opened{}, err
 		}
 	}
 
+	if err := spend(ctx, tx, t); err != nil {
+		return opened{}, err
+	}
+
 	return d.openSession(ctx, tx, u.ID, "otp", c)
+}
+
+// confirmPhone confirms the number of a user.
+func (d *Directory) confirmPhone(ctx context.Context, tx pgx.Tx, u User, t oneTime) error {
+	switch {
+	case u.PhoneConfirmedAt != nil:
+		return nil
+	case !u.isConfirmed():
+		return d.takeOver(ctx, tx, u, proof{Token: t, Provider: "phone"})
+	}
+
+	return setPhone(ctx, tx, u.ID, u.Phone)
 }
 
 // setPhone gives a user a confirmed number. Codes that were sent to a former one end with it.
@@ -141,17 +158,25 @@ func (d *Directory) preparePhone(ctx context.Context, u User, in Update, c Clien
 		return "", err
 	}
 
-	if _, err := userByPhone(ctx, d.q(), phone); err == nil {
+	// Counted before the answer tells whether the number is taken.
+	if err := d.countChange(ctx, u, c); err != nil {
+		return "", err
+	}
+	if !d.SMS.AutoConfirm {
+		if err := d.countSMS(ctx, phone, c); err != nil {
+			return "", err
+		}
+	}
+
+	_, err = userByPhone(ctx, d.q(), phone)
+	switch {
+	case err == nil:
 		return "", errPhoneExists()
-	} else if !fault.Is(err, fault.NotFound) {
+	case !fault.Is(err, fault.NotFound):
 		return "", err
 	}
 
-	if d.SMS.AutoConfirm {
-		return phone, nil
-	}
-
-	return phone, d.countSMS(ctx, phone, c)
+	return phone, nil
 }
 
 // reauthenticateByPhone sends the code that a user without an address needs to change the password.

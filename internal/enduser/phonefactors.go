@@ -32,13 +32,13 @@ func (d *Directory) EnrollPhone(ctx context.Context, who Identity, name, number 
 func (d *Directory) prepareChallenge(
 	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,
 ) (string, error) {
-	u, err := d.Authenticate(ctx, who)
+	u, err := d.authenticate(ctx, d.q(), who)
 	if err != nil {
 		return "", err
 	}
 
-	phone, err := pg.Value[string](ctx, d.q(), `
-		select phone from auth.mfa_factors where id = @id and user_id = @user and factor_type = 'phone'`,
+	f, err := pg.One[struct{ Phone, Status string }](ctx, d.q(), `
+		select phone, status from auth.mfa_factors where id = @id and user_id = @user and factor_type = 'phone'`,
 		pgx.StrictNamedArgs{"id": factor, "user": u.ID})
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -50,9 +50,12 @@ func (d *Directory) prepareChallenge(
 			WithCode("mfa_phone_verify_not_enabled")
 	}
 
+	if err := requireFactorLevel(u, f.Status); err != nil {
+		return "", err
+	}
 	if err := d.checkChannel(channel); err != nil {
 		return "", err
 	}
 
-	return phone, d.countSMS(ctx, phone, c)
+	return f.Phone, d.countSMS(ctx, f.Phone, c)
 }

@@ -132,12 +132,7 @@ func (d *Directory) SignUpByPhone(ctx context.Context, in PhoneSignUp, c Client)
 		return result, nil
 	}
 
-	same, err := d.hasher().Verify(ctx, known.PasswordHash, in.Password)
-	if err != nil {
-		return SignedUp{}, err
-	}
-
-	return result, d.sendPhoneCode(ctx, known, same, in.Channel)
+	return result, d.sendPhoneCode(ctx, known, newUser{PasswordHash: hash, UserMetadata: data}, in.Channel)
 }
 
 // signUpNewPhone creates a user with a number, and opens the session of one that needs no code.
@@ -156,7 +151,7 @@ func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel strin
 			return err
 		}
 
-		job, err = d.phoneCode(ctx, tx, u, channel)
+		job, err = d.phoneSignUp(ctx, tx, u, n, true, channel)
 		if err == nil {
 			result.User, err = userByID(ctx, tx, u.ID)
 		}
@@ -219,7 +214,7 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 		return err
 	}
 	if !unknown {
-		return d.sendPhoneCode(ctx, u, false, in.Channel)
+		return d.sendPhoneCode(ctx, u, newUser{UserMetadata: data}, in.Channel)
 	}
 
 	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
@@ -234,12 +229,12 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 			return err
 		}
 
-		job, err = d.phoneCode(ctx, tx, u, in.Channel)
+		job, err = d.phoneSignUp(ctx, tx, u, n, true, in.Channel)
 		return err
 	})
 	if pg.Violates(err, usersPhoneKey) { // another request created the user meanwhile
 		if u, err = userByPhone(ctx, d.q(), phone); err == nil {
-			return d.sendPhoneCode(ctx, u, false, in.Channel)
+			return d.sendPhoneCode(ctx, u, newUser{UserMetadata: data}, in.Channel)
 		}
 	}
 	if err != nil {
@@ -249,23 +244,18 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 	return d.enqueueSMS(ctx, job)
 }
 
-// sendPhoneCode sends another code to the number of a user. A user who was never confirmed loses
-// the password unless the request had it: someone else may have signed up with the number, and
-// would share the account with its owner.
-func (d *Directory) sendPhoneCode(ctx context.Context, u User, hadPassword bool, channel string) error {
+// sendPhoneCode sends another code to the number of a user. n is what came with the request, which
+// counts for a user who was never confirmed.
+func (d *Directory) sendPhoneCode(ctx context.Context, u User, n newUser, channel string) error {
 	var job smsArgs
 	err := d.tx(ctx, "sending code", func(ctx context.Context, tx pgx.Tx) error {
-		if !u.isConfirmed() && !hadPassword {
-			if _, err := pg.Exec(ctx, tx, `
-				update auth.users set encrypted_password = null, updated_at = now()
-				where id = @id and confirmed_at is null and encrypted_password is not null`,
-				pgx.StrictNamedArgs{"id": u.ID}); err != nil {
-				return err
-			}
+		var err error
+		if u.isConfirmed() {
+			job, err = d.phoneCode(ctx, tx, u, channel)
+		} else {
+			job, err = d.phoneSignUp(ctx, tx, u, n, false, channel)
 		}
 
-		var err error
-		job, err = d.phoneCode(ctx, tx, u, channel)
 		return err
 	})
 	if err != nil {
@@ -273,6 +263,20 @@ func (d *Directory) sendPhoneCode(ctx context.Context, u User, hadPassword bool,
 	}
 
 	return d.enqueueSMS(ctx, job)
+}
+
+// phoneSignUp creates the token of a request for a number that was never confirmed, and returns its
+// message.
+func (d *Directory) phoneSignUp(
+	ctx context.Context, tx pgx.Tx, u User, n newUser, created bool, channel string,
+) (smsArgs, error) {
+	t, err := createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Phone, VerificationType: "sms",
+		CreatedUser: created, PasswordHash: n.PasswordHash, UserMetadata: n.UserMetadata})
+	if err != nil {
+		return smsArgs{}, err
+	}
+
+	return d.tokenMessage(t, channel), markSent(ctx, tx, u.ID, "confirmation_sent_at")
 }
 
 // phoneCode creates the token of a code for the number of a user, and returns its message.
@@ -316,7 +320,7 @@ func (d *Directory) ResendPhoneCode(ctx context.Context, kind, number string, c 
 	err = d.tx(ctx, "sending code", func(ctx context.Context, tx pgx.Tx) error {
 		switch {
 		case kind == "sms" && u.PhoneConfirmedAt == nil:
-			job, err = d.phoneCode(ctx, tx, u, "")
+			job, err = d.renewPhoneCode(ctx, tx, u)
 		case kind == "phone_change" && u.NewPhone != "":
 			job, err = d.phoneChange(ctx, tx, u, u.NewPhone, "")
 		}
@@ -328,6 +332,19 @@ func (d *Directory) ResendPhoneCode(ctx context.Context, kind, number string, c 
 	}
 
 	return d.enqueueSMS(ctx, job)
+}
+
+// renewPhoneCode gives the latest request for a number another code, and returns its message.
+func (d *Directory) renewPhoneCode(ctx context.Context, tx pgx.Tx, u User) (smsArgs, error) {
+	t, err := renewSignUp(ctx, tx, u.ID, u.Phone, uuid.NullUUID{})
+	if fault.Is(err, fault.NotFound) {
+		return d.phoneCode(ctx, tx, u, "")
+	}
+	if err != nil {
+		return smsArgs{}, err
+	}
+
+	return d.tokenMessage(t, ""), markSent(ctx, tx, u.ID, "confirmation_sent_at")
 }
 
 // LoginByPhone is [Directory.Login] with a number.

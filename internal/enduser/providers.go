@@ -16,8 +16,8 @@ import (
 
 // Provider is an identity provider as a project uses it.
 type Provider struct {
-	Enabled        bool     `json:"enabled"`
-	ClientID       string   `json:"client_id" maxLength:"500" doc:"Id of the application at the provider, and audience of its ID tokens."`
+	Enabled        bool     `json:"enabled" required:"false"`
+	ClientID       string   `json:"client_id" required:"false" maxLength:"500" doc:"Id of the application at the provider, and audience of its ID tokens."`
 	OtherClientIDs []string `json:"other_client_ids,omitempty" maxItems:"20" doc:"More audiences, such as those of mobile apps."`
 	URL            string   `json:"url,omitempty" maxLength:"500" doc:"Issuer of keycloak, azure and custom providers; address of an own GitHub or GitLab."`
 	SkipNonce      bool     `json:"skip_nonce,omitempty" doc:"Accept ID tokens without their nonce."`
@@ -156,8 +156,10 @@ func (d *Directory) userOfAddress(
 
 	u, err := userByEmail(ctx, tx, email)
 	switch {
+	case err == nil && u.EmailConfirmedAt == nil:
+		return u.ID, d.takeOver(ctx, tx, u, proof{})
 	case err == nil:
-		return u.ID, d.secure(ctx, tx, u)
+		return u.ID, nil
 	case !fault.Is(err, fault.NotFound):
 		return uuid.Nil, err
 	case !d.Settings.SignUp:
@@ -168,38 +170,6 @@ func (d *Directory) userOfAddress(
 		Provider: provider}
 	u, err = d.admitUser(ctx, tx, n, admit, c)
 	return u.ID, err
-}
-
-// secure confirms the address of a user to whom its owner has signed in for the first time. Until
-// then the account may be that of a stranger, who loses password, number, passkeys, sessions, links
-// and factors.
-func (d *Directory) secure(ctx context.Context, tx pgx.Tx, u User) error {
-	if u.EmailConfirmedAt != nil {
-		return nil
-	}
-
-	n, err := pg.Exec(ctx, tx, `
-		update auth.users set encrypted_password = null, raw_user_meta_data = '{}', email_confirmed_at = now(),
-			is_anonymous = false, email_change = '', phone = null, phone_confirmed_at = null, phone_change = '', updated_at = now()
-		where id = @id and email_confirmed_at is null`, pgx.StrictNamedArgs{"id": u.ID})
-	if err != nil || n == 0 { // 0: another request has done it meanwhile
-		return err
-	}
-
-	for _, sql := range []string{
-		`delete from auth.identities where user_id = @id`,
-		`delete from auth.sessions where user_id = @id`,
-		`delete from auth.mfa_factors where user_id = @id`,
-		`delete from auth.mfa_recovery_codes where user_id = @id`,
-		`delete from auth.webauthn_credentials where user_id = @id`,
-		`delete from auth.flow_state where user_id = @id`,
-	} {
-		if _, err := pg.Exec(ctx, tx, sql, pgx.StrictNamedArgs{"id": u.ID}); err != nil {
-			return err
-		}
-	}
-
-	return dropTokens(ctx, tx, u.ID)
 }
 
 // saveIdentity inserts the identity of a user, or updates its profile.

@@ -20,12 +20,12 @@ type LinkRequest struct {
 }
 
 // Recover mails a link to set a new password. It does the same for known and unknown addresses.
-func (d *Directory) Recover(ctx context.Context, in LinkRequest) error {
-	return d.mailIfKnown(ctx, in, mailRecovery, "recovery")
+func (d *Directory) Recover(ctx context.Context, in LinkRequest, c Client) error {
+	return d.mailIfKnown(ctx, in, mailRecovery, "recovery", c)
 }
 
-// mailIfKnown has a job mail a link, if the address is known.
-func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, method string) error {
+// mailIfKnown has a job mail a link, if the address is known by then.
+func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, method string, c Client) error {
 	email, err := cleanEmail(in.Email)
 	if err != nil {
 		return err
@@ -33,15 +33,13 @@ func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, metho
 	if err := in.Challenge.check(); err != nil {
 		return err
 	}
-	if err := d.countMail(ctx, email); err != nil {
+	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+		return err
+	}
+	if err := d.countMail(ctx, email, c); err != nil {
 		return err
 	}
 
-	return d.enqueueLink(ctx, email, in, kind, method)
-}
-
-// enqueueLink has a job mail a link, if the address is known by then.
-func (d *Directory) enqueueLink(ctx context.Context, email string, in LinkRequest, kind, method string) error {
 	flow, err := createFlow(ctx, d.q(), in.Challenge, method)
 	if err != nil {
 		return err
@@ -71,18 +69,20 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		return err
 	}
 
-	_, err = userByEmail(ctx, d.q(), email)
+	known, err := userByEmail(ctx, d.q(), email)
+	unknown := fault.Is(err, fault.NotFound)
 	switch {
-	case err == nil:
-		return d.mailIfKnown(ctx, in, mailMagicLink, "magiclink")
-	case !fault.Is(err, fault.NotFound):
+	case err != nil && !unknown:
 		return err
-	case !in.CreateUser || !d.Settings.SignUp:
+	case unknown && (!in.CreateUser || !d.Settings.SignUp):
 		return fault.New(fault.Unprocessable, "Signups not allowed for otp").WithCode("otp_disabled")
 	}
 
-	if err := d.countMail(ctx, email); err != nil {
+	if err := d.countMail(ctx, email, c); err != nil {
 		return err
+	}
+	if !unknown {
+		return d.sendCodeAgain(ctx, known, in, data, c)
 	}
 
 	var job *mailArgs
@@ -93,11 +93,13 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 			return err
 		}
 
-		job, err = d.confirmation(ctx, tx, u, SignUp{Challenge: in.Challenge, RedirectTo: in.RedirectTo})
+		job, err = d.confirmation(ctx, tx, u, n, SignUp{Challenge: in.Challenge, RedirectTo: in.RedirectTo})
 		return err
 	})
 	if pg.Violates(err, usersEmailKey) { // another request created the user meanwhile
-		return d.enqueueLink(ctx, email, in, mailMagicLink, "magiclink")
+		if known, err = userByEmail(ctx, d.q(), email); err == nil {
+			return d.sendCodeAgain(ctx, known, in, data, c)
+		}
 	}
 	if err != nil {
 		return err
@@ -106,14 +108,52 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 	return d.enqueue(ctx, *job)
 }
 
+// sendCodeAgain mails a link and a code to a user. Like the first request, which creates the user,
+// it commits a change: the time of a response does not tell the two apart.
+func (d *Directory) sendCodeAgain(
+	ctx context.Context, u User, in LinkRequest, data json.RawMessage, c Client,
+) error {
+	job := mailArgs{Project: d.UUID, MailKind: mailMagicLink, Email: u.Email, RedirectTo: in.RedirectTo}
+	err := d.tx(ctx, "sending email", func(ctx context.Context, tx pgx.Tx) error {
+		flow, err := createFlow(ctx, tx, in.Challenge, "magiclink")
+		if err != nil {
+			return err
+		}
+
+		var t oneTime
+		if u.EmailConfirmedAt == nil {
+			t, err = createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "magiclink",
+				UserMetadata: data, Flow: flow})
+		} else {
+			t, err = createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: recoveryToken, RelatesTo: u.Email,
+				FlowStateID: flow, VerificationType: "magiclink"})
+		}
+		if err != nil {
+			return err
+		}
+		job.Token = someUUID(t.ID)
+
+		if err := markSent(ctx, tx, u.ID, "recovery_sent_at"); err != nil {
+			return err
+		}
+
+		return d.log(ctx, tx, "user_recovery_requested", u, c)
+	})
+	if err != nil {
+		return err
+	}
+
+	return d.enqueue(ctx, job)
+}
+
 // Resend mails a link again: of a sign-up, or of a change of the address. It does the same for
 // known and unknown addresses.
-func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest) error {
+func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest, c Client) error {
 	switch kind {
 	case "signup":
-		return d.mailIfKnown(ctx, in, mailConfirmation, "email/signup")
+		return d.mailIfKnown(ctx, in, mailConfirmation, "email/signup", c)
 	case "email_change":
-		return d.mailIfKnown(ctx, in, mailEmailChange, "email_change")
+		return d.mailIfKnown(ctx, in, mailEmailChange, "email_change", c)
 	}
 
 	return errInvalid("Missing one of these types: signup, email_change")
@@ -145,7 +185,7 @@ func (d *Directory) Reauthenticate(ctx context.Context, who Identity, c Client) 
 	if u.EmailConfirmedAt == nil {
 		return fault.New(fault.Unprocessable, "Please verify your email first.").WithCode("email_not_confirmed")
 	}
-	if err := d.countMail(ctx, u.Email); err != nil {
+	if err := d.countMail(ctx, u.Email, c); err != nil {
 		return err
 	}
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/mail"
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -24,6 +24,8 @@ func TestRedirect(t *testing.T) {
 		"https://app.example.com.evil.com/":       false,
 		"https://user@shop.example.com/":          false,
 		"https://shop.example.com\\@evil.com/":    false,
+		"https://evil。com?.example.com/x":         false,
+		"https://1572395042?.example.com":         false,
 		"http://localhost:5173/x":                 true,
 		"http://localhost:5173/y":                 false,
 		"myapp://callback/x":                      true,
@@ -113,7 +115,7 @@ func TestQRCode(t *testing.T) {
 	t.Parallel()
 
 	longest := token.TOTPURL(token.NewTOTPSecret(), strings.Repeat("ü", maxFriendlyName/2),
-		strings.Repeat("ü", mail.MaxAddress/2))
+		strings.Repeat("ü", address.Max/2))
 	for _, text := range []string{"otpauth://totp/a:b", longest} {
 		svg, err := qrCode(text)
 		if err != nil {

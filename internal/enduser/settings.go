@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -13,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/weburl"
 )
 
 // Settings are the rules of a project for its end users. A project without settings of its own has
@@ -22,14 +22,14 @@ type Settings struct {
 	AnonymousSignIn            bool                `json:"anonymousSignIn" doc:"People may sign in without credentials."`
 	ConfirmEmail               bool                `json:"confirmEmail" doc:"A new address must be confirmed by a mail before the first log-in."`
 	SiteURL                    string              `json:"siteUrl" doc:"Address of the application, where links in mails lead unless the request names another one."`
-	RedirectURLs               []string            `json:"redirectUrls" doc:"Other addresses where links may lead. * stands for characters except . and /, ** for any."`
+	RedirectURLs               []string            `json:"redirectUrls" doc:"Other addresses where links may lead. * stands for characters except . and /, ** for any; a wildcard in the host stands for labels of the host only."`
 	AccessTokenSeconds         int                 `json:"accessTokenSeconds" doc:"Lifetime of access tokens."`
 	SessionSeconds             int                 `json:"sessionSeconds" doc:"Time after which a session ends. 0: never."`
 	SessionInactivitySeconds   int                 `json:"sessionInactivitySeconds" doc:"Time without a refresh after which a session ends. 0: never."`
 	PasswordMinLength          int                 `json:"passwordMinLength" doc:"Characters of a new password."`
 	CodeSeconds                int                 `json:"codeSeconds" doc:"Lifetime of links and codes in mails and text messages."`
 	MailIntervalSeconds        int                 `json:"mailIntervalSeconds" doc:"Least time between two mails to one address."`
-	MailsPerHour               int                 `json:"mailsPerHour" doc:"Mails of the project in an hour."`
+	MailsPerHour               int                 `json:"mailsPerHour" doc:"Mails of the project in an hour. One network asks for at most half of them."`
 	SignInsPerFiveMinutes      int                 `json:"signInsPerFiveMinutes" doc:"Sign-ups and log-ins from one network in five minutes."`
 	ChecksPerFiveMinutes       int                 `json:"checksPerFiveMinutes" doc:"Links and codes checked from one network in five minutes."`
 	AnonymousPerHour           int                 `json:"anonymousPerHour" doc:"Anonymous sign-ins from one network in an hour."`
@@ -47,9 +47,9 @@ type Settings struct {
 // MailText is the text of a kind of mail. {{ .ConfirmationURL }} and other variables stand for
 // values.
 type MailText struct {
-	Subject string `json:"subject" maxLength:"200"`
-	HTML    string `json:"html" maxLength:"20000"`
-	Text    string `json:"text" maxLength:"20000"`
+	Subject string `json:"subject" required:"false" maxLength:"200"`
+	HTML    string `json:"html" required:"false" maxLength:"20000"`
+	Text    string `json:"text" required:"false" maxLength:"20000"`
 }
 
 // DefaultSettings returns the settings of a new project.
@@ -70,9 +70,9 @@ type ProjectConfig struct {
 
 // StoredConfig is a [ProjectConfig] as the platform's database has it.
 type StoredConfig struct {
-	Settings   []byte // JSON: members that differ from the defaults; empty: none
-	Secrets    []byte // sealed, see [Service.ParseConfig]; empty: none
-	Generation int    // of the signing key; 0: the first
+	Settings   json.RawMessage // members that differ from the defaults; empty: none
+	Secrets    []byte          // sealed, see [Service.ParseConfig]; empty: none
+	Generation int             // of the signing key; 0: the first
 }
 
 // ParseConfig returns the configuration of a project from its stored form. It fails if the secrets
@@ -95,7 +95,7 @@ func (s *Service) ParseConfig(project uuid.UUID, stored StoredConfig) (ProjectCo
 // another one.
 func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (ProjectConfig, error) {
 	stored, err := pg.One[StoredConfig](ctx, s.Store.DB().Querier(), `
-		select coalesce(a.settings::text, '')::text::bytea as settings, coalesce(a.secrets, '') as secrets,
+		select coalesce(a.settings, '{}') as settings, coalesce(a.secrets, '') as secrets,
 			coalesce(a.key_generation, 1) as generation
 		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid
 		where p.uuid = @project and p.status = 'active'`, pgx.StrictNamedArgs{"project": project})
@@ -129,7 +129,7 @@ func (s *Service) UpdateConfig(
 		}
 
 		stored, err := pg.One[StoredConfig](ctx, tx.Querier(), `
-			select settings::text::bytea as settings, coalesce(secrets, '') as secrets, key_generation as generation
+			select settings, coalesce(secrets, '') as secrets, key_generation as generation
 			from platform.auth_settings where project_uuid = @project for update`,
 			pgx.StrictNamedArgs{"project": project})
 		if err != nil {
@@ -216,17 +216,17 @@ func (s *Settings) validate() error {
 		}
 	}
 
-	if u, err := url.Parse(s.SiteURL); err != nil || u.Host == "" || len(s.SiteURL) > maxURL ||
-		(u.Scheme != "http" && u.Scheme != "https") {
-		refuse("site_url", "invalid_format", "must be an http or https URL of at most %d bytes", maxURL)
+	if _, err := weburl.ParseSite(s.SiteURL); err != nil || len(s.SiteURL) > maxURL {
+		refuse("site_url", "invalid_format", "must be an http or https URL of at most %d bytes, without user", maxURL)
 	}
 
 	if len(s.RedirectURLs) > maxRedirectURLs {
 		refuse("redirect_urls", "too_many", "must have at most %d items", maxRedirectURLs)
 	}
-	for _, pattern := range s.RedirectURLs {
-		if _, err := compilePattern(pattern); err != nil || len(pattern) > maxURL || !strings.Contains(pattern, ":") {
-			refuse("redirect_urls", "invalid_format", "must be URLs of at most %d bytes, with * and ** as wildcards", maxURL)
+	for i, pattern := range s.RedirectURLs {
+		if _, err := weburl.ParsePattern(pattern); err != nil || len(pattern) > maxURL {
+			refuse("redirect_urls", "invalid_format",
+				"must be URLs of at most %d bytes, with * and ** as wildcards: item %d is none", maxURL, i)
 			break
 		}
 	}

@@ -59,10 +59,14 @@ func (d *Directory) checkChannel(channel string) error {
 		"Twilio Verify is used as the provider.")
 }
 
-// enqueueSMS enqueues a message, but to a test number. The row that it is about has been committed.
+// enqueueSMS enqueues a message, but to a test number, and counts it. The row that it is about has
+// been committed.
 func (d *Directory) enqueueSMS(ctx context.Context, m smsArgs) error {
 	if _, ok := d.SMS.TestNumbers[m.Phone]; ok {
 		return nil
+	}
+	if err := d.attempts.Count(ctx, d.projectSMSLimit(), ""); err != nil {
+		return asSMSLimit(err, "SMS rate limit exceeded")
 	}
 
 	_, err := d.service.Queue.Insert(ctx, m)
@@ -116,7 +120,10 @@ func (d *Directory) message(ctx context.Context, args smsArgs) (message, error) 
 	var err error
 	if args.Token.Valid {
 		user, err = pg.Value[uuid.UUID](ctx, d.q(), `
-			select user_id from auth.one_time_tokens where id = @id and relates_to = @phone and created_at > now() - @age::interval`,
+			select t.user_id from (
+				select id, user_id, relates_to, created_at from auth.one_time_tokens
+				union all select id, user_id, relates_to, created_at from auth.sign_ups) t
+			where t.id = @id and t.relates_to = @phone and t.created_at > now() - @age::interval`,
 			pgx.StrictNamedArgs{"id": m.ID, "phone": args.Phone, "age": time.Duration(d.CodeSeconds) * time.Second})
 	} else {
 		m.ID = args.Challenge.UUID

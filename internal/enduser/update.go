@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -105,7 +107,7 @@ func (d *Directory) prepare(
 		if change.email, err = cleanEmail(in.Email); err != nil {
 			return change, err
 		}
-		if change.email == u.Email {
+		if slices.Contains(address.Forms(change.email), u.Email) {
 			change.email = ""
 		}
 	}
@@ -116,17 +118,8 @@ func (d *Directory) prepare(
 	}
 
 	if change.email != "" {
-		_, err := userByEmail(ctx, d.q(), change.email)
-		if err == nil {
-			return change, errEmailExists()
-		}
-		if !fault.Is(err, fault.NotFound) {
+		if err := d.prepareEmail(ctx, u.User, change.email, c); err != nil {
 			return change, err
-		}
-		if d.ConfirmEmail {
-			if err := d.countMail(ctx, change.email); err != nil {
-				return change, err
-			}
 		}
 	}
 
@@ -144,7 +137,7 @@ func (d *Directory) prepare(
 		return change, nil
 	}
 
-	if err := d.checkPasswordChange(ctx, who, u, in); err != nil {
+	if err := d.checkPasswordChange(ctx, who, u, in, c); err != nil {
 		return change, err
 	}
 
@@ -152,9 +145,39 @@ func (d *Directory) prepare(
 	return change, err
 }
 
+// prepareEmail counts a change of the address before the answer tells whether the new one is taken.
+func (d *Directory) prepareEmail(ctx context.Context, u User, email string, c Client) error {
+	if err := d.countChange(ctx, u, c); err != nil {
+		return err
+	}
+	if d.ConfirmEmail {
+		if err := d.countMail(ctx, email, c); err != nil {
+			return err
+		}
+	}
+
+	_, err := userByEmail(ctx, d.q(), email)
+	if err == nil {
+		return errEmailExists()
+	}
+
+	return fault.Ignore(err, fault.NotFound)
+}
+
+// countChange counts a request for a new address or number: of the user, and of the network, since
+// anonymous users are many.
+func (d *Directory) countChange(ctx context.Context, u User, c Client) error {
+	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+		return err
+	}
+	return asRequestLimit(d.attempts.Count(ctx, changeLimit, u.ID.String()))
+}
+
 // checkPasswordChange fails unless the user may set the new password. A wrong current password
 // counts as a failed log-in.
-func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u authenticated, in Update) error {
+func (d *Directory) checkPasswordChange(
+	ctx context.Context, who Identity, u authenticated, in Update, c Client,
+) error {
 	if u.IsAnonymous && in.Email == "" && in.Phone == "" {
 		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
 			WithCode("validation_failed")
@@ -181,7 +204,7 @@ func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u aut
 		return err
 	}
 
-	return d.checkFresh(ctx, who, u.User, in.Nonce)
+	return d.checkFresh(ctx, who, u.User, in.Nonce, c)
 }
 
 // apply changes the password and the metadata.
@@ -236,7 +259,7 @@ func mergeUserMetadata(ctx context.Context, tx pgx.Tx, id uuid.UUID, members jso
 
 // checkFresh fails unless the session is recent or the code of a reauthentication is right, which
 // it spends.
-func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce string) error {
+func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce string, c Client) error {
 	if nonce == "" {
 		begun, err := pg.Value[time.Time](ctx, d.q(), `select created_at from auth.sessions where id = @id`,
 			pgx.StrictNamedArgs{"id": who.Session})
@@ -248,9 +271,14 @@ func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce 
 		return err
 	}
 
+	to := cmp.Or(u.Email, u.Phone)
+	if err := d.attempts.CheckGuesses(ctx, codeGuessLimit, to, c.Network); err != nil {
+		return asRequestLimit(err)
+	}
+
 	var right bool
 	err := d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
-		t, ok, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], cmp.Or(u.Email, u.Phone), nonce)
+		t, ok, err := d.findCode(ctx, tx, tokenKinds["reauthentication"], to, nonce)
 		if right = ok; err != nil || !ok {
 			return err
 		}
@@ -258,6 +286,9 @@ func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce 
 		return spend(ctx, tx, t)
 	})
 	if err == nil && !right {
+		if err := d.wrongCode(ctx, to, c); fault.Of(err).Code != errCode().Code {
+			return err
+		}
 		err = fault.New(fault.Unprocessable, "Nonce has expired or is invalid").WithCode("reauthentication_not_valid")
 	}
 

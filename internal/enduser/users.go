@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -78,25 +77,29 @@ func userByID(ctx context.Context, q pg.Querier, id uuid.UUID) (User, error) {
 	return u, err
 }
 
-// userByEmail returns a user that is not deleted. It fails with NotFound for an unknown address.
+// userByEmail returns a user that is not deleted by a canonical address. It fails with NotFound for
+// an unknown one. Former releases have stored other forms of it; the canonical one is preferred.
 func userByEmail(ctx context.Context, q pg.Querier, email string) (User, error) {
 	return pg.One[User](ctx, q, `
-		select`+userColumns+`from auth.users u where u.email = @email and not u.is_sso_user and u.deleted_at is null`,
-		pgx.StrictNamedArgs{"email": email})
+		select`+userColumns+`from auth.users u
+		where (u.email = any(@forms) or not (u.email is nfkc normalized) and normalize(u.email, nfkc) = any(@forms))
+			and not u.is_sso_user and u.deleted_at is null
+		order by array_position(@forms::text[], u.email::text), u.created_at limit 1`,
+		pgx.StrictNamedArgs{"forms": address.Forms(email)})
 }
 
-// cleanEmail returns an address in its stored form, in lower case. It fails with Invalid.
+// cleanEmail returns an address in its stored form, which is canonical. It fails with Invalid.
 func cleanEmail(s string) (string, error) {
 	if s == "" {
 		return "", errInvalid("An email address is required")
 	}
 
-	email, ok := mail.CleanAddress(s)
-	if !ok || !strings.Contains(email, "@") {
+	email, ok := address.Clean(s)
+	if !ok {
 		return "", errInvalid("Unable to validate email address: invalid format")
 	}
 
-	return strings.ToLower(email), nil
+	return email, nil
 }
 
 const (
@@ -257,19 +260,4 @@ func addressProviders(email, phone string) []string {
 	}
 
 	return names
-}
-
-// confirmEmail confirms a user's address.
-func confirmEmail(ctx context.Context, tx pgx.Tx, u User) error {
-	if u.EmailConfirmedAt != nil {
-		return nil
-	}
-
-	if _, err := pg.Exec(ctx, tx, `
-		update auth.users set email_confirmed_at = now(), is_anonymous = false, updated_at = now() where id = @id`,
-		pgx.StrictNamedArgs{"id": u.ID}); err != nil {
-		return err
-	}
-
-	return saveEmailIdentity(ctx, tx, u.ID, u.Email, true)
 }

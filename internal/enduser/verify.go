@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -46,6 +47,11 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
 		return Verified{}, err
 	}
+	if v.Hash == "" {
+		if err := d.attempts.CheckGuesses(ctx, codeGuessLimit, email, c.Network); err != nil {
+			return Verified{}, asRequestLimit(err)
+		}
+	}
 
 	var done Verified
 	ok = true
@@ -65,7 +71,10 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 		return err
 	})
 	if err == nil && !ok {
-		err = errCode()
+		err = d.wrongCode(ctx, email, c)
+	}
+	if err == nil && v.Hash == "" {
+		err = d.attempts.RecordNetwork(ctx, c.Network, email)
 	}
 	if err != nil || done.opened == nil {
 		return done, err
@@ -77,12 +86,17 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 	return done, err
 }
 
+// wrongCode charges a wrong code to the network that has sent it, and returns its failure.
+func (d *Directory) wrongCode(ctx context.Context, address string, c Client) error {
+	if err := d.attempts.CountGuess(ctx, codeGuessLimit, address, c.Network); err != nil &&
+		!fault.Is(err, fault.TooMany) {
+		return err
+	}
+	return errCode()
+}
+
 // verified spends a token, confirms the address and opens the session.
 func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink bool, c Client) (Verified, error) {
-	if err := spend(ctx, tx, t); err != nil {
-		return Verified{}, err
-	}
-
 	u, err := userByID(ctx, tx, t.UserID)
 	if err != nil {
 		return Verified{}, err
@@ -97,6 +111,9 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 	switch t.TokenType {
 	case emailChangeCurrent, emailChangeNew:
 		complete, err := d.confirmChange(ctx, tx, u)
+		if err == nil && !complete {
+			err = spend(ctx, tx, t)
+		}
 		if err != nil || !complete {
 			return Verified{}, err
 		}
@@ -104,16 +121,13 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 		if t.RelatesTo != u.Email { // the address has changed since
 			return Verified{}, errCode()
 		}
-		if (t.TokenType == recoveryToken || t.VerificationType == "invite") && u.EmailConfirmedAt == nil {
-			// A stranger may have signed up with the address before, and know the password.
-			if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null where id = @id`,
-				pgx.StrictNamedArgs{"id": u.ID}); err != nil {
-				return Verified{}, err
-			}
-		}
-		if err := confirmEmail(ctx, tx, u); err != nil {
+		if err := d.confirmEmail(ctx, tx, u, t); err != nil {
 			return Verified{}, err
 		}
+	}
+
+	if err := spend(ctx, tx, t); err != nil {
+		return Verified{}, err
 	}
 
 	if t.FlowStateID.Valid && byLink {
@@ -123,6 +137,28 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 
 	o, err := d.openSession(ctx, tx, u.ID, "otp", c)
 	return Verified{opened: &o}, err
+}
+
+// confirmEmail confirms the address of a user.
+func (d *Directory) confirmEmail(ctx context.Context, tx pgx.Tx, u User, t oneTime) error {
+	switch {
+	case u.EmailConfirmedAt != nil:
+		return nil
+	case !u.isConfirmed():
+		return d.takeOver(ctx, tx, u, proof{Token: t, Provider: "email"})
+	}
+
+	// The owner of the number has proved it. Only an administrator has set the address besides.
+	if _, err := pg.Exec(ctx, tx, `
+		update auth.users set email_confirmed_at = now(), updated_at = now(),
+			encrypted_password = case when @keep then encrypted_password end
+		where id = @id`,
+		pgx.StrictNamedArgs{"id": u.ID,
+			"keep": t.TokenType == confirmationToken && t.VerificationType != "invite"}); err != nil {
+		return err
+	}
+
+	return saveEmailIdentity(ctx, tx, u.ID, u.Email, true)
 }
 
 // confirmChange counts a confirmed half of a change of the address, and changes it when both
@@ -157,6 +193,11 @@ func (d *Directory) confirmChange(ctx context.Context, tx pgx.Tx, u User) (compl
 
 // dropTokens deletes all one-time tokens of a user. Those mailed to a former address end with it.
 func dropTokens(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	_, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @id`, pgx.StrictNamedArgs{"id": id})
+	if _, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @id`,
+		pgx.StrictNamedArgs{"id": id}); err != nil {
+		return err
+	}
+
+	_, err := pg.Exec(ctx, tx, `delete from auth.sign_ups where user_id = @id`, pgx.StrictNamedArgs{"id": id})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/pg"
@@ -175,13 +176,18 @@ func (n *Notifier) enqueueMails(ctx context.Context, p *projectdb.Project, form 
 		return fault.Ignore(err, fault.NotFound)
 	}
 
+	owner, err := n.Platform.OwnerOf(ctx, p.UUID)
+	if err != nil {
+		return fault.Ignore(err, fault.NotFound)
+	}
+
 	var recipients []string
 	for _, to := range f.NotifyEmails[:min(len(f.NotifyEmails), maxNotifyEmails)] { // more in an imported backup
 		if slices.Contains(f.Unconfirmed, to) {
 			continue
 		}
 
-		err := n.Attempts.Count(ctx, notifyRecipientLimit, strings.ToLower(to))
+		err := n.Attempts.Count(ctx, notifyRecipientLimit, owner.String()+"\x00"+address.Canonical(to))
 		switch {
 		case err == nil:
 			recipients = append(recipients, to)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/weburl"
 )
 
 const (
@@ -25,10 +25,7 @@ const (
 	maxEmbedOrigins = 20
 )
 
-var (
-	colorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
-	hostPattern  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,252}[a-z0-9])?(:[0-9]{1,5})?$`)
-)
+var colorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
 // applyPage changes the settings of the form's page.
 func (u FormUpdate) applyPage(p *problems, f *Form) {
@@ -76,11 +73,10 @@ func applyList(
 }
 
 // isOrigin reports whether s is an origin as browsers write it. It is safe within a
-// Content-Security-Policy.
+// Content-Security-Policy, which knows no addresses of IPv6.
 func isOrigin(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && s == u.Scheme+"://"+u.Host &&
-		hostPattern.MatchString(u.Host)
+	u, err := weburl.Parse(s)
+	return err == nil && u.IsWeb() && u.Origin() == s && !strings.ContainsAny(u.Host, "[_")
 }
 
 // Page is a form as its page shows it to respondents.

@@ -58,6 +58,10 @@ func TestStatementsPrepare(t *testing.T) {
 		}
 
 		for _, s := range found[name] {
+			if strings.Contains(s.sql, "text::bytea") {
+				t.Errorf("%s: a cast of text to bytea reads backslashes as escapes: use convert_to, or read jsonb as it is",
+					s.at)
+			}
 			if !strings.HasPrefix(s.sql, "select") && !strings.HasPrefix(s.sql, "insert") &&
 				!strings.HasPrefix(s.sql, "update") && !strings.HasPrefix(s.sql, "delete") &&
 				!strings.HasPrefix(s.sql, "with") {

@@ -20,6 +20,8 @@ import (
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"github.com/socle-dev/socle/internal/address"
 )
 
 const sendTimeout = 30 * time.Second // for a whole SMTP session
@@ -34,6 +36,9 @@ type Message struct {
 
 // ErrRefused is the cause of a permanent rejection by the server, for which a retry is useless.
 var ErrRefused = errors.New("permanently rejected")
+
+// ErrNeedsUTF8 is the failure of a message to or from an address that the server can't take.
+var ErrNeedsUTF8 = fmt.Errorf("the mail server takes no address with letters beyond ASCII before the @: %w", ErrRefused)
 
 // Sender sends messages.
 type Sender struct {
@@ -61,6 +66,11 @@ func NewOver(dial Dial, smtpURL, from string) (*Sender, error) {
 	sender, err := netmail.ParseAddress(from)
 	if err != nil {
 		return nil, fmt.Errorf("mail: sender address: %w", err)
+	}
+
+	var ok bool
+	if sender.Address, ok = address.ForServer(sender.Address); !ok {
+		return nil, errors.New("mail: the sender has no valid domain")
 	}
 
 	u, err := url.Parse(smtpURL)
@@ -110,9 +120,14 @@ func (s *Sender) LogOnly() bool { return s.client == nil }
 
 // Send sends a message. It fails with [ErrRefused] if a retry is useless.
 func (s *Sender) Send(ctx context.Context, m Message) error {
+	var ok bool
 	to, err := netmail.ParseAddress(m.To)
 	if err != nil || to.Address != m.To || to.Name != "" || strings.ContainsFunc(m.To+m.ID, unicode.IsControl) {
 		return fmt.Errorf("mail: %q is not an address: %w", m.To, ErrRefused)
+	}
+
+	if to.Address, ok = address.ForServer(to.Address); !ok {
+		return fmt.Errorf("mail: %q has no valid domain: %w", m.To, ErrRefused)
 	}
 
 	if s.LogOnly() {
@@ -124,7 +139,7 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	defer cancel()
 
 	var conn net.Conn
-	err = s.client.DialAndSendWithContext(context.WithValue(ctx, connKey{}, &conn), s.compose(m, to))
+	err = s.send(context.WithValue(ctx, connKey{}, &conn), s.compose(m, to), to.Address)
 	if conn != nil {
 		_ = conn.Close() // left open if the server has no TLS or no authentication
 	}
@@ -137,6 +152,27 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	}
 
 	return nil
+}
+
+// send sends a composed message. Domains are in ASCII by now; a local part beyond needs a server
+// with SMTPUTF8.
+func (s *Sender) send(ctx context.Context, msg *gomail.Msg, to string) error {
+	server, err := s.client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return err
+	}
+
+	if ok, _ := server.Extension("SMTPUTF8"); !ok && (address.NeedsUTF8(to) || address.NeedsUTF8(s.from.Address)) {
+		_ = s.client.CloseWithSMTPClient(server)
+		return ErrNeedsUTF8
+	}
+
+	if err := s.client.SendWithSMTPClient(server, msg); err != nil {
+		_ = s.client.CloseWithSMTPClient(server)
+		return err
+	}
+
+	return s.client.CloseWithSMTPClient(server)
 }
 
 type connKey struct{}

@@ -286,3 +286,53 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressesBeyondASCII: domains go out in ASCII, local parts beyond it to servers that take
+// them only.
+func TestAddressesBeyondASCII(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		to, from, want string
+		utf8           bool
+	}{
+		{"ann@bücher.example", "noreply@example.com", "ann@xn--bcher-kva.example", false},
+		{"ann@bücher.example", "noreply@bücher.example", "ann@xn--bcher-kva.example", true},
+		{"Ann@ｅxample.com", "noreply@bücher.example", "Ann@example.com", false},
+		{"änn@bücher.example", "noreply@example.com", "", false},
+		{"ann@example.com", "söcle@example.com", "", false},
+		{"änn@bücher.example", "noreply@example.com", "änn@xn--bcher-kva.example", true},
+	} {
+		s := &smtpServer{}
+		if !tt.utf8 {
+			s.answers = map[string]string{"EHLO": "250 8BITMIME"}
+		}
+		listen(t, s)
+
+		sender, err := New("smtp://"+s.addr, tt.from, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		m := hello
+		m.To = tt.to
+		err = sender.Send(t.Context(), m)
+		if tt.want == "" {
+			if !errors.Is(err, ErrNeedsUTF8) || !errors.Is(err, ErrRefused) || len(s.mails()) != 0 {
+				t.Errorf("%+v: got %v and %d mails, want ErrNeedsUTF8", tt, err, len(s.mails()))
+			}
+			continue
+		}
+
+		if err != nil || len(s.mails()) != 1 {
+			t.Errorf("%+v: got %v and %d mails", tt, err, len(s.mails()))
+			continue
+		}
+
+		got := s.mails()[0]
+		if !strings.HasPrefix(got.to, "TO:<"+tt.want+">") || !strings.Contains(got.data, tt.want) ||
+			strings.Contains(got.from+got.to+got.data, "bücher") {
+			t.Errorf("%+v: got %s, %s\n%s", tt, got.from, got.to, got.data)
+		}
+	}
+}

@@ -183,6 +183,19 @@ func (r *rules) checkObject(path string, s *huma.Schema, object map[string]any) 
 			r.check(joinPath(path, name), s.Properties[name], v)
 		}
 	}
+
+	values := valuesOf(s)
+	if values == nil {
+		return
+	}
+
+	for _, name := range sortedKeys(object) {
+		if strings.ContainsRune(name, 0) {
+			r.fail(path, "invalid_format", "must not contain the character NUL in names")
+			continue
+		}
+		r.check(joinPath(path, name), values, object[name])
+	}
 }
 
 func joinPath(path, name string) string {

@@ -16,6 +16,7 @@ import (
 type shape struct {
 	kind     string            // JSON type of the schema; "" keeps any value as text
 	members  map[string]*shape // members of an object; nil keeps all
+	values   *shape            // those of a map
 	aliases  map[string]string // other spellings of members
 	items    *shape            // items of an array
 	maxItems int               // the parser keeps one more item, to detect the excess
@@ -57,9 +58,17 @@ func (m shapeBuilder) build(s *huma.Schema) *shape {
 		for name, property := range s.Properties {
 			result.members[name] = m.build(property)
 		}
+	case valuesOf(s) != nil:
+		result.values = m.build(valuesOf(s))
 	}
 
 	return result
+}
+
+// valuesOf returns the schema of the values of a map, nil for another schema.
+func valuesOf(s *huma.Schema) *huma.Schema {
+	values, _ := s.AdditionalProperties.(*huma.Schema)
+	return values
 }
 
 // acceptForms adds other forms of the body: one item instead of the list, "" for none, and other
@@ -209,8 +218,11 @@ func (p *parser) object(s *shape) (any, error) {
 		if isAlias {
 			key = canonical
 		}
-		if s.members != nil {
+		switch {
+		case s.members != nil:
 			member = s.members[key]
+		case s.values != nil:
+			member = s.values
 		}
 
 		if member == nil || (isAlias && both) {

@@ -239,3 +239,12 @@ func projectNameConflict(err error) error {
 
 	return err
 }
+
+// OwnerOf returns the account that owns a project: the first owner of its organization. Limits that
+// several projects share are those of one account, so that nobody counts for another.
+func (s *Store) OwnerOf(ctx context.Context, project uuid.UUID) (uuid.UUID, error) {
+	return pg.Value[uuid.UUID](ctx, s.q, `
+		select m.user_uuid
+		from platform.projects p join platform.members m on m.organization_uuid = p.organization_uuid and m.role = 2
+		where p.uuid = @project order by m.created_at, m.user_uuid limit 1`, pgx.StrictNamedArgs{"project": project})
+}

@@ -38,6 +38,7 @@ func TestReferencesToEndUsers(t *testing.T) {
 		`select confirmation_token from auth.users`:                                                                       "42501",
 		`select * from auth.sessions`:                                                                                     "42501",
 		`select * from auth.one_time_tokens`:                                                                              "42501",
+		`select * from auth.sign_ups`:                                                                                     "42501",
 		`select * from auth.mfa_factors`:                                                                                  "42501",
 		`update auth.users set email = 'x'`:                                                                               "42501",
 		`create or replace function auth.uid() returns uuid language sql stable return gen_random_uuid()`:                 "42501",

@@ -901,6 +901,23 @@ CREATE TABLE auth.sessions (
 
 COMMENT ON COLUMN auth.sessions.refresh_token_counter IS 'generation of the valid refresh token; the token itself is a MAC of session and generation, and stored nowhere';
 
+CREATE TABLE auth.sign_ups (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    relates_to text NOT NULL,
+    verification_type text NOT NULL,
+    created_user boolean NOT NULL,
+    encrypted_password text,
+    raw_user_meta_data jsonb NOT NULL,
+    flow_state_id uuid,
+    attempts integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE auth.sign_ups IS 'like one_time_tokens, but several of a user, until the first confirmation';
+
+COMMENT ON COLUMN auth.sign_ups.created_user IS 'the row of the user has what came with the request';
+
 CREATE TABLE auth.spent_flows (
     id uuid NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
@@ -1521,6 +1538,9 @@ ALTER TABLE ONLY auth.one_time_tokens
 ALTER TABLE ONLY auth.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY auth.sign_ups
+    ADD CONSTRAINT sign_ups_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY auth.spent_flows
     ADD CONSTRAINT spent_flows_pkey PRIMARY KEY (id);
 
@@ -1668,11 +1688,17 @@ CREATE INDEX sessions_refreshed_at ON auth.sessions USING btree (COALESCE(refres
 
 CREATE INDEX sessions_user_id_idx ON auth.sessions USING btree (user_id, created_at);
 
+CREATE INDEX sign_ups_relates_to ON auth.sign_ups USING btree (relates_to);
+
+CREATE INDEX sign_ups_user_id ON auth.sign_ups USING btree (user_id);
+
 CREATE INDEX spent_flows_created_at ON auth.spent_flows USING btree (created_at);
 
 CREATE INDEX users_anonymous ON auth.users USING btree (created_at) WHERE is_anonymous;
 
 CREATE INDEX users_created_at ON auth.users USING btree (created_at, id);
+
+CREATE INDEX users_email_normalized ON auth.users USING btree (NORMALIZE(email, NFKC)) WHERE (NOT (email IS NFKC NORMALIZED));
 
 CREATE UNIQUE INDEX users_email_partial_key ON auth.users USING btree (email) WHERE (is_sso_user = false);
 
@@ -1801,6 +1827,9 @@ ALTER TABLE ONLY auth.one_time_tokens
 
 ALTER TABLE ONLY auth.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.sign_ups
+    ADD CONSTRAINT sign_ups_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY auth.webauthn_challenges
     ADD CONSTRAINT webauthn_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;

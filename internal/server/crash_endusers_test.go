@@ -122,7 +122,7 @@ func (u userWriters) check(b *inspector, project string) {
 	partial, err := pg.Value[int](ctx, db, `
 		select count(*)::int from auth.users u where u.email is not null
 			and (not exists (select from auth.identities i where i.user_id = u.id)
-				or not exists (select from auth.one_time_tokens t where t.user_id = u.id)
+				or not exists (select from auth.sign_ups t where t.user_id = u.id)
 				or not exists (select from auth.audit_log_entries e where e.payload ->> 'actor_id' = u.id::text))
 			or u.is_anonymous and not exists (select from auth.sessions s join auth.mfa_amr_claims m on m.session_id = s.id
 				where s.user_id = u.id)`)

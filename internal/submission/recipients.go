@@ -3,13 +3,13 @@ package submission
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
@@ -58,8 +58,15 @@ func (s *Service) askRecipients(ctx context.Context, p *projectdb.Project, f for
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 
+	owner, err := s.Platform.OwnerOf(ctx, p.UUID)
+	if err != nil {
+		s.Log.Warn("find the owner of a project", "project", p.UUID, "error", err)
+		return
+	}
+
 	for _, to := range f.Unconfirmed {
-		err := s.Attempts.CountFrom(ctx, recipientLimit, strings.ToLower(to), recipientProjectLimit, p.UUID.String())
+		err := s.Attempts.CountFrom(ctx, recipientLimit, owner.String()+"\x00"+address.Canonical(to),
+			recipientProjectLimit, p.UUID.String())
 		if err == nil {
 			err = s.Accounts.MailRecipient(ctx, f.UUID, to, recipientTTL)
 		}
