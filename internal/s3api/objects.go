@@ -92,7 +92,7 @@ func textOf(h http.Header, name string) string {
 
 // store stores an object of the request, or fails with a code of the protocol.
 func (c *call) store(n object.NewObject) (object.File, error) {
-	if isFolder(c.key) && n.Length > 0 {
+	if isFolder(c.key) && (n.Length > 0 || c.body.length < 0) {
 		return object.File{}, errFullFolder
 	}
 	n.Upsert = c.r.Header.Get("If-None-Match") == ""

@@ -1,6 +1,7 @@
 package s3api
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"encoding/hex"
 	"encoding/xml"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Uploads by a form of a page, whose policy a key has signed. The fields of the form go before the
@@ -142,6 +144,9 @@ func (c *call) readForm() (form, error) {
 		}
 		if err != nil {
 			return f, readFailure(err)
+		}
+		if !pg.Storable(string(value)) || (name != "policy" && bytes.ContainsAny(value, "\r\n")) {
+			return f, malformed("InvalidArgument", "The field "+name+" must be a line of UTF-8 without null characters")
 		}
 		if _, ok := f.fields[name]; ok {
 			return f, malformed("InvalidArgument", "POST requires exactly one field "+name+" per request.")

@@ -33,6 +33,10 @@ var (
 		versionParams...)
 )
 
+// minioMetadata asks for metadata in a list, which Amazon has not. MinIO's programs always send it, and
+// do without.
+const minioMetadata = "metadata"
+
 // The operations. A request takes the first that it matches, so those on sub-resources go first.
 var (
 	serviceRoutes = []route{{method: "GET", params: []string{"prefix", "max-buckets", "continuation-token"},
@@ -45,7 +49,7 @@ var (
 		{method: "GET", resource: "versions", headers: listHeaders, serve: (*call).listVersions,
 			params: append([]string{"key-marker", "version-id-marker"}, listParams...)},
 		{method: "GET", resource: "list-type", headers: listHeaders, serve: (*call).listObjects,
-			params: append([]string{"continuation-token", "start-after", "fetch-owner"}, listParams...)},
+			params: append([]string{"continuation-token", "start-after", "fetch-owner", minioMetadata}, listParams...)},
 		{method: "GET", params: append([]string{"marker"}, listParams...), headers: listHeaders,
 			serve: (*call).listObjects},
 		{method: "HEAD", serve: (*call).headBucket},
