@@ -296,8 +296,9 @@ func (c Completion) checkSize(size int64) error {
 }
 
 // CompleteMultipart creates the object of the parts, in their order, or replaces the present one,
-// and discards all parts. It fails with Invalid if the object has another size than announced. It repeats the result of an upload that is complete. replaced reports
-// whether there are bytes that [Discard] must remove.
+// and discards all parts. It fails with Invalid if the object has another size than announced. It
+// repeats the result of an upload that is complete. replaced reports whether there are bytes that
+// [Discard] must remove.
 func CompleteMultipart(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, u Multipart, in Completion,
 ) (f File, replaced bool, err error) {

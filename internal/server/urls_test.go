@@ -75,7 +75,7 @@ func TestURLsOfFiles(t *testing.T) {
 		quoted, err := json.Marshal(name)
 		must(t, 0, err)
 
-		upload := a.Post("/containers/"+files+"/signed-uploads", `{"full_file_name": `+string(quoted)+`}`).Want(200).
+		upload := a.Post("/containers/"+files+"/signed-uploads", `{"full_file_name": `+string(quoted)+`}`).Want(201).
 			Get("url").(string)
 		r, err := http.NewRequestWithContext(t.Context(), "PUT", upload, strings.NewReader(name))
 		must(t, r, err)
@@ -91,7 +91,7 @@ func TestURLsOfFiles(t *testing.T) {
 			continue
 		}
 
-		signed := a.Post("/containers/"+files+"/files/"+file.Content.UUID+"/signed-url", `{}`).Want(200).
+		signed := a.Post("/containers/"+files+"/files/"+file.Content.UUID+"/signed-url", `{}`).Want(201).
 			Get("url").(string)
 		for _, address := range []string{signed, root + (&url.URL{Path: "/" + name}).String()} {
 			if got := open(t, address); got != name {

@@ -19,24 +19,24 @@ for (const name of JSON.parse(names)) {
 	const path = name.split('/').map(encodeURIComponent).join('/')
 	const ticket = await files.createSignedUploadUrl(path)
 	assert.equal(ticket.error, null, name)
-	const put = await fetch(ticket.data.signedUrl, { method: 'PUT', body: name, headers: { 'content-type': 'text/plain' } })
+	const put = await fetch(ticket.data.signedUrl, { method: 'PUT', body: path, headers: { 'content-type': 'text/plain' } })
 	assert.equal(put.status, 200, `signed upload of ${name}: ${ticket.data.signedUrl}`)
 
 	const signed = await files.createSignedUrl(path, 60, { download: 'x.txt' })
 	assert.equal(signed.error, null, name)
-	await opens(signed.data.signedUrl, name, 'signed URL')
+	await opens(signed.data.signedUrl, path, 'signed URL')
 
 	const several = await files.createSignedUrls([name], 60)
-	await opens(several.data[0].signedUrl, name, 'signed URLs')
+	await opens(several.data[0].signedUrl, path, 'signed URLs')
 
 	const plain = await fetch(`${storage}/object/sign/open/${path}`, { method: 'POST', body: '{"expiresIn": 60}',
 		headers: { apikey: secret, 'content-type': 'application/json' } })
-	await opens(storage + (await plain.json()).signedURL, name, 'signed URL as printed')
+	await opens(storage + (await plain.json()).signedURL, path, 'signed URL as printed')
 
 	if (!/[?#]/.test(name)) { // the library leaves these two as they are
-		await opens(files.getPublicUrl(name).data.publicUrl, name, 'public URL')
+		await opens(files.getPublicUrl(name).data.publicUrl, path, 'public URL')
 	}
-	assert.equal(await (await files.download(path)).data.text(), name)
+	assert.equal(await (await files.download(path)).data.text(), path)
 }
 
 const { data } = await files.list('', { limit: 1000 })
