@@ -84,7 +84,8 @@ func (c *call) createBucket() error {
 
 	switch {
 	case object.IsReserved(c.name):
-		return malformed("InvalidBucketName", "The bucket's name is a word of the paths of the Storage API: choose another one")
+		return malformed("InvalidBucketName",
+			"The bucket's name is a word of the paths of the Storage API: choose another one")
 	case fault.Is(err, fault.Unprocessable):
 		return malformed("InvalidBucketName", "The bucket's name must be 3 to 63 letters, digits, _ or -")
 	case fault.Is(err, fault.Conflict):

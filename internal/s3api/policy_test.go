@@ -36,8 +36,8 @@ func TestPolicy(t *testing.T) {
 		t.Error("an expired policy, or one of another bucket, is accepted")
 	}
 
-	for field, value := range map[string]string{"key": "other/a", "acl": "public-read", "content-type": "image/png, text/html",
-		"x-amz-meta-a": "2", "x-amz-meta-b": "1", "tagging": "", "bucket": "c"} {
+	for field, value := range map[string]string{"key": "other/a", "acl": "public-read",
+		"content-type": "image/png, text/html", "x-amz-meta-a": "2", "x-amz-meta-b": "1", "tagging": "", "bucket": "c"} {
 		changed := maps.Clone(valid)
 		changed[field] = value
 		if got := p.check(changed, "b", now); codeOf(got) != "AccessDenied" {

@@ -116,3 +116,33 @@ func open(t *testing.T, address string) string {
 
 	return string(text)
 }
+
+// TestReservedBucket checks that a bucket whose name is a word of a path, which a former version has
+// created, is reached by the paths that the documentation names.
+func TestReservedBucket(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	s := titlesProject{API: a, t: t}
+	a.Create("/containers", `{"name": "older"}`)
+	for _, id := range []string{"public", "sign"} {
+		_, err := a.ConnectProject().Exec(t.Context(), `update storage.containers set id = $1, name = $1`, id)
+		must(t, 0, err)
+
+		f := files{t, a.URL + "/projects/" + a.Project + "/storage/v1", s.key("server of "+id, "secret")}
+		f.wantSecret(400, "Bucket name invalid", "POST", "/bucket", `{"name": "`+id+`"}`)
+		if id == "public" { // sign is a word of uploads, too
+			f.wantSecret(200, "public/a.txt", "POST", "/object/public/a.txt", "one", "Content-Type: text/plain")
+		}
+		f.wantSecret(200, "one", "GET", "/object/authenticated/"+id+"/a.txt", "")
+		f.wantSecret(200, `"name":"a.txt"`, "GET", "/object/info/authenticated/"+id+"/a.txt", "")
+		f.wantSecret(200, `"name":"a.txt"`, "POST", "/object/list/"+id, `{"prefix": ""}`)
+
+		_, body := f.wantSecret(200, "/object/sign/"+id+"/a.txt", "POST", "/object/sign/"+id+"/a.txt", `{"expiresIn": 60}`)
+		var signed struct{ SignedURL string }
+		must(t, 0, json.Unmarshal([]byte(body), &signed))
+		if got := open(t, f.root+signed.SignedURL); got != "one" {
+			t.Errorf("%s: got %s of %s", id, got, signed.SignedURL)
+		}
+	}
+}
