@@ -310,8 +310,8 @@ func (c *call) listUploads() error {
 	}
 
 	for _, u := range found {
-		result.Upload = append(result.Upload, upload{encode(u.FullFileName), u.UUID.String(), c.owner(), c.owner(), "STANDARD",
-			timestamp(u.CreatedAt)})
+		result.Upload = append(result.Upload, upload{encode(u.FullFileName), u.UUID.String(), c.owner(), c.owner(),
+			"STANDARD", timestamp(u.CreatedAt)})
 	}
 
 	return c.respond(result)
