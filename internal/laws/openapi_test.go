@@ -122,10 +122,11 @@ func TestOperationsWithFewStatuses(t *testing.T) {
 
 // namedByTenants are the parameters of paths that take names which tenants choose.
 var namedByTenants = []string{"{tableUUID}", "{fullTableName}", "{columnName}", "{constraintName}", "{indexName}",
-	"{policyName}", "{triggerName}", "{enumName}", "{enumValue}", "{schema}", "{functionName}", "{fullFileName}", "{folder}"}
+	"{policyName}", "{triggerName}", "{enumName}", "{enumValue}", "{schema}",
+	"{functionName}", "{fullFileName}", "{folder}"}
 
-// TestNoWordInPlaceOfName checks that no path has a word where another of the same method has a name
-// that a tenant chooses: a thing of that name could not be reached.
+// TestNoWordInPlaceOfName checks that no path has a word where another of the same method has a
+// name that a tenant chooses: a thing of that name could not be reached.
 func TestNoWordInPlaceOfName(t *testing.T) {
 	t.Parallel()
 

@@ -117,8 +117,8 @@ func CreateBucket(ctx context.Context, p *projectdb.Project, a Actor, id, name s
 		case !bucketName.MatchString(text) || strings.HasSuffix(text, " "):
 			return fault.New(fault.Invalid, "Bucket name invalid").WithCode("InvalidBucketName")
 		case IsReserved(text):
-			return fault.New(fault.Invalid, "Bucket name invalid: %q is a word of the API's paths, choose another one", text).
-				WithCode("InvalidBucketName")
+			return fault.New(fault.Invalid, "Bucket name invalid: %q is a word of the API's paths, choose another one",
+				text).WithCode("InvalidBucketName")
 		}
 	}
 	if err := n.check(); err != nil {

@@ -35,8 +35,8 @@ func newContainer(t *testing.T, p *projectdb.Project, name string) Container {
 	return c
 }
 
-// TestReservedNames checks that no container gets a word of a path as its name, and that one that an
-// older release has given it can be changed.
+// TestReservedNames checks that no container gets a word of a path as its name, and that one that
+// an older release has given it can be changed.
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 

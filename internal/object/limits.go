@@ -48,7 +48,8 @@ func typesOf(mimeType string) (plain, family string) {
 	return plain, family + "/*"
 }
 
-// normalizeMimeTypes normalizes a list of media types: lower case, without duplicates, in its order.
+// normalizeMimeTypes normalizes a list of media types: lower case, without duplicates, in its
+// order.
 func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 	clean := make([]string, 0, len(types))
 	for _, t := range types {

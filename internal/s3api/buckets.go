@@ -66,8 +66,8 @@ func (c *call) owner() owner {
 
 func (c *call) headBucket() error { return c.empty(http.StatusOK) }
 
-// createBucket creates a container. The location in the body has no meaning here. The access control
-// list public-read makes the container public, as Supabase does.
+// createBucket creates a container. The location in the body has no meaning here. The access
+// control list public-read makes the container public, as Supabase does.
 func (c *call) createBucket() error {
 	if err := c.checkBucketBody(); err != nil {
 		return err

@@ -19,7 +19,8 @@ type configuration struct {
 	content  string // XML in root
 
 	missing *fault.Error // the failure of a read, nil if it answers root
-	// byID is the root of the list of configurations with names, whose read by name fails with missing.
+	// byID is the root of the list of configurations with names, whose read by name fails with
+	// missing.
 	byID    string
 	deletes bool
 }

@@ -126,7 +126,8 @@ func isOwner(c *call, name, value string) error {
 }
 
 func refuseToken(*call, string, string) error {
-	return malformed("InvalidToken", "The provided token is malformed or otherwise invalid: keys have no session tokens")
+	return malformed("InvalidToken",
+		"The provided token is malformed or otherwise invalid: keys have no session tokens")
 }
 
 func isAlgorithm(_ *call, name, value string) error {

@@ -37,7 +37,8 @@ func TestPolicy(t *testing.T) {
 	}
 
 	for field, value := range map[string]string{"key": "other/a", "acl": "public-read",
-		"content-type": "image/png, text/html", "x-amz-meta-a": "2", "x-amz-meta-b": "1", "tagging": "", "bucket": "c"} {
+		"content-type": "image/png, text/html", "x-amz-meta-a": "2", "x-amz-meta-b": "1", "tagging": "",
+		"bucket": "c"} {
 		changed := maps.Clone(valid)
 		changed[field] = value
 		if got := p.check(changed, "b", now); codeOf(got) != "AccessDenied" {
@@ -50,7 +51,8 @@ func TestPolicy(t *testing.T) {
 	}
 
 	for _, bad := range []string{"x", encode("", conditions), encode("2030-01-02", conditions),
-		encode("2030-01-02T03:04:05Z", `["ends-with", "$key", "a"]`), encode("2030-01-02T03:04:05Z", `["eq", "key", "a"]`),
+		encode("2030-01-02T03:04:05Z", `["ends-with", "$key", "a"]`),
+		encode("2030-01-02T03:04:05Z", `["eq", "key", "a"]`),
 		encode("2030-01-02T03:04:05Z", `["content-length-range", 1.5, 2]`), encode("2030-01-02T03:04:05Z", `{}`),
 		encode("2030-01-02T03:04:05Z", `{"key": 1}`)} {
 		if _, err := parsePolicy(bad); codeOf(err) != "InvalidPolicyDocument" {

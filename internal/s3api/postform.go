@@ -40,8 +40,8 @@ type form struct {
 // isForm reports whether the request is an upload by a form. Its signature is in the form.
 func (c *call) isForm() bool {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	return err == nil && kind == "multipart/form-data" && c.r.Method == http.MethodPost && c.key == "" && c.name != "" &&
-		len(c.query) == 0 && c.r.Header.Get("Authorization") == ""
+	return err == nil && kind == "multipart/form-data" && c.r.Method == http.MethodPost && c.key == "" &&
+		c.name != "" && len(c.query) == 0 && c.r.Header.Get("Authorization") == ""
 }
 
 // postObject stores the file of a form.

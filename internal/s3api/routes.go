@@ -33,8 +33,8 @@ var (
 		versionParams...)
 )
 
-// minioMetadata asks for metadata in a list, which Amazon has not. MinIO's programs always send it, and
-// do without.
+// minioMetadata asks for metadata in a list, which Amazon has not. MinIO's programs always send it,
+// and do without.
 const minioMetadata = "metadata"
 
 // The operations. A request takes the first that it matches, so those on sub-resources go first.
@@ -70,8 +70,8 @@ var (
 			headers: join(sourceHeaders, rangeHeaders), serve: (*call).copyPart},
 		{method: "PUT", resource: "partNumber", params: []string{"uploadId"}, headers: bodyHeaders,
 			serve: (*call).uploadPart},
-		{method: "PUT", header: "X-Amz-Copy-Source", headers: join(objectHeaders, sourceHeaders, copyHeaders, absentOnly),
-			serve: (*call).copyObject},
+		{method: "PUT", header: "X-Amz-Copy-Source", serve: (*call).copyObject,
+			headers: join(objectHeaders, sourceHeaders, copyHeaders, absentOnly)},
 		{method: "PUT", headers: join(objectHeaders, bodyHeaders, absentOnly), serve: (*call).putObject},
 		{method: "DELETE", resource: "uploadId", serve: (*call).abortUpload},
 		{method: "DELETE", params: versionParams, headers: deleteHeaders, serve: (*call).deleteObject},

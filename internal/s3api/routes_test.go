@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// modelHeaders are the headers of requests in Amazon's model of the protocol, each with a value that
-// asks for something beyond the default, and If-… headers.
+// modelHeaders are the headers of requests in Amazon's model of the protocol, each with a value
+// that asks for something beyond the default, and If-… headers.
 const modelHeaders = `
 	x-amz-abort-date=1 x-amz-acl=public-read x-amz-acl=authenticated-read x-amz-bucket-namespace=account-regional
 	x-amz-bucket-object-lock-enabled=true x-amz-bucket-object-lock-token=1 x-amz-bypass-governance-retention=maybe
@@ -64,7 +64,8 @@ var operations = []struct{ name, request, obeys string }{
 		"x-amz-copy-source-if-unmodified-since=Wed,~02~Jan~2030~03:04:05~GMT"},
 	{"CreateMultipartUpload", "POST /b/k?uploads", "x-amz-checksum-algorithm=CRC32 x-amz-checksum-type=FULL_OBJECT " +
 		"x-amz-acl=private x-amz-meta-a=b"},
-	{"UploadPart", "PUT /b/k?partNumber=1&uploadId=1", "x-amz-checksum-crc32=AAAAAA== x-amz-sdk-checksum-algorithm=SHA1"},
+	{"UploadPart", "PUT /b/k?partNumber=1&uploadId=1",
+		"x-amz-checksum-crc32=AAAAAA== x-amz-sdk-checksum-algorithm=SHA1"},
 	{"UploadPartCopy", "PUT /b/k?partNumber=1&uploadId=1 x-amz-copy-source=b/a", "x-amz-copy-source-range=bytes=0-1 " +
 		"x-amz-copy-source-if-none-match=x"},
 	{"CompleteMultipartUpload", "POST /b/k?uploadId=1", "if-none-match=* x-amz-mp-object-size=3 " +
@@ -133,7 +134,8 @@ func TestHeadersOfOperations(t *testing.T) {
 			t.Errorf("%s: got %v", op.name, err)
 		}
 
-		for _, header := range strings.Fields(op.obeys + " x-amz-date=1 x-amz-user-agent=x x-amz-request-payer=requester") {
+		common := " x-amz-date=1 x-amz-user-agent=x x-amz-request-payer=requester"
+		for _, header := range strings.Fields(op.obeys + common) {
 			if err := newRequest(t, op.request+" "+header).routed(); err != nil {
 				t.Errorf("%s with %s: got %v", op.name, header, err)
 			}
@@ -183,9 +185,11 @@ func TestParametersOfOperations(t *testing.T) {
 	}
 
 	for request, want := range map[string]string{
-		"PUT /b/k?versionId=2": "NotImplemented", "GET /b/k?versionId=2": "NoSuchVersion", "PATCH /b/k": "MethodNotAllowed",
-		"POST /b/k?restore": "NotImplemented", "PUT /b?versioning": "NotImplemented", "PUT /b/k?uploadId=1": "NotImplemented",
-		"GET /b/k?x-log=1": "",
+		"PUT /b/k?versionId=2": "NotImplemented", "GET /b/k?versionId=2": "NoSuchVersion",
+		"PATCH /b/k":        "MethodNotAllowed",
+		"POST /b/k?restore": "NotImplemented", "PUT /b?versioning": "NotImplemented",
+		"PUT /b/k?uploadId=1": "NotImplemented",
+		"GET /b/k?x-log=1":    "",
 	} {
 		if err := newRequest(t, request).routed(); codeOf(err) != want {
 			t.Errorf("%s: got %v, want %q", request, err, want)

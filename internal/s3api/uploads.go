@@ -156,8 +156,8 @@ func (c *call) completeUpload() error {
 	}{Location: c.location(c.key), Bucket: c.name, Key: c.key, ETag: tag(f.SHA256)})
 }
 
-// verifyObject returns a function that makes the content of an object fail after its last byte unless
-// it has the checksums of the request.
+// verifyObject returns a function that makes the content of an object fail after its last byte
+// unless it has the checksums of the request.
 func (c *call) verifyObject() (func(io.Reader) io.Reader, error) {
 	for header := range sums {
 		if strings.Contains(c.r.Header.Get(header), "-") { // not base64: a checksum of checksums

@@ -117,13 +117,14 @@ func TestS3Forms(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"expired":           {sign("k", -time.Minute), "files", "x", 403, "Policy expired"},
-		"another policy":    {forged, "files", "x", 403, "SignatureDoesNotMatch"},
-		"another key":       {with(sign("k", time.Minute), "key", "a"), "files", "x", 403, "Policy Condition failed"},
-		"another bucket":    {sign("k", time.Minute), "other", "x", 403, "Policy Condition failed"},
-		"an unsigned field": {with(sign("k", time.Minute), "x-amz-meta-x", "1"), "files", "x", 403, "Extra input fields"},
-		"too large":         {sign("k", time.Minute, size), "files", "123456", 400, "EntityTooLarge"},
-		"too small":         {sign("k", time.Minute, size), "files", "1", 400, "EntityTooSmall"},
+		"expired":        {sign("k", -time.Minute), "files", "x", 403, "Policy expired"},
+		"another policy": {forged, "files", "x", 403, "SignatureDoesNotMatch"},
+		"another key":    {with(sign("k", time.Minute), "key", "a"), "files", "x", 403, "Policy Condition failed"},
+		"another bucket": {sign("k", time.Minute), "other", "x", 403, "Policy Condition failed"},
+		"an unsigned field": {with(sign("k", time.Minute), "x-amz-meta-x", "1"), "files", "x", 403,
+			"Extra input fields"},
+		"too large": {sign("k", time.Minute, size), "files", "123456", 400, "EntityTooLarge"},
+		"too small": {sign("k", time.Minute, size), "files", "1", 400, "EntityTooSmall"},
 		"an access list": {with(sign("k", time.Minute, map[string]string{"acl": "public-read"}), "acl", "public-read"),
 			"files", "x", 501, "x-amz-acl"},
 		"tags": {with(sign("k", time.Minute, []any{"starts-with", "$tagging", ""}), "tagging", "<T/>"),
@@ -132,9 +133,11 @@ func TestS3Forms(t *testing.T) {
 			"x-amz-checksum-crc32", "AAAAAA=="), "files", "x", 400, "BadDigest"},
 		"a null character": {with(sign("k", time.Minute, []any{"starts-with", "$Cache-Control", ""}),
 			"Cache-Control", "a\x00"), "files", "x", 400, "InvalidArgument"},
-		"no signature":       {map[string]string{"key": "k"}, "files", "x", 403, "no signed policy"},
-		"many bytes":         {map[string]string{"key": strings.Repeat("x", 70_000)}, "files", "x", 400, "MaxPostPreDataLengthExceeded"},
-		"many bytes of file": {sign("k", time.Minute, size), "files", strings.Repeat("x", 1<<20), 400, "EntityTooLarge"},
+		"no signature": {map[string]string{"key": "k"}, "files", "x", 403, "no signed policy"},
+		"many bytes": {map[string]string{"key": strings.Repeat("x", 70_000)}, "files", "x", 400,
+			"MaxPostPreDataLengthExceeded"},
+		"many bytes of file": {sign("k", time.Minute, size), "files", strings.Repeat("x", 1<<20), 400,
+			"EntityTooLarge"},
 	} {
 		resp, body := p.postForm(tt.bucket, tt.fields, "a", tt.file)
 		if resp.StatusCode != tt.status || !strings.Contains(body, tt.want) {
@@ -178,7 +181,8 @@ func TestS3Completions(t *testing.T) {
 	_, err = complete(s3.CompleteMultipartUploadInput{ChecksumCRC32: aws.String("AAAAAA==-1")})
 	wantCode(t, "a checksum of checksums", err, "NotImplemented")
 
-	out, err := complete(s3.CompleteMultipartUploadInput{MpuObjectSize: aws.Int64(9), ChecksumCRC32: aws.String("y/Q5Jg==")})
+	out, err := complete(s3.CompleteMultipartUploadInput{MpuObjectSize: aws.Int64(9),
+		ChecksumCRC32: aws.String("y/Q5Jg==")})
 	if must(t, out, err); !strings.HasSuffix(*out.Location, "/s3/files/a%20b%3Fc") || p.read(*key) != "123456789" {
 		t.Errorf("got %+v", out)
 	}

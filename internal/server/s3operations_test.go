@@ -11,8 +11,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// raw sends a signed request with headers such as "Name: value", and returns the status, the code of
-// a failure and the body.
+// raw sends a signed request with headers such as "Name: value", and returns the status, the code
+// of a failure and the body.
 func (p *s3Project) raw(method, path, body string, headers ...string) (status int, code, text string) {
 	p.t.Helper()
 
@@ -102,7 +102,8 @@ func TestS3UnknownRequests(t *testing.T) {
 
 		status, code, text := p.raw(tt.method, tt.path, "", headers...)
 		if status != tt.status || code != tt.code {
-			t.Errorf("%s %s with %q: got %d %s, want %d %q", tt.method, tt.path, tt.header, status, text, tt.status, tt.code)
+			t.Errorf("%s %s with %q: got %d %s, want %d %q", tt.method, tt.path, tt.header, status, text, tt.status,
+				tt.code)
 		}
 	}
 

@@ -43,7 +43,8 @@ func TestURLsOfS3(t *testing.T) {
 		want[name] = true
 		p.put(name, name)
 
-		signed, err := presigner.PresignGetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("files"), Key: &name})
+		signed, err := presigner.PresignGetObject(t.Context(),
+			&s3.GetObjectInput{Bucket: aws.String("files"), Key: &name})
 		if got := open(t, must(t, signed, err).URL); got != name {
 			t.Errorf("%q: got %s of %s", name, got, signed.URL)
 		}
@@ -117,8 +118,8 @@ func open(t *testing.T, address string) string {
 	return string(text)
 }
 
-// TestReservedBucket checks that a bucket whose name is a word of a path, which a former version has
-// created, is reached by the paths that the documentation names.
+// TestReservedBucket checks that a bucket whose name is a word of a path, which a former version
+// has created, is reached by the paths that the documentation names.
 func TestReservedBucket(t *testing.T) {
 	t.Parallel()
 
@@ -138,7 +139,8 @@ func TestReservedBucket(t *testing.T) {
 		f.wantSecret(200, `"name":"a.txt"`, "GET", "/object/info/authenticated/"+id+"/a.txt", "")
 		f.wantSecret(200, `"name":"a.txt"`, "POST", "/object/list/"+id, `{"prefix": ""}`)
 
-		_, body := f.wantSecret(200, "/object/sign/"+id+"/a.txt", "POST", "/object/sign/"+id+"/a.txt", `{"expiresIn": 60}`)
+		sign := "/object/sign/" + id + "/a.txt"
+		_, body := f.wantSecret(200, sign, "POST", sign, `{"expiresIn": 60}`)
 		var signed struct{ SignedURL string }
 		must(t, 0, json.Unmarshal([]byte(body), &signed))
 		if got := open(t, f.root+signed.SignedURL); got != "one" {

@@ -227,8 +227,8 @@ func (r route) matches(method, path string) bool {
 	return strings.TrimSuffix(path, "/") == r.prefix
 }
 
-// unobeyed are headers that change the meaning of a request, and that no change here obeys: one that
-// is ignored would, for example, replace an object by a part of it.
+// unobeyed are headers that change the meaning of a request, and that no change here obeys: one
+// that is ignored would, for example, replace an object by a part of it.
 var unobeyed = []string{"Content-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"}
 
 // unobeyedTus are those of extensions of tus that the server does not announce.
