@@ -88,6 +88,8 @@ var containerFaults = map[string]string{
 	`{"name": ""}`:   "name",
 	`{"name": "ab"}`: "name",
 	`{"name": "` + strings.Repeat("a", 64) + `"}`:                             "name",
+	`{"name": "public"}`:                                                      "name",
+	`{"name": "list-v2"}`:                                                     "name",
 	`{"name": "a b c"}`:                                                       "name",
 	`{"name": "../../x"}`:                                                     "name",
 	`{"name": "résumé"}`:                                                      "name",

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
@@ -58,11 +59,15 @@ func TestDownloadFile(t *testing.T) {
 		t.Errorf("got Content-Length %q for HEAD with a range", got)
 	}
 
-	// Last-Modified is sent only when no replacement of the file can get the same date.
+	// A replacement of a new file can get the same date, so the date validates nothing yet.
 	execute(t, a, "update storage.files set updated_at = now() + interval '1 minute'")
 
-	if got := a.Get(path).Header.Get("Last-Modified"); got != "" {
-		t.Errorf("got Last-Modified %q for a new file", got)
+	for _, method := range []string{"GET", "HEAD"} {
+		young := a.Send(method, path, "").Want(200).Header.Get("Last-Modified")
+		if at, err := http.ParseTime(young); err != nil || at.After(time.Now()) {
+			t.Errorf("%s: got Last-Modified %q for a new file, want a date that has passed", method, young)
+		}
+		a.Send(method, path, "", "If-Modified-Since: "+young).Want(200)
 	}
 
 	execute(t, a, "update storage.files set updated_at = now() - interval '1 minute'")

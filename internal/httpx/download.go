@@ -78,6 +78,7 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", d.CacheControl)
 	h.Set("ETag", d.ETag)
+	h.Set("Last-Modified", lastModified(d.Modified)) // of young files too, which clients rely on
 	for name, value := range map[string]string{"Content-Encoding": d.Encoding, "Content-Language": d.Language} {
 		if value != "" {
 			h.Set(name, value)
@@ -86,6 +87,14 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(d.SHA256)+":")
 
 	ServeContent(w, r, d.Content, d.Size, d.Modified, d.Refuse)
+}
+
+// lastModified returns the date of a change. A date in the future, by another clock, is now.
+func lastModified(at time.Time) string {
+	if now := time.Now(); at.After(now) {
+		at = now
+	}
+	return at.UTC().Format(http.TimeFormat)
 }
 
 // ServeContent is [http.ServeContent] for a content of size bytes. refuse writes the failure of a

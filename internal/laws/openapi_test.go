@@ -119,3 +119,49 @@ func TestOperationsWithFewStatuses(t *testing.T) {
 		}
 	}
 }
+
+// namedByTenants are the parameters of paths that take names which tenants choose.
+var namedByTenants = []string{"{tableUUID}", "{fullTableName}", "{columnName}", "{constraintName}", "{indexName}",
+	"{policyName}", "{triggerName}", "{enumName}", "{enumValue}", "{schema}",
+	"{functionName}", "{fullFileName}", "{folder}"}
+
+// TestNoWordInPlaceOfName checks that no path has a word where another of the same method has a
+// name that a tenant chooses: a thing of that name could not be reached.
+func TestNoWordInPlaceOfName(t *testing.T) {
+	t.Parallel()
+
+	var d struct{ Paths map[string]map[string]any }
+	if err := json.Unmarshal(api.Document(), &d); err != nil {
+		t.Fatal(err)
+	}
+
+	for word, methods := range d.Paths {
+		for name, others := range d.Paths {
+			for method := range methods {
+				if others[method] != nil && takesPlace(strings.Split(word, "/"), strings.Split(name, "/")) {
+					t.Errorf("%s %s takes the place of a name in %s", method, word, name)
+				}
+			}
+		}
+	}
+}
+
+// takesPlace reports whether a path matches another one by a word in the place of a tenant's name.
+func takesPlace(path, other []string) bool {
+	if len(path) != len(other) {
+		return false
+	}
+
+	found := false
+	for i, part := range path {
+		switch {
+		case part == other[i], strings.HasPrefix(part, "{") && strings.HasPrefix(other[i], "{"):
+		case strings.HasPrefix(part, "{") || !strings.HasPrefix(other[i], "{"):
+			return false
+		default:
+			found = found || slices.Contains(namedByTenants, other[i])
+		}
+	}
+
+	return found
+}

@@ -47,7 +47,7 @@ var levels = [][]string{
 var testOnly = []string{
 	"internal/pgtest", "internal/pgtest/tmpdir", "internal/blob/blobtest", "internal/idp/idptest",
 	"internal/webauthn/webauthntest", "internal/api/apitest", "internal/projectdb/projectdbtest",
-	"internal/mail/mailtest", "internal/backup/integration", "internal/laws",
+	"internal/mail/mailtest", "internal/object/objecttest", "internal/backup/integration", "internal/laws",
 }
 
 // onlyImporter maps an import to the only package allowed to use it.

@@ -113,8 +113,12 @@ func direction(descending bool) string {
 // if the id or the name is taken.
 func CreateBucket(ctx context.Context, p *projectdb.Project, a Actor, id, name string, n BucketChange) error {
 	for _, text := range []string{id, name} {
-		if !bucketName.MatchString(text) || strings.HasSuffix(text, " ") {
-			return fault.New(fault.Invalid, "the name of the bucket is invalid").WithCode("InvalidBucketName")
+		switch {
+		case !bucketName.MatchString(text) || strings.HasSuffix(text, " "):
+			return fault.New(fault.Invalid, "Bucket name invalid").WithCode("InvalidBucketName")
+		case IsReserved(text):
+			return fault.New(fault.Invalid, "Bucket name invalid: %q is a word of the API's paths, choose another one",
+				text).WithCode("InvalidBucketName")
 		}
 	}
 	if err := n.check(); err != nil {

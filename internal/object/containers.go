@@ -46,7 +46,7 @@ const containerColumns = `
 
 // NewContainer holds the values of a container to create.
 type NewContainer struct {
-	Name        string // 3 to 63 letters, digits, _ or -
+	Name        string // 3 to 63 letters, digits, _ or -, not reserved
 	Description string // up to 500 characters
 	IsPublic    bool
 	MaxFileSize *int64 // bytes, 1 to MaxFileSize; nil means DefaultFileSize
@@ -84,6 +84,9 @@ func CreateContainer(ctx context.Context, p *projectdb.Project, user uuid.UUID, 
 	if err := checkContainer(&n.Name, &n.Description, &size, &n.Allowed); err != nil {
 		return Container{}, err
 	}
+	if IsReserved(n.Name) {
+		return Container{}, nameReserved()
+	}
 
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -113,6 +116,16 @@ func UpdateContainer(
 			return Container{}, err
 		}
 		return Container{}, invalid
+	}
+
+	if u.Name != nil && IsReserved(*u.Name) {
+		present, err := GetContainer(ctx, p, id)
+		if err != nil {
+			return present, err
+		}
+		if present.Name != *u.Name { // an older release has taken such names
+			return Container{}, nameReserved()
+		}
 	}
 
 	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
@@ -235,6 +248,11 @@ func checkContainer(name, description *string, size *int64, allowed *[]string) e
 	}
 
 	return &fault.Error{Kind: fault.Unprocessable, Detail: invalid[0].Name + " " + invalid[0].Message, Fields: invalid}
+}
+
+func nameReserved() *fault.Error {
+	return fault.OnField(fault.Unprocessable, "name", "reserved",
+		"is a word of the paths of the Storage API, such as public or list: choose another one")
 }
 
 func containerNameTaken(err error) error {

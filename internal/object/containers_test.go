@@ -35,6 +35,36 @@ func newContainer(t *testing.T, p *projectdb.Project, name string) Container {
 	return c
 }
 
+// TestReservedNames checks that no container gets a word of a path as its name, and that one that
+// an older release has given it can be changed.
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+
+	p, user := projectdbtest.New(t), projectdbtest.UUID(t)
+	old, other := newContainer(t, p, "older"), newContainer(t, p, "other")
+	if _, err := p.Trusted().Exec(t.Context(), `update storage.containers set name = 'public', id = 'public'
+		where uuid = $1`, old.UUID); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, name := range []string{"public", "authenticated", "list-v2"} {
+		_, err := CreateContainer(t.Context(), p, user, NewContainer{Name: name})
+		if diff := cmp.Diff([]string{"name reserved"}, codes(err)); diff != "" {
+			t.Errorf("create %s: %s", name, diff)
+		}
+		_, err = UpdateContainer(t.Context(), p, user, other.UUID, ContainerUpdate{Name: &name})
+		if diff := cmp.Diff([]string{"name reserved"}, codes(err)); diff != "" {
+			t.Errorf("rename to %s: %s", name, diff)
+		}
+	}
+
+	same := "public"
+	c, err := UpdateContainer(t.Context(), p, user, old.UUID, ContainerUpdate{Name: &same, IsPublic: new(true)})
+	if err != nil || c.Name != same || !c.IsPublic {
+		t.Errorf("got %+v, %v, want the old name", c, err)
+	}
+}
+
 func TestCreateContainer(t *testing.T) {
 	t.Parallel()
 

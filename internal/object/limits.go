@@ -48,7 +48,8 @@ func typesOf(mimeType string) (plain, family string) {
 	return plain, family + "/*"
 }
 
-// normalizeMimeTypes normalizes a list of media types: lower case, sorted, without duplicates.
+// normalizeMimeTypes normalizes a list of media types: lower case, without duplicates, in its
+// order.
 func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 	clean := make([]string, 0, len(types))
 	for _, t := range types {
@@ -69,12 +70,15 @@ func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 			}
 		}
 
-		clean = append(clean, t)
+		if !slices.Contains(clean, t) {
+			clean = append(clean, t)
+		}
+		if len(clean) > maxMimeTypes {
+			break
+		}
 	}
 
-	slices.Sort(clean)
-
-	if clean = slices.Compact(clean); len(clean) > maxMimeTypes {
+	if len(clean) > maxMimeTypes {
 		return nil, &fault.Field{Name: "allowed_mime_types", Code: "too_many", Message: "must be at most 100 types"}
 	}
 

@@ -280,15 +280,33 @@ type CompletedPart struct {
 // Tag identifies the bytes of a part.
 func (m MultipartPart) Tag() string { return hex.EncodeToString(m.SHA256[:16]) }
 
+// Completion is what [CompleteMultipart] makes an object of.
+type Completion struct {
+	Parts  []CompletedPart
+	Size   int64                     // announced bytes of the object, -1 if unknown
+	Verify func(io.Reader) io.Reader // makes content fail after its last byte, nil for none
+	Upsert bool                      // replace an existing object
+}
+
+func (c Completion) checkSize(size int64) error {
+	if c.Size >= 0 && c.Size != size {
+		return fault.New(fault.Invalid, "The object has %d bytes, not %d", size, c.Size).WithCode("InvalidRequest")
+	}
+	return nil
+}
+
 // CompleteMultipart creates the object of the parts, in their order, or replaces the present one,
-// and discards all parts. It repeats the result of an upload that is complete. replaced reports
-// whether there are bytes that [Discard] must remove.
+// and discards all parts. It fails with Invalid if the object has another size than announced. It
+// repeats the result of an upload that is complete. replaced reports whether there are bytes that
+// [Discard] must remove.
 func CompleteMultipart(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, u Multipart, parts []CompletedPart,
-	upsert bool,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, u Multipart, in Completion,
 ) (f File, replaced bool, err error) {
 	if u.FileUUID.Valid {
 		f, err = objectAt(ctx, p, u.FileUUID.UUID)
+		if err == nil {
+			err = in.checkSize(f.Size)
+		}
 		return f, false, err
 	}
 
@@ -297,18 +315,26 @@ func CompleteMultipart(
 		return f, false, err
 	}
 
-	blobs, size, err := selectParts(present, parts)
+	blobs, size, err := selectParts(present, in.Parts)
 	if err != nil {
 		return f, false, err
 	}
+	if err := in.checkSize(size); err != nil {
+		return f, false, err
+	}
 
-	content := &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
+	stored := &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
 		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
 		return content, err
 	}, parts: blobs}
-	defer content.Close()
+	defer stored.Close()
 
-	f, _, err = PutObject(ctx, p, store, a, b, NewObject{Upsert: upsert, CacheControl: u.CacheControl,
+	content := io.Reader(stored)
+	if in.Verify != nil {
+		content = in.Verify(stored)
+	}
+
+	f, _, err = PutObject(ctx, p, store, a, b, NewObject{Upsert: in.Upsert, CacheControl: u.CacheControl,
 		Metadata: u.Metadata, Headers: u.Headers, NewFile: NewFile{FullFileName: u.FullFileName, MimeType: u.MimeType,
 			Content: content, Length: size, Multipart: u.UUID}})
 	if err == nil {

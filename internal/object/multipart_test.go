@@ -78,7 +78,8 @@ func TestMultipartBytes(t *testing.T) {
 		t.Fatalf("got %v, %v", parts, err)
 	}
 	named := []CompletedPart{{2, parts[0].Tag()}}
-	f, _, err := CompleteMultipart(ctx, a.project, a.store, server, a.found, u, named, true)
+	f, _, err := CompleteMultipart(ctx, a.project, a.store, server, a.found, u,
+		Completion{Parts: named, Size: -1, Upsert: true})
 	if err != nil || f.Size != 3 {
 		t.Fatalf("got %+v, %v", f, err)
 	}

@@ -444,6 +444,10 @@ func TestBuckets(t *testing.T) {
 	a.wantKind("taken id", create(a.ann, "my files", BucketChange{}), fault.Conflict)
 	a.wantKind("refused", create(a.bob, "files of bob", BucketChange{}), fault.Forbidden)
 	a.wantKind("invalid id", create(server, " a/b", BucketChange{}), fault.Invalid)
+	for _, name := range reservedNames {
+		a.wantKind("id "+name, create(server, name, BucketChange{}), fault.Invalid)
+		a.wantKind("name "+name, CreateBucket(ctx, p, server, "other", name, BucketChange{}), fault.Invalid)
+	}
 	a.wantKind("invalid size", create(server, "c", BucketChange{MaxFileSize: new(int64(0))}), fault.Unprocessable)
 
 	for _, c := range []struct {

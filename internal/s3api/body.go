@@ -6,6 +6,7 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/sha512"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
@@ -38,6 +39,8 @@ var sums = map[string]func() hash.Hash{
 	"X-Amz-Checksum-Crc64nvme": func() hash.Hash { return crc64.New(crc64.MakeTable(nvme)) },
 	"X-Amz-Checksum-Sha1":      sha1.New,
 	"X-Amz-Checksum-Sha256":    sha256.New,
+	"X-Amz-Checksum-Sha512":    sha512.New,
+	"X-Amz-Checksum-Md5":       md5.New,
 	"Content-Md5":              md5.New,
 }
 
@@ -63,22 +66,19 @@ type body struct {
 // newBody returns the content of a verified request. in has the bytes of r.Body.
 func newBody(r *http.Request, s *signature, in io.Reader) (*body, error) {
 	b := &body{length: r.ContentLength, in: in}
-	for header, create := range sums {
-		if text := r.Header.Get(header); text != "" {
-			want, err := base64.StdEncoding.DecodeString(text)
-			if h := create(); err != nil || len(want) != h.Size() {
-				return nil, malformed("InvalidDigest", "The "+header+" you specified is not valid")
-			} else {
-				b.sums = append(b.sums, sum{header, h, want})
-			}
-		}
+	if err := b.expect(r.Header); err != nil {
+		return nil, err
 	}
 
 	switch s.payload {
-	case unsignedPayload:
-		return b, nil
 	case signedChunks, signedTrailer, unsignedTrailer:
 		return b, b.decodeChunks(r, s)
+	}
+	if r.Header.Get("X-Amz-Trailer") != "" {
+		return nil, errTrailer
+	}
+	if s.payload == unsignedPayload {
+		return b, nil
 	}
 
 	want, err := hex.DecodeString(s.payload)
@@ -90,6 +90,27 @@ func newBody(r *http.Request, s *signature, in io.Reader) (*body, error) {
 	b.sha, b.want = sha256.New(), want
 	return b, nil
 }
+
+// expect notes the checksums in the headers.
+func (b *body) expect(h http.Header) error {
+	for header, create := range sums {
+		text := h.Get(header)
+		if text == "" {
+			continue
+		}
+
+		want, err := base64.StdEncoding.DecodeString(text)
+		sum := sum{header, create(), want}
+		if err != nil || len(want) != sum.hash.Size() {
+			return malformed("InvalidDigest", "The "+header+" you specified is not valid")
+		}
+		b.sums = append(b.sums, sum)
+	}
+
+	return nil
+}
+
+var errTrailer = malformed("InvalidRequest", "The value specified in the x-amz-trailer header is not supported")
 
 func (b *body) decodeChunks(r *http.Request, s *signature) error {
 	var err error
@@ -103,9 +124,14 @@ func (b *body) decodeChunks(r *http.Request, s *signature) error {
 		signed: s.payload != unsignedTrailer, trailer: s.payload != signedChunks}
 	for name := range strings.SplitSeq(r.Header.Get("X-Amz-Trailer"), ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		if create := sums[name]; create != nil {
-			b.sums = append(b.sums, sum{header: name, hash: create()})
+		create := sums[name]
+		switch {
+		case name == "":
+			continue
+		case create == nil || !c.trailer:
+			return errTrailer
 		}
+		b.sums = append(b.sums, sum{header: name, hash: create()})
 	}
 
 	b.in = c

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -65,31 +64,28 @@ func (c *call) owner() owner {
 	return owner{id, id}
 }
 
-func (c *call) getLocation() error {
-	return c.respond(struct {
-		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ LocationConstraint"`
-	}{})
-}
-
-func (c *call) getVersioning() error {
-	return c.respond(struct {
-		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ VersioningConfiguration"`
-	}{})
-}
-
 func (c *call) headBucket() error { return c.empty(http.StatusOK) }
 
-// createBucket creates a container. The location in the body has no meaning here.
+// createBucket creates a container. The location in the body has no meaning here. The access
+// control list public-read makes the container public, as Supabase does.
 func (c *call) createBucket() error {
+	if err := c.checkBucketBody(); err != nil {
+		return err
+	}
+
 	_, err := object.FindBucket(c.r.Context(), c.Database, c.name)
 	if err == nil {
 		return errOwned
 	}
 	if fault.Is(err, fault.NotFound) {
-		_, err = object.CreateContainer(c.r.Context(), c.Database, uuid.Nil, object.NewContainer{Name: c.name})
+		_, err = object.CreateContainer(c.r.Context(), c.Database, uuid.Nil, object.NewContainer{Name: c.name,
+			IsPublic: c.r.Header.Get("X-Amz-Acl") == publicRead})
 	}
 
 	switch {
+	case object.IsReserved(c.name):
+		return malformed("InvalidBucketName",
+			"The bucket's name is a word of the paths of the Storage API: choose another one")
 	case fault.Is(err, fault.Unprocessable):
 		return malformed("InvalidBucketName", "The bucket's name must be 3 to 63 letters, digits, _ or -")
 	case fault.Is(err, fault.Conflict):
@@ -100,6 +96,31 @@ func (c *call) createBucket() error {
 
 	c.w.Header().Set("Location", "/"+c.name)
 	return c.empty(http.StatusOK)
+}
+
+// checkBucketBody fails if the body has more than a location.
+func (c *call) checkBucketBody() error {
+	var in struct {
+		XMLName xml.Name `xml:"CreateBucketConfiguration"`
+		Others  []struct {
+			XMLName xml.Name
+		} `xml:",any"`
+	}
+	if c.body.length == 0 {
+		return nil
+	}
+	if err := c.decode(&in); err != nil && (c.body.read > 0 || err != errMalformedXML) {
+		return err
+	}
+
+	for _, other := range in.Others {
+		if other.XMLName.Local != "LocationConstraint" {
+			return fault.New(fault.Invalid, "The element %s implies functionality that is not implemented",
+				other.XMLName.Local).WithCode("NotImplemented")
+		}
+	}
+
+	return nil
 }
 
 func (c *call) deleteBucket() error {
@@ -115,121 +136,6 @@ func (c *call) deleteBucket() error {
 
 	c.Discard(c.r.Context(), c.Database.UUID)
 	return c.empty(http.StatusNoContent)
-}
-
-type listedObject struct {
-	Key          string
-	LastModified string
-	ETag         string
-	Size         int64
-	StorageClass string
-	Owner        *owner
-}
-
-type commonPrefix struct{ Prefix string }
-
-// listResult is the result of both versions of the list.
-type listResult struct {
-	XMLName        xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
-	Name           string
-	Prefix         string
-	Delimiter      string `xml:",omitempty"`
-	MaxKeys        int
-	EncodingType   string `xml:",omitempty"`
-	IsTruncated    bool
-	KeyCount       *int
-	Marker         *string
-	NextMarker     string `xml:",omitempty"`
-	StartAfter     string `xml:",omitempty"`
-	Token          string `xml:"ContinuationToken,omitempty"`
-	NextToken      string `xml:"NextContinuationToken,omitempty"`
-	Contents       []listedObject
-	CommonPrefixes []commonPrefix
-}
-
-// listObjects lists objects by version 1 or 2.
-func (c *call) listObjects() error {
-	q := c.query
-	second := q.Get("list-type") == "2"
-
-	limit, err := c.intParam("max-keys", maxList, maxList)
-	if err != nil {
-		return err
-	}
-
-	result := listResult{Name: c.name, MaxKeys: limit, EncodingType: q.Get("encoding-type")}
-	encode := func(s string) string { return s }
-	if result.EncodingType == "url" {
-		encode = func(s string) string { return escape(s, true) }
-	}
-
-	keys := object.ObjectListing{Prefix: q.Get("prefix"), Delimiter: q.Get("delimiter"), Limit: limit + 1}
-	if !object.IsNamePrefix(keys.Prefix) || !object.IsNamePrefix(keys.Delimiter) || len(keys.Delimiter) > 1 {
-		return malformed("InvalidArgument",
-			"The prefix must be a beginning of a key, the delimiter one ASCII character")
-	}
-	result.Prefix, result.Delimiter = encode(keys.Prefix), encode(keys.Delimiter)
-
-	after := q.Get("marker")
-	if second {
-		after, result.StartAfter, result.Token = q.Get("start-after"), encode(q.Get("start-after")),
-			q.Get("continuation-token")
-	} else {
-		result.Marker = new(encode(after))
-	}
-	if !object.IsNamePrefix(after) {
-		return malformed("InvalidArgument", "The marker must be a key")
-	}
-	if keys.From, err = decodeToken(result.Token); err != nil {
-		return err
-	}
-	if after != "" && keys.From == "" {
-		keys.After = after
-	}
-	if isFolder(after) {
-		keys.Limit++ // for the marker of this folder, whose name is behind its key
-	}
-
-	var found []object.ObjectEntry
-	if limit > 0 {
-		if found, err = object.ListObjects(c.r.Context(), c.Database, server, c.bucket, keys); err != nil {
-			return err
-		}
-	}
-
-	found = slices.DeleteFunc(found, func(e object.ObjectEntry) bool {
-		return e.UUID != nil && isFolder(after) && e.Name == fileName(after)
-	})
-
-	if len(found) > limit {
-		last := found[limit-1]
-		found, result.IsTruncated = found[:limit], true
-		if second {
-			result.NextToken = encodeToken(last.Following())
-		} else {
-			result.NextMarker = encode(last.Name)
-		}
-	}
-
-	for _, e := range found {
-		if e.UUID == nil {
-			result.CommonPrefixes = append(result.CommonPrefixes, commonPrefix{encode(e.Name)})
-			continue
-		}
-
-		listed := listedObject{Key: encode(keyOf(e.Name, keys.Prefix)), LastModified: timestamp(*e.UpdatedAt),
-			ETag: tag(e.SHA256), Size: *e.Size, StorageClass: "STANDARD"}
-		if !second || q.Get("fetch-owner") == "true" {
-			listed.Owner = new(c.owner())
-		}
-		result.Contents = append(result.Contents, listed)
-	}
-
-	if second {
-		result.KeyCount = new(len(found))
-	}
-
-	return c.respond(result)
 }
 
 // intParam returns a number of the query, at most limit.

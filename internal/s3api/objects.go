@@ -92,7 +92,7 @@ func textOf(h http.Header, name string) string {
 
 // store stores an object of the request, or fails with a code of the protocol.
 func (c *call) store(n object.NewObject) (object.File, error) {
-	if isFolder(c.key) && n.Length > 0 {
+	if isFolder(c.key) && (n.Length > 0 || c.body.length < 0) {
 		return object.File{}, errFullFolder
 	}
 	n.Upsert = c.r.Header.Get("If-None-Match") == ""
@@ -239,7 +239,13 @@ func (c *call) deleteObjects() error {
 	type name struct{ Key string }
 	type named struct {
 		name
+		VersionID                    string `xml:"VersionId"`
 		ETag, LastModifiedTime, Size string // conditions
+	}
+	type failed struct {
+		name
+		VersionID     string `xml:"VersionId"`
+		Code, Message string
 	}
 	var in struct {
 		XMLName xml.Name `xml:"Delete"`
@@ -253,10 +259,14 @@ func (c *call) deleteObjects() error {
 		return errMalformedXML
 	}
 
-	keys, names := make([]string, 0, len(in.Object)), make([]name, 0, len(in.Object))
+	keys, names, others := make([]string, 0, len(in.Object)), make([]name, 0, len(in.Object)), []failed{}
 	for _, o := range in.Object {
 		if o.ETag != "" || o.LastModifiedTime != "" || o.Size != "" {
 			return errNotImplemented
+		}
+		if o.VersionID != "" && o.VersionID != nullVersion {
+			others = append(others, failed{o.name, o.VersionID, errNoVersion.Code, errNoVersion.Detail})
+			continue
 		}
 
 		names = append(names, o.name)
@@ -276,7 +286,8 @@ func (c *call) deleteObjects() error {
 	result := struct {
 		XMLName xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ DeleteResult"`
 		Deleted []name
-	}{}
+		Error   []failed
+	}{Error: others}
 	if !in.Quiet {
 		result.Deleted = names
 	}

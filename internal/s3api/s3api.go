@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ var server = object.Actor{Role: "service_role"}
 
 // Project is a project that requests are served for.
 type Project struct {
+	Root     string // address of the root of the protocol, "" if only clients know it
 	Database *projectdb.Project
 	Blobs    *blob.Store
 	// Secret returns the secret of an access key, whether it exists or not.
@@ -63,6 +65,9 @@ type call struct {
 	key     string // of the object, "" for a request on a bucket
 	bucket  object.Bucket
 	started time.Time
+
+	signature *signature
+	rootPath  string // escaped path of the root of the protocol
 }
 
 // Serve serves a request. path is the escaped part of the path behind the root of the protocol.
@@ -71,7 +76,8 @@ func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
 		return
 	}
 
-	c := &call{Project: p, w: w, r: r, query: r.URL.Query(), started: time.Now()}
+	c := &call{Project: p, w: w, r: r, query: r.URL.Query(), started: time.Now(),
+		rootPath: strings.TrimSuffix(r.URL.EscapedPath(), path)}
 	if err := c.serve(path); err != nil {
 		c.fail(err)
 	}
@@ -96,6 +102,9 @@ func (c *call) serve(path string) error {
 	}
 	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
 
+	if c.isForm() {
+		return c.postObject()
+	}
 	if err := c.authenticate(); err != nil {
 		return err
 	}
@@ -103,26 +112,39 @@ func (c *call) serve(path string) error {
 		return c.Unavailable
 	}
 
-	handler, err := c.route()
+	route, err := c.route()
 	if err != nil {
 		return err
 	}
 
-	if c.name != "" && !(c.key == "" && c.r.Method == http.MethodPut) {
-		c.bucket, err = object.FindBucket(c.r.Context(), c.Database, c.name)
-		if fault.Is(err, fault.NotFound) {
-			return errNoBucket
-		}
-		if err != nil {
+	if c.name != "" && !route.creates {
+		if err := c.findBucket(); err != nil {
 			return err
 		}
 	}
+	if err := c.check(route); err != nil {
+		return err
+	}
 
-	return handler(c)
+	content := httpx.NewPacedReader(c.w, c.r)
+	if c.body, err = newBody(c.requestSums(route), c.signature, content); err != nil {
+		return err
+	}
+
+	return route.serve(c)
 }
 
-// authenticate verifies the signature. A key is looked up only for a request that is signed with
-// its secret.
+// findBucket finds the bucket of the request.
+func (c *call) findBucket() (err error) {
+	c.bucket, err = object.FindBucket(c.r.Context(), c.Database, c.name)
+	if fault.Is(err, fault.NotFound) {
+		return errNoBucket
+	}
+
+	return err
+}
+
+// authenticate verifies the signature.
 func (c *call) authenticate() error {
 	s, err := parseSignature(c.r, c.query, c.started)
 	if err != nil {
@@ -131,19 +153,50 @@ func (c *call) authenticate() error {
 	if err := s.verify(c.r, c.query, c.Secret(s.key)); err != nil {
 		return err
 	}
-
-	err = c.HasKey(c.r.Context(), s.key)
-	if fault.Is(err, fault.NotFound) {
-		return denied("InvalidAccessKeyId", "The access key does not exist in our records")
-	}
-	if err != nil {
+	if err := c.hasKey(s.key); err != nil {
 		return err
 	}
 
 	c.awaitEmptyBody()
-	httpx.From(c.r.Context()).Key = s.key
-	c.body, err = newBody(c.r, s, httpx.NewPacedReader(c.w, c.r))
+	c.signature = s
+
+	return c.hoist()
+}
+
+// hasKey fails unless the access key exists. A key is looked up only for a request that is signed
+// with its secret.
+func (c *call) hasKey(key uuid.UUID) error {
+	err := c.HasKey(c.r.Context(), key)
+	if fault.Is(err, fault.NotFound) {
+		return denied("InvalidAccessKeyId", "The access key does not exist in our records")
+	}
+	if err == nil {
+		httpx.From(c.r.Context()).Key = key
+	}
+
 	return err
+}
+
+// hoist moves headers of the protocol from the query of a presigned URL, where clients put them, to
+// the headers.
+func (c *call) hoist() error {
+	if !c.signature.presigned {
+		return nil
+	}
+
+	for name, values := range c.query {
+		if !isProtocolHeader(name) || slices.Contains(signatureParams, strings.ToLower(name)) {
+			continue
+		}
+
+		value := strings.Join(values, ",")
+		if sent := c.r.Header.Values(name); len(sent) > 0 && strings.Join(sent, ",") != value {
+			return malformed("InvalidArgument", name+" has another value in the query than in the headers")
+		}
+		c.r.Header.Set(name, value)
+	}
+
+	return nil
 }
 
 // awaitEmptyBody sends 100 Continue to a client that expects it before an empty body, as S3 does.
@@ -153,83 +206,6 @@ func (c *call) awaitEmptyBody() {
 	if c.r.ContentLength == 0 && c.r.ProtoMajor == 1 && strings.EqualFold(c.r.Header.Get("Expect"), "100-continue") {
 		c.w.WriteHeader(http.StatusContinue)
 	}
-}
-
-// route is an operation of the protocol.
-type route struct {
-	method string
-	param  string // query parameter that selects the operation, "" for none
-	header string // header that selects it, "" for none
-	serve  func(c *call) error
-}
-
-var (
-	serviceRoutes = []route{{"GET", "", "", (*call).listBuckets}}
-	bucketRoutes  = []route{
-		{"GET", "location", "", (*call).getLocation},
-		{"GET", "versioning", "", (*call).getVersioning},
-		{"GET", "uploads", "", (*call).listUploads},
-		{"GET", "", "", (*call).listObjects},
-		{"HEAD", "", "", (*call).headBucket},
-		{"PUT", "", "", (*call).createBucket},
-		{"DELETE", "", "", (*call).deleteBucket},
-		{"POST", "delete", "", (*call).deleteObjects},
-	}
-	objectRoutes = []route{
-		{"GET", "uploadId", "", (*call).listParts},
-		{"GET", "", "", (*call).getObject},
-		{"HEAD", "", "", (*call).getObject},
-		{"PUT", "partNumber", "X-Amz-Copy-Source", (*call).copyPart},
-		{"PUT", "partNumber", "", (*call).uploadPart},
-		{"PUT", "", "X-Amz-Copy-Source", (*call).copyObject},
-		{"PUT", "", "", (*call).putObject},
-		{"DELETE", "uploadId", "", (*call).abortUpload},
-		{"DELETE", "", "", (*call).deleteObject},
-		{"POST", "uploads", "", (*call).createUpload},
-		{"POST", "uploadId", "", (*call).completeUpload},
-	}
-)
-
-// unsupported are the parameters of operations that this server does not have. Without this list,
-// a request for an object's tags would return the object.
-var unsupported = []string{"acl", "policy", "policyStatus", "tagging", "lifecycle", "cors", "website", "logging",
-	"notification", "encryption", "replication", "object-lock", "legal-hold", "retention", "torrent", "versions",
-	"accelerate", "requestPayment", "inventory", "analytics", "metrics", "ownershipControls", "publicAccessBlock",
-	"attributes", "select", "restore", "versionId", "append", "renameObject"}
-
-// unsupportedConditions are the headers of conditions on writes that this server can't check.
-var unsupportedConditions = []string{"If-Match", "X-Amz-If-Match-Last-Modified-Time", "X-Amz-If-Match-Size"}
-
-// route returns the operation of the request.
-func (c *call) route() (func(*call) error, error) {
-	for _, name := range unsupported {
-		if c.query.Has(name) {
-			return nil, errNotImplemented
-		}
-	}
-
-	for _, name := range unsupportedConditions {
-		if c.r.Header.Get(name) != "" && c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-			return nil, errNotImplemented
-		}
-	}
-
-	routes := objectRoutes
-	switch {
-	case c.name == "":
-		routes = serviceRoutes
-	case c.key == "":
-		routes = bucketRoutes
-	}
-
-	for _, route := range routes {
-		if route.method == c.r.Method && (route.param == "" || c.query.Has(route.param)) &&
-			(route.header == "" || c.r.Header.Get(route.header) != "") {
-			return route.serve, nil
-		}
-	}
-
-	return nil, errMethod
 }
 
 // decode reads the XML body into v.
@@ -263,13 +239,16 @@ func readFailure(err error) error {
 }
 
 // respond writes an XML response.
-func (c *call) respond(v any) error {
+func (c *call) respond(v any) error { return c.respondWith(http.StatusOK, v) }
+
+func (c *call) respondWith(status int, v any) error {
 	text, err := xml.Marshal(v)
 	if err != nil {
 		return err
 	}
 
 	c.w.Header().Set("Content-Type", "application/xml")
+	c.w.WriteHeader(status)
 	_, _ = c.w.Write(append([]byte(xml.Header), text...)) // fails only if the client has disconnected
 
 	return nil

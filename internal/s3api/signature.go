@@ -184,12 +184,7 @@ func (s *signature) checkTime(query url.Values, date string, now time.Time) erro
 
 // verify fails with SignatureDoesNotMatch unless the secret has signed the request.
 func (s *signature) verify(r *http.Request, query url.Values, secret string) error {
-	date, _, _ := strings.Cut(s.scope, "/")
-	key := sign([]byte("AWS4"+secret), date)
-	for _, part := range strings.Split(s.scope, "/")[1:] {
-		key = sign(key, part)
-	}
-
+	key := s.derive(secret)
 	canonical := strings.Join([]string{r.Method, escape(r.URL.Path, true), canonicalQuery(query), s.canonicalHeaders(r),
 		strings.Join(s.headers, ";"), s.payload}, "\n")
 	sum := sha256.Sum256([]byte(canonical))
@@ -197,13 +192,24 @@ func (s *signature) verify(r *http.Request, query url.Values, secret string) err
 
 	got, err := hex.DecodeString(s.text)
 	if err != nil || !hmac.Equal(got, want) {
-		return denied("SignatureDoesNotMatch",
-			"The request signature we calculated does not match the signature you provided. "+
-				"Check your key and signing method.")
+		return errSignature
 	}
 
 	s.signing = key
 	return nil
+}
+
+var errSignature = denied("SignatureDoesNotMatch", "The request signature we calculated does not match the signature "+
+	"you provided. Check your key and signing method.")
+
+// derive returns the key of the scope.
+func (s *signature) derive(secret string) []byte {
+	key := []byte("AWS4" + secret)
+	for part := range strings.SplitSeq(s.scope, "/") {
+		key = sign(key, part)
+	}
+
+	return key
 }
 
 func sign(key []byte, text string) []byte {

@@ -128,8 +128,15 @@ func (c *call) completeUpload() error {
 		parts[i] = object.CompletedPart{Number: p.PartNumber, Tag: strings.Trim(p.ETag, `"`)}
 	}
 
-	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket, u, parts,
-		c.r.Header.Get("If-None-Match") == "")
+	completion := object.Completion{Parts: parts, Size: -1, Upsert: c.r.Header.Get("If-None-Match") == ""}
+	if text := c.r.Header.Get("X-Amz-Mp-Object-Size"); text != "" {
+		completion.Size, _ = strconv.ParseInt(text, 10, 64) // checked
+	}
+	if completion.Verify, err = c.verifyObject(); err != nil {
+		return err
+	}
+
+	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket, u, completion)
 	if replaced {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -146,7 +153,41 @@ func (c *call) completeUpload() error {
 		Bucket   string
 		Key      string
 		ETag     string
-	}{Location: c.r.URL.Path, Bucket: c.name, Key: c.key, ETag: tag(f.SHA256)})
+	}{Location: c.location(c.key), Bucket: c.name, Key: c.key, ETag: tag(f.SHA256)})
+}
+
+// verifyObject returns a function that makes the content of an object fail after its last byte
+// unless it has the checksums of the request.
+func (c *call) verifyObject() (func(io.Reader) io.Reader, error) {
+	for header := range sums {
+		if strings.Contains(c.r.Header.Get(header), "-") { // not base64: a checksum of checksums
+			return nil, unknownHeader(header)
+		}
+	}
+
+	b := &body{length: -1}
+	if err := b.expect(c.r.Header); err != nil {
+		return nil, err
+	}
+
+	return func(content io.Reader) io.Reader {
+		b.in = content
+		return b
+	}, nil
+}
+
+// location returns the address of an object in the bucket of the request.
+func (c *call) location(key string) string {
+	root := c.Root
+	if root == "" { // the address that the client has used
+		scheme := "http"
+		if c.r.TLS != nil {
+			scheme = "https"
+		}
+		root = scheme + "://" + c.r.Host + c.rootPath
+	}
+
+	return root + escape("/"+c.name+"/"+key, true)
 }
 
 func (c *call) abortUpload() error {
@@ -223,6 +264,10 @@ func (c *call) listUploads() error {
 	if !object.IsNamePrefix(prefix) {
 		return malformed("InvalidArgument", "The prefix must be a beginning of a key")
 	}
+	encode, err := c.encoding()
+	if err != nil {
+		return err
+	}
 
 	limit, err := c.intParam("max-uploads", object.MaxMultipartUploads, object.MaxMultipartUploads)
 	if err != nil {
@@ -251,20 +296,22 @@ func (c *call) listUploads() error {
 		NextKeyMarker      string `xml:",omitempty"`
 		NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
 		MaxUploads         int
+		EncodingType       string `xml:",omitempty"`
 		IsTruncated        bool
 		Upload             []upload
-	}{Bucket: c.name, Prefix: prefix, KeyMarker: after, UploadIDMarker: afterID, MaxUploads: limit}
+	}{Bucket: c.name, Prefix: encode(prefix), KeyMarker: encode(after), UploadIDMarker: afterID, MaxUploads: limit,
+		EncodingType: c.query.Get("encoding-type")}
 	if len(found) > limit {
 		found, result.IsTruncated = found[:limit], true
 	}
 	if result.IsTruncated && limit > 0 {
 		last := found[limit-1]
-		result.NextKeyMarker, result.NextUploadIDMarker = last.FullFileName, last.UUID.String()
+		result.NextKeyMarker, result.NextUploadIDMarker = encode(last.FullFileName), last.UUID.String()
 	}
 
 	for _, u := range found {
-		result.Upload = append(result.Upload, upload{u.FullFileName, u.UUID.String(), c.owner(), c.owner(), "STANDARD",
-			timestamp(u.CreatedAt)})
+		result.Upload = append(result.Upload, upload{encode(u.FullFileName), u.UUID.String(), c.owner(), c.owner(),
+			"STANDARD", timestamp(u.CreatedAt)})
 	}
 
 	return c.respond(result)

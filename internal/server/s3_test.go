@@ -161,7 +161,7 @@ func TestS3(t *testing.T) {
 	_, err = c.PutObject(ctx, &s3.PutObjectInput{Bucket: bucket, Key: aws.String(strings.Repeat("k", 1025)),
 		Body: strings.NewReader("x")})
 	wantCode(t, "a long name", err, "KeyTooLongError")
-	_, err = c.GetBucketAcl(ctx, &s3.GetBucketAclInput{Bucket: bucket})
+	_, err = c.PutBucketAcl(ctx, &s3.PutBucketAclInput{Bucket: bucket, ACL: types.BucketCannedACLPublicRead})
 	wantCode(t, "an operation that does not exist", err, "NotImplemented")
 	_, err = c.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: bucket})
 	wantCode(t, "a bucket with objects", err, "BucketNotEmpty")

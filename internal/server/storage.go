@@ -31,6 +31,9 @@ func (s *rows) newS3(id uuid.UUID, settings *platform.RestConfig) *s3api.Project
 	if s.registry != nil {
 		p.Database = s.registry.Open(id)
 	}
+	if s.url != "" {
+		p.Root = s.url + "/projects/" + id.String() + storagePath + s3Path
+	}
 
 	return p
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/build"
 )
 
 // storagePolicies give each end user a folder of the bucket avatars.
@@ -62,6 +63,7 @@ func TestStorageByClient(t *testing.T) {
 
 	f.want(200, "", "GET", "/status", "")
 	f.want(200, "", "HEAD", "/status", "")
+	f.want(200, build.Version(), "GET", "/version", "")
 	f.checkReads()
 	f.checkTokens()
 	f.checkRefusals()
@@ -71,9 +73,9 @@ func TestStorageByClient(t *testing.T) {
 	f.wantSecret(400, "database has reached its quota", "POST", "/object/photos/more.txt", "1")
 	f.wantSecret(413, "database has reached its quota", "POST", "/upload/resumable", "", "Tus-Resumable: 1.0.0",
 		"Upload-Length: 5", "Upload-Metadata: bucketName cGhvdG9z,objectName YQ==")
-	f.wantSecret(200, "Successfully moved", "POST", "/object/move",
+	f.wantSecret(200, `{"message":"Successfully moved"}`, "POST", "/object/move",
 		`{"bucketId": "photos", "sourceKey": "b.txt", "destinationKey": "c.txt"}`)
-	f.wantSecret(200, "Successfully moved", "POST", "/object/move",
+	f.wantSecret(200, `{"message":"Successfully moved"}`, "POST", "/object/move",
 		`{"bucketId": "photos", "sourceKey": "c.txt", "destinationKey": "b.txt"}`)
 	f.wantSecret(200, "Successfully deleted", "DELETE", "/object/photos/a.txt", "")
 

@@ -85,6 +85,7 @@ func (c *call) getBucket(id string) error {
 // bucketBody is the body of a bucket to create or to change.
 type bucketBody struct {
 	ID, Name  string
+	Type      *string // only STANDARD
 	Public    *bool
 	Limit     json.RawMessage `json:"file_size_limit"`    // absent, null, a number of bytes, or text such as 20MB
 	MimeTypes json.RawMessage `json:"allowed_mime_types"` // absent, null or a list
@@ -93,6 +94,9 @@ type bucketBody struct {
 // change returns the values to set.
 func (b bucketBody) change() (object.BucketChange, error) {
 	change := object.BucketChange{IsPublic: b.Public}
+	if b.Type != nil && *b.Type != "STANDARD" {
+		return change, fault.New(fault.Invalid, "body/type must be STANDARD").WithCode("NotImplemented")
+	}
 
 	if len(b.Limit) > 0 {
 		limit, err := parseSize(b.Limit)

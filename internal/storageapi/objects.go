@@ -1,6 +1,7 @@
 package storageapi
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -127,6 +128,7 @@ func ofKey(err error, name string) error {
 // the field metadata.
 func readForm(form *multipart.Reader, n *object.NewObject) (metadata []byte, err error) {
 	n.Length = 0 // that of the form
+	kind := ""
 	for range 8 {
 		part, err := form.NextPart()
 		if err != nil {
@@ -134,7 +136,7 @@ func readForm(form *multipart.Reader, n *object.NewObject) (metadata []byte, err
 		}
 
 		if part.FormName() == "" || part.FileName() != "" {
-			n.Content, n.MimeType = part, part.Header.Get("Content-Type")
+			n.Content, n.MimeType = part, cmp.Or(kind, part.Header.Get("Content-Type"))
 			return metadata, nil
 		}
 
@@ -147,6 +149,8 @@ func readForm(form *multipart.Reader, n *object.NewObject) (metadata []byte, err
 		}
 
 		switch value = value[:size]; part.FormName() {
+		case "contentType":
+			kind = string(value)
 		case "cacheControl":
 			n.CacheControl = "max-age=" + string(value)
 		case "metadata":
@@ -330,13 +334,12 @@ func (c *call) move(string) error {
 		return err
 	}
 
-	f, err := object.MoveObject(c.r.Context(), c.Database, c.actor, from, to, in.SourceKey, in.DestinationKey)
+	_, err = object.MoveObject(c.r.Context(), c.Database, c.actor, from, to, in.SourceKey, in.DestinationKey)
 	if err != nil {
 		return ofKey(err, in.DestinationKey)
 	}
 
-	return c.respond(http.StatusOK, map[string]any{"message": "Successfully moved", "Id": f.UUID,
-		"Key": to.ID + "/" + f.FullFileName})
+	return c.respond(http.StatusOK, map[string]string{"message": "Successfully moved"})
 }
 
 // copy copies an object, in its bucket or to another one.

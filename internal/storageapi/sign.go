@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -59,22 +61,33 @@ func (c *call) verify(text, scope, path string) (grant, object.Bucket, error) {
 		return g, object.Bucket{}, err
 	}
 
-	_, name, _ := strings.Cut(path, "/")
 	switch {
 	case g.Scope != scope:
 		return g, object.Bucket{}, invalidSignature("Token is not scoped for " + scope)
-	case g.Name != name:
-		return g, object.Bucket{}, invalidSignature("Invalid signature")
 	case g.Expires < time.Now().Unix():
 		return g, object.Bucket{}, fault.New(fault.Invalid, "The provided token has expired.").WithCode("ExpiredToken")
 	}
 
-	b, _, err := c.bucketOf(path)
-	if fault.Is(err, fault.NotFound) || (err == nil && b.UUID != g.Bucket) {
-		return g, b, invalidSignature("Invalid signature")
+	b, err := c.signedBucket(g, path)
+	if again, failed := url.PathUnescape(path); fault.Is(err, fault.Invalid) && failed == nil && pg.Storable(again) {
+		b, err = c.signedBucket(g, again) // the path of a client that escapes the URLs it gets
 	}
 
 	return g, b, err
+}
+
+// signedBucket returns the bucket of path, which must be that of the signed object.
+func (c *call) signedBucket(g grant, path string) (object.Bucket, error) {
+	if _, name, _ := strings.Cut(path, "/"); name != g.Name {
+		return object.Bucket{}, invalidSignature("Invalid signature")
+	}
+
+	b, _, err := c.bucketOf(path)
+	if fault.Is(err, fault.NotFound) || (err == nil && b.UUID != g.Bucket) {
+		return b, invalidSignature("Invalid signature")
+	}
+
+	return b, err
 }
 
 func invalidSignature(message string) error {

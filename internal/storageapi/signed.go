@@ -3,6 +3,7 @@ package storageapi
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -69,8 +70,7 @@ func (c *call) signDownload(path string) error {
 		return err
 	}
 
-	// The path is not escaped: clients do that.
-	return c.respond(http.StatusOK, map[string]string{"signedURL": root + b.ID + "/" + name + "?token=" + token})
+	return c.respond(http.StatusOK, map[string]string{"signedURL": signedURL(root, b, name, token)})
 }
 
 // signDownloads signs the URLs of the objects that the policies show. The others have an error.
@@ -108,11 +108,17 @@ func (c *call) signDownloads(b object.Bucket, names []string, expires int64) err
 			return err
 		}
 
-		url := "/object/sign/" + b.ID + "/" + name + "?token=" + token
+		url := signedURL("/object/sign/", b, name, token)
 		all = append(all, signed{nil, name, &url})
 	}
 
 	return c.respond(http.StatusOK, all)
+}
+
+// signedURL returns the URL of an object below the root of the interface, which opens as it is.
+// Supabase's clients escape it once more: verify takes both.
+func signedURL(root string, b object.Bucket, name, token string) string {
+	return (&url.URL{Path: root + b.ID + "/" + name, RawQuery: "token=" + token}).String()
 }
 
 // downloadSigned sends the object of a signed URL.
@@ -145,7 +151,7 @@ func (c *call) signUpload(path string) error {
 	}
 
 	return c.respond(http.StatusOK, map[string]string{
-		"url": "/object/upload/sign/" + b.ID + "/" + name + "?token=" + token, "token": token})
+		"url": signedURL("/object/upload/sign/", b, name, token), "token": token})
 }
 
 // uploadSigned stores the object of a signed URL, as one of its signer.

@@ -12,12 +12,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -92,6 +94,8 @@ const requestTimeout = 30 * time.Second
 var routes = []route{
 	{"GET", "/status", anyone, brief, (*call).status},
 	{"HEAD", "/status", anyone, brief, (*call).status},
+	{"GET", "/version", anyone, brief, (*call).version},
+	{"HEAD", "/version", anyone, brief, (*call).version},
 
 	{"GET", "/bucket", byKey, brief, (*call).listBuckets},
 	{"POST", "/bucket", byKey, brief, (*call).createBucket},
@@ -198,6 +202,9 @@ func (c *call) serve() error {
 	if c.Unavailable != nil {
 		return c.Unavailable
 	}
+	if err := c.checkHeaders(found); err != nil {
+		return err
+	}
 
 	if found.work == brief {
 		ctx, cancel := context.WithTimeout(c.r.Context(), requestTimeout)
@@ -220,6 +227,33 @@ func (r route) matches(method, path string) bool {
 	}
 
 	return strings.TrimSuffix(path, "/") == r.prefix
+}
+
+// unobeyed are headers that change the meaning of a request, and that no change here obeys: one
+// that is ignored would, for example, replace an object by a part of it.
+var unobeyed = []string{"Content-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"}
+
+// unobeyedTus are those of extensions of tus that the server does not announce.
+var unobeyedTus = []string{"Upload-Concat", "Upload-Checksum"}
+
+// checkHeaders fails if the request is a change with a header that the change would ignore.
+func (c *call) checkHeaders(r route) error {
+	if r.method == http.MethodGet || r.method == http.MethodHead {
+		return nil
+	}
+
+	names := unobeyed
+	if strings.HasPrefix(r.prefix, tusPath) {
+		names = slices.Concat(unobeyed, unobeyedTus)
+	}
+	for _, name := range names {
+		if c.r.Header.Get(name) != "" {
+			return fault.New(fault.Invalid, "The header %s is not supported here", strings.ToLower(name)).
+				WithCode("NotImplemented")
+		}
+	}
+
+	return nil
 }
 
 func (c *call) noRoute() error {
@@ -297,6 +331,17 @@ func (c *call) decode(v any) error {
 // status answers probes of clients, with an empty body.
 func (c *call) status(string) error {
 	c.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// version sends the version of the server.
+func (c *call) version(string) error {
+	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	c.w.WriteHeader(http.StatusOK)
+	if c.r.Method != http.MethodHead {
+		_, _ = io.WriteString(c.w, build.Version()) // fails only if the client has disconnected
+	}
+
 	return nil
 }
 

@@ -6,6 +6,9 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -16,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/object/objecttest"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -63,12 +67,13 @@ func TestFailureOf(t *testing.T) {
 func TestReadForm(t *testing.T) {
 	t.Parallel()
 
-	const form = "--b\r\nContent-Disposition: form-data; name=\"cacheControl\"\r\n\r\n60\r\n" +
+	const form = "--b\r\nContent-Disposition: form-data; name=\"contentType\"\r\n\r\ntext/csv\r\n" +
+		"--b\r\nContent-Disposition: form-data; name=\"cacheControl\"\r\n\r\n60\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=\"metadata\"\r\n\r\n{}\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=\"\"; filename=\"blob\"\r\nContent-Type: text/plain\r\n\r\nx\r\n--b--\r\n"
 	var n object.NewObject
 	metadata, err := readForm(multipart.NewReader(strings.NewReader(form), "b"), &n)
-	if err != nil || string(metadata) != "{}" || n.CacheControl != "max-age=60" || n.MimeType != "text/plain" {
+	if err != nil || string(metadata) != "{}" || n.CacheControl != "max-age=60" || n.MimeType != "text/csv" {
 		t.Errorf("got %q, %+v, %v", metadata, n, err)
 	}
 
@@ -111,6 +116,63 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckHeaders checks that changes refuse headers that they would ignore.
+func TestCheckHeaders(t *testing.T) {
+	t.Parallel()
+
+	for _, r := range routes {
+		for _, name := range slices.Concat(unobeyed, unobeyedTus) {
+			request := httptest.NewRequest(r.method, "/", nil)
+			request.Header.Set(name, "x")
+
+			reads := r.method == http.MethodGet || r.method == http.MethodHead
+			other := slices.Contains(unobeyedTus, name) && !strings.HasPrefix(r.prefix, tusPath)
+			if err := (&call{r: request}).checkHeaders(r); (err == nil) != (reads || other) {
+				t.Errorf("%s %s with %s: got %v", r.method, r.prefix, name, err)
+			}
+		}
+	}
+}
+
+// TestReservedNames checks that no bucket can have the name of a word in its place in a path.
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+
+	for _, r := range routes {
+		after, ok := strings.CutPrefix(r.prefix, "/object/")
+		word, _, _ := strings.Cut(after, "/")
+		if ok && word != "" && !object.IsReserved(word) {
+			t.Errorf("%s %s: a bucket can have the name %s", r.method, r.prefix, word)
+		}
+	}
+}
+
+// TestSignedURL checks that a URL opens as printed and as Supabase's clients escape it again, for
+// every name.
+func TestSignedURL(t *testing.T) {
+	t.Parallel()
+
+	for _, name := range objecttest.HostileNames {
+		printed := signedURL("/object/sign/", object.Bucket{ID: "a?b +&"}, name, "to.ken")
+		for _, text := range []string{printed, encodeURI(printed)} {
+			at, err := url.Parse("http://localhost" + text)
+			if err != nil || at.Query().Get("token") != "to.ken" || at.Fragment != "" {
+				t.Errorf("%q: got %s, %v", name, text, err)
+				continue
+			}
+
+			want, path := "/object/sign/a?b +&/"+name, at.Path
+			again, err := url.PathUnescape(path)
+			if path != want && (err != nil || again != want) {
+				t.Errorf("%q: %s leads to %q", name, text, path)
+			}
+		}
+	}
+}
+
+// encodeURI is that of JavaScript, for text that has been escaped.
+func encodeURI(text string) string { return strings.ReplaceAll(text, "%", "%25") }
 
 // slowBody is a body below the minimum rate.
 type slowBody struct{ io.Reader }
