@@ -206,7 +206,7 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 
 // prepare opens the pools, and closes and migrates the platform database.
 func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
-	pool, err := pg.PoolConfig(d.URL, platformPool)
+	pool, err := pg.PrimaryPoolConfig(d.URL, platformPool)
 	if err != nil {
 		return err
 	}
