@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/plan"
@@ -95,7 +97,13 @@ func (c *call) replaceSnapshot(ctx context.Context, attempts int) error {
 // isChangedSchema reports whether a statement may have failed because the schema changed after the
 // catalog was read. Nothing was changed.
 func isChangedSchema(err error) bool {
-	return !session.IsOutcomeUnknown(err) && isConcurrentDrop(err)
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || session.IsOutcomeUnknown(err) {
+		return false
+	}
+
+	missingType := e.Code == "42704" && !plan.IsTooLong(e.Code, e.Message)
+	return missingType || isConcurrentDrop(err)
 }
 
 // isQueryError reports whether err describes an invalid request.

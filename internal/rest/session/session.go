@@ -227,7 +227,7 @@ func IsStaleCatalog(err error) bool {
 var stalePlanStates = map[string]bool{
 	"0A000": true, // cached plan must not change result type
 	"26000": true, // no such prepared statement: user code has deallocated it
-	"42703": true, "42883": true, "42804": true, "42P01": true, "42846": true, "42725": true, "42704": true,
+	"42703": true, "42883": true, "42804": true, "42P01": true, "42846": true, "42725": true,
 }
 
 // IsMissingObject reports whether PostgreSQL lacks an object that a statement names, or knows it by
