@@ -53,8 +53,8 @@ func TestDumpURL(t *testing.T) {
 	}
 }
 
-// TestSeveralHosts opens the sessions of a project and runs PostgreSQL's programs through an address
-// of two hosts, one of them down, in both orders. Several of the sessions are read-only.
+// TestSeveralHosts opens the sessions of a project and runs PostgreSQL's programs through an
+// address of two hosts, one of them down, in both orders. Several of the sessions are read-only.
 func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
 

@@ -61,15 +61,15 @@ func exceedsMaxFields(text []byte) bool {
 	return false
 }
 
-// csvTarget says how rows are converted: the columns of a relation, or the parameters of a function.
+// csvTarget says how rows are converted: for columns of a relation, or parameters of a function.
 type csvTarget struct {
 	keep      func(name string) bool // accepts a column
 	emptyNull func(name string) bool // an empty field without quotes is null
 	firstOnly bool                   // only the first row is converted, but all are checked
 }
 
-// json returns the rows as a JSON array of objects of at most maxSize bytes. Values are strings: null
-// is NULL without quotes, and where the target says so an empty field without quotes.
+// json returns the rows as a JSON array of objects of at most maxSize bytes. Values are strings:
+// null is NULL without quotes, and where the target says so an empty field without quotes.
 func (b *csvBody) json(to csvTarget, maxSize int64) ([]byte, error) {
 	if b.names == nil {
 		return []byte("[]"), nil

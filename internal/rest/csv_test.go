@@ -17,7 +17,8 @@ import (
 
 // cellTypes are types beside those of keys, with values in SQL.
 var cellTypes = map[string][]string{
-	"json":    {`'{"a": "x\ny\\z", "b": [1, null]}'`, "'null'", `'"text"'`, "'1.50'", `'"NULL"'`, "E'{\"a\":\n1}'", "'{}'"},
+	"json": {`'{"a": "x\ny\\z", "b": [1, null]}'`, "'null'", `'"text"'`, "'1.50'",
+		`'"NULL"'`, "E'{\"a\":\n1}'", "'{}'"},
 	"jsonb[]": {`array['{"a\\b":"c\"d"}'::jsonb, 'null', null]`, "'{}'"},
 	"xml":     {`'<a b="c">x,y</a>'`}, "point": {"'(1.5,-2)'"}, "box": {"'(1,2),(0,0)'"}, "path": {"'[(0,0),(1,1)]'"},
 	"polygon": {"'((0,0),(1,1),(1,0))'"}, "circle": {"'<(0,0),1>'"}, "line": {"'{1,2,3}'"}, "lseg": {"'[(0,0),(1,1)]'"},
@@ -28,9 +29,10 @@ var cellTypes = map[string][]string{
 }
 
 // hostileTexts are texts that a format of lines and fields can change.
-var hostileTexts = []string{"", "NULL", "null", `""`, `"`, `\`, `\\`, `back\slash`, `\n`, `\N`, "a,b", ",", ",NULL,", "NULL,NULL",
-	`x","NULL`, `"NULL"`, "a\nb", "a\r\nb", "a\rb", "\n", "\r", "\r\n", " ", " a ", "\t", "(a)", "()", "{a,b}", "[1]", "'", "=1+1", "-", "é",
-	"名前🙂", "\u2028", "\u00a0", "\ufeffx", `{"a":"b\\c"}`, `\.`, "#", ";", "NULL ", "nULL", "'NULL'", "1e5", strings.Repeat(`"\`, 50)}
+var hostileTexts = []string{"", "NULL", "null", `""`, `"`, `\`, `\\`, `back\slash`, `\n`, `\N`, "a,b", ",", ",NULL,",
+	"NULL,NULL", `x","NULL`, `"NULL"`, "a\nb", "a\r\nb", "a\rb", "\n", "\r", "\r\n", " ", " a ", "\t", "(a)", "()",
+	"{a,b}", "[1]", "'", "=1+1", "-", "é", "名前🙂", "\u2028", "\u00a0", "\ufeffx", `{"a":"b\\c"}`, `\.`, "#", ";", "NULL ",
+	"nULL", "'NULL'", "1e5", strings.Repeat(`"\`, 50)}
 
 // TestCSVRoundTrip exports tables and imports them. Each cell comes back as it was, of all types.
 func TestCSVRoundTrip(t *testing.T) {

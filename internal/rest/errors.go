@@ -318,12 +318,13 @@ var stateStatus = map[string]int{
 }
 
 // classStatus has the statuses of classes of SQLSTATEs: 503 for those of a server that is
-// unavailable, 403 for refused authorization, 500 for what the client can't mend. All others are 400.
+// unavailable, 403 for refused authorization, 500 for what the client can't mend. All others are
+// 400.
 var classStatus = map[string]int{
 	"08": 503, "53": 503,
 	"0L": 403, "0P": 403, "28": 403,
-	"09": 500, "25": 500, "2D": 500, "38": 500, "39": 500, "3B": 500, "40": 500, "54": 500, "55": 500, "57": 500, "58": 500,
-	"F0": 500, "HV": 500, "P0": 500, "XX": 500,
+	"09": 500, "25": 500, "2D": 500, "38": 500, "39": 500, "3B": 500, "40": 500, "54": 500, "55": 500,
+	"57": 500, "58": 500, "F0": 500, "HV": 500, "P0": 500, "XX": 500,
 }
 
 // raisedFailure maps an error that a function raised with SQLSTATE PGRST. It sets body, status and

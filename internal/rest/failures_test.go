@@ -37,9 +37,10 @@ func TestEverySQLSTATE(t *testing.T) {
 		}
 
 		f := s.failure("authenticated", fmt.Errorf("execute: %w", &pgconn.PgError{Code: state, Message: "message"}))
-		if f.Status != status || f.Code != state || f.Message != "message" || (f.retryAfter != "") != (status == 503) {
-			t.Errorf("%s %s: got %d %s %q, Retry-After %q, want %d", state, name, f.Status, f.Code, f.Message, f.retryAfter,
-				status)
+		if f.Status != status || f.Code != state || f.Message != "message" ||
+			(f.retryAfter != "") != (status == 503) {
+			t.Errorf("%s %s: got %d %s %q, Retry-After %q, want %d", state, name, f.Status, f.Code, f.Message,
+				f.retryAfter, status)
 		}
 	}
 }
@@ -51,11 +52,13 @@ func TestLostConnectionFailures(t *testing.T) {
 
 	s := &Server{}
 	for _, cause := range []error{
-		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET, syscall.ECONNABORTED,
+		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET,
+		syscall.ECONNABORTED,
 		&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
 		&net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)},
 		&net.OpError{Op: "read", Err: syscall.ETIMEDOUT}, &net.DNSError{Err: "no such host", Name: "canary"},
-		tls.RecordHeaderError{Msg: "canary"}, tls.AlertError(80), &net.OpError{Op: "remote error", Err: tls.AlertError(20)},
+		tls.RecordHeaderError{Msg: "canary"}, tls.AlertError(80),
+		&net.OpError{Op: "remote error", Err: tls.AlertError(20)},
 		fault.New(fault.Unavailable, "canary"), &catalogError{io.EOF},
 		&session.StaleCatalogError{Cause: &pgconn.PgError{Code: "22P02", Message: "canary"}},
 	} {

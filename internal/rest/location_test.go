@@ -13,7 +13,8 @@ import (
 
 // keyTypes are types of a key with values of it, in SQL.
 var keyTypes = map[string][]string{
-	"text":              {"''", "'null'", "'NULL'", "' '", "'a b'", "'(1,2)'", "'{x}'", `'"a"'`, `'a\b'`, "'eq.1'", "'not.eq.1'", "'*'", "'%'", "'+&=#?;'", "'é🙂'", "E'a\\nb\\t'", "'not.null'"},
+	"text": {"''", "'null'", "'NULL'", "' '", "'a b'", "'(1,2)'", "'{x}'", `'"a"'`, `'a\b'`,
+		"'eq.1'", "'not.eq.1'", "'*'", "'%'", "'+&=#?;'", "'é🙂'", "E'a\\nb\\t'", "'not.null'"},
 	"varchar(3)":        {"'abc'", "'a'"},
 	"char(3)":           {"'a'", "'abc'"},
 	"name":              {"'a'", "'b c'"},

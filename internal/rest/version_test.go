@@ -158,7 +158,8 @@ func TestOutdatedWithoutCatalog(t *testing.T) {
 	a.server.Catalog.source.Pool = func() *pgxpool.Pool { return closed }
 
 	for _, request := range []struct{ method, path, body string }{
-		{"GET", "/counted", ""}, {"POST", "/counted", `{"note":"x"}`}, {"GET", "/", ""}, {"POST", "/rpc/add", `{"a":1,"b":2}`},
+		{"GET", "/counted", ""}, {"POST", "/counted", `{"note":"x"}`}, {"GET", "/", ""},
+		{"POST", "/rpc/add", `{"a":1,"b":2}`},
 	} {
 		got := a.do(request.method, request.path, request.body)
 		if got.status != 503 || !strings.Contains(got.body, "PGRST002") || got.header.Get("Retry-After") == "" {

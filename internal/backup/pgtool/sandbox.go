@@ -29,7 +29,8 @@ func environment() []string {
 		name, _, _ := strings.Cut(s, "=")
 		switch {
 		case strings.HasPrefix(name, "PGSSL"), name == "PGGSSENCMODE", name == "PGCHANNELBINDING",
-			name == "PGREQUIREAUTH", name == "PGKRBSRVNAME", name == "HOME", name == "TMPDIR": // libpq looks for certificates in HOME
+			name == "PGREQUIREAUTH", name == "PGKRBSRVNAME",
+			name == "HOME", name == "TMPDIR": // libpq looks for certificates in HOME
 			env = append(env, s)
 		}
 	}

@@ -143,7 +143,8 @@ func (p *parser) identifier() (string, error) {
 
 // reservedKeys are the keys of parameters that are not filters by a column of that name, or that
 // the server takes for its own.
-var reservedKeys = []string{"and", "apikey", "columns", "limit", "not", "offset", "on_conflict", "or", "order", "select"}
+var reservedKeys = []string{"and", "apikey", "columns", "limit", "not", "offset", "on_conflict", "or", "order",
+	"select"}
 
 // QuoteName returns the key of a filter by a column: its name, in quotes if the name would be read
 // differently.

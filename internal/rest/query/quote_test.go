@@ -22,7 +22,8 @@ func TestQuoteName(t *testing.T) {
 		checkQuoted(t, name)
 	}
 
-	for name, want := range map[string]string{"id": "id", "a b": "a b", "é-1": "é-1", "limit": `"limit"`, `q"\`: `"q\"\\"`} {
+	for name, want := range map[string]string{"id": "id", "a b": "a b",
+		"é-1": "é-1", "limit": `"limit"`, `q"\`: `"q\"\\"`} {
 		if got := QuoteName(name); got != want {
 			t.Errorf("%q: got %s, want %s", name, got, want)
 		}

@@ -26,8 +26,9 @@ func TestLostConnections(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*Execution)
-		// unknown is the first point at which an error of PostgreSQL leaves the outcome unknown; -1: none. sent is the
-		// same for a connection that ends without a word: COMMIT was sent by then.
+		// unknown is the first point at which an error of PostgreSQL leaves the outcome unknown;
+		// -1: none. sent is the same for a connection that ends without a word: COMMIT was sent by
+		// then.
 		unknown, sent, points, ways int
 	}{
 		{"read", func(*Execution) {}, -1, -1, 3, 2},
@@ -59,9 +60,9 @@ func TestLostConnections(t *testing.T) {
 	}
 }
 
-// endAt plays a PostgreSQL that ends the connection instead of the answer to the point-th execution,
-// where Sync and a simple query count as one: without a word, in the middle of a message, or with an
-// error.
+// endAt plays a PostgreSQL that ends the connection instead of the answer to the point-th
+// execution, where Sync and a simple query count as one: without a word, in the middle of a
+// message, or with an error.
 func endAt(point int, way string) func(*pgproto3.Backend) {
 	return func(b *pgproto3.Backend) {
 		for n := 0; ; {
