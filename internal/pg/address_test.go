@@ -35,7 +35,8 @@ func TestProgramAddress(t *testing.T) {
 		"postgres://u:p@a/d": "postgresql:///?connect_timeout=5&dbname=d&host=a&options=-c%20x%3D1&port=5432" +
 			"&target_session_attrs=primary&user=u",
 		"postgres://u@a:1,b:2/d?target_session_attrs=read-write&connect_timeout=7&sslmode=prefer&keepalives_idle=9" +
-			"&application_name=y&require_auth=scram-sha-256&options=-c%20y%3D2": "postgresql:///?connect_timeout=7&dbname=d" +
+			"&application_name=y" +
+			"&require_auth=scram-sha-256&options=-c%20y%3D2": "postgresql:///?connect_timeout=7&dbname=d" +
 			"&host=a%2Cb&keepalives_idle=9&options=-c%20y%3D2%20-c%20x%3D1&port=1%2C2&require_auth=scram-sha-256" +
 			"&sslmode=prefer&target_session_attrs=primary&user=u",
 		"host=/a,b port=3 user=u dbname='d e' pool_max_conns=3": "postgresql:///?connect_timeout=5&dbname=d%20e" +

@@ -72,8 +72,8 @@ const selectOtherLogins = `
 	order by r.rolname`
 
 // CloseDatabases closes databases to the logins of projects, and grants the logins of other
-// programs by name what they lose. It leaves a database that the login of q may not change; socle doctor
-// reports that.
+// programs by name what they lose. It leaves a database that the login of q may not change; socle
+// doctor reports that.
 func CloseDatabases(ctx context.Context, q pg.Querier, log *slog.Logger, names ...string) error {
 	var err error
 	for range maxConflicts {

@@ -31,7 +31,8 @@ var cellTypes = map[string][]string{
 // hostileTexts are texts that a format of lines and fields can change.
 var hostileTexts = []string{"", "NULL", "null", `""`, `"`, `\`, `\\`, `back\slash`, `\n`, `\N`, "a,b", ",", ",NULL,",
 	"NULL,NULL", `x","NULL`, `"NULL"`, "a\nb", "a\r\nb", "a\rb", "\n", "\r", "\r\n", " ", " a ", "\t", "(a)", "()",
-	"{a,b}", "[1]", "'", "=1+1", "-", "é", "名前🙂", "\u2028", "\u00a0", "\ufeffx", `{"a":"b\\c"}`, `\.`, "#", ";", "NULL ",
+	"{a,b}", "[1]", "'", "=1+1", "-", "é", "名前🙂",
+	"\u2028", "\u00a0", "\ufeffx", `{"a":"b\\c"}`, `\.`, "#", ";", "NULL ",
 	"nULL", "'NULL'", "1e5", strings.Repeat(`"\`, 50)}
 
 // TestCSVRoundTrip exports tables and imports them. Each cell comes back as it was, of all types.
@@ -74,7 +75,8 @@ func TestCSVRoundTrip(t *testing.T) {
 		create table none (id int);`
 	tables := []string{"typed", "texts", "lone", "NULL", "none"}
 	for _, name := range tables {
-		ddl += fmt.Sprintf("create table %s (like %s); grant all on %[1]s, %[2]s to authenticated;", pg.Quote(name+"_back"), pg.Quote(name))
+		ddl += fmt.Sprintf("create table %s (like %s); grant all on %[1]s, %[2]s to authenticated;",
+			pg.Quote(name+"_back"), pg.Quote(name))
 	}
 
 	a := newAPI(t, ddl)

@@ -72,8 +72,8 @@ func (p *pipeline) readPending() error {
 
 // isOutcomeUnknown reports whether a change may have been made although a reply is missing. Replies
 // that PostgreSQL had not sent are lost with the connection, so COMMIT may have succeeded before
-// any of them. But an error with which PostgreSQL ends the session follows the replies to all that it
-// did before.
+// any of them. But an error with which PostgreSQL ends the session follows the replies to all that
+// it did before.
 func (p *pipeline) isOutcomeUnknown(a pendingReply, err error) bool {
 	if !p.broken || !p.commitSent {
 		return false
