@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
@@ -191,7 +192,10 @@ func TestPrints(t *testing.T) {
 // TestDoctor runs before the parallel tests. They revoke connect on the databases of their shared
 // PostgreSQL, and the expected warning about access needs one that is open.
 func TestDoctor(t *testing.T) {
-	database := "SOCLE_DATABASE_URL=" + pgtest.URL(t)
+	address := pgtest.URL(t)
+	database := "SOCLE_DATABASE_URL=" + address
+	createLogin(t, address, "doctor_exporter")
+
 	for _, test := range []struct {
 		environ []string
 		status  int
@@ -199,7 +203,7 @@ func TestDoctor(t *testing.T) {
 	}{
 		{environ: []string{database},
 			status: 0, want: []string{"ok    storage", "ok    database", "ok    clock", "ok    statements",
-				"warn  access", "warn  mail"}},
+				"warn  access", "warn  mail", "granted access by name: doctor_exporter"}},
 		{
 			environ: []string{database, "SOCLE_SMTP_URL=smtp://user:canary1@localhost",
 				"SOCLE_MAIL_FROM=socle@example.com"}, status: 0, want: []string{"ok    mail", "socle@example.com"},
@@ -225,6 +229,21 @@ func TestDoctor(t *testing.T) {
 		if strings.Contains(out+log, "canary1") {
 			t.Errorf("doctor prints a password:\n%s%s", out, log)
 		}
+	}
+}
+
+// createLogin creates the login of another program.
+func createLogin(t *testing.T, address, name string) {
+	t.Helper()
+
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+
+	if _, err := conn.Exec(t.Context(), "create role "+name+" login"); err != nil {
+		t.Fatal(err)
 	}
 }
 

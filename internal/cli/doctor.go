@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/server"
 )
 
@@ -203,7 +205,8 @@ func checkAccess(ctx context.Context, d *server.Database) []finding {
 	}
 
 	if len(open) == 0 {
-		return []finding{{subject: "access", detail: "projects can connect to their own databases only"}}
+		return append([]finding{{subject: "access", detail: "projects can connect to their own databases only"}},
+			checkAdmissions(ctx, d)...)
 	}
 
 	f := finding{
@@ -212,7 +215,35 @@ func checkAccess(ctx context.Context, d *server.Database) []finding {
 		detail:  "the logins of projects can connect to: " + strings.Join(open, ", "),
 	}
 
-	f.detail += "; to close one, run: revoke connect on database " + pg.Quote(open[0]) + " from public"
+	f.detail += "; to close one, grant CONNECT by name to the logins that use it, then run: " +
+		"revoke connect on database " + pg.Quote(open[0]) + " from public"
 
-	return []finding{f}
+	return append([]finding{f}, checkAdmissions(ctx, d)...)
+}
+
+// checkAdmissions names the logins of other programs that Socle has granted by name what it revoked
+// from PUBLIC, and those that still lack it.
+func checkAdmissions(ctx context.Context, d *server.Database) []finding {
+	admissions, err := projectdb.Admissions(ctx, d.Pool,
+		append(slices.Clone(projectdb.InitdbDatabases), d.Pool.Config().ConnConfig.Database)...)
+	if err != nil {
+		return []finding{{subject: "logins", err: err}}
+	}
+
+	var findings []finding
+	for _, a := range admissions {
+		f := finding{subject: "logins", warn: len(a.Missing) > 0}
+		var parts []string
+		if len(a.Logins) > 0 {
+			parts = append(parts, "of other programs, granted access by name: "+strings.Join(a.Logins, ", "))
+		}
+		if len(a.Missing) > 0 {
+			parts = append(parts, "without access until the next start of Socle: "+strings.Join(a.Missing, ", "))
+		}
+
+		f.detail = "database " + a.Database + ": " + strings.Join(parts, "; ")
+		findings = append(findings, f)
+	}
+
+	return findings
 }

@@ -2,10 +2,12 @@ package pg
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,7 +38,7 @@ func Fault(err error) error {
 		return fault.New(fault.Unprocessable, "a row or message of the database exceeds %d MB", MaxMessage>>20).
 			WithCode("too_large").WithCause(err)
 	}
-	if isDisconnect(err) {
+	if IsDisconnect(err) {
 		return &fault.Error{
 			Kind:       fault.Unavailable,
 			Detail:     "the database is unavailable",
@@ -109,17 +111,29 @@ func stateFault(e *pgconn.PgError, err error) error {
 	return err
 }
 
-// isDisconnect reports whether err means that the connection was lost, refused or too slow.
-func isDisconnect(err error) bool {
+// IsDisconnect reports whether err means that the connection was lost, refused or too slow.
+func IsDisconnect(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return true
+	}
 
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || pgconn.SafeToRetry(err)
+	for _, ended := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE,
+		syscall.ECONNRESET, syscall.ECONNABORTED, context.DeadlineExceeded} {
+		if errors.Is(err, ended) {
+			return true
+		}
+	}
+
+	return pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }
 
 // Violates reports whether err is a violation of the named constraint or unique index.

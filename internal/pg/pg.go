@@ -32,7 +32,7 @@ type Beginner interface {
 // Settings of every pool of Socle.
 const (
 	acquireTimeout  = 8 * time.Second // a request without a connection by then fails as Unavailable
-	connectTimeout  = 5 * time.Second
+	connectTimeout  = 5 * time.Second // for each host, unless the address has connect_timeout
 	maxConnIdleTime = 30 * time.Second
 )
 
@@ -48,13 +48,19 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c.MaxConns, c.MinConns = max, 0
 	c.MaxConnIdleTime = maxConnIdleTime
 	c.HealthCheckPeriod = 10 * time.Second
-	c.ConnConfig.ConnectTimeout = connectTimeout
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = connectTimeout
+	}
 	c.ConnConfig.MaxProtocolMessageBodyLen = MaxMessage
 	c.ConnConfig.Tracer = statementTracer{}
 	c.ConnConfig.RuntimeParams["application_name"] = "socle"
 	c.ConnConfig.RuntimeParams["search_path"] = "pg_catalog, pg_temp"
 	c.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	c.ConnConfig.RuntimeParams["client_encoding"] = "UTF8" // overrides the database's and the login's
+
+	for _, keyword := range libpqKeywords {
+		delete(c.ConnConfig.RuntimeParams, keyword)
+	}
 
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,

@@ -154,7 +154,8 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 	}
 
 	config := r.config(p.UUID, s.login)
-	config.RuntimeParams = sessionParameters(parameters, s.login == reader || p.OverQuota())
+	config.RuntimeParams = sessionParameters(config.RuntimeParams["options"], parameters,
+		s.login == reader || p.OverQuota())
 	s.user = config.User
 
 	r.supervisor.Supervise(config)
@@ -181,8 +182,8 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 }
 
 // sessionParameters returns the parameters of a session: the client's over the defaults. Defaults
-// in options also yield to options of the client.
-func sessionParameters(client map[string]string, readOnly bool) map[string]string {
+// in options also yield to options of the client, and those of the server's address to both.
+func sessionParameters(address string, client map[string]string, readOnly bool) map[string]string {
 	all := map[string]string{"application_name": "socle db", "client_encoding": "UTF8", "timezone": "UTC"}
 	maps.Copy(all, client)
 
@@ -191,7 +192,7 @@ func sessionParameters(client map[string]string, readOnly bool) map[string]strin
 		options += " -c default_transaction_read_only=on"
 	}
 
-	all["options"] = options + " " + client["options"]
+	all["options"] = address + " " + options + " " + client["options"]
 	for _, name := range []string{"user", "database", "password", "replication"} { // chosen by Socle
 		delete(all, name)
 	}

@@ -4,10 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,12 +43,7 @@ func (r *Registry) connect(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, e
 // address returns the connection URI of c for a PostgreSQL client program, and the password
 // separately.
 func (r *Registry) address(c *pgx.ConnConfig) (address, password string) {
-	q := url.Values{"host": {c.Host}, "port": {strconv.Itoa(int(c.Port))}, "user": {c.User}, "dbname": {c.Database},
-		"options": {"-c lock_timeout=30s"}}
-	maps.Copy(q, r.tls)
-
-	// libpq does not decode a plus as a space.
-	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20"), c.Password
+	return pg.ProgramAddress(c, r.given, "-c lock_timeout=30s"), c.Password
 }
 
 // Copy is a database filled beside the project's own. It is closed to users of the project until it

@@ -2,6 +2,7 @@ package projectdb
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -34,7 +35,10 @@ var prepared = sync.OnceValue(func() error {
 		return err
 	}
 
-	return r.Prepare(context.Background())
+	ctx := context.Background()
+	return errors.Join(r.Prepare(ctx), r.admin(ctx, func(conn *pgx.Conn) error {
+		return CloseDatabases(ctx, conn, r.log, InitdbDatabases...)
+	}))
 })
 
 // newRegistry returns a registry with a budget of connections.

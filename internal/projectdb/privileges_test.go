@@ -1,9 +1,7 @@
 package projectdb
 
 import (
-	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -250,33 +248,5 @@ func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 
 	if got := value[*string](t, conn, "select rolconfig::text from pg_roles where rolname = current_user"); got != nil {
 		t.Errorf("the login's settings: got %s, want none", *got)
-	}
-}
-
-func TestDumpURLKeepsTLS(t *testing.T) {
-	t.Parallel()
-
-	r, err := NewRegistry("postgres://socle:canary@db.example.com/socle?sslmode=require&application_name=x", secret,
-		names, 1, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	id := newUUID(t)
-	address, password := r.DumpURL(id)
-	c, err := pgx.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if c.TLSConfig == nil || len(c.Fallbacks) > 0 {
-		t.Error("pg_dump may connect without TLS")
-	}
-	if c.Host != "db.example.com" || c.Port != 5432 || c.User != r.login(id, dump) || c.Database != r.Database(id) ||
-		c.Password != "" {
-		t.Errorf("got %s", address)
-	}
-	if password == "" || strings.Contains(address, password) || strings.Contains(address, "canary") {
-		t.Error("the address contains the password, or the password is empty")
 	}
 }

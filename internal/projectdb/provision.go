@@ -51,26 +51,19 @@ func template() string {
 	return "socle_template_" + hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// openDatabases selects the databases of initdb that are open to the logins of projects.
 // completeTemplate selects a complete template.
-const (
-	openDatabases    = `select datname from pg_database where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')`
-	completeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
-)
+const completeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
 
 // Prepared reports whether the server that q is connected to has everything that [Registry.Prepare]
 // creates.
 func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
 	return pg.Value[bool](ctx, q, `
 		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role', '`+readerRole+`')) = 4
-			and not exists (`+openDatabases+`)
 			and exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
 }
 
 // Prepare creates the objects that all projects of a server share, if missing: the three roles of
-// the rows API, that of readers, and the template. It closes the databases that PostgreSQL leaves
-// open to every login, where the platform's login may. Concurrent calls by several servers are
-// safe.
+// the rows API, that of readers, and the template. Concurrent calls by several servers are safe.
 func (r *Registry) Prepare(ctx context.Context) error {
 	return r.withPrepareLock(ctx, func(conn *pgx.Conn) error {
 		for _, role := range []string{
@@ -82,9 +75,6 @@ func (r *Registry) Prepare(ctx context.Context) error {
 			}
 		}
 
-		if err := closeDatabases(ctx, conn); err != nil {
-			return err
-		}
 		if err := r.createTemplate(ctx, conn); err != nil {
 			return fmt.Errorf("create template: %w", err)
 		}
@@ -105,24 +95,6 @@ func (r *Registry) withPrepareLock(ctx context.Context, f func(*pgx.Conn) error)
 	}
 
 	return err
-}
-
-// closeDatabases revokes the access of projects' logins to the databases that initdb created. On an
-// external PostgreSQL the platform's login may lack the privilege; socle doctor reports that.
-func closeDatabases(ctx context.Context, conn *pgx.Conn) error {
-	open, err := pg.Values[string](ctx, conn, openDatabases)
-	if err != nil {
-		return err
-	}
-
-	for _, name := range open {
-		if err := execIgnoring(conn, ctx, "revoke all on database "+pg.Quote(name)+" from public",
-			"42501"); err != nil {
-			return fmt.Errorf("close database %s: %w", name, err)
-		}
-	}
-
-	return nil
 }
 
 // createTemplate creates the template if it does not exist. Setting allow_connections to false is

@@ -5,9 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +33,7 @@ const (
 type Registry struct {
 	Names
 	base         *pgxpool.Config // for the platform's login
-	tls          url.Values      // the ssl parameters of the address
+	given        string          // the address that base was parsed from
 	secret       []byte
 	budget       *budget
 	provisioning chan struct{}  // a token for each project being created or removed
@@ -61,18 +59,12 @@ type Registry struct {
 // login. secret is the secret of the install. connections limits the open connections to all
 // project databases together.
 func NewRegistry(address string, secret []byte, names Names, connections int, log *slog.Logger) (*Registry, error) {
-	base, err := pg.PoolConfig(address, poolSize)
+	base, err := pg.PrimaryPoolConfig(address, poolSize)
 	if err != nil {
 		return nil, err
 	}
 
-	tls := url.Values{}
-	if u, err := url.Parse(address); err == nil {
-		tls = u.Query()
-		maps.DeleteFunc(tls, func(name string, _ []string) bool { return !strings.HasPrefix(name, "ssl") })
-	}
-
-	r := &Registry{Names: names, base: base, tls: tls, secret: secret,
+	r := &Registry{Names: names, base: base, given: address, secret: secret,
 		provisioning: make(chan struct{}, maxProvisioning),
 		supervisor:   pg.NewSupervisor(base.ConnConfig), maxSessions: int64(max(connections/2, 1)), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},

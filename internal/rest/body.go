@@ -15,9 +15,10 @@ import (
 
 // payload is a request body.
 type payload struct {
-	text []byte     // JSON unless raw says otherwise; nil without a body or with CSV
-	csv  *csvBody   // rows in CSV before their conversion to JSON, or nil
-	form url.Values // arguments of a function sent as a form, or nil
+	text  []byte     // JSON unless raw says otherwise; nil without a body or with CSV
+	csv   *csvBody   // rows in CSV before their conversion to JSON, or nil
+	cells bool       // text has the rows of CSV for a relation
+	form  url.Values // arguments of a function sent as a form, or nil
 	// raw is the type of a function's single unnamed parameter that can take the whole body: json,
 	// text, xml or bytea. "" means none.
 	raw string

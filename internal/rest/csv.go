@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"io"
 	"net/http"
@@ -32,10 +30,10 @@ func readCSV(text []byte) (*csvBody, error) {
 
 	b := &csvBody{text: text}
 	seen := make(map[string]bool, len(first))
-	for _, name := range first {
-		if !seen[name] {
-			seen[name] = true
-			b.names = append(b.names, name)
+	for _, f := range first {
+		if !seen[f.text] {
+			seen[f.text] = true
+			b.names = append(b.names, f.text)
 		}
 	}
 
@@ -63,26 +61,26 @@ func exceedsMaxFields(text []byte) bool {
 	return false
 }
 
-func newCSVReader(text []byte) *csv.Reader {
-	in := csv.NewReader(bytes.NewReader(text))
-	in.FieldsPerRecord, in.ReuseRecord = -1, true
-
-	return in
+// csvTarget says how rows are converted: for columns of a relation, or parameters of a function.
+type csvTarget struct {
+	keep      func(name string) bool // accepts a column
+	emptyNull func(name string) bool // an empty field without quotes is null
+	firstOnly bool                   // only the first row is converted, but all are checked
 }
 
-// json returns the rows as a JSON array of objects of at most maxSize bytes, with the columns that
-// keep accepts. With firstOnly it returns the first row only, but checks all.
-func (b *csvBody) json(keep func(name string) bool, firstOnly bool, maxSize int64) ([]byte, error) {
+// json returns the rows as a JSON array of objects of at most maxSize bytes. Values are strings:
+// null is NULL without quotes, and where the target says so an empty field without quotes.
+func (b *csvBody) json(to csvTarget, maxSize int64) ([]byte, error) {
 	if b.names == nil {
 		return []byte("[]"), nil
 	}
 
-	columns, width, err := b.columns(keep)
+	columns, width, err := b.columns(to)
 	if err != nil {
 		return nil, err
 	}
 
-	size, err := b.measure(columns, width, firstOnly)
+	size, err := b.measure(columns, width, to.firstOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +98,7 @@ func (b *csvBody) json(keep func(name string) bool, firstOnly bool, maxSize int6
 	out := append(make([]byte, 0, size), '[')
 	for {
 		row, err := in.Read()
-		if err != nil || (firstOnly && len(out) > 1) { // EOF: measure has checked the rows
+		if err != nil || (to.firstOnly && len(out) > 1) { // EOF: measure has checked the rows
 			return append(out, ']'), nil
 		}
 
@@ -115,10 +113,10 @@ func (b *csvBody) json(keep func(name string) bool, firstOnly bool, maxSize int6
 			}
 
 			out = append(out, c.member...)
-			if row[c.index] == "NULL" {
+			if f := &row[c.index]; c.isNull(f) {
 				out = append(out, "null"...)
 			} else {
-				out = appendJSON(out, row[c.index])
+				out = appendJSON(out, f.text)
 			}
 		}
 
@@ -128,26 +126,31 @@ func (b *csvBody) json(keep func(name string) bool, firstOnly bool, maxSize int6
 
 // csvColumn is a column of the JSON rows.
 type csvColumn struct {
-	index  int    // of its field
-	member []byte // JSON name and colon
+	index     int    // of its field
+	member    []byte // JSON name and colon
+	emptyNull bool   // an empty field without quotes is null
+}
+
+func (c *csvColumn) isNull(f *csvField) bool {
+	return !f.quoted && (f.text == "NULL" || (f.text == "" && c.emptyNull))
 }
 
 // columns returns the accepted columns and the minimum fields of a line. Of columns with equal
 // names the last wins.
-func (b *csvBody) columns(keep func(name string) bool) (columns []csvColumn, width int, err error) {
+func (b *csvBody) columns(to csvTarget) (columns []csvColumn, width int, err error) {
 	header, err := newCSVReader(b.text).Read()
 	if err != nil {
 		return nil, 0, invalidCSV(err)
 	}
 
 	last := make(map[string]int, len(header))
-	for i, name := range header {
-		last[name] = i
+	for i, f := range header {
+		last[f.text] = i
 	}
 
-	for i, name := range header {
-		if last[name] == i && keep(name) {
-			columns = append(columns, csvColumn{i, append(appendJSON(nil, name), ':')})
+	for i, f := range header {
+		if last[f.text] == i && to.keep(f.text) {
+			columns = append(columns, csvColumn{i, append(appendJSON(nil, f.text), ':'), to.emptyNull(f.text)})
 		}
 	}
 
@@ -184,7 +187,7 @@ func (b *csvBody) measure(columns []csvColumn, width int, firstOnly bool) (size 
 
 		size += fixed
 		for _, c := range columns {
-			cell = appendJSON(cell[:0], row[c.index])
+			cell = appendJSON(cell[:0], row[c.index].text)
 			size += int64(len(cell))
 		}
 	}

@@ -153,7 +153,10 @@ func (c *call) readPrivileges(ctx context.Context) (*session.Result, error) {
 	c.planned = plannedRequest{Plan: statement, readOnly: true}
 
 	res, err := c.execute(ctx)
-	for attempts := 0; session.IsStaleCatalog(err) && c.replaceSnapshot(ctx, attempts); attempts++ {
+	for attempts := 0; session.IsStaleCatalog(err); attempts++ {
+		if err := c.replaceSnapshot(ctx, attempts); err != nil {
+			return nil, err
+		}
 		res, err = c.execute(ctx)
 	}
 

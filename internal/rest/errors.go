@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,6 +106,9 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 // isUnreachable reports whether a request failed because the database was unavailable or
 // disconnected. Nothing was committed.
 func isUnreachable(err error) bool {
+	if session.IsOutcomeUnknown(err) {
+		return false
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// admin_shutdown: commits are reported before
 		return (e.Code == "57P01" && !pg.EndedByLimit(e)) || e.Code == "53300"
@@ -113,8 +117,8 @@ func isUnreachable(err error) bool {
 	_, noCatalog := errors.AsType[*catalogError](err)
 	_, noConnection := errors.AsType[*pgconn.ConnectError](err)
 
-	return noCatalog || noConnection || errors.Is(err, session.ErrNoConnection) || fault.Is(err, fault.Unavailable) ||
-		pgconn.SafeToRetry(err)
+	return noCatalog || noConnection || errors.Is(err, session.ErrNoConnection) || pg.IsDisconnect(err) ||
+		fault.Is(err, fault.Unavailable)
 }
 
 // proxyToken returns the characters of a code that are valid in the header. Only codes raised by
@@ -148,7 +152,14 @@ func (s *Server) failure(role string, err error) failure {
 		return f
 	}
 
-	if _, ok := errors.AsType[*catalogError](err); ok {
+	if session.IsOutcomeUnknown(err) {
+		return failure{Error: query.Error{Status: http.StatusInternalServerError, Code: pg.OutcomeUnknown,
+			Message: "the connection to the database ended before it confirmed the change",
+			Hint:    "Check whether the change was made before repeating the request."}}
+	}
+
+	// The text of an outdated catalog is internal.
+	if _, ok := errors.AsType[*catalogError](err); ok || session.IsStaleCatalog(err) {
 		return unavailable("PGRST002", "Could not query the database for the schema cache. Retrying.")
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
@@ -176,7 +187,7 @@ func (s *Server) failure(role string, err error) failure {
 		return failure{
 			Error: *newError(http.StatusInternalServerError, "57014", "canceling statement due to statement timeout"),
 		}
-	case fault.Is(err, fault.Unavailable), pgconn.SafeToRetry(err):
+	case fault.Is(err, fault.Unavailable), pg.IsDisconnect(err):
 		return unavailable("PGRST001", "Database client error. Retrying the connection.")
 	}
 
@@ -271,10 +282,6 @@ func (s *Server) pgStatus(role string, e *pgconn.PgError) int {
 			return 401
 		}
 		return 400
-	case "23503", "23505":
-		return 409
-	case "25006":
-		return 405
 	case "42501":
 		if allowed, _ := s.Auth.Role(role); allowed.Anonymous || role == s.Auth.Anonymous {
 			return 401
@@ -285,35 +292,39 @@ func (s *Server) pgStatus(role string, e *pgconn.PgError) int {
 			return 406
 		}
 		return 404
-	case "42P01":
-		return 404
-	case "42P17", "53400":
-		return 500
-	case "57P01":
-		return 503
-	case "P0001":
-		return 400
 	}
 
+	if status, ok := stateStatus[e.Code]; ok {
+		return status
+	}
 	if len(e.Code) != 5 {
 		return 500
 	}
-
-	switch e.Code[:2] {
-	case "08", "53":
-		return 503
-	case "0L", "0P", "28":
-		return 403
-	case "09", "25", "2D", "38", "39", "3B", "40", "54", "55", "57", "58", "F0", "HV", "P0", "XX":
-		return 500
-	case "PT":
+	if e.Code[:2] == "PT" {
 		if n, err := strconv.Atoi(e.Code[2:]); err == nil && n >= 200 && n <= 599 {
 			return n
 		}
 		return 500
 	}
 
-	return 400
+	return cmp.Or(classStatus[e.Code[:2]], 400)
+}
+
+// stateStatus has the statuses of SQLSTATEs that differ from their class's. 57P01 to 57P05, but for
+// 57P04, are a server that stops or ended the session, so the request can be repeated.
+var stateStatus = map[string]int{
+	"23503": 409, "23505": 409, "25006": 405, "42P01": 404, "42P17": 500, "53400": 500, "57P01": 503, "57P02": 503,
+	"57P03": 503, "57P05": 503, "P0001": 400,
+}
+
+// classStatus has the statuses of classes of SQLSTATEs: 503 for those of a server that is
+// unavailable, 403 for refused authorization, 500 for what the client can't mend. All others are
+// 400.
+var classStatus = map[string]int{
+	"08": 503, "53": 503,
+	"0L": 403, "0P": 403, "28": 403,
+	"09": 500, "25": 500, "2D": 500, "38": 500, "39": 500, "3B": 500, "40": 500, "54": 500, "55": 500,
+	"57": 500, "58": 500, "F0": 500, "HV": 500, "P0": 500, "XX": 500,
 }
 
 // raisedFailure maps an error that a function raised with SQLSTATE PGRST. It sets body, status and

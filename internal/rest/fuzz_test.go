@@ -24,7 +24,8 @@ func FuzzBody(f *testing.F) {
 		var rows []byte
 		in, err := readCSV([]byte(text))
 		if err == nil {
-			rows, err = in.json(func(string) bool { return true }, false, 1<<20)
+			all := func(string) bool { return true }
+			rows, err = in.json(csvTarget{keep: all, emptyNull: all}, 1<<20)
 		}
 
 		var list []map[string]any

@@ -88,7 +88,7 @@ func (c *call) planWrite(req *plan.Request) (err error) {
 	}
 
 	req.MaxBody = c.server.sessions.MaxResponse
-	req.Body = c.payload.text
+	req.Body, req.Cells = c.payload.text, c.payload.cells
 	req.Missing = c.prefer.Missing == "default"
 	out := &c.planned
 	if c.media.single() && c.r.Method != http.MethodPut {
@@ -167,9 +167,10 @@ func (c *call) planCall(req *plan.Request) error {
 		req.Query = &q
 	default:
 		if c.payload.csv != nil {
-			err = c.convertCSV(func(name string) bool {
-				return slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == name })
-			}, true)
+			err = c.convertCSV(csvTarget{firstOnly: true, emptyNull: func(string) bool { return false },
+				keep: func(name string) bool {
+					return slices.ContainsFunc(f.Params, func(p catalog.Parameter) bool { return p.Name == name })
+				}})
 			if err != nil {
 				return err
 			}
@@ -263,15 +264,18 @@ func (c *call) convertRows(target catalog.Name) error {
 		listed[name] = true
 	}
 
-	return c.convertCSV(func(name string) bool {
-		return rel.ByName[name] != nil && (c.query.Columns == nil || listed[name])
-	}, false)
+	c.payload.cells = true
+	return c.convertCSV(csvTarget{
+		keep: func(name string) bool {
+			return rel.ByName[name] != nil && (c.query.Columns == nil || listed[name])
+		},
+		emptyNull: func(name string) bool { return !rel.ByName[name].NotNull },
+	})
 }
 
-// convertCSV replaces a CSV body by JSON with the columns that keep accepts, or with the first row
-// only.
-func (c *call) convertCSV(keep func(name string) bool, firstOnly bool) error {
-	text, err := c.payload.csv.json(keep, firstOnly, maxCSVGrowth*c.server.Limits.MaxBody)
+// convertCSV replaces a CSV body by JSON.
+func (c *call) convertCSV(to csvTarget) error {
+	text, err := c.payload.csv.json(to, maxCSVGrowth*c.server.Limits.MaxBody)
 	if err != nil {
 		return err
 	}

@@ -250,7 +250,10 @@ func (c *call) setWriteHeaders(h http.Header, p *plannedRequest, res *session.Re
 		c.setHeader(h, "Content-Range", contentRange(0, 0, total))
 
 		if c.prefer.Return == "headers-only" && len(res.Location) > 0 {
-			c.setHeader(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+p.Location(string(res.Location)))
+			// Without the key the address would be of all rows.
+			if key := p.Location(string(res.Location)); key != "" {
+				c.setHeader(h, "Location", "/"+strings.TrimPrefix(c.path, "/")+"?"+key)
+			}
 		}
 
 		if res.Inserted == 0 && c.prefer.Resolution == "merge-duplicates" {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/plan"
@@ -32,15 +34,12 @@ func (c *call) run(ctx context.Context) error {
 			return errOverQuota
 		}
 
-		retry := false
 		switch {
 		case session.IsStaleCatalog(err):
-			retry = c.replaceSnapshot(ctx, attempts)
-		case attempts == 0 && ((!planned && isQueryError(err)) || session.IsMissingObject(err)):
-			retry = c.refresh(ctx)
-		}
-
-		if !retry {
+			if err := c.replaceSnapshot(ctx, attempts); err != nil {
+				return err
+			}
+		case attempts >= maxReplans || !((!planned && isQueryError(err)) || isChangedSchema(err)) || !c.refresh(ctx):
 			return err
 		}
 	}
@@ -80,19 +79,31 @@ func (c *call) refresh(ctx context.Context) bool {
 }
 
 // replaceSnapshot replaces the snapshot after PostgreSQL reported it outdated.
-func (c *call) replaceSnapshot(ctx context.Context, attempts int) bool {
+func (c *call) replaceSnapshot(ctx context.Context, attempts int) error {
 	ctx, cancel := context.WithDeadline(ctx, c.deadline)
 	defer cancel()
 
 	newer, err := c.server.Catalog.replace(ctx, c.snapshot)
 	if err != nil {
-		return false
+		return catalogFailure(ctx, err)
 	}
 
 	c.snapshot = newer
 	c.skipVersion = attempts+1 >= maxReplans
 
-	return true
+	return nil
+}
+
+// isChangedSchema reports whether a statement may have failed because the schema changed after the
+// catalog was read. Nothing was changed.
+func isChangedSchema(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || session.IsOutcomeUnknown(err) {
+		return false
+	}
+
+	missingType := e.Code == "42704" && !plan.IsTooLong(e.Code, e.Message)
+	return missingType || isConcurrentDrop(err)
 }
 
 // isQueryError reports whether err describes an invalid request.

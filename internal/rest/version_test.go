@@ -1,12 +1,17 @@
 package rest
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
@@ -134,5 +139,68 @@ func TestNoVersionYet(t *testing.T) {
 	l := a.server.Catalog.current.Load()
 	if !a.server.Catalog.isUnwatched(l) {
 		t.Error("got a catalog with change detection, want one without")
+	}
+}
+
+// TestOutdatedWithoutCatalog changes the schema while the catalog can't be read, as when PostgreSQL
+// is killed. The answer is that of a database that is not available, without internal texts.
+func TestOutdatedWithoutCatalog(t *testing.T) {
+	t.Parallel()
+
+	a, _ := newVersionedAPI(t, "select n::text from public.version")
+	if got := a.do("GET", "/counted", ""); got.status != 200 {
+		t.Fatalf("%+v", got)
+	}
+
+	a.exec("update public.version set n = n + 1")
+	closed := open(t, a.admin.Config().ConnString(), "", 1)
+	closed.Close()
+	a.server.Catalog.source.Pool = func() *pgxpool.Pool { return closed }
+
+	for _, request := range []struct{ method, path, body string }{
+		{"GET", "/counted", ""}, {"POST", "/counted", `{"note":"x"}`}, {"GET", "/", ""},
+		{"POST", "/rpc/add", `{"a":1,"b":2}`},
+	} {
+		got := a.do(request.method, request.path, request.body)
+		if got.status != 503 || !strings.Contains(got.body, "PGRST002") || got.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: got %d %s", request.method, request.path, got.status, got.body)
+		}
+	}
+}
+
+// TestColumnsDroppedWithoutEnd drops a column after each of the first reads of the catalog, before
+// the statement that was planned by it. A write that returns all columns is planned anew.
+func TestColumnsDroppedWithoutEnd(t *testing.T) {
+	t.Parallel()
+
+	const drops = 5
+	ddl := `create sequence reads; grant select on reads to public;
+		create function read_version() returns text language plpgsql as $$ begin
+			if session_user <> 'request' then perform nextval('public.reads'); end if;
+			return (select last_value::text from public.reads); end $$;
+		create table shrinking (id int primary key`
+	for n := range drops {
+		ddl += fmt.Sprintf(", c%d int", n)
+	}
+
+	var read atomic.Int32
+	a := newAPI(t, ddl+"); grant all on shrinking to authenticated", func(c *Config) {
+		c.Catalog.ListenOn("", nil)
+		c.Catalog.source.Version = "select public.read_version()"
+		c.Catalog.readPause = func(time.Duration) {}
+		c.Catalog.source.AfterRead = func(ctx context.Context, conn pg.Querier) error {
+			n := read.Add(1) - 1
+			if n >= drops {
+				return nil
+			}
+
+			_, err := pg.Exec(ctx, conn, fmt.Sprintf("alter table public.shrinking drop column c%d", n))
+			return err
+		}
+	})
+
+	got := a.do("POST", "/shrinking", `{"id":1}`, "Prefer", "return=representation")
+	if got.status != 201 || got.body != `[{"id":1}]` {
+		t.Errorf("got %d %s after %d reads of the catalog", got.status, got.body, read.Load())
 	}
 }

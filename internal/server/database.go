@@ -112,7 +112,7 @@ func openDatabase(
 		}
 	}
 
-	if err := d.prepare(ctx); err != nil {
+	if err := d.prepare(ctx, log); err != nil {
 		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
 	}
 
@@ -204,9 +204,9 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	return err
 }
 
-// prepare opens the pools and migrates the platform database.
-func (d *Database) prepare(ctx context.Context) error {
-	pool, err := pg.PoolConfig(d.URL, platformPool)
+// prepare opens the pools, and closes and migrates the platform database.
+func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
+	pool, err := pg.PrimaryPoolConfig(d.URL, platformPool)
 	if err != nil {
 		return err
 	}
@@ -234,9 +234,8 @@ func (d *Database) prepare(ctx context.Context) error {
 			return errors.New("the platform database is read-only: use the primary, not a standby")
 		}
 
-		if _, err := conn.Exec(ctx,
-			"revoke all on database "+pg.Quote(conn.Config().Database)+" from public"); err != nil {
-			return fmt.Errorf("platform database: %w", err)
+		if err := projectdb.CloseDatabases(ctx, conn, log, conn.Config().Database); err != nil {
+			return err
 		}
 		if err := platform.Migrate(ctx, conn); err != nil {
 			return err
@@ -281,6 +280,10 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 
 	r, err := projectdb.NewRegistry(d.URL, secret, names, max(connections, 4), log)
 	if err != nil {
+		return nil, err
+	}
+
+	if err := projectdb.CloseDatabases(ctx, d.Pool, log, projectdb.InitdbDatabases...); err != nil {
 		return nil, err
 	}
 

@@ -3,27 +3,51 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	probeTimeout = 3 * time.Second // timeout of all probes together
 	probeTTL     = time.Second     // TTL of the result: the endpoint is public
+	// minProbeInterval is the TTL of a result that requests to projects contradict since.
+	minProbeInterval = 100 * time.Millisecond
 )
 
 // readiness caches the result of the last probes.
 type readiness struct {
+	state        atomic.Int32 // stateReady or stateFailing; 0 before the first probes
+	contradicted atomic.Bool  // a request since the last probes had another outcome
+
 	mu       sync.Mutex
 	probedAt time.Time
 	parts    map[string]string
 	fails    bool
 }
 
+const (
+	stateReady   = 1
+	stateFailing = 2
+)
+
+// probe checks a dependency of requests.
+type probe func(context.Context) error
+
+// observe takes the status of a request to a project, so that the answer does not stay ready while
+// requests fail, nor failing while they succeed.
+func (r *readiness) observe(status int) {
+	state := r.state.Load()
+	if (state == stateReady && status >= 500) || (state == stateFailing && status >= 200 && status < 400) {
+		r.contradicted.Store(true)
+	}
+}
+
 // ready answers whether the server can serve requests, by component. The reasons are in the log.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	parts, fails := s.readiness.check(s)
+	parts, fails := s.readiness.check(s.probes(), s.log)
 	status := http.StatusOK
 	if fails {
 		status = http.StatusServiceUnavailable
@@ -34,19 +58,21 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 // check returns the state of each component. It runs one set of probes at a time and at most one
-// per second, regardless of the number of callers.
-func (r *readiness) check(s *Server) (parts map[string]string, fails bool) {
+// per second, or ten if requests contradict the result, regardless of the number of callers.
+func (r *readiness) check(probes map[string]probe, log *slog.Logger) (parts map[string]string, fails bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if time.Since(r.probedAt) < probeTTL {
+	age := time.Since(r.probedAt)
+	if age < minProbeInterval || (age < probeTTL && !r.contradicted.Load()) {
 		return r.parts, r.fails
 	}
+
+	r.contradicted.Store(false)
 
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 
-	probes := s.probes()
 	results := make(chan func(), len(probes))
 	parts = map[string]string{}
 	for name, probe := range probes {
@@ -55,7 +81,7 @@ func (r *readiness) check(s *Server) (parts map[string]string, fails bool) {
 			results <- func() {
 				parts[name] = "ok"
 				if err != nil {
-					s.log.Warn("not ready", "part", name, "error", err)
+					log.Warn("not ready", "part", name, "error", err)
 					parts[name], fails = "failing", true
 				}
 			}
@@ -67,12 +93,14 @@ func (r *readiness) check(s *Server) (parts map[string]string, fails bool) {
 	}
 
 	r.probedAt, r.parts, r.fails = time.Now(), parts, fails
+	r.state.Store(map[bool]int32{false: stateReady, true: stateFailing}[fails])
+
 	return parts, fails
 }
 
 // probes returns a probe for each dependency of requests.
-func (s *Server) probes() map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
+func (s *Server) probes() map[string]probe {
+	return map[string]probe{
 		"database": s.database.Store.Ping,
 		"projects": s.registry.Probe,
 		"storage":  s.blobs.Check,

@@ -265,7 +265,12 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
 		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Tracer: s.tracer, Panicked: s.api.ServePanic,
-		Answered: s.requests.add})
+		Answered: func(a httpx.Finished) {
+			if a.Project != uuid.Nil {
+				s.readiness.observe(a.Status)
+			}
+			s.requests.add(a)
+		}})
 	s.http = newHTTPServer(handler, s.log)
 
 	return nil

@@ -115,11 +115,6 @@ func (s *Server) start(ctx context.Context, c Config) error {
 	return nil
 }
 
-// libpqKeywords are keywords of a connection string that only tune libpq. PostgreSQL would refuse
-// them as parameters of the session.
-var libpqKeywords = []string{"fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "keepalives",
-	"keepalives_count", "keepalives_idle", "keepalives_interval", "sslcompression", "tcp_user_timeout"}
-
 // openPool opens the pool of the login. Timestamps have the database's time zone.
 func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	config, err := pg.PoolConfig(c.databaseURL, int32(c.pool))
@@ -128,10 +123,6 @@ func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	}
 
 	delete(config.ConnConfig.RuntimeParams, "timezone")
-
-	for _, keyword := range libpqKeywords {
-		delete(config.ConnConfig.RuntimeParams, keyword)
-	}
 
 	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
 		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]

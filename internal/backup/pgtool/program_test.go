@@ -137,6 +137,9 @@ func TestProgramAccount(t *testing.T) {
 		folder("everyone", 0o755, 0):    int(nobody.Uid),
 		folder("cluster", 0o700, 12345): 12345,
 		closed:                          0,
+		"db.example.com,b.example.com":  int(nobody.Uid),
+		filepath.Join(open, "everyone") + "," + filepath.Join(open, "cluster"): 12345,
+		"db.example.com," + closed:      0,
 		inside:                          0,
 		"db.example.com&sslkey=/root/k": 0,
 	} {

@@ -29,6 +29,7 @@ func environment() []string {
 		name, _, _ := strings.Cut(s, "=")
 		switch {
 		case strings.HasPrefix(name, "PGSSL"), name == "PGGSSENCMODE", name == "PGCHANNELBINDING",
+			name == "PGREQUIREAUTH", name == "PGKRBSRVNAME",
 			name == "HOME", name == "TMPDIR": // libpq looks for certificates in HOME
 			env = append(env, s)
 		}
@@ -82,20 +83,23 @@ func accountFor(to Connection) *syscall.Credential {
 		}
 	}
 
-	host := u.Query().Get("host")
-	if !filepath.IsAbs(host) {
-		return unprivileged
-	}
-
-	info, err := os.Stat(host)
-	if err != nil {
-		return nil
-	}
-
 	// The socket of the private PostgreSQL is in a directory that only its account can enter.
-	stat := info.Sys().(*syscall.Stat_t)
-	for _, a := range []*syscall.Credential{unprivileged, {Uid: stat.Uid, Gid: stat.Gid}} {
-		if a.Uid != 0 && reaches(host, *a) {
+	accounts := []*syscall.Credential{unprivileged}
+	folders := slices.DeleteFunc(strings.Split(u.Query().Get("host"), ","), func(host string) bool {
+		return !filepath.IsAbs(host)
+	})
+	for _, folder := range folders {
+		info, err := os.Stat(folder)
+		if err != nil {
+			return nil
+		}
+
+		stat := info.Sys().(*syscall.Stat_t)
+		accounts = append(accounts, &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid})
+	}
+
+	for _, a := range accounts {
+		if a.Uid != 0 && !slices.ContainsFunc(folders, func(folder string) bool { return !reaches(folder, *a) }) {
 			return a
 		}
 	}

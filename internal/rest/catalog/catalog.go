@@ -60,6 +60,7 @@ type Column struct {
 	Generated bool // always generated, as an identity or by an expression: not writable
 	MaxLength int  // 0: none
 	Enum      []string
+	Composite bool // or a domain over a composite type
 	// ToJSON, FromJSON and FromText are the functions of a domain's casts: its representation, its
 	// conversion from JSON and from text. Zero means none.
 	ToJSON, FromJSON, FromText Name

@@ -55,6 +55,7 @@ const selectColumns = `
 			when base.id in ('bit'::pg_catalog.regtype, 'varbit'::pg_catalog.regtype) then base.modifier
 			else 0 end as max_length,
 		enum.labels as enum,
+		(select b.typtype = 'c' from pg_catalog.pg_type b where b.oid = base.id) as composite,
 		t.oid >= 16384 and (t.typtype not in ('b', 'e')
 			or exists (select from pg_catalog.pg_type e where e.oid = t.typelem and e.typtype not in ('b', 'e'))) as user_code
 	from pg_catalog.pg_class c
@@ -81,7 +82,7 @@ func (r *reader) readColumns(read pgx.Rows) error {
 		Default                           string
 		MaxLength                         int
 		Enum                              []string
-		UserCode                          bool
+		Composite, UserCode               bool
 	}
 
 	rows, err := collect[row](read)
@@ -94,7 +95,7 @@ func (r *reader) readColumns(read pgx.Rows) error {
 		c := &Column{
 			Name: row.Name, Description: row.Description, Type: row.Type, BaseType: row.BaseType,
 			NotNull: row.NotNull, HasDefault: row.HasDefault, Default: row.Default, Generated: row.Generated,
-			MaxLength: row.MaxLength, Enum: row.Enum,
+			MaxLength: row.MaxLength, Enum: row.Enum, Composite: row.Composite,
 		}
 		if c.BaseType == "" {
 			c.BaseType = c.Type

@@ -271,10 +271,9 @@ func (b *builder) values(f *catalog.Function) {
 	case b.r.Format == CSV:
 		b.literal("pgrst_scalar\n") // the contract's name for an unnamed column
 
-		b.text(
-			" || coalesce(pg_catalog.string_agg(coalesce(pg_catalog.substring(row(" + value +
-				")::text, 2, length(row(" + value + ")::text) - 2), ''), E'\\n'), '')",
-		)
+		b.text(" || coalesce(pg_catalog.string_agg(")
+		b.csvLine("row("+value+")", "")
+		b.text(", E'\\n'), '')")
 	case set && (b.r.Format == StrippedJSON || b.r.Format == StrippedObject):
 		b.text("pg_catalog.json_strip_nulls(coalesce(pg_catalog.json_agg(" + value + "), '[]'))")
 	case set && b.r.Format != Object:

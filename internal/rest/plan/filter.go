@@ -206,13 +206,15 @@ func (n *node) existsTarget(c *query.Comparison) *node {
 }
 
 // operand writes the value that a field is compared with. PostgreSQL infers its type from the
-// field, so that it uses indexes and rejects invalid values.
+// field, so that it uses indexes and rejects invalid values. Only of a composite it would infer any
+// record, and of an object identifier its number.
 func (b *builder) operand(n *node, c *query.Comparison) {
 	from, mapped := n.fromText(&c.Field)
+	cast := n.operandType(&c.Field)
 	switch c.Operator {
 	case "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct", "in":
 	default:
-		mapped = false
+		mapped, cast = false, ""
 	}
 
 	quantifier := c.Quantifier
@@ -229,6 +231,10 @@ func (b *builder) operand(n *node, c *query.Comparison) {
 	switch {
 	case !mapped:
 		b.argOf(c)
+		b.text(cast)
+		if cast != "" && quantifier != "" {
+			b.text("[]")
+		}
 	case quantifier != "":
 		b.mappedArray(from, c)
 	default:
@@ -266,6 +272,16 @@ func (n *node) fromText(f *query.Field) (catalog.Name, bool) {
 	}
 
 	return c.FromText, true
+}
+
+// operandType returns the cast of a value that a field is compared with, if it needs one.
+func (n *node) operandType(f *query.Field) string {
+	c := n.column(f.Name)
+	if c == nil || len(f.Path) > 0 || !(c.Composite || strings.HasPrefix(c.BaseType, "reg")) {
+		return ""
+	}
+
+	return "::" + c.BaseType
 }
 
 func (b *builder) mappedArray(from catalog.Name, c *query.Comparison) {

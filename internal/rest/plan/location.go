@@ -35,8 +35,9 @@ func (b *builder) key(root *node) []string {
 	return key
 }
 
-// location writes the key of a single changed row.
-func (b *builder) location(key []string) {
+// location writes the key of a single changed row, each value as a filter reads it: as text of the
+// column's type, or for a domain with a cast from text in its representation.
+func (b *builder) location(root *node, key []string) {
 	if len(key) == 0 {
 		b.text("null::text")
 		return
@@ -46,13 +47,29 @@ func (b *builder) location(key []string) {
 
 	for i, k := range key {
 		b.comma(i)
+
+		if c := root.column(k); c != nil && c.FromText.Name != "" && c.ToJSON.Name != "" {
+			b.name(c.ToJSON)
+			b.text("(")
+			b.quote(k)
+			b.text(")")
+
+			continue
+		}
+
+		// A cast to text may run a function of the user's. IS NULL holds for a composite of nulls.
+		b.text("case when pg_catalog.num_nulls(")
 		b.quote(k)
+		b.text(") = 0 then pg_catalog.format('%s', ")
+		b.quote(k)
+		b.text(") end")
 	}
 
 	b.text(")::text from changed) end")
 }
 
-// Location returns the query string that identifies the row of an answer's location column.
+// Location returns the query string that identifies the row of an answer's location column; "" if
+// there is none.
 func (p *Plan) Location(location string) string {
 	var values []jsontext.Value
 	if err := json.Unmarshal([]byte(location), &values); err != nil || len(values) != len(p.Key) {
@@ -65,7 +82,7 @@ func (p *Plan) Location(location string) string {
 			s.WriteByte('&')
 		}
 
-		s.WriteString(escape(p.Key[i]))
+		s.WriteString(escape(query.QuoteName(p.Key[i])))
 
 		if v.Kind() == 'n' {
 			s.WriteString("=is.null")

@@ -53,12 +53,27 @@ func (b *builder) objects(before, after string) {
 	b.text(", '')")
 }
 
-// csv writes the rows in PostgreSQL's row syntax, below a header of column names.
+// csv writes the rows below a header of column names, by RFC 4180. Of a column alone, null is NULL:
+// an empty line would be no row.
 func (b *builder) csv() {
-	b.text(`coalesce((select pg_catalog.string_agg(k, ',') from (select ` +
+	b.text(`coalesce((select pg_catalog.string_agg(case when k ~ '[",\r\n]' or k = 'NULL' then ` +
+		`'"' || pg_catalog.replace(k, '"', '""') || '"' else k end, ',') from (select ` +
 		`pg_catalog.json_object_keys(pg_catalog.row_to_json(p.*)) as k from (select * from page limit 1) as p) as ` +
-		`n), '') || E'\n' || coalesce(pg_catalog.string_agg(pg_catalog.substring("_".*::text, 2, ` +
-		`length("_".*::text) - 2), E'\n'), '')`)
+		`n), '') || E'\n' || coalesce(pg_catalog.string_agg(`)
+	b.csvLine(`"_".*`, "NULL")
+	b.text(`, E'\n'), '')`)
+}
+
+// csvLine writes the conversion of a composite to a line of CSV. PostgreSQL's row syntax is CSV in
+// parentheses, except for doubled backslashes. A text NULL is quoted: without quotes it is null.
+func (b *builder) csvLine(composite, null string) {
+	b.text(`(select case when line = '' then `)
+	b.literal(null)
+	b.text(` when pg_catalog.strpos(line, 'NULL') = 0 then line else (select pg_catalog.string_agg(` +
+		`case when n % 2 = 0 then part else pg_catalog.regexp_replace(part, '(^|,)NULL(?=,|$)', '\1"NULL"', 'g') end, ` +
+		`'"' order by n) from unnest(pg_catalog.string_to_array(line, '"')) with ordinality as parts(part, n)) end ` +
+		`from (select pg_catalog.replace(pg_catalog.right(pg_catalog.left(` + composite +
+		`::text, -1), -1), E'\\\\', E'\\') as line) as lines)`)
 }
 
 // xmlText surrounds a value of type xml that is to be shown like its output: without the newline

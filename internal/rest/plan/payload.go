@@ -71,6 +71,11 @@ func (b *builder) assigned(p *payload, i int) {
 func (b *builder) bodyValue(c *catalog.Column) {
 	if c.FromJSON.Name == "" {
 		b.column(row, c.Name)
+		if b.isJSONCell(c) {
+			b.text("::")
+			b.text(c.Type)
+		}
+
 		return
 	}
 
@@ -78,6 +83,11 @@ func (b *builder) bodyValue(c *catalog.Column) {
 	b.text("(")
 	b.column(row, c.Name)
 	b.text(")")
+}
+
+// isJSONCell reports whether a column reads its value from a text, not from the body's JSON.
+func (b *builder) isJSONCell(c *catalog.Column) bool {
+	return b.r.Cells && c.FromJSON.Name == "" && (c.BaseType == "json" || c.BaseType == "jsonb")
 }
 
 // record writes the body's rows, or only the first, as a FROM item.
@@ -114,13 +124,15 @@ func (b *builder) record(p *payload, first bool) {
 		b.comma(i)
 		b.quote(c.Name)
 
-		if c.FromJSON.Name != "" {
+		switch {
+		case c.FromJSON.Name != "":
 			b.text(" json")
-			continue
+		case b.isJSONCell(c):
+			b.text(" text")
+		default:
+			b.text(" ")
+			b.text(c.Type)
 		}
-
-		b.text(" ")
-		b.text(c.Type)
 	}
 
 	b.text(")")

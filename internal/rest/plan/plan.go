@@ -65,6 +65,7 @@ type Request struct {
 	// of a write or a call by POST: JSON, or the value of the function's unnamed parameter; nil if
 	// absent
 	Body   []byte
+	Cells  bool // the body's values are texts that the columns' types read, those of json too
 	Return Return
 	Head   bool // a read or call without a response body
 	// maximum length of the response body in bytes; the statement fails beyond it, see [IsTooLong].

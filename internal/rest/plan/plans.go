@@ -256,7 +256,7 @@ func (w *walk) body(rel *catalog.Relation, r *Request) bool {
 	}
 
 	w.members = p.directArgs(rel)
-	w.bools(p.list, w.members != nil)
+	w.bools(p.list, w.members != nil, r.Cells)
 	w.number(min(p.rows, 2))
 	w.list(p.names)
 

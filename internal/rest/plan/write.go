@@ -353,7 +353,7 @@ func (b *builder) changes(root *node, returning string, upsert bool) (*Plan, err
 		b.text(" select ")
 		b.total(root, query.Limit{})
 		b.text(", count(*), ")
-		b.location(key)
+		b.location(root, key)
 		b.writeSettings(upsert)
 		b.text(", null::text from changed")
 	}

@@ -152,14 +152,14 @@ func TestLocation(t *testing.T) {
 		{"pairs", `{"a":2,"b":"ä b&c,\"d\""}`, "a=eq.2&b=eq.%C3%A4%20b%26c%2C%22d%22"},
 		// conversions by columns
 		{"places", `{"z":"x","at":"2020-01-02 03:04","list":["a b",null]}`,
-			"z=eq.x&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%22a%20b%22%2Cnull%5D"},
+			"z=eq.x&at=eq.2020-01-02%2003%3A04%3A00&list=eq.%7B%22a%20b%22%2CNULL%7D"},
 		{"places?select=*", `{"z":"","at":"2020-01-02 03:04","list":[]}`,
-			"z=eq.&at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D"},
+			"z=eq.&at=eq.2020-01-02%2003%3A04%3A00&list=eq.%7B%7D"},
 		// conversions by name
 		{"places?select=z", `{"z":"x","at":"2020-01-02 03:04","list":[]}`,
-			"at=eq.2020-01-02T03%3A04%3A00&list=eq.%5B%5D&z=eq.x"},
+			"at=eq.2020-01-02%2003%3A04%3A00&list=eq.%7B%7D&z=eq.x"},
 		{"place_list", `{"z":"x","moment":"2020-01-02 03:04","list":[]}`,
-			"list=eq.%5B%5D&moment=eq.2020-01-02T03%3A04%3A00&z=eq.x"},
+			"list=eq.%7B%7D&moment=eq.2020-01-02%2003%3A04%3A00&z=eq.x"},
 		// rows from two tables, one of them without a match
 		{"casting", `{"film_id":1}`, "film_id=eq.1&actor_id=is.null"},
 		{"paints", `{"id":9,"c":"#000010"}`, "id=eq.9"},

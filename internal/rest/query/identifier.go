@@ -2,6 +2,7 @@ package query
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -138,6 +139,22 @@ func (p *parser) identifier() (string, error) {
 
 	p.blanks()
 	return name, nil
+}
+
+// reservedKeys are the keys of parameters that are not filters by a column of that name, or that
+// the server takes for its own.
+var reservedKeys = []string{"and", "apikey", "columns", "limit", "not", "offset", "on_conflict", "or", "order",
+	"select"}
+
+// QuoteName returns the key of a filter by a column: its name, in quotes if the name would be read
+// differently.
+func QuoteName(name string) string {
+	p := parser{text: name}
+	if plain, err := p.bare(); err == nil && p.done() && plain == name && !slices.Contains(reservedKeys, name) {
+		return name
+	}
+
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
 // bare parses an unquoted name: letters, digits, _, $, inner blanks and single dashes. It drops

@@ -60,6 +60,7 @@ func (p *pipeline) resetSession() error {
 
 // queueCommit queues COMMIT and the session reset.
 func (p *pipeline) queueCommit() error {
+	p.committing = true
 	if p.deallocated {
 		return p.queueEnd(endWrite)
 	}
@@ -108,6 +109,7 @@ func (p *pipeline) cleanSession() {
 		return
 	}
 
+	p.commitSent = false // the outcome is known
 	err := p.waitWritten()
 	if err == nil && p.dirty {
 		p.dirty = false

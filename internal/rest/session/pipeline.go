@@ -50,6 +50,7 @@ type pipeline struct {
 	txStatus     byte // as in ReadyForQuery
 	skipping     bool // the server discards messages until Sync
 	dirty        bool // the session may have leftovers
+	unknown      bool // the change may have been made despite the failure
 }
 
 var pipelinePool = sync.Pool{New: func() any { return new(pipeline) }}
@@ -144,6 +145,8 @@ func (p *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 
 	switch {
+	case p.unknown && ctx.Err() == nil:
+		return &OutcomeUnknownError{err}
 	case err == nil || isPgError(err):
 		return err
 	case ctx.Err() != nil:
@@ -177,6 +180,7 @@ func (p *pipeline) attempt() error {
 // run queues the messages, sends them and reads the replies.
 func (p *pipeline) run() error {
 	p.txStatus, p.skipping, p.dirty = txIdle, false, false
+	p.unknown, p.committing, p.commitSent = false, false, false
 	p.out, p.pending = p.out[:0], p.pending[:0]
 
 	err := p.resetSession()
@@ -271,6 +275,7 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 	case p.inBlock:
 		return p.queueCommit()
 	case inert:
+		p.committing = !p.ReadOnly
 		return p.queueSync()
 	case p.mayPrepare || p.deallocated:
 		return p.queueEnd(endUserCode)
@@ -348,8 +353,10 @@ func (p *pipeline) finishChecked() error {
 // roundTrip sends the queued messages and reads their replies.
 func (p *pipeline) roundTrip() error {
 	if err := p.send(); err != nil {
+		p.unknown = p.commitSent
 		return err
 	}
+
 	return p.readReplies()
 }
 

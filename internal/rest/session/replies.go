@@ -44,6 +44,7 @@ func (p *pipeline) readPending() error {
 
 		if first == nil && !settled {
 			first = asStaleCatalog(a, err)
+			p.unknown = p.isOutcomeUnknown(a, err)
 		}
 
 		if p.broken {
@@ -67,6 +68,17 @@ func (p *pipeline) readPending() error {
 	}
 
 	return first
+}
+
+// isOutcomeUnknown reports whether a change may have been made although a reply is missing. Replies
+// that PostgreSQL had not sent are lost with the connection, so COMMIT may have succeeded before
+// any of them. But an error with which PostgreSQL ends the session follows the replies to all that
+// it did before.
+func (p *pipeline) isOutcomeUnknown(a pendingReply, err error) bool {
+	if !p.broken || !p.commitSent {
+		return false
+	}
+	return !isPgError(err) || a.kind == kindCommit || a.kind == kindSimpleQuery || a.kind == kindSync
 }
 
 // asStaleCatalog returns the failure of a reply, as a [StaleCatalogError] if it is one.

@@ -144,7 +144,7 @@ func (x *Executor) execute(ctx context.Context, e *Execution) (*Result, error) {
 		}
 
 		// A restarted server leaves as many dead connections as the pool had.
-		dead := attempts <= int(e.Pool.Stat().TotalConns()) && p.notStarted(e.ReadOnly, err)
+		dead := attempts <= int(e.Pool.Stat().TotalConns()) && !IsOutcomeUnknown(err) && p.notStarted(e.ReadOnly, err)
 		if !dead || p.watchdog.Err() != nil {
 			p.release()
 			return nil, err
@@ -193,15 +193,28 @@ var (
 	ErrNUL = errors.New("the statement has a NUL")
 )
 
+// OutcomeUnknownError reports that the connection ended, or the deadline passed, after COMMIT was
+// sent and before it was answered: the change may have been made.
+type OutcomeUnknownError struct{ Cause error }
+
+func (e *OutcomeUnknownError) Error() string { return "outcome unknown: " + e.Cause.Error() }
+func (e *OutcomeUnknownError) Unwrap() error { return e.Cause }
+
+// IsOutcomeUnknown reports whether err is an [OutcomeUnknownError].
+func IsOutcomeUnknown(err error) bool {
+	_, ok := errors.AsType[*OutcomeUnknownError](err)
+	return ok
+}
+
 // staleCatalogMarker is part of PostgreSQL's error message for a wrong schema version.
 const staleCatalogMarker = "the catalogue is out of date"
 
 // StaleCatalogError reports that the schema has another version than required. No part of the
 // execution ran.
-type StaleCatalogError struct{ cause *pgconn.PgError }
+type StaleCatalogError struct{ Cause *pgconn.PgError }
 
-func (e *StaleCatalogError) Error() string { return e.cause.Error() }
-func (e *StaleCatalogError) Unwrap() error { return e.cause }
+func (e *StaleCatalogError) Error() string { return e.Cause.Error() }
+func (e *StaleCatalogError) Unwrap() error { return e.Cause }
 
 // IsStaleCatalog reports whether err is a [StaleCatalogError].
 func IsStaleCatalog(err error) bool {

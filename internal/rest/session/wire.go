@@ -27,6 +27,9 @@ type wire struct {
 	session  *session
 	watchdog *watchdog
 
+	committing bool // COMMIT is queued, or the end of an implicit transaction that writes
+	commitSent bool // at least a part of the messages with it was sent
+
 	wrote   bool // at least a part of a message was sent
 	replied bool // the server has replied
 	broken  bool // the protocol state is unknown: the connection must be discarded
@@ -161,7 +164,7 @@ func (w *wire) flush() error           { return w.add((&pgproto3.Flush{}).Encode
 // not accept them until its replies are read.
 func (w *wire) send() error {
 	if len(w.out) > maxInlineWrite {
-		w.wrote = true
+		w.wrote, w.commitSent = true, w.committing
 		w.writeDone = make(chan error, 1)
 		go func() {
 			_, err := w.netConn.Write(w.out)
@@ -174,6 +177,7 @@ func (w *wire) send() error {
 	n, err := w.netConn.Write(w.out)
 	w.out = w.out[:0]
 	w.wrote = w.wrote || n > 0
+	w.commitSent = w.commitSent || (w.committing && n > 0)
 
 	if err != nil {
 		w.broken = true

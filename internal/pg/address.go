@@ -1,0 +1,151 @@
+package pg
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// libpqKeywords are keywords of a connection string that only tune libpq. PostgreSQL would refuse
+// them as parameters of the session.
+var libpqKeywords = []string{"fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "keepalives",
+	"keepalives_count", "keepalives_idle", "keepalives_interval", "sslcompression", "tcp_user_timeout"}
+
+// programKeywords are the keywords, beside those that begin with ssl, that pgx does not keep in its
+// configuration, or not as they were given.
+var programKeywords = append([]string{"channel_binding", "krbsrvname", "require_auth"}, libpqKeywords...)
+
+// PrimaryPoolConfig is [PoolConfig] for connections that must reach the primary. Of several hosts
+// it connects to the one that is. It asks whether the server is in recovery: whether a session is
+// read-only, as target_session_attrs=read-write asks, also depends on its login.
+func PrimaryPoolConfig(address string, max int32) (*pgxpool.Config, error) {
+	c, err := PoolConfig(address, max)
+	if err != nil {
+		return nil, err
+	}
+
+	given := cmp.Or(parameters(address)["target_session_attrs"], os.Getenv("PGTARGETSESSIONATTRS"))
+	switch given {
+	case "standby", "read-only":
+		return nil, fmt.Errorf("target_session_attrs=%s in the database address: Socle needs the primary; "+
+			"use target_session_attrs=primary", given)
+	}
+
+	if c.ConnConfig.ValidateConnect != nil || len(hosts(c.ConnConfig)) > 1 {
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	}
+
+	return c, nil
+}
+
+// ProgramAddress returns the connection URI of c, without its password, for a program built on
+// libpq. It leads to the primary among the hosts of c. given is the address from which c was
+// parsed; options are added to the session's.
+func ProgramAddress(c *pgx.ConnConfig, given, options string) string {
+	var names, ports []string
+	for _, h := range hosts(c) {
+		names, ports = append(names, h.name), append(ports, strconv.Itoa(int(h.port)))
+	}
+
+	q := url.Values{
+		"host": {strings.Join(names, ",")}, "port": {strings.Join(ports, ",")}, "user": {c.User},
+		"dbname": {c.Database}, "target_session_attrs": {"primary"},
+		"connect_timeout": {strconv.Itoa(int(math.Ceil(c.ConnectTimeout.Seconds())))},
+		"options":         {strings.TrimSpace(c.RuntimeParams["options"] + " " + options)},
+	}
+
+	for name, value := range parameters(given) {
+		if strings.HasPrefix(name, "ssl") || slices.Contains(programKeywords, name) {
+			q.Set(name, value)
+		}
+	}
+
+	// libpq does not decode a plus as a space.
+	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20")
+}
+
+// host is a server of an address.
+type host struct {
+	name string // or the folder of a socket
+	port uint16
+}
+
+// hosts returns the hosts that c tries, in their order. pgx has a host once for each way to
+// encrypt.
+func hosts(c *pgx.ConnConfig) []host {
+	all := []host{{c.Host, c.Port}}
+	for _, f := range c.Fallbacks {
+		if h := (host{f.Host, f.Port}); !slices.Contains(all, h) {
+			all = append(all, h)
+		}
+	}
+
+	return all
+}
+
+// parameters returns the parameters of a valid connection string that stand in the query of a URL,
+// or are keywords with values. net/url refuses URLs with several ports.
+func parameters(address string) map[string]string {
+	all := map[string]string{}
+	rest, isURL := strings.CutPrefix(address, "postgresql://")
+	if !isURL {
+		rest, isURL = strings.CutPrefix(address, "postgres://")
+	}
+	if !isURL {
+		keywordValues(address, all)
+		return all
+	}
+
+	// A password may contain a question mark.
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		rest = rest[i+1:]
+	}
+
+	_, query, _ := strings.Cut(rest, "?")
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		name, nameErr := url.PathUnescape(name)
+		value, valueErr := url.PathUnescape(value)
+		if nameErr == nil && valueErr == nil {
+			all[name] = value
+		}
+	}
+
+	return all
+}
+
+// keywordValues adds the parameters of a connection string of keywords and values.
+func keywordValues(s string, to map[string]string) {
+	const space = " \t\n\r\v\f"
+	for {
+		name, rest, found := strings.Cut(s, "=")
+		if !found {
+			return
+		}
+
+		rest = strings.TrimLeft(rest, space)
+		rest, quoted := strings.CutPrefix(rest, "'")
+		value, i := []byte{}, 0
+		for ; i < len(rest); i++ {
+			if (quoted && rest[i] == '\'') || (!quoted && strings.IndexByte(space, rest[i]) >= 0) {
+				i++
+				break
+			}
+			if rest[i] == '\\' && i+1 < len(rest) {
+				i++
+			}
+			value = append(value, rest[i])
+		}
+
+		to[strings.Trim(name, space)], s = string(value), rest[i:]
+	}
+}
