@@ -33,6 +33,7 @@ var (
 // request is a measured request: to the rows API, and as the SQL with the same response.
 type request struct {
 	name, method, sql string
+	returns           bool              // the response has rows
 	args              func(n int) []any // of request n
 	fill              func(n int) (path, body string)
 	// ddl returns the statement of request n for a request to the platform API; nil means the rows
@@ -48,17 +49,17 @@ const insertedRows = 500
 
 var requests = []request{
 	{name: "one row by key",
-		method: "GET",
+		method: "GET", returns: true,
 		sql:    `select coalesce(json_agg(t), '[]')::text from (select * from public.items where id = $1) t`,
 		args:   func(n int) []any { return []any{rowOf(n)} },
 		fill:   func(n int) (string, string) { return fmt.Sprintf("/items?id=eq.%d", rowOf(n)), "" }},
-	{name: "20 rows, filtered and ordered", method: "GET",
+	{name: "20 rows, filtered and ordered", method: "GET", returns: true,
 		sql:  `select coalesce(json_agg(t), '[]')::text from (select id, name, price from public.items where price > $1 order by price limit 20) t`,
 		args: func(n int) []any { return []any{float64(rowOf(n) / 2)} },
 		fill: func(n int) (string, string) {
 			return fmt.Sprintf("/items?select=id,name,price&price=gt.%d&order=price&limit=20", rowOf(n)/2), ""
 		}},
-	{name: "20 rows with an embedded one", method: "GET",
+	{name: "20 rows with an embedded one", method: "GET", returns: true,
 		sql: `select coalesce(json_agg(t), '[]')::text from (select i.id, i.name, row_to_json(k) as kinds from public.items i
 			left join lateral (select k.name from public.kinds k where k.id = i.kind_id) k on true where i.price > $1 order by i.price limit 20) t`,
 		args: func(n int) []any { return []any{float64(rowOf(n) / 2)} },
@@ -66,6 +67,10 @@ var requests = []request{
 			return fmt.Sprintf("/items?select=id,name,kinds(name)&price=gt.%d&order=price&limit=20", rowOf(n)/2), ""
 		}},
 	{name: "insert", method: "POST", sql: `insert into public.events (note) values ($1)`,
+		args: func(n int) []any { return []any{fmt.Sprintf("event %d", n)} },
+		fill: func(n int) (string, string) { return "/events", fmt.Sprintf(`{"note":"event %d"}`, n) }},
+	{name: "insert, returned", method: "POST", returns: true,
+		sql:  `with r as (insert into public.events (note) values ($1) returning *) select json_agg(r)::text from r`,
 		args: func(n int) []any { return []any{fmt.Sprintf("event %d", n)} },
 		fill: func(n int) (string, string) { return "/events", fmt.Sprintf(`{"note":"event %d"}`, n) }},
 	{name: "insert of 500 rows", method: "POST",
@@ -188,7 +193,7 @@ func (b *bench) sendTo(base string, r request, n int) (*http.Request, error) {
 
 	if body != "" {
 		q.Header.Set("Content-Type", "application/json")
-		q.Header.Set("Prefer", "return=minimal")
+		q.Header.Set("Prefer", "return="+map[bool]string{false: "minimal", true: "representation"}[r.returns])
 	}
 
 	return q, nil

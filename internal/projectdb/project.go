@@ -66,7 +66,7 @@ func ChangeOne[T any](ctx context.Context, p *Project, c audit.Change) (T, error
 }
 
 // Owner returns the pool of the project's owner, for DDL and all other statements that contain user
-// input. Each connection is reset with DISCARD ALL before it is reused.
+// input. Each connection is reset before it is reused, see [pg.Reset].
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
 
 // DumpLogin returns the name of the login for backups of the project.

@@ -273,7 +273,7 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 	case inert:
 		return p.queueSync()
 	case p.mayPrepare || p.deallocated:
-		return p.queueEnd(endUserCode)
+		return p.queueEnd(cleanIdle)
 	}
 
 	if !p.Statement.ReleasesLocks {
