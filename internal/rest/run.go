@@ -35,7 +35,7 @@ func (c *call) run(ctx context.Context) error {
 		retry := false
 		switch {
 		case session.IsStaleCatalog(err):
-			retry = c.replaceSnapshot(ctx, attempts)
+			retry = c.server.Catalog.unsettle(c.snapshot, c.execution.Version) || c.replaceSnapshot(ctx, attempts)
 		case attempts == 0 && ((!planned && isQueryError(err)) || session.IsMissingObject(err)):
 			retry = c.refresh(ctx)
 		}
@@ -107,7 +107,7 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 	e := &c.execution
 	*e = session.Execution{
 		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
-		Version: session.Version{Query: s.Catalog.source.Version, Value: c.snapshot.version},
+		Version: s.Catalog.require(c.snapshot, c.role.Pool),
 		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Features.Rollback,
 		PreRequest: s.preRequestSQL, Check: p.check,
 		Statement: session.Statement{SQL: p.SQL, Args: p.Args, CountOnly: p.CountOnly, Inert: p.Inert,
