@@ -64,9 +64,9 @@ type Cache struct {
 // snapshot is a catalog with the version of its schema.
 type snapshot struct {
 	*catalog.Catalog
-	version  string // of the schema, not newer than the catalog; "" if it has none
+	version string // of the schema, not newer than the catalog; "" if it has none
 	settled
-	size     int    // bytes
+	size     int // bytes
 	readAt   time.Time
 	readTime time.Duration
 }
