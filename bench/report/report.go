@@ -24,8 +24,8 @@ type Ratio struct {
 	High   float64 `json:"high"`
 	// LessIsBetter tells a time from a throughput.
 	LessIsBetter bool `json:"lessIsBetter,omitempty"`
-	// Bound is the worst acceptable median, however small the change since the former report. 0 means
-	// none.
+	// Bound is the worst acceptable ratio, however small the change since the former report. 0
+	// means none.
 	Bound float64 `json:"bound,omitempty"`
 }
 

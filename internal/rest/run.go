@@ -25,6 +25,7 @@ func (c *call) run(ctx context.Context) error {
 	for attempts := 0; ; attempts++ {
 		planned, err := c.attempt(ctx)
 		if err == nil {
+			c.server.Catalog.startSettling(c.snapshot, c.role.Pool)
 			return nil
 		}
 
@@ -107,7 +108,7 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 	e := &c.execution
 	*e = session.Execution{
 		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
-		Version: s.Catalog.require(c.snapshot, c.role.Pool),
+		Version: s.Catalog.require(c.snapshot),
 		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Features.Rollback,
 		PreRequest: s.preRequestSQL, Check: p.check,
 		Statement: session.Statement{SQL: p.SQL, Args: p.Args, CountOnly: p.CountOnly, Inert: p.Inert,

@@ -34,17 +34,11 @@ type settled struct {
 	settling atomic.Bool
 }
 
-// require returns what a request with a snapshot compares, on the connections of pool. It starts to
-// settle the snapshot.
-func (c *Cache) require(s *snapshot, pool *pgxpool.Pool) session.Version {
+// require returns what a request with a snapshot compares.
+func (c *Cache) require(s *snapshot) session.Version {
 	if changes := s.changes.Load(); changes != nil {
 		return session.Version{Query: c.source.Changes, Value: *changes}
 	}
-
-	if c.source.Changes != "" && s.version != "" && s.settling.CompareAndSwap(false, true) {
-		c.startSettling(s, pool)
-	}
-
 	return session.Version{Query: c.source.Version, Value: s.version}
 }
 
@@ -62,11 +56,18 @@ func (c *Cache) unsettle(s *snapshot, v session.Version) bool {
 	return true
 }
 
+// startSettling starts to settle a snapshot on the connections of pool. A request calls it when it
+// no longer uses its own connection, so that an idle project opens no second one.
 func (c *Cache) startSettling(s *snapshot, pool *pgxpool.Pool) {
+	possible := c.source.Changes != "" && s.version != ""
+	if !possible || s.changes.Load() != nil || s.settling.Load() {
+		return
+	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.closed {
+	if c.closed || !s.settling.CompareAndSwap(false, true) {
 		return
 	}
 
