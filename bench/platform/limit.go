@@ -43,32 +43,12 @@ func newLimit(ctx context.Context, b bench) (http.Handler, error) {
 	return mux, nil
 }
 
-// identify reads the caller's session.
-func (s *bareServer) identify(ctx context.Context) error {
-	if s.Bare {
-		return nil
-	}
-
-	var user uuid.UUID
-	return s.platform.QueryRow(ctx, `
-		select u.uuid from platform.sessions s join platform.users u on u.uuid = s.user_uuid
-		where s.uuid = $1 and s.expires_at > now() and u.status = 'active'`, s.Session).Scan(&user)
-}
-
 // query returns a handler that responds with the one text that a statement returns.
-func (s *bareServer) query(pool *pgxpool.Pool, identified bool, sql string, args func(n int) []any) http.HandlerFunc {
+func (s *bareServer) query(pool *pgxpool.Pool, sql string, args func(n int) []any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := error(nil)
-		if !identified {
-			err = s.identify(r.Context())
-		}
-
 		n, _ := strconv.Atoi(r.PathValue("n"))
 		var body []byte
-		if err == nil {
-			err = pool.QueryRow(r.Context(), sql, args(n)...).Scan(&body)
-		}
-
+		err := pool.QueryRow(r.Context(), sql, args(n)...).Scan(&body)
 		respond(w, body, err)
 	}
 }
@@ -84,7 +64,7 @@ func respond(w http.ResponseWriter, body []byte, err error) {
 }
 
 func (s *bareServer) whoAmI() http.HandlerFunc {
-	return s.query(s.platform, true, `
+	return s.query(s.platform, `
 		select row_to_json(t)::text from (
 			select u.uuid, u.username, u.email, u.bio, u.status, u.organization_uuid, u.created_at, u.updated_at
 			from platform.sessions s join platform.users u on u.uuid = s.user_uuid
@@ -93,7 +73,7 @@ func (s *bareServer) whoAmI() http.HandlerFunc {
 }
 
 func (s *bareServer) listProjects() http.HandlerFunc {
-	return s.query(s.platform, false, `
+	return s.query(s.platform, `
 		select json_agg(t)::text from (
 			select p.uuid, p.name, p.description, p.status, p.organization_uuid, p.created_at, p.created_by, p.updated_at,
 				p.updated_by, count(*) over () as total
@@ -103,12 +83,12 @@ func (s *bareServer) listProjects() http.HandlerFunc {
 }
 
 func (s *bareServer) getContainer() http.HandlerFunc {
-	return s.query(s.project, false, `select row_to_json(c)::text from storage.containers c where uuid = $1`,
+	return s.query(s.project, `select row_to_json(c)::text from storage.containers c where uuid = $1`,
 		func(n int) []any { return []any{s.Containers[n%containers]} })
 }
 
 func (s *bareServer) listFiles() http.HandlerFunc {
-	return s.query(s.project, false, `
+	return s.query(s.project, `
 		select json_agg(t)::text from (
 			select f.uuid, f.container_uuid, f.full_file_name, f.mime_type, f.size, f.created_at, f.created_by, f.updated_at,
 				f.updated_by, c.total_files
@@ -118,7 +98,7 @@ func (s *bareServer) listFiles() http.HandlerFunc {
 }
 
 func (s *bareServer) listTables() http.HandlerFunc {
-	return s.query(s.project, false, `
+	return s.query(s.project, `
 		select json_agg(t)::text from (
 			select t.*, pg_size_pretty(pg_total_relation_size(t.oid)) as total_size from (
 				select c.oid, c.relname, n.nspname, c.reltuples, count(*) over () as total
@@ -127,31 +107,17 @@ func (s *bareServer) listTables() http.HandlerFunc {
 		func(int) []any { return nil })
 }
 
-// change returns a statement with the audit entry of a change. $1 is the entry.
-func (s *bareServer) change(sql string) string {
-	if s.Bare {
-		return `with entry as (select $1::text) ` + sql
-	}
-	return `with entry as (insert into bench.audit (entry, mac) values ($1, '\x00')) ` + sql
-}
-
-// entry has the size of an audit entry.
-var entry = `{"at":"2026-11-23T00:00:00.000000Z","action":"` + strings.Repeat("x", 300) + `"}`
-
 func (s *bareServer) updateContainer() http.HandlerFunc {
-	sql := s.change(`update storage.containers c set description = $3, updated_at = now() where uuid = $2
-		returning row_to_json(c)::text`)
+	const sql = `update storage.containers c set description = $2, updated_at = now() where uuid = $1
+		returning row_to_json(c)::text`
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Description string }
 		err := json.NewDecoder(r.Body).Decode(&in)
-		if err == nil {
-			err = s.identify(r.Context())
-		}
 
 		n, _ := strconv.Atoi(r.PathValue("n"))
 		var body []byte
 		if err == nil {
-			err = s.project.QueryRow(r.Context(), sql, entry, s.Containers[n%containers], in.Description).Scan(&body)
+			err = s.project.QueryRow(r.Context(), sql, s.Containers[n%containers], in.Description).Scan(&body)
 		}
 
 		respond(w, body, err)
@@ -159,18 +125,15 @@ func (s *bareServer) updateContainer() http.HandlerFunc {
 }
 
 func (s *bareServer) createResponse() http.HandlerFunc {
-	sql := s.change(`insert into bench.responses as r (uuid, form_uuid, version, state, answers, submitted_at)
-		values ($2, $3, 1, 'complete', $4, now()) returning row_to_json(r)::text`)
+	const sql = `insert into bench.responses as r (uuid, form_uuid, version, state, answers, submitted_at)
+		values ($1, $2, 1, 'complete', $3, now()) returning row_to_json(r)::text`
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Answers json.RawMessage }
 		err := json.NewDecoder(r.Body).Decode(&in)
-		if err == nil {
-			err = s.identify(r.Context())
-		}
 
 		var body []byte
 		if err == nil {
-			err = s.project.QueryRow(r.Context(), sql, entry, uuid.Must(uuid.NewV7()), s.Form, in.Answers).Scan(&body)
+			err = s.project.QueryRow(r.Context(), sql, uuid.Must(uuid.NewV7()), s.Form, in.Answers).Scan(&body)
 		}
 
 		respond(w, body, err)
@@ -178,22 +141,16 @@ func (s *bareServer) createResponse() http.HandlerFunc {
 }
 
 func (s *bareServer) upload() http.HandlerFunc {
-	sql := s.change(`insert into bench.files as f (uuid, container_uuid, full_file_name, mime_type, size, sha256,
+	const sql = `insert into bench.files as f (uuid, container_uuid, full_file_name, mime_type, size, sha256,
 			blob_uuid, bucket_id, created_by, updated_by)
-		values ($2, $3, $4, 'application/octet-stream', $5, decode(repeat('00', 32), 'hex'), gen_random_uuid(), 'uploads',
-			$6, $6)
-		returning row_to_json(f)::text`)
+		values ($1, $2, $3, 'application/octet-stream', $4, decode(repeat('00', 32), 'hex'), gen_random_uuid(), 'uploads',
+			$5, $5)
+		returning row_to_json(f)::text`
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := s.identify(r.Context())
-		if err != nil {
-			respond(w, nil, err)
-			return
-		}
-
 		name, size, err := s.store(r)
 		var body []byte
 		if err == nil {
-			err = s.project.QueryRow(r.Context(), sql, entry, uuid.Must(uuid.NewV7()), s.Uploads, name, size, s.User).
+			err = s.project.QueryRow(r.Context(), sql, uuid.Must(uuid.NewV7()), s.Uploads, name, size, s.User).
 				Scan(&body)
 		}
 
@@ -257,17 +214,13 @@ func (s *bareServer) download() http.HandlerFunc {
 	return http.StripPrefix("/download-of-1-MiB", http.FileServer(http.Dir(s.Folder))).ServeHTTP
 }
 
-// authorizedDownload reads the caller's session and the file's row before the file.
+// authorizedDownload reads the file's row before the file.
 func (s *bareServer) authorizedDownload() http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := s.identify(r.Context())
 		var mimeType string
-		if err == nil {
-			err = s.project.QueryRow(r.Context(), `
-				select f.mime_type from storage.files f join storage.containers c on c.uuid = f.container_uuid
-				where f.uuid = $1 and not c.deleting`, s.File).Scan(&mimeType)
-		}
-
+		err := s.project.QueryRow(r.Context(), `
+			select f.mime_type from storage.files f join storage.containers c on c.uuid = f.container_uuid
+			where f.uuid = $1 and not c.deleting`, s.File).Scan(&mimeType)
 		if err != nil {
 			respond(w, nil, err)
 			return

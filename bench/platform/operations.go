@@ -24,33 +24,34 @@ type operation struct {
 	name, method string
 	fill         func(b *bench, n int) (path, contentType string, body []byte)
 	limit        func(s *bareServer) http.HandlerFunc
+	least        float64 // ratio of requests a second
 }
 
 var operations = []operation{
-	{"who am I", "GET", plain("/users/me"), (*bareServer).whoAmI},
-	{"list projects", "GET", plain("/projects"), (*bareServer).listProjects},
+	{"who am I", "GET", plain("/users/me"), (*bareServer).whoAmI, 0.5},
+	{"list projects", "GET", plain("/projects"), (*bareServer).listProjects, 0.5},
 	{"get container", "GET", func(b *bench, n int) (string, string, []byte) {
 		return "/containers/" + b.Containers[n%containers], "", nil
-	}, (*bareServer).getContainer},
+	}, (*bareServer).getContainer, 0.5},
 	{"list files", "GET", func(b *bench, _ int) (string, string, []byte) {
 		return "/containers/" + b.Listed + "/files", "", nil
-	}, (*bareServer).listFiles},
-	{"list tables", "GET", plain("/tables"), (*bareServer).listTables},
+	}, (*bareServer).listFiles, 0.5},
+	{"list tables", "GET", plain("/tables"), (*bareServer).listTables, 0.4},
 	{"update container", "PUT", func(b *bench, n int) (string, string, []byte) {
 		return "/containers/" + b.Containers[n%containers], "application/json",
 			fmt.Appendf(nil, `{"description":"change %d"}`, n)
-	}, (*bareServer).updateContainer},
+	}, (*bareServer).updateContainer, 0.5},
 	{"form response", "POST", func(b *bench, n int) (string, string, []byte) {
 		return "/forms/" + b.Form + "/responses", "application/json",
 			fmt.Appendf(nil, `{"answers":{"name":"client %d","score":%d,"text":"a few words"}}`, n, n%10)
-	}, (*bareServer).createResponse},
-	{"upload of 10 KiB", "POST", upload(small), (*bareServer).upload},
-	{"upload of 1 MiB", "POST", upload(large), (*bareServer).upload},
-	{"download of 1 MiB", "GET", download, (*bareServer).download},
-	{"authorized download", "GET", download, (*bareServer).authorizedDownload},
+	}, (*bareServer).createResponse, 0.5},
+	{"upload of 10 KiB", "POST", upload(small), (*bareServer).upload, 0.35},
+	{"upload of 1 MiB", "POST", upload(large), (*bareServer).upload, 0.5},
+	{"download of 1 MiB", "GET", download, (*bareServer).download, 0.5},
+	{"authorized download", "GET", download, (*bareServer).authorizedDownload, 0.5},
 	{"log-in", "POST", func(*bench, int) (string, string, []byte) {
 		return "/users/login", "application/json", fmt.Appendf(nil, `{"email":%q,"password":%q}`, email, password)
-	}, (*bareServer).login},
+	}, (*bareServer).login, 0.5},
 }
 
 // download fills a request for the bytes of a file.

@@ -31,15 +31,12 @@ type bench struct {
 	Uploads, Listed        string // containers: for uploads, and with files
 	File                   string // of 1 MiB
 	Form                   string
-	Bare                   bool
 }
 
-// tables are those of the bare server, with the indexes of Socle's and without its triggers. Its
-// audit entries have their own: Socle would chain them while it is measured.
+// tables are those of the bare server, with the indexes of Socle's and without its triggers.
 const tables = `
 	create schema bench;
 	create table bench.files (like storage.files including all);
-	create table bench.audit (like socle.audit_pending including all);
 	create table bench.responses (like forms.responses including all);`
 
 // setUp creates all that the operations need.

@@ -24,6 +24,9 @@ type Ratio struct {
 	High   float64 `json:"high"`
 	// LessIsBetter tells a time from a throughput.
 	LessIsBetter bool `json:"lessIsBetter,omitempty"`
+	// Bound is the worst acceptable ratio, however small the change since the former report. 0
+	// means none.
+	Bound float64 `json:"bound,omitempty"`
 }
 
 // minChange is the relative change of a median below which it counts as noise.
@@ -38,8 +41,16 @@ func (r Ratio) Worse(former Ratio) bool {
 	return r.Median < former.Median*(1-minChange) && r.High < former.Low
 }
 
-// Compare describes the ratios of the report that are worse than those of a former one, and those
-// that are missing.
+// OutOfBound reports whether r is beyond its bound, with all but a quarter of its measurements.
+func (r Ratio) OutOfBound() bool {
+	if r.LessIsBetter {
+		return r.Bound > 0 && r.Low > r.Bound
+	}
+	return r.High < r.Bound
+}
+
+// Compare describes the ratios of the report that are out of bounds or worse than those of a former
+// one, and those that are missing.
 func (r Report) Compare(former Report) (worse []string) {
 	now := map[string]Ratio{}
 	for _, one := range r.Ratios {
@@ -54,6 +65,9 @@ func (r Report) Compare(former Report) (worse []string) {
 		case after.Worse(before):
 			worse = append(worse, fmt.Sprintf("%s: %.2f (%.2f–%.2f), was %.2f (%.2f–%.2f)", after.Name, after.Median,
 				after.Low, after.High, before.Median, before.Low, before.High))
+		case after.OutOfBound():
+			worse = append(worse, fmt.Sprintf("%s: %.2f (%.2f–%.2f), must reach %.2f", after.Name, after.Median,
+				after.Low, after.High, after.Bound))
 		}
 	}
 

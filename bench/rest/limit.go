@@ -37,9 +37,7 @@ func newLimit(ctx context.Context, p parameters) (http.Handler, error) {
 
 // limitHandler serves request n of a kind at /kind/n/table.
 func limitHandler(pool, owner *pgxpool.Pool) http.Handler {
-	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true), set_config('request.method', $1, true),
-		set_config('request.path', $2, true), set_config('request.headers', '{"host":"127.0.0.1:54321","user-agent":"Go-http-client/1.1","accept-encoding":"gzip"}', true),
-		set_config('request.cookies', '{}', true), set_config('search_path', 'public', true)`
+	const settings = `select set_config('role', 'anon', true), set_config('request.jwt.claims', '{"role":"anon"}', true)`
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{request}/{n}/{table...}", func(w http.ResponseWriter, q *http.Request) {
@@ -58,7 +56,7 @@ func limitHandler(pool, owner *pgxpool.Pool) http.Handler {
 		}
 
 		batch := &pgx.Batch{}
-		batch.Queue(settings, r.method, q.URL.Path)
+		batch.Queue(settings)
 		batch.Queue(r.sql, r.args(n)...)
 
 		results := pool.SendBatch(q.Context(), batch)
@@ -69,7 +67,7 @@ func limitHandler(pool, owner *pgxpool.Pool) http.Handler {
 			return
 		}
 
-		if r.method != "GET" {
+		if !r.returns {
 			if _, err := results.Exec(); err != nil {
 				http.Error(w, err.Error(), 500)
 			}
@@ -83,6 +81,9 @@ func limitHandler(pool, owner *pgxpool.Pool) http.Handler {
 		}
 
 		w.Header().Set("Content-Type", "application/json")
+		if r.method == "POST" {
+			w.WriteHeader(http.StatusCreated)
+		}
 		_, _ = w.Write(body)
 	})
 

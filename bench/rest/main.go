@@ -1,7 +1,7 @@
 // Command rest measures the rows API against a limit: a bare server on the same machine, in the
 // same run. It sends SQL handwritten for each request, with role and claims set in the same round
-// trip, over the same number of connections. Both meet the obligations of the contract: the request
-// with its body, and the settings for the database (headers and cookies among them), as constants.
+// trip, over the same number of connections, and nothing else: settings for the request's headers,
+// a check of the catalog or a reset of the session count as Socle's.
 // Socle is built and run as in production, except for rate limits and request logging. Clients,
 // Socle and the limit are separate processes.
 //
@@ -33,6 +33,8 @@ var (
 // request is a measured request: to the rows API, and as the SQL with the same response.
 type request struct {
 	name, method, sql string
+	returns           bool              // the response has rows
+	bounds            socle.Bounds      // of the ratios
 	args              func(n int) []any // of request n
 	fill              func(n int) (path, body string)
 	// ddl returns the statement of request n for a request to the platform API; nil means the rows
@@ -47,18 +49,17 @@ func rowOf(n int) int { return 1 + n*7919%*rows }
 const insertedRows = 500
 
 var requests = []request{
-	{name: "one row by key",
-		method: "GET",
-		sql:    `select coalesce(json_agg(t), '[]')::text from (select * from public.items where id = $1) t`,
-		args:   func(n int) []any { return []any{rowOf(n)} },
-		fill:   func(n int) (string, string) { return fmt.Sprintf("/items?id=eq.%d", rowOf(n)), "" }},
-	{name: "20 rows, filtered and ordered", method: "GET",
+	{name: "one row by key", method: "GET", returns: true, bounds: socle.Bounds{Postgres: 1.25},
+		sql:  `select coalesce(json_agg(t), '[]')::text from (select * from public.items where id = $1) t`,
+		args: func(n int) []any { return []any{rowOf(n)} },
+		fill: func(n int) (string, string) { return fmt.Sprintf("/items?id=eq.%d", rowOf(n)), "" }},
+	{name: "20 rows, filtered and ordered", method: "GET", returns: true,
 		sql:  `select coalesce(json_agg(t), '[]')::text from (select id, name, price from public.items where price > $1 order by price limit 20) t`,
 		args: func(n int) []any { return []any{float64(rowOf(n) / 2)} },
 		fill: func(n int) (string, string) {
 			return fmt.Sprintf("/items?select=id,name,price&price=gt.%d&order=price&limit=20", rowOf(n)/2), ""
 		}},
-	{name: "20 rows with an embedded one", method: "GET",
+	{name: "20 rows with an embedded one", method: "GET", returns: true,
 		sql: `select coalesce(json_agg(t), '[]')::text from (select i.id, i.name, row_to_json(k) as kinds from public.items i
 			left join lateral (select k.name from public.kinds k where k.id = i.kind_id) k on true where i.price > $1 order by i.price limit 20) t`,
 		args: func(n int) []any { return []any{float64(rowOf(n) / 2)} },
@@ -66,6 +67,10 @@ var requests = []request{
 			return fmt.Sprintf("/items?select=id,name,kinds(name)&price=gt.%d&order=price&limit=20", rowOf(n)/2), ""
 		}},
 	{name: "insert", method: "POST", sql: `insert into public.events (note) values ($1)`,
+		args: func(n int) []any { return []any{fmt.Sprintf("event %d", n)} },
+		fill: func(n int) (string, string) { return "/events", fmt.Sprintf(`{"note":"event %d"}`, n) }},
+	{name: "insert, returned", method: "POST", returns: true, bounds: socle.Bounds{Postgres: 1.35},
+		sql:  `with r as (insert into public.events (note) values ($1) returning *) select json_agg(r)::text from r`,
 		args: func(n int) []any { return []any{fmt.Sprintf("event %d", n)} },
 		fill: func(n int) (string, string) { return "/events", fmt.Sprintf(`{"note":"event %d"}`, n) }},
 	{name: "insert of 500 rows", method: "POST",
@@ -143,6 +148,7 @@ func setUp(ctx context.Context, i *socle.Instance) ([]socle.Operation, parameter
 	for i, r := range requests {
 		all = append(all, socle.Operation{
 			Name:    r.name,
+			Bounds:  r.bounds,
 			Request: func(n int) (*http.Request, error) { return b.send(r, n) },
 			Limit: func(url string, n int) (*http.Request, error) {
 				return b.sendTo(fmt.Sprintf("%s/%d/%d", url, i, r.number(n)), r, n)
@@ -188,7 +194,7 @@ func (b *bench) sendTo(base string, r request, n int) (*http.Request, error) {
 
 	if body != "" {
 		q.Header.Set("Content-Type", "application/json")
-		q.Header.Set("Prefer", "return=minimal")
+		q.Header.Set("Prefer", "return="+map[bool]string{false: "minimal", true: "representation"}[r.returns])
 	}
 
 	return q, nil

@@ -57,6 +57,13 @@ type Operation struct {
 	Request    func(n int) (*http.Request, error)
 	Limit      func(url string, n int) (*http.Request, error)
 	ClosedLoop bool // see [Target]
+	Bounds     Bounds
+}
+
+// Bounds are the worst acceptable ratios of an operation to its limit. 0 means none.
+type Bounds struct {
+	Throughput float64
+	Postgres   float64 // of PostgreSQL's processor time
 }
 
 // flags are those of every benchmark.
@@ -152,7 +159,7 @@ func (b Benchmark[P]) run(ctx context.Context, f flags) error {
 				return err
 			}
 
-			all.Ratios = append(all.Ratios, p.Ratios(b.printName(column, o.Name, n))...)
+			all.Ratios = append(all.Ratios, p.Ratios(b.printName(column, o.Name, n), o.Bounds)...)
 			p.Print()
 		}
 	}

@@ -171,17 +171,18 @@ func Processor(f Figures) float64 { return f.Own }
 func Postgres(f Figures) float64 { return f.Postgres }
 
 // Ratios returns the ratios of an operation for a report.
-func (p Pairs) Ratios(operation string) []report.Ratio {
-	ratio := func(name string, value func(Figures) float64, lessIsBetter bool) report.Ratio {
+func (p Pairs) Ratios(operation string, b Bounds) []report.Ratio {
+	ratio := func(name string, value func(Figures) float64, lessIsBetter bool, bound float64) report.Ratio {
 		median, low, high := p.Ratio(value)
 		round := func(x float64) float64 { return math.Round(100*x) / 100 }
 
 		return report.Ratio{Name: operation + ", " + name, Median: round(median), Low: round(low), High: round(high),
-			LessIsBetter: lessIsBetter}
+			LessIsBetter: lessIsBetter, Bound: bound}
 	}
 
-	return []report.Ratio{ratio("requests a second", Throughput, false),
-		ratio("processor time of PostgreSQL", Postgres, true)}
+	return []report.Ratio{ratio("requests a second", Throughput, false, b.Throughput),
+		ratio("processor time of the server", Processor, true, 0),
+		ratio("processor time of PostgreSQL", Postgres, true, b.Postgres)}
 }
 
 // measure sends requests from a number of clients for a time.

@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -102,20 +103,16 @@ const setLocal = `
 	       pg_catalog.set_config('transaction_read_only', $3, true),
 	       pg_catalog.set_config('role', $4, true)`
 
-// resetStatements undo the effects of user code on a session, except for prepared statements.
-var resetStatements = []string{
-	"close all", "reset all", "unlisten *", "discard temp", "select pg_catalog.pg_advisory_unlock_all()"}
+// resetStatements undo the effects of user code on a session. The last one finds the prepared
+// statements that it left.
+var resetStatements = append(pg.ResetStatements(), pg.SelectUserStatements)
 
-const (
-	maxSessionUses = 500 // bounds the prepared statements that user code can leave in a session
-	closeTimeout   = time.Second
-)
+const closeTimeout = time.Second
 
 // actorSession is a connection with its prepared statements.
 type actorSession struct {
 	conn       *pgx.Conn
 	statements map[statementKey]*pgconn.StatementDescription
-	uses       int
 }
 
 // statementKey identifies a statement. Each role has its own, since row security makes plans depend
@@ -162,7 +159,6 @@ func (s *actorSession) start(
 
 	_, span := pg.StartSpan(ctx, sql)
 	rows := &actorRows{session: s, pipeline: s.conn.PgConn().StartPipeline(ctx), span: span}
-	s.uses++
 
 	rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: setLocal}], settings, nil, nil)
 	rows.pipeline.SendQueryStatement(statement, encoded.ParamValues, encoded.ParamFormats, encoded.ResultFormats)
@@ -254,11 +250,35 @@ func (r *actorRows) first() (*pgconn.ResultReader, error) {
 	return result.(*pgconn.ResultReader), nil
 }
 
-// finish reads the remaining replies. The session is closed if it could not be reset.
+// finish reads the remaining replies. The session is closed if it could not be reset, or if user
+// code prepared statements, which may have names of ours.
 func (r *actorRows) finish() {
 	r.span.End()
-	if err := r.pipeline.Close(); err != nil || r.session.uses >= maxSessionUses {
+
+	prepared, err := r.readReset()
+	if err = errors.Join(err, r.pipeline.Close()); err != nil || prepared {
 		r.session.close()
+	}
+}
+
+// readReset reads the replies to resetStatements. It reports whether user code left prepared
+// statements.
+func (r *actorRows) readReset() (prepared bool, err error) {
+	for {
+		reply, err := r.pipeline.GetResults()
+		if err != nil || reply == nil {
+			return prepared, err
+		}
+
+		if result, ok := reply.(*pgconn.ResultReader); ok {
+			read := result.Read()
+			if read.Err != nil {
+				return false, read.Err
+			}
+
+			// Only the last statement returns a text.
+			prepared = len(read.Rows) == 1 && len(read.Rows[0][0]) > 0
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // createReading creates a policy for reading whose function has a body.
@@ -32,7 +33,13 @@ func TestSessionsAreReset(t *testing.T) {
 	name := a.ann.Subject + "/a"
 	a.mustPut(a.ann, name, "1")
 
+	if _, err := a.project.Owner().Exec(t.Context(), pgtest.LitterSQL+`;
+		grant usage on schema public to public`, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+
 	for _, body := range []string{
+		`perform public.litter('anon');`,
 		`perform set_config('search_path', 'nowhere', false);`,
 		`perform set_config('role', 'anon', false);`,
 		`perform set_config('request.jwt.claims', '{}', false);`,
@@ -51,6 +58,7 @@ func TestSessionsAreReset(t *testing.T) {
 				t.Errorf("%s: got %v", body, err)
 			}
 
+			a.wantClean(body)
 			a.createReading("")
 			if _, err := GetObject(t.Context(), a.project, a.ann, a.found, name); err != nil {
 				t.Errorf("after %s: got %v", body, err)
@@ -66,6 +74,19 @@ func TestSessionsAreReset(t *testing.T) {
 		`select locktype from pg_locks where locktype = 'advisory' and objid = 1`)
 	if err != nil || len(locks) > 0 {
 		t.Errorf("got the locks %v, %v, want none", locks, err)
+	}
+}
+
+// wantClean fails the test if an idle session of the pool for questions has leftovers.
+func (a *application) wantClean(after string) {
+	a.t.Helper()
+
+	for _, conn := range a.project.Questions().AcquireAllIdle(a.t.Context()) {
+		left, err := pg.Value[string](a.t.Context(), conn, "select public.leftovers()", pgx.QueryExecModeExec)
+		if err != nil || left != pgtest.NoLeftovers {
+			a.t.Errorf("after %s: got the leftovers %q, %v, want none", after, left, err)
+		}
+		conn.Release()
 	}
 }
 

@@ -60,30 +60,3 @@ func (p Prepared) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 func asPrepared(args []any) []any { return append([]any{pgx.QueryExecModeCacheStatement}, args...) }
-
-// Reset returns a connection to the state of a new one, since user code may have changed it. After
-// statements of [Prepared] it has nothing to do.
-func Reset(ctx context.Context, conn *pgx.Conn) error {
-	data := conn.PgConn().CustomData()
-	if data[isUnchanged] != nil {
-		delete(data, isUnchanged)
-		return nil
-	}
-
-	if data[hasPrepared] != nil {
-		delete(data, hasPrepared)
-
-		if err := conn.DeallocateAll(ctx); err != nil { // pgx forgets them, too
-			return err
-		}
-	}
-
-	_, err := conn.PgConn().Exec(ctx, resetSession).ReadAll()
-	return err
-}
-
-// resetSession is DISCARD ALL without DISCARD PLANS. PostgreSQL itself invalidates outdated plans,
-// and planning the functions of event triggers takes most of the time of a DDL statement.
-const resetSession = `
-	close all; set session authorization default; reset all; deallocate all; unlisten *;
-	select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences`

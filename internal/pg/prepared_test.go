@@ -88,51 +88,40 @@ func TestReset(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-
-	exec(`create sequence public.numbers`)
-
-	const state = `
-		select array[
-			current_setting('search_path'), current_setting('application_name'), current_user, session_user,
-			coalesce(current_setting('socle.own', true), ''),
-			(select count(*)::text from pg_cursors), (select count(*)::text from pg_prepared_statements),
-			(select count(*)::text from pg_listening_channels()),
-			(select count(*)::text from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()),
-			coalesce(to_regclass('pg_temp.scratch')::text, '')]`
-	read := func() []string {
+	leftovers := func() string {
 		t.Helper()
 
 		// Without a prepared statement of its own.
-		got, err := pg.Value[[]string](t.Context(), conn, state, pgx.QueryExecModeExec)
+		got, err := pg.Value[string](t.Context(), conn, "select public.leftovers()", pgx.QueryExecModeExec)
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		return got
 	}
-	before := read()
 
-	exec(`set search_path = elsewhere; set application_name = 'user'; set socle.own = 'x';
-		declare c cursor with hold for select 1; prepare s as select 1; listen channel;
-		select pg_advisory_lock(1), pg_advisory_lock_shared(2); create temp table scratch (id int);
-		select nextval('public.numbers')`)
+	exec(pgtest.LitterSQL + "; grant usage on schema public to public")
+	if got := leftovers(); got != pgtest.NoLeftovers {
+		t.Errorf("got the leftovers %q in a new session, want none", got)
+	}
+
 	exec(`set session authorization pg_monitor`)
-	exec(`set role pg_read_all_settings`)
-	for i, value := range read() {
-		if value == before[i] {
-			t.Errorf("state %d is %q as before: the test changes nothing", i, value)
-		}
+	exec(`select public.litter('pg_read_all_settings')`)
+
+	const want = "role pg_read_all_settings, settings default_transaction_read_only work_mem, setting behind, " +
+		"locks 4711 4712, channels residue, prepared 1, cursors residue, table residue_table, last value 1"
+	if got := leftovers(); got != want {
+		t.Errorf("got the leftovers %q, want %q", got, want)
 	}
 
 	if err := pg.Reset(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	for i, value := range read() {
-		if value != before[i] {
-			t.Errorf("state %d: got %q, want %q", i, value, before[i])
-		}
+	if got := leftovers(); got != pgtest.NoLeftovers {
+		t.Errorf("got the leftovers %q, want none", got)
 	}
-	if _, err := conn.Exec(t.Context(), `select currval('public.numbers')`); pg.State(err) != "55000" {
-		t.Errorf("currval: got %v, want an undefined value", err)
+	if got, err := pg.Value[string](t.Context(), conn, "select session_user", pgx.QueryExecModeExec); err != nil ||
+		got == "pg_monitor" {
+		t.Errorf("got the session of %s, %v, want that of the login", got, err)
 	}
 }

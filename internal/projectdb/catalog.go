@@ -10,8 +10,13 @@ import (
 
 // CatalogVersion is a query for the catalog version of a project's database, a text. Each
 // transaction with DDL changes it at commit. The platform's login and those of the rows API may run
-// it. It runs in every request: bit_xor takes half the time of sum.
+// it. bit_xor takes half the time of sum.
 const CatalogVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
+
+// CatalogChanges is a query for a number that each transaction changes at once before it changes
+// the catalog version at its commit. It runs in every request, and takes a twentieth of the time of
+// [CatalogVersion].
+const CatalogChanges = `pg_catalog.pg_sequence_last_value('socle.catalogue_changes'::pg_catalog.regclass)`
 
 // maxVersionRows is the number of rows above which [FoldCatalogVersion] folds them.
 const maxVersionRows = 16

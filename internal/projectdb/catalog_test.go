@@ -16,6 +16,7 @@ func TestCatalogueVersion(t *testing.T) {
 	p := newProject(t, r)
 	conn, other, reader := connect(t, p, owner), connect(t, p, owner), connect(t, p, request)
 	seen := value[string](t, reader, CatalogVersion)
+	numbered := value[int64](t, reader, "select "+CatalogChanges)
 
 	changed := func(what string, want bool) {
 		t.Helper()
@@ -27,17 +28,38 @@ func TestCatalogueVersion(t *testing.T) {
 
 		seen = now
 	}
+	numberChanged := func(what string, want bool) {
+		t.Helper()
+
+		now := value[int64](t, reader, "select "+CatalogChanges)
+		if now != numbered != want {
+			t.Errorf("%s: got number %d after %d, want a new one: %v", what, now, numbered, want)
+		}
+
+		numbered = now
+	}
 
 	exec(t, conn, "create table public.t (id int primary key)")
+	numberChanged("a table", true)
 	changed("a table", true)
 	exec(t, conn, "begin; alter table public.t add column a int; alter table public.t add column b int")
 	changed("before the commit", false)
+	numberChanged("before the commit", true)
 	exec(t, other, "begin; create table public.u (id int); commit") // does not wait
 	changed("another transaction", true)
+	numberChanged("another transaction", true)
 	exec(t, conn, "commit")
 	changed("the commit", true)
+	numberChanged("the commit", false)
 	exec(t, conn, "begin; create view public.v as select 1; rollback")
 	changed("a rollback", false)
+	numberChanged("a rollback", true)
+	exec(t, conn, "begin; savepoint a; create view public.v as select 1; rollback to a")
+	numberChanged("a savepoint", true)
+	exec(t, conn, "create view public.x as select 1")
+	numberChanged("a change after a savepoint", true)
+	exec(t, conn, "commit")
+	changed("a change after a savepoint", true)
 	exec(t, conn,
 		"create temporary table s (id int primary key, n int default 1 check (n > 0)); create index on s (n); alter table s add column m text; drop table s")
 
@@ -46,6 +68,7 @@ func TestCatalogueVersion(t *testing.T) {
 	changed("a table that is there", false)
 	exec(t, conn, "insert into public.t values (1); truncate public.t; analyze public.t")
 	changed("rows", false)
+	numberChanged("rows", false)
 
 	for _, sql := range []string{
 		"create policy everything on public.t using (true)", "alter policy everything on public.t using (false)",
@@ -62,6 +85,7 @@ func TestCatalogueVersion(t *testing.T) {
 	} {
 		exec(t, conn, sql)
 		changed(sql, true)
+		numberChanged(sql, true)
 	}
 
 	if another := value[string](t, newProject(t, r).Trusted(), CatalogVersion); another == seen {
@@ -69,6 +93,9 @@ func TestCatalogueVersion(t *testing.T) {
 	}
 	if got := state(t, conn, "select * from socle.catalogue_version"); got != "42501" {
 		t.Errorf("read by the owner: got state %q", got)
+	}
+	if got := state(t, reader, "select nextval('socle.catalogue_changes')"); got != "42501" {
+		t.Errorf("change by the request login: got state %q", got)
 	}
 	if got := state(t, reader, "insert into socle.catalogue_version (n) values (1)"); got != "42501" {
 		t.Errorf("write by the request login: got state %q", got)

@@ -66,7 +66,7 @@ func ChangeOne[T any](ctx context.Context, p *Project, c audit.Change) (T, error
 }
 
 // Owner returns the pool of the project's owner, for DDL and all other statements that contain user
-// input. Each connection is reset with DISCARD ALL before it is reused.
+// input. Each connection is reset before it is reused, see [pg.Reset].
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
 
 // DumpLogin returns the name of the login for backups of the project.
@@ -115,9 +115,18 @@ func (p *Project) close(unusedSince time.Time) {
 	p.pools = nil
 	p.mu.Unlock()
 
+	closePools(pools)
+}
+
+// closePools closes pools at the same time: each waits for PostgreSQL to end its sessions, and for
+// the statements that run.
+func closePools(pools map[login]*pgxpool.Pool) {
+	var all sync.WaitGroup
 	for _, pool := range pools {
-		pool.Close()
+		all.Go(pool.Close)
 	}
+
+	all.Wait()
 }
 
 // closeForever closes the pools permanently. It blocks as close does.
@@ -127,9 +136,7 @@ func (p *Project) closeForever() {
 	p.pools, p.deleted = nil, true
 	p.mu.Unlock()
 
-	for _, pool := range pools {
-		pool.Close()
-	}
+	closePools(pools)
 }
 
 // evict closes one idle connection. It reports false if there is none.

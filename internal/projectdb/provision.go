@@ -393,7 +393,7 @@ func (r *Registry) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 
 	return execUntriggered(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(Schema) + " to " + login + ", " + rows,
-		"grant select on socle.catalogue_version to " + rows,
+		"grant select on socle.catalogue_version, socle.catalogue_changes to " + rows,
 		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea), " +
 			"socle.write_audit(text, bytea), socle.lock_audit_entries(), " +
 			"socle.record_migration(text, text, text, uuid, double precision) to " + login,

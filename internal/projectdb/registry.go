@@ -368,9 +368,12 @@ func (r *Registry) openProjects() []*Project {
 }
 
 func (r *Registry) closeUnused(since time.Time) {
+	var projects sync.WaitGroup
 	for _, p := range r.openProjects() {
-		p.close(since)
+		projects.Go(func() { p.close(since) })
 	}
+
+	projects.Wait()
 }
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }

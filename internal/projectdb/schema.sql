@@ -59,6 +59,9 @@ begin
 	insert into socle.catalogue_version (n, xact)
 	values (1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775), pg_current_xact_id())
 	on conflict (xact) do nothing;
+	if found then
+		perform setval('socle.catalogue_changes', 1 + (hashtextextended(gen_random_uuid()::text, 0) & 1099511627775));
+	end if;
 end $$;
 
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
@@ -1184,6 +1187,15 @@ ALTER TABLE socle.audit_pending ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE SEQUENCE socle.catalogue_changes
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE socle.catalogue_changes IS 'set to a random value by each transaction that changes the catalogue version, at once';
+
 CREATE TABLE socle.catalogue_version (
     n numeric NOT NULL,
     xact xid8
@@ -2146,6 +2158,9 @@ GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
 GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
 
 GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
+
+GRANT SELECT ON SEQUENCE socle.catalogue_changes TO socle_PROJECT_request;
+GRANT SELECT ON SEQUENCE socle.catalogue_changes TO socle_PROJECT_service;
 
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;

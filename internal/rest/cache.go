@@ -33,6 +33,9 @@ type Source struct {
 	// its own round trip. The first request after a change thus sees the change, without LISTEN. ""
 	// means that there is no version, see [Cache.ListenOn].
 	Version string
+	// Changes is an expression for a number that every transaction changes at once, before it
+	// changes the version at its commit, as [Cache.require] assumes. "" means that there is none.
+	Changes string
 	// AfterRead is called on the connection that has read the catalog; nil means no hook.
 	AfterRead func(ctx context.Context, conn pg.Querier) error
 }
@@ -61,8 +64,9 @@ type Cache struct {
 // snapshot is a catalog with the version of its schema.
 type snapshot struct {
 	*catalog.Catalog
-	version  string // of the schema, not newer than the catalog; "" if it has none
-	size     int    // bytes
+	version string // of the schema, not newer than the catalog; "" if it has none
+	settled
+	size     int // bytes
 	readAt   time.Time
 	readTime time.Duration
 }

@@ -10,21 +10,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/session"
 )
 
-// litterSQL creates user code that leaves everything possible in the session, wherever requests run
-// user code.
-const litterSQL = `
-	create function litter() returns boolean language plpgsql as $$ begin
-		perform set_config('app.left', 'behind', false), set_config('search_path', 'pg_temp', false), pg_advisory_lock(4711);
-		execute 'listen residue';
-		execute 'declare residue cursor with hold for select 1';
-		execute format('prepare %I as select 1', gen_random_uuid());
-		if not current_setting('transaction_read_only')::bool then create temp table residue_table (id int); end if;
-		return true;
-	end $$;
+// litterSQL has user code litter wherever requests run some.
+const litterSQL = pgtest.LitterSQL + `;
 	create function litter_row() returns trigger language plpgsql as $$ begin perform litter(); return new; end $$;
 	create function litter_late() returns trigger language plpgsql as $$ begin
 		if current_setting('request.jwt.claims')::json->>'sub' <> 'ann' then raise 'whose claims are these?'; end if;
@@ -58,15 +53,24 @@ const litterSQL = `
 	create trigger littering after delete on child for each row execute function litter_row();
 	create domain littered as int check (litter_steadily(value));
 	create table domained (id littered);
-	create function residue_table() returns boolean language sql as 'select to_regclass(''pg_temp.residue_table'') is not null';
 	grant all on plain, guarded, seen, triggered, deferred, failing, defaulted, checked, indexed, parent, domained to authenticated`
+
+// wantClean fails the test if the session of a pool of one connection has leftovers.
+func (a *api) wantClean(pool *pgxpool.Pool, after string) {
+	a.Helper()
+
+	var left string
+	err := pool.QueryRow(a.Context(), "select public.leftovers()", pgx.QueryExecModeExec).Scan(&left)
+	if err != nil || left != pgtest.NoLeftovers {
+		a.Errorf("after %s: got the leftovers %q, %v, want none", after, left, err)
+	}
+}
 
 func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, litterSQL, func(c *Config) { c.Features.TxOverride = true })
 	pool := singleConnection(a)
-	want := `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}`
 	for _, step := range []struct {
 		method, path, body, prefer string
 		status                     int
@@ -103,14 +107,7 @@ func TestSessionIsCleanedAfterUserCode(t *testing.T) {
 			t.Errorf("%s %s (%s): got %+v, want %d", step.method, step.path, step.prefer, got, step.status)
 		}
 
-		left := a.do("POST", "/rpc/residue", "").body
-		if left = strings.ReplaceAll(left, `"setting" : ""`, `"setting" : null`); left != want {
-			t.Errorf("after %s %s (%s): got %s, want %s", step.method, step.path, step.prefer, left, want)
-		}
-
-		if left := a.do("POST", "/rpc/residue_table", "").body; left != "false" {
-			t.Errorf("after %s %s (%s): got a temporary table, want none", step.method, step.path, step.prefer)
-		}
+		a.wantClean(pool, step.method+" "+step.path+" "+step.prefer)
 	}
 
 	a.wantOneConnection(pool)
@@ -137,12 +134,8 @@ func TestSessionIsCleanedAfterCatalogChange(t *testing.T) {
 	a.server.Catalog.Reload()
 	a.await(func() bool { return a.server.Catalog.Known() != old })
 
-	left := a.do("POST", "/rpc/residue", "").body
-	if left = strings.ReplaceAll(left, `"setting" : ""`,
-		`"setting" : null`); left != `{"setting" : null, "locks" : 0, "channels" : 0, "prepared" : 0, "cursors" : 0}` {
-		t.Error(left)
-	}
-
+	a.do("POST", "/rpc/nothing", "") // resets the session first
+	a.wantClean(pool, "a new catalog")
 	a.wantOneConnection(pool)
 }
 

@@ -27,6 +27,7 @@ func (c *call) run(ctx context.Context) error {
 	for attempts := 0; ; attempts++ {
 		planned, err := c.attempt(ctx)
 		if err == nil {
+			c.server.Catalog.startSettling(c.snapshot, c.role.Pool)
 			return nil
 		}
 
@@ -36,6 +37,9 @@ func (c *call) run(ctx context.Context) error {
 
 		switch {
 		case session.IsStaleCatalog(err):
+			if c.server.Catalog.unsettle(c.snapshot, c.execution.Version) {
+				continue
+			}
 			if err := c.replaceSnapshot(ctx, attempts); err != nil {
 				return err
 			}
@@ -118,7 +122,7 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 	e := &c.execution
 	*e = session.Execution{
 		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
-		Version: session.Version{Query: s.Catalog.source.Version, Value: c.snapshot.version},
+		Version: s.Catalog.require(c.snapshot),
 		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Features.Rollback,
 		PreRequest: s.preRequestSQL, Check: p.check,
 		Statement: session.Statement{SQL: p.SQL, Args: p.Args, CountOnly: p.CountOnly, Inert: p.Inert,

@@ -175,6 +175,7 @@ func (s *rows) newCatalogCache(id uuid.UUID, schemas []string) *rest.Cache {
 		Pool:      s.registry.Open(id).Trusted,
 		Options:   catalog.Options{Schemas: schemas, SearchPath: extraSearchPath},
 		Version:   projectdb.CatalogVersion,
+		Changes:   projectdb.CatalogChanges,
 		AfterRead: projectdb.FoldCatalogVersion,
 	}, s.log)
 }

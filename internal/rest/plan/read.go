@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/query"
 )
@@ -107,7 +108,7 @@ func (b *builder) settings() {
 	)
 
 	if b.releasesLocks { // no user code runs after it: the body's aggregate is complete
-		b.text("pg_catalog.pg_advisory_unlock_all()")
+		b.text(pg.UnlockAdvisory)
 		return
 	}
 

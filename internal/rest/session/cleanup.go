@@ -1,18 +1,16 @@
 package session
 
-import "errors"
+import (
+	"errors"
 
-// cleanupStatements are the statements of cleanAll, prepared one by one so that they are not parsed
-// again for each request.
-var cleanupStatements = []string{"close all", "reset all", "unlisten *", "discard temp", unlock}
-
-const (
-	unlock     = "select pg_catalog.pg_advisory_unlock_all()"
-	cleanRead  = "close all; reset all; unlisten *" // reads create no temporary tables, unlock first
-	cleanAll   = cleanRead + "; discard temp; " + unlock
-	nCleanRead = 3 // statements of cleanRead
-	nCleanAll  = 5 // statements of cleanAll
+	"github.com/socle-dev/socle/internal/pg"
 )
+
+// unlock releases the session's advisory locks after a read whose statement does not.
+const unlock = "select " + pg.UnlockAdvisory
+
+// cleanupStatements are prepared one by one, so that they are not parsed again for each request.
+var cleanupStatements = pg.ResetStatements()
 
 // finalQuery is a simple query that ends the transaction and resets the session. An error after
 // settledAfter of its statements does not change the outcome of the request.
@@ -21,24 +19,26 @@ type finalQuery struct {
 	settledAfter int
 }
 
-// The end* queries end a transaction: endWrite commits without prepared statements, endUndone rolls
-// back after a failed check, endTried after a request whose changes are not wanted. The clean*
-// queries reset the session after a failure, outside a transaction or within.
+// The end* queries end a transaction: endRead after the locks were released, endWrite commits
+// without prepared statements, endUndone rolls back after a failed check, endTried after a request
+// whose changes are not wanted. The clean* queries reset the session after a failure, outside a
+// transaction or within.
 var (
-	endRead     = finalQuery{cleanRead, nCleanRead}
-	endUserCode = finalQuery{cleanAll, nCleanAll}
-	endWrite    = finalQuery{"commit; " + cleanAll, 1}
-	endUndone   = finalQuery{"rollback; " + cleanAll, 1}
-	endTried    = finalQuery{"set constraints all immediate; rollback; " + cleanAll, 2}
-	cleanIdle   = finalQuery{cleanAll, nCleanAll}
-	cleanFailed = finalQuery{"rollback; " + cleanAll, 1 + nCleanAll}
+	endRead     = resetAfter(true)
+	endWrite    = finalQuery{"commit; " + cleanIdle.sql, 1}
+	endUndone   = finalQuery{"rollback; " + cleanIdle.sql, 1}
+	endTried    = finalQuery{"set constraints all immediate; rollback; " + cleanIdle.sql, 2}
+	cleanIdle   = resetAfter(false)
+	cleanFailed = finalQuery{"rollback; " + cleanIdle.sql, 1 + cleanIdle.settledAfter}
 )
 
-const (
-	commit         = "commit"
-	selectPrepared = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) " +
-		"pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
-)
+// resetAfter returns the query that resets the session, all of whose statements must succeed.
+func resetAfter(unlocked bool) finalQuery {
+	sql, statements := pg.ResetQuery(unlocked)
+	return finalQuery{sql, statements}
+}
+
+const commit = "commit"
 
 // resetSession cleans a session that was last used with an older catalog. Relations that ran no
 // user code by that catalog may have got some before it was replaced.
@@ -93,7 +93,7 @@ func (p *pipeline) queueEnd(end finalQuery) error {
 // queueSync queues Sync, and before it the query for statements that user code prepared.
 func (p *pipeline) queueSync() error {
 	if p.mayPrepare {
-		if err := p.queueStatement(kindSelectPrepared, "", selectPrepared, nil); err != nil {
+		if err := p.queueStatement(kindSelectPrepared, "", pg.SelectUserStatements, nil); err != nil {
 			return err
 		}
 	}

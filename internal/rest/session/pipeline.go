@@ -278,7 +278,7 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 		p.committing = !p.ReadOnly
 		return p.queueSync()
 	case p.mayPrepare || p.deallocated:
-		return p.queueEnd(endUserCode)
+		return p.queueEnd(cleanIdle)
 	}
 
 	if !p.Statement.ReleasesLocks {
