@@ -148,7 +148,7 @@ func (d *Directory) prepare(
 		return change, err
 	}
 
-	change.hash, err = d.hashPassword(ctx, in.Password, u.Email)
+	change.hash, err = d.hashPassword(ctx, in.Password)
 	return change, err
 }
 
@@ -159,7 +159,7 @@ func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u aut
 		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
 			WithCode("validation_failed")
 	}
-	if err := d.checkPassword(in.Password, u.Email); err != nil {
+	if err := d.checkPassword(in.Password); err != nil {
 		return err
 	}
 
