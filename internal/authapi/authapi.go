@@ -59,9 +59,13 @@ type route struct {
 
 // routes maps methods and paths to handlers.
 var routes = map[string]route{
-	"GET /health":                  {anyone, (*call).health},
-	"GET /settings":                {anyone, (*call).settings},
-	"GET /.well-known/jwks.json":   {anyone, (*call).jwks},
+	"GET /health":                {anyone, (*call).health},
+	"GET /settings":              {anyone, (*call).settings},
+	"GET /.well-known/jwks.json": {anyone, (*call).jwks},
+
+	"GET /.well-known/openid-configuration":       {anyone, (*call).openIDConfiguration},
+	"GET /.well-known/oauth-authorization-server": {anyone, (*call).serverMetadata},
+
 	"GET /verify":                  {anyone, (*call).openLink},
 	"GET /authorize":               {anyone, (*call).authorize},
 	"GET /callback":                {anyone, (*call).callback},
@@ -96,6 +100,24 @@ var routes = map[string]route{
 	"GET /passkeys":                         {withUser, (*call).listPasskeys},
 	"PATCH /passkeys/{id}":                  {withUser, (*call).renamePasskey},
 	"DELETE /passkeys/{id}":                 {withUser, (*call).removePasskey},
+
+	"GET /oauth/authorize":                    {anyone, (*call).oauthAuthorize},
+	"GET /oauth/authorizations/{id}":          {withUser, (*call).openAuthorization},
+	"POST /oauth/authorizations/{id}/consent": {withUser, (*call).decideAuthorization},
+	"POST /oauth/token":                       {anyone, (*call).oauthToken},
+	"GET /oauth/userinfo":                     {withUser, (*call).userInfo},
+	"POST /oauth/userinfo":                    {withUser, (*call).userInfo},
+	"POST /oauth/clients/register":            {anyone, (*call).registerClient},
+	"GET /user/oauth/grants":                  {withUser, (*call).listGrants},
+	"DELETE /user/oauth/grants":               {withUser, (*call).revokeGrant},
+
+	"GET /admin/oauth/clients":                         {asAdmin, (*call).listClients},
+	"POST /admin/oauth/clients":                        {asAdmin, (*call).createClient},
+	"GET /admin/oauth/clients/{id}":                    {asAdmin, (*call).getClient},
+	"PUT /admin/oauth/clients/{id}":                    {asAdmin, (*call).updateClient},
+	"PATCH /admin/oauth/clients/{id}":                  {asAdmin, (*call).updateClient},
+	"DELETE /admin/oauth/clients/{id}":                 {asAdmin, (*call).deleteClient},
+	"POST /admin/oauth/clients/{id}/regenerate_secret": {asAdmin, (*call).regenerateSecret},
 
 	"POST /invite":                           {asAdmin, (*call).invite},
 	"POST /admin/generate_link":              {asAdmin, (*call).generateLink},

@@ -291,6 +291,10 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 			pgx.StrictNamedArgs{"id": id}); err != nil {
 			return err
 		}
+		if _, err := pg.Exec(ctx, tx, `delete from auth.oauth_consents where user_id = @id`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return err
+		}
 
 		_, err = pg.Exec(ctx, tx, `
 			update auth.users set email = id::text || '@deleted.invalid', phone = null, encrypted_password = null, email_change = '', phone_change = '',
