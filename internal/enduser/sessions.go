@@ -31,6 +31,8 @@ type Session struct {
 	User         User   `json:"user"`
 
 	ProviderTokens
+
+	id uuid.UUID
 }
 
 // ProviderTokens are the tokens of an identity provider, which only the first response has.
@@ -221,6 +223,8 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 		User:         u,
 
 		ProviderTokens: o.providerTokens,
+
+		id: s.ID,
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
@@ -78,7 +79,7 @@ func Metadata(d *enduser.Directory) map[string]any {
 	return m
 }
 
-// ConsentURL returns the address where a user decides about a pending authorization: a page of the
+// consentURL returns the address where a user decides about a pending authorization: a page of the
 // application, or one of this server.
 func (s *Server) consentURL(authorization string) string {
 	query := "?authorization_id=" + authorization
@@ -87,6 +88,16 @@ func (s *Server) consentURL(authorization string) string {
 	}
 
 	return strings.TrimSuffix(s.Issuer(), "/auth/v1") + "/oauth/consent" + query
+}
+
+// SweepProject is [Sweep] of a project, whether its server is on or not.
+func SweepProject(ctx context.Context, users *enduser.Service, p *projectdb.Project) error {
+	d, err := users.Open(ctx, p.UUID)
+	if err != nil {
+		return fault.Ignore(err, fault.NotFound)
+	}
+
+	return Sweep(ctx, d)
 }
 
 // Sweep deletes expired authorizations, and clients that registered themselves and have no user.

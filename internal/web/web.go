@@ -1,5 +1,5 @@
 // Package web owns the pages that people open in a browser: the start page, the pages behind the
-// links in mails, and the pages of forms. It renders HTML on the server. The pages need no script,
+// links in mails, the pages of forms, and the consent page of OAuth servers. It renders HTML on the server. The pages need no script,
 // ask no other host for anything, and change nothing by GET, since mail scanners follow links.
 //
 // A page calls the same functions of the domain packages as the operation of the API with the same
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/submission"
 )
@@ -22,6 +23,7 @@ import (
 type Config struct {
 	Accounts    *account.Service
 	Submissions *submission.Service
+	EndUsers    *enduser.Service
 	Bodies      *httpx.Budget // memory for the bodies of all requests in flight
 	PublicURL   string        // without trailing slash
 	AuditKey    []byte        // keys the audit log's entry hashes
@@ -48,6 +50,8 @@ func New(c Config) *Pages {
 	p.mux.HandleFunc("/f/{link}", p.formPage)
 	p.mux.Handle("/f/{link}/done", readOnly(p.formDone))
 	p.mux.Handle("/f/{link}/logo", readOnly(p.formLogo))
+
+	p.mux.HandleFunc(consentRoute, p.consentPage)
 
 	for _, l := range p.linkPages() {
 		p.mux.Handle(l.path, l)
