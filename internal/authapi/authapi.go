@@ -166,8 +166,8 @@ func (c *call) serve(path string) error {
 	}
 
 	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/auth/v1" + pattern
-	if err := checkQuery(c.r.URL.Query()); err != nil {
-		return err
+	if part := httpx.HostileText(c.r); part != "" {
+		return fault.New(fault.Invalid, "%s must be UTF-8 without null characters", part).WithCode("validation_failed")
 	}
 
 	if c.Unavailable != nil {
@@ -245,7 +245,7 @@ func patternOf(path string) (string, []uuid.UUID) {
 // networkOf returns the key of a client's network for rate limits.
 func networkOf(a netip.Addr) string { return httpx.Network(a) }
 
-// checkQuery fails with Invalid for a parameter that PostgreSQL can't store.
+// checkQuery fails with Invalid for a parameter of a form that PostgreSQL can't store.
 func checkQuery(q url.Values) error {
 	if !pg.StorableValues(q) {
 		return fault.New(fault.Invalid, "Parameters must be UTF-8 without null characters").WithCode("validation_failed")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/submission"
 )
@@ -67,11 +68,21 @@ func (p *Pages) Handler(r *http.Request) http.Handler {
 		return nil
 	}
 
-	if _, pattern := p.mux.Handler(r); pattern != "" {
-		return p.mux
+	_, pattern := p.mux.Handler(r)
+	switch {
+	case pattern == "":
+		return nil
+	case httpx.HostileText(r) != "":
+		return http.HandlerFunc(refuseHostileText)
 	}
 
-	return nil
+	return p.mux
+}
+
+// refuseHostileText responds to a request with text that no page has in its address.
+func refuseHostileText(w http.ResponseWriter, r *http.Request) {
+	renderFailure(w, r, fault.New(fault.Invalid, "%s has bytes that are no text", httpx.HostileText(r)),
+		page{Title: "The address is wrong", Text: []string{"It has characters that no address here has. " + invalidLink}})
 }
 
 // wantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
