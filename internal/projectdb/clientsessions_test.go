@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/socle-dev/socle/internal/fault"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // slowStartConn is a connection whose writes of startup and password end late: after the response
