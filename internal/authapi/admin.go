@@ -58,7 +58,8 @@ func (c *call) pageOf() (page, perPage int, err error) {
 		if text := q.Get(name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1 || n > 1_000_000_000 {
-				return 0, 0, fault.New(fault.Invalid, "Bad Pagination Parameters: %s", name).WithCode("validation_failed")
+				return 0, 0, fault.New(fault.Invalid, "Bad Pagination Parameters: %s", name).
+					WithCode("validation_failed")
 			}
 			*to = n
 		}

@@ -22,8 +22,8 @@ func (p *app) visit(method, address string, form url.Values, headers ...string) 
 	return p.sendTo(method, address, "", form.Encode(), headers...)
 }
 
-// TestConsentPage: without a page of the application, the server's own one signs the user in for each
-// decision.
+// TestConsentPage: without a page of the application, the server's own one signs the user in for
+// each decision.
 func TestConsentPage(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,8 @@ func TestConsentPage(t *testing.T) {
 	p.visit("POST", page, credentials).want(400)
 
 	page = begin()
-	if q := p.visit("POST", page, url.Values{"decline": {"true"}}).location().Query(); q.Get("error") != "access_denied" ||
+	if q := p.visit("POST", page, url.Values{"decline": {"true"}}).location().
+		Query(); q.Get("error") != "access_denied" ||
 		q.Get("state") != "s&1" {
 		t.Errorf("after a denial the client gets %v", q)
 	}
@@ -101,13 +102,15 @@ func TestConsentNeedsSecondFactor(t *testing.T) {
 	if !strings.Contains(refused.raw, "second factor") {
 		t.Errorf("the page says %s", refused.raw)
 	}
-	q.visit("POST", page, url.Values{"email": {"ann@example.com"}, "password": {password}, "code": {"000000"}}).want(422)
+	q.visit("POST", page, url.Values{"email": {"ann@example.com"}, "password": {password}, "code": {"000000"}}).
+		want(422)
 	if n := q.count(`select count(*)::int from auth.sessions where aal = 'aal1'`); n != 0 {
 		t.Errorf("%d sessions of refused attempts are left", n)
 	}
 }
 
-// verifyFactor adds an authenticator app to a user, and returns the access token of the second level.
+// verifyFactor adds an authenticator app to a user, and returns the access token of the second
+// level.
 func (p *app) verifyFactor(session string) string {
 	p.t.Helper()
 

@@ -150,8 +150,9 @@ func (p *app) sendTo(method, address, key, body string, headers ...string) *repl
 		p.t.Fatal(err)
 	}
 
-	got := &reply{t: p.t, request: method + " " + r.URL.RequestURI() + " " + body, status: res.StatusCode, header: res.Header,
-		raw: string(text)}
+	got := &reply{t: p.t, request: method + " " + r.URL.RequestURI() + " " + body, status: res.StatusCode,
+		header: res.Header,
+		raw:    string(text)}
 	if bytes.HasPrefix(text, []byte("{")) {
 		if err := json.Unmarshal(text, &got.body); err != nil {
 			p.t.Fatalf("%s: %v: %s", got.request, err, text)

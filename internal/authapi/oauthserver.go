@@ -274,7 +274,8 @@ func (c *call) updateClient(ids []uuid.UUID) error {
 	})
 }
 
-// changeClient calls a function with the members of a client in the body, and responds with the client.
+// changeClient calls a function with the members of a client in the body, and responds with the
+// client.
 func (c *call) changeClient(
 	status int, change func(*oauth.Server, oauth.Registration) (oauth.Client, error),
 ) error {

@@ -174,7 +174,8 @@ func TestOAuthClients(t *testing.T) {
 		return p.send(method, "/admin/oauth/clients"+path, p.secret, body)
 	}
 
-	first := admin("POST", "", `{"client_name":"One","redirect_uris":["https://a.example.com/cb","http://localhost:3000/cb"]}`).
+	first := admin("POST", "",
+		`{"client_name":"One","redirect_uris":["https://a.example.com/cb","http://localhost:3000/cb"]}`).
 		want(201).equal("client_type", "confidential").equal("registration_type", "manual").
 		equal("token_endpoint_auth_method", "client_secret_basic")
 	id := first.text("client_id")
@@ -185,7 +186,8 @@ func TestOAuthClients(t *testing.T) {
 
 	admin("GET", "/"+id, "").want(200).equal("client_secret", "").equal("client_name", "One")
 	for _, method := range []string{"PUT", "PATCH"} {
-		admin(method, "/"+id, `{"logo_uri":"https://a.example.com/`+method+`.png"}`).want(200).equal("client_name", "One").
+		admin(method, "/"+id, `{"logo_uri":"https://a.example.com/`+method+`.png"}`).want(200).equal("client_name",
+			"One").
 			equal("logo_uri", "https://a.example.com/"+method+".png")
 	}
 	admin("PUT", "/"+id, `{}`).fails(400, "validation_failed")
@@ -259,7 +261,8 @@ func TestOAuthFlow(t *testing.T) {
 	shown.equal("scope", "openid email profile").equal("redirect_uri", callback)
 	p.send("GET", "/oauth/authorizations/"+id, ben.text("access_token"), "").fails(404, "oauth_authorization_not_found")
 
-	answer := answerOf(p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"approve"}`).want(200))
+	answer := answerOf(p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"approve"}`).
+		want(200))
 	if answer.Get("state") != "s&1" || answer.Get("tenant") != "7" || answer.Get("iss") != claim(t, session, "iss") {
 		t.Errorf("the client gets %v", answer)
 	}
@@ -283,18 +286,23 @@ func TestOAuthFlow(t *testing.T) {
 		t.Errorf("rows for the client: got %s", got)
 	}
 
-	p.send("GET", "/oauth/userinfo", access, "").want(200).equal("sub", ann.text("user.id")).equal("email", "ann@example.com")
+	p.send("GET", "/oauth/userinfo", access, "").want(200).equal("sub", ann.text("user.id")).equal("email",
+		"ann@example.com")
 	p.send("GET", "/user", access, "").want(200)
 	refreshed := c.refresh(got.text("refresh_token")).want(200)
-	if refreshed.text("refresh_token") == got.text("refresh_token") || claim(t, refreshed.text("access_token"), "client_id") != c.id {
+	if refreshed.text("refresh_token") == got.text("refresh_token") || claim(t, refreshed.text("access_token"),
+		"client_id") != c.id {
 		t.Errorf("refreshed to %s", refreshed.raw)
 	}
 
-	// A user who has granted the client these scopes is not asked again, but for more scopes and on demand.
+	// A user who has granted the client these scopes is not asked again, but for more scopes and on
+	// demand.
 	again := p.send("GET", "/oauth/authorizations/"+c.authorize("scope", "openid email"), session, "").want(200)
 	c.exchange(answerOf(again).Get("code")).want(200)
-	p.send("GET", "/oauth/authorizations/"+c.authorize("scope", "openid phone"), session, "").want(200).equal("scope", "openid phone")
-	p.send("GET", "/oauth/authorizations/"+c.authorize("prompt", "consent"), session, "").want(200).equal("redirect_url", "")
+	p.send("GET", "/oauth/authorizations/"+c.authorize("scope", "openid phone"), session, "").want(200).equal("scope",
+		"openid phone")
+	p.send("GET", "/oauth/authorizations/"+c.authorize("prompt", "consent"), session, "").want(200).
+		equal("redirect_url", "")
 
 	var grants []struct {
 		Client struct{ ID, Name string }
@@ -313,7 +321,8 @@ func TestOAuthFlow(t *testing.T) {
 	p.send("GET", "/user", session, "").want(200)
 }
 
-// TestOAuthAttacks: what a stranger, another client and the client itself try with a code or a token.
+// TestOAuthAttacks: what a stranger, another client and the client itself try with a code or a
+// token.
 func TestOAuthAttacks(t *testing.T) {
 	t.Parallel()
 
@@ -356,7 +365,8 @@ func TestOAuthAttacks(t *testing.T) {
 	public.refresh(second.text("refresh_token")).refused(400, "invalid_grant")
 	public.refresh(third.text("refresh_token")).refused(400, "invalid_grant")
 
-	// A client changes nothing about its user, and approves no other client. An ID token is no access token.
+	// A client changes nothing about its user, and approves no other client. An ID token is no
+	// access token.
 	tokens := c.exchange(c.approve(session)).want(200)
 	access := tokens.text("access_token")
 	p.send("PUT", "/user", access, `{"password":"correct horse 2"}`).fails(403, "insufficient_scope")
@@ -400,7 +410,8 @@ func TestOAuthRequests(t *testing.T) {
 	c := p.newOAuthClient("none")
 
 	// Nobody is sent to an address that the client has not registered.
-	for _, to := range []string{"", "https://client.example.com/callback", "https://client.example.com/callback?tenant=8",
+	for _, to := range []string{"", "https://client.example.com/callback",
+		"https://client.example.com/callback?tenant=8",
 		callback + "&x=1", callback + "#x", "https://client.example.com.evil.com/callback?tenant=7",
 		"https://client.example.com@evil.com/callback?tenant=7", "HTTPS://client.example.com/callback?tenant=7",
 		"https://client.example.com:443/callback?tenant=7", "https://client.example.com//callback?tenant=7",
@@ -435,13 +446,15 @@ func TestOAuthRequests(t *testing.T) {
 
 	// A decision is final, and one of the user.
 	id := c.authorize()
-	p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"maybe"}`).fails(400, "validation_failed")
+	p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"maybe"}`).fails(400,
+		"validation_failed")
 	p.send("POST", "/oauth/authorizations/"+id+"/consent", p.publishable, `{"action":"approve"}`).fails(403, "bad_jwt")
 	denied := answerOf(p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"deny"}`).want(200))
 	if denied.Get("error") != "access_denied" || denied.Get("state") != "s&1" || denied.Has("code") {
 		t.Errorf("after a denial the client gets %v", denied)
 	}
-	p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"approve"}`).fails(400, "validation_failed")
+	p.send("POST", "/oauth/authorizations/"+id+"/consent", session, `{"action":"approve"}`).fails(400,
+		"validation_failed")
 	p.send("GET", "/oauth/authorizations/"+p.Project, session, "").fails(404, "oauth_authorization_not_found")
 	p.send("GET", "/oauth/authorizations/x", session, "").fails(404, "validation_failed")
 

@@ -43,8 +43,8 @@ func (d *Directory) CountRequest(ctx context.Context, l ratelimit.Limit, c Clien
 	return d.countRequest(ctx, l, c)
 }
 
-// Owner returns the user of a session of the application. It fails like [Directory.Authenticate], and
-// with Forbidden for a session of an OAuth client.
+// Owner returns the user of a session of the application. It fails like [Directory.Authenticate],
+// and with Forbidden for a session of an OAuth client.
 func (d *Directory) Owner(ctx context.Context, tx pgx.Tx, who Identity) (User, error) {
 	u, err := d.authenticate(ctx, tx, who)
 	return u.User, err
@@ -58,8 +58,8 @@ type Grantor struct {
 }
 
 // Grantor returns the user of a session of the application. It fails with Forbidden like
-// [Directory.Authenticate], for a session of an OAuth client, and if a user with a second factor has
-// not used it.
+// [Directory.Authenticate], for a session of an OAuth client, and if a user with a second factor
+// has not used it.
 func (d *Directory) Grantor(ctx context.Context, tx pgx.Tx, who Identity) (Grantor, error) {
 	u, err := d.authenticate(ctx, tx, who)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s ClientSession) SessionID() uuid.UUID { return s.ID }
 // clientMethod is the method of authentication of an OAuth client's session.
 const clientMethod = "oauth_provider/authorization_code"
 
-// OpenClientSession opens a session of an OAuth client. It keeps level and methods of the session in
-// which the user has granted it. It fails for a user who may not sign in.
+// OpenClientSession opens a session of an OAuth client. It keeps level and methods of the session
+// in which the user has granted it. It fails for a user who may not sign in.
 func (d *Directory) OpenClientSession(
 	ctx context.Context, tx pgx.Tx, g ClientGrant, c Client,
 ) (ClientSession, error) {
@@ -133,14 +133,14 @@ func (d *Directory) OpenClientSession(
 	return ClientSession{o}, err
 }
 
-// SignClientSession returns the tokens of a session that has been committed. It ends the session if a
-// hook fails.
+// SignClientSession returns the tokens of a session that has been committed. It ends the session if
+// a hook fails.
 func (d *Directory) SignClientSession(ctx context.Context, s ClientSession) (Session, error) {
 	return d.signNew(ctx, s.opened)
 }
 
-// RefreshClientSession is [Directory.Refresh] for a session of an OAuth client. Its refresh tokens are
-// valid once: a second use ends the session. One of another client is not found.
+// RefreshClientSession is [Directory.Refresh] for a session of an OAuth client. Its refresh tokens
+// are valid once: a second use ends the session. One of another client is not found.
 func (d *Directory) RefreshClientSession(
 	ctx context.Context, text string, client uuid.UUID, c Client,
 ) (s Session, scope string, err error) {
@@ -160,8 +160,8 @@ func (d *Directory) ScopedUser(ctx context.Context, who Identity) (ScopedUser, e
 	return ScopedUser{User: u.User, Scope: u.Scope}, err
 }
 
-// idTokenKeys are the keys that sign ID tokens for OAuth clients, the current one first. They are not
-// those of access tokens: an ID token opens no interface of the project.
+// idTokenKeys are the keys that sign ID tokens for OAuth clients, the current one first. They are
+// not those of access tokens: an ID token opens no interface of the project.
 func (d *Directory) idTokenKeys() ([]token.Key, error) {
 	seed := d.Key("signing keys of ID tokens")
 	var all []token.Key
@@ -192,8 +192,8 @@ func (d *Directory) SignIDToken(claims any) (string, error) {
 	return keys[0].SignJWT(text)
 }
 
-// PublishedKeys returns the public keys of access tokens, and those of ID tokens if the OAuth server
-// is on, as JSON Web Keys.
+// PublishedKeys returns the public keys of access tokens, and those of ID tokens if the OAuth
+// server is on, as JSON Web Keys.
 func (d *Directory) PublishedKeys() ([]json.RawMessage, error) {
 	all, err := d.PublicKeys()
 	if err != nil || !d.OAuthServer.Enabled {

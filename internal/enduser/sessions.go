@@ -251,10 +251,12 @@ func (d *Directory) refresh(
 
 	for {
 		r, err := pg.One[refreshable](ctx, d.q(), `
-			select`+userColumns+`, s.id as session_id, s.created_at as session_created_at, s.aal, s.not_after, s.refreshed_at,
+			select`+userColumns+`, s.id as session_id, s.created_at as session_created_at, s.aal, s.not_after,
+				s.refreshed_at,
 				s.refresh_token_counter, s.oauth_client_id, coalesce(s.scopes, '') as scope,
 				(select json_agg(json_build_object('method', m.authentication_method,
-						'timestamp', floor(extract(epoch from m.updated_at))::bigint) order by m.updated_at desc, m.authentication_method)
+						'timestamp', floor(extract(epoch from m.updated_at))::bigint) order by m.updated_at desc,
+							m.authentication_method)
 					from auth.mfa_amr_claims m where m.session_id = s.id) as methods
 			from auth.sessions s join auth.users u on u.id = s.user_id
 			where s.id = @id`, pgx.StrictNamedArgs{"id": id})
@@ -314,7 +316,8 @@ type refreshable struct {
 
 func (r refreshable) session() sessionRow {
 	return sessionRow{ID: r.SessionID, UserID: r.ID, CreatedAt: r.SessionCreatedAt, Aal: r.Aal, NotAfter: r.NotAfter,
-		RefreshedAt: r.RefreshedAt, RefreshTokenCounter: r.RefreshTokenCounter, OAuthClientID: r.OAuthClientID, Scope: r.Scope}
+		RefreshedAt: r.RefreshedAt, RefreshTokenCounter: r.RefreshTokenCounter, OAuthClientID: r.OAuthClientID,
+		Scope: r.Scope}
 }
 
 // endRefused ends a session whose refresh was refused, unless its user is banned for a time. It

@@ -192,8 +192,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestMalformedIDTokens: a text that is no ID token costs the provider no request, not even that for
-// its metadata.
+// TestMalformedIDTokens: a text that is no ID token costs the provider no request, not even that
+// for its metadata.
 func TestMalformedIDTokens(t *testing.T) {
 	t.Parallel()
 
@@ -251,9 +251,10 @@ func TestAppleName(t *testing.T) {
 		person string
 		want   any
 	}{
-		"with the code": {map[string]any{}, `{"name":{"firstName":"Ann","lastName":"Lee"},"email":"evil@example.com"}`, "Ann Lee"},
-		"in the token":  {map[string]any{"name": "Ann"}, `{"name":{"firstName":"Eve"}}`, "Ann"},
-		"no JSON":       {map[string]any{}, `{"name":`, nil},
+		"with the code": {map[string]any{},
+			`{"name":{"firstName":"Ann","lastName":"Lee"},"email":"evil@example.com"}`, "Ann Lee"},
+		"in the token": {map[string]any{"name": "Ann"}, `{"name":{"firstName":"Eve"}}`, "Ann"},
+		"no JSON":      {map[string]any{}, `{"name":`, nil},
 	} {
 		test.claims["sub"], test.claims["email"] = "1", "ann@example.com"
 		p.Person(test.claims)

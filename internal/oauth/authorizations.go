@@ -95,8 +95,8 @@ func (s *Server) Authorize(ctx context.Context, q url.Values, c enduser.Client) 
 	return s.consentURL(a.ID.String()), s.insert(ctx, a)
 }
 
-// read checks and sets the parameters of a request but client and address. Its failures have codes of
-// RFC 6749.
+// read checks and sets the parameters of a request but client and address. Its failures have codes
+// of RFC 6749.
 func (a *authorization) read(q url.Values) error {
 	if len(a.State) > maxState {
 		a.State = ""
@@ -168,7 +168,8 @@ func (s *Server) insert(ctx context.Context, a authorization) error {
 			delete from auth.oauth_authorizations where id in (
 				select id from auth.oauth_authorizations where status = 'pending' order by created_at desc offset @most)
 		)
-		insert into auth.oauth_authorizations (id, client_id, redirect_uri, scope, state, nonce, resource, code_challenge, ask)
+		insert into auth.oauth_authorizations (id, client_id, redirect_uri, scope, state, nonce, resource,
+			code_challenge, ask)
 		values (@id, @client, @redirect, @scope, @state, @nonce, @resource, @challenge, @ask)`,
 		pgx.StrictNamedArgs{"id": a.ID, "client": a.ClientID, "redirect": a.RedirectURI, "scope": a.Scope,
 			"state": a.State, "nonce": a.Nonce, "resource": a.Resource, "challenge": a.CodeChallenge, "ask": a.Ask,
@@ -271,8 +272,8 @@ func (s *Server) Open(
 	return shown, redirect, err
 }
 
-// isGranted reports whether a user needs no question. A public client of an app's scheme or a loopback
-// address may be any program on the device, so it is asked about every time.
+// isGranted reports whether a user needs no question. A public client of an app's scheme or a
+// loopback address may be any program on the device, so it is asked about every time.
 func (s *Server) isGranted(ctx context.Context, tx pgx.Tx, a authorization, user uuid.UUID) (bool, error) {
 	if a.Ask || (a.ClientType == public && !strings.HasPrefix(a.RedirectURI, "https://")) {
 		return false, nil
@@ -320,7 +321,8 @@ func (s *Server) Decide(
 	return redirect, err
 }
 
-// Deny denies a pending authorization that no user has opened, and returns the address of the client.
+// Deny denies a pending authorization that no user has opened, and returns the address of the
+// client.
 func (s *Server) Deny(ctx context.Context, id uuid.UUID) (redirect string, err error) {
 	err = s.Tx(ctx, "deciding OAuth authorization", func(ctx context.Context, tx pgx.Tx) error {
 		a, err := s.pending(ctx, tx, id, true)
@@ -342,8 +344,8 @@ func errNotPending() error {
 	return fault.New(fault.NotFound, "authorization not found").WithCode("oauth_authorization_not_found")
 }
 
-// pending returns a pending authorization. It fails with NotFound for another one, and with Invalid for
-// one that is decided.
+// pending returns a pending authorization. It fails with NotFound for another one, and with Invalid
+// for one that is decided.
 func (s *Server) pending(ctx context.Context, q pg.Querier, id uuid.UUID, lock bool) (authorization, error) {
 	sql := `select` + authorizationColumns + `from auth.oauth_authorizations a join auth.oauth_clients c on c.id = a.client_id
 		where a.id = @id`
@@ -366,8 +368,8 @@ func (s *Server) pending(ctx context.Context, q pg.Querier, id uuid.UUID, lock b
 	return a, nil
 }
 
-// claim returns a pending authorization, locked, and makes it one of a user. It fails with NotFound for
-// one of another user.
+// claim returns a pending authorization, locked, and makes it one of a user. It fails with NotFound
+// for one of another user.
 func (s *Server) claim(ctx context.Context, tx pgx.Tx, id, user uuid.UUID) (authorization, error) {
 	a, err := s.pending(ctx, tx, id, true)
 	if err != nil {
@@ -388,7 +390,8 @@ func (s *Server) approve(
 	ctx context.Context, tx pgx.Tx, a authorization, g enduser.Grantor, c enduser.Client,
 ) error {
 	if _, err := pg.Exec(ctx, tx, `
-		update auth.oauth_authorizations set status = 'approved', approved_at = now(), aal = @aal, methods = @methods::jsonb
+		update auth.oauth_authorizations set status = 'approved', approved_at = now(), aal = @aal,
+			methods = @methods::jsonb
 		where id = @id`,
 		pgx.StrictNamedArgs{"id": a.ID, "aal": g.AAL, "methods": string(g.Methods)}); err != nil {
 		return err

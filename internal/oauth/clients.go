@@ -118,8 +118,8 @@ func (r *Registration) validate() error {
 	return nil
 }
 
-// typeAndMethod returns the type and the method of authentication of a new client. Each follows from
-// the other, and a client that names neither is confidential.
+// typeAndMethod returns the type and the method of authentication of a new client. Each follows
+// from the other, and a client that names neither is confidential.
 func (r *Registration) typeAndMethod() (kind, method string, err error) {
 	switch {
 	case r.TokenEndpointAuthMethod != nil:
@@ -154,8 +154,8 @@ func isWebURI(text string) bool {
 // scriptSchemes are schemes whose addresses run scripts or read files.
 var scriptSchemes = []string{"javascript", "data", "file", "vbscript", "about", "blob"}
 
-// checkRedirectURI returns the rule that a redirect URI breaks, or "". http is for loopback hosts, a
-// scheme of an app is named by a domain or followed by a host.
+// checkRedirectURI returns the rule that a redirect URI breaks, or "". http is for loopback hosts,
+// a scheme of an app is named by a domain or followed by a host.
 func checkRedirectURI(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -167,7 +167,8 @@ func checkRedirectURI(text string) string {
 		return "must not have a fragment"
 	case u.User != nil:
 		return "must not have credentials"
-	case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\\*\"<>", c) }):
+	case strings.ContainsFunc(text,
+		func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\\*\"<>", c) }):
 		return "must be ASCII without blanks, quotes, backslashes and wildcards"
 	case slices.Contains(scriptSchemes, u.Scheme):
 		return "has a scheme that is not allowed"
@@ -185,8 +186,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || (err == nil && address.IsLoopback())
 }
 
-// Register creates a client by a request of anyone. It fails with Forbidden unless the settings allow
-// it.
+// Register creates a client by a request of anyone. It fails with Forbidden unless the settings
+// allow it.
 func (s *Server) Register(ctx context.Context, r Registration, c enduser.Client) (Client, error) {
 	if !s.OAuthServer.AllowDynamicRegistration {
 		return Client{}, fault.New(fault.Forbidden, "Dynamic client registration is not enabled").
@@ -224,11 +225,13 @@ func (s *Server) createClient(ctx context.Context, r Registration, kind string, 
 
 	var created Client
 	err = s.Tx(ctx, "creating OAuth client", func(ctx context.Context, tx pgx.Tx) error {
-		// Concurrent requests may exceed the bound by their number, which the limit of a network bounds.
+		// Concurrent requests may exceed the bound by their number, which the limit of a network
+		// bounds.
 		created, err = pg.One[Client](ctx, tx, `
 			insert into auth.oauth_clients as c (id, client_secret_hash, registration_type, client_type,
 				token_endpoint_auth_method, redirect_uris, grant_types, client_name, client_uri, logo_uri)
-			select @id, @hash, @kind, @type, @method, @uris::text[], @grants::text[], coalesce(@name, ''), coalesce(@uri, ''), coalesce(@logo, '')
+			select @id, @hash, @kind, @type, @method, @uris::text[], @grants::text[], coalesce(@name, ''),
+				coalesce(@uri, ''), coalesce(@logo, '')
 			where (select count(*) from auth.oauth_clients where registration_type = @kind) < @most::bigint
 			returning`+clientColumns,
 			pgx.StrictNamedArgs{"id": uuid.New(), "hash": hash, "kind": kind, "type": clientType, "method": method,
@@ -308,7 +311,8 @@ func (s *Server) UpdateClient(ctx context.Context, id uuid.UUID, r Registration,
 
 	var updated Client
 	err := s.Tx(ctx, "updating OAuth client", func(ctx context.Context, tx pgx.Tx) error {
-		known, err := pg.One[Client](ctx, tx, `select`+clientColumns+`from auth.oauth_clients c where c.id = @id for update`,
+		known, err := pg.One[Client](ctx, tx,
+			`select`+clientColumns+`from auth.oauth_clients c where c.id = @id for update`,
 			pgx.StrictNamedArgs{"id": id})
 		if fault.Is(err, fault.NotFound) {
 			return errClientNotFound()

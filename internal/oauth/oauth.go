@@ -31,7 +31,8 @@ var (
 	registerLimit  = ratelimit.Limit{Name: "oauth register", Most: 10, Window: 5 * time.Minute}
 )
 
-// Server is the OAuth server of a project under its current settings. It is safe for concurrent use.
+// Server is the OAuth server of a project under its current settings. It is safe for concurrent
+// use.
 type Server struct{ *enduser.Directory }
 
 // Of returns the OAuth server of a project. It fails with NotFound if the project has none.

@@ -78,7 +78,8 @@ func TestReadRequest(t *testing.T) {
 	}
 
 	var a authorization
-	if err := a.read(url.Values{"response_type": {"code"}, "code_challenge": {challenge}, "code_challenge_method": {"s256"}}); err == nil {
+	if err := a.read(url.Values{"response_type": {"code"}, "code_challenge": {challenge},
+		"code_challenge_method": {"s256"}}); err == nil {
 		t.Error("the method s256 was accepted")
 	}
 	if a.Scope != defaultScope {

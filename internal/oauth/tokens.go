@@ -65,8 +65,8 @@ func errGrant(format string, args ...any) *fault.Error {
 	return errOAuth("invalid_grant", format, args...)
 }
 
-// exchange opens a session for a code. Any other use spends the code, and the second use of a code ends
-// the session that the first has opened.
+// exchange opens a session for a code. Any other use spends the code, and the second use of a code
+// ends the session that the first has opened.
 func (s *Server) exchange(ctx context.Context, client Client, in TokenRequest, c enduser.Client) (Tokens, error) {
 	if in.Code == "" || in.CodeVerifier == "" {
 		return Tokens{}, errOAuth("invalid_request", "code and code_verifier are required")
@@ -102,7 +102,8 @@ func (s *Server) exchange(ctx context.Context, client Client, in TokenRequest, c
 			return err
 		}
 
-		_, err = pg.Exec(ctx, tx, `update auth.oauth_authorizations set status = 'spent', session_id = @session where id = @id`,
+		_, err = pg.Exec(ctx, tx,
+			`update auth.oauth_authorizations set status = 'spent', session_id = @session where id = @id`,
 			pgx.StrictNamedArgs{"id": a.ID, "session": opened.SessionID()})
 		return err
 	})
@@ -161,7 +162,8 @@ func (a authorization) matches(verifier string) bool {
 
 // spend makes a code useless, and ends the session that it has opened.
 func (s *Server) spend(ctx context.Context, tx pgx.Tx, a authorization) error {
-	if _, err := pg.Exec(ctx, tx, `update auth.oauth_authorizations set status = 'spent' where id = @id and status = 'approved'`,
+	if _, err := pg.Exec(ctx, tx,
+		`update auth.oauth_authorizations set status = 'spent' where id = @id and status = 'approved'`,
 		pgx.StrictNamedArgs{"id": a.ID}); err != nil || !a.SessionID.Valid {
 		return err
 	}
@@ -251,7 +253,8 @@ func profile(u enduser.User, scope string) map[string]any {
 		var data map[string]any
 		_ = json.Unmarshal(u.UserMetadata, &data) // is an object
 
-		for claim, members := range map[string][]string{"name": {"name", "full_name"}, "picture": {"picture", "avatar_url"},
+		for claim, members := range map[string][]string{"name": {"name", "full_name"}, "picture": {"picture",
+			"avatar_url"},
 			"preferred_username": {"preferred_username", "username", "user_name"}} {
 			for _, member := range members {
 				if text, ok := data[member].(string); ok && text != "" && claims[claim] == nil {
@@ -306,8 +309,8 @@ func (s *Server) ListGrants(ctx context.Context, who enduser.Identity) ([]Grant,
 	return grants, err
 }
 
-// RevokeGrant takes back what a user has granted a client: its sessions end, and codes that it has not
-// used are void.
+// RevokeGrant takes back what a user has granted a client: its sessions end, and codes that it has
+// not used are void.
 func (s *Server) RevokeGrant(ctx context.Context, who enduser.Identity, client uuid.UUID, c enduser.Client) error {
 	return s.Tx(ctx, "revoking grant", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := s.Owner(ctx, tx, who)
@@ -316,7 +319,8 @@ func (s *Server) RevokeGrant(ctx context.Context, who enduser.Identity, client u
 		}
 
 		args := pgx.StrictNamedArgs{"user": u.ID, "client": client}
-		n, err := pg.Exec(ctx, tx, `delete from auth.oauth_consents where user_id = @user and client_id = @client`, args)
+		n, err := pg.Exec(ctx, tx, `delete from auth.oauth_consents where user_id = @user and client_id = @client`,
+			args)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "No active grant found for this client").WithCode("oauth_consent_not_found")
 		}
@@ -324,7 +328,8 @@ func (s *Server) RevokeGrant(ctx context.Context, who enduser.Identity, client u
 			return err
 		}
 
-		if _, err := pg.Exec(ctx, tx, `delete from auth.oauth_authorizations where user_id = @user and client_id = @client`,
+		if _, err := pg.Exec(ctx, tx,
+			`delete from auth.oauth_authorizations where user_id = @user and client_id = @client`,
 			args); err != nil {
 			return err
 		}

@@ -28,8 +28,9 @@ var common = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// CheckLength fails with Unprocessable, on the field password, if a new password is shorter than the
-// minimum or longer than 1024 bytes. It does not trim the password, and any character is allowed.
+// CheckLength fails with Unprocessable, on the field password, if a new password is shorter than
+// the minimum or longer than 1024 bytes. It does not trim the password, and any character is
+// allowed.
 func (h *Hasher) CheckLength(password string) error {
 	if len(password) > maxPasswordSize {
 		return tooLong()
@@ -42,8 +43,8 @@ func (h *Hasher) CheckLength(password string) error {
 }
 
 // Check validates a new password of a platform account against the policy. It fails like
-// [Hasher.CheckLength], and if the password is among the most common, or equal to the e-mail address,
-// its local part or the username, ignoring case and width. email and username may be "".
+// [Hasher.CheckLength], and if the password is among the most common, or equal to the e-mail
+// address, its local part or the username, ignoring case and width. email and username may be "".
 func (h *Hasher) Check(password, email, username string) error {
 	if err := h.CheckLength(password); err != nil {
 		return err

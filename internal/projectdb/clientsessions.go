@@ -200,8 +200,9 @@ func sessionParameters(client map[string]string, readOnly bool) map[string]strin
 	return all
 }
 
-// isRejectedParameter reports whether an SQLSTATE is that of a parameter which PostgreSQL rejects: by its
-// value, name, syntax or privilege, one that can't be changed, or a library that does not exist.
+// isRejectedParameter reports whether an SQLSTATE is that of a parameter which PostgreSQL rejects:
+// by its value, name, syntax or privilege, one that can't be changed, or a library that does not
+// exist.
 func isRejectedParameter(code string) bool {
 	return slices.Contains([]string{"0A", "22", "42", "55"}, code[:2]) || code == "58P01"
 }

@@ -29,15 +29,18 @@ var hostileHeaders = []string{"Apikey", "Authorization", "Content-Type", "Idempo
 
 // projectPaths are paths of the interfaces of a project, whose {} is the place of a text.
 var projectPaths = []string{
-	"GET /rest/v1/{}", "GET /rest/v1/t?a=eq.{}", "GET /rest/v1/t?{}=eq.1", "GET /rest/v1/t?select={}", "POST /rest/v1/rpc/{}",
+	"GET /rest/v1/{}", "GET /rest/v1/t?a=eq.{}", "GET /rest/v1/t?{}=eq.1", "GET /rest/v1/t?select={}",
+	"POST /rest/v1/rpc/{}",
 	"GET /auth/v1/{}", "GET /auth/v1/verify?token={}&type=signup", "GET /auth/v1/authorize?provider={}",
 	"GET /auth/v1/callback?state={}", "GET /auth/v1/admin/users/{}", "GET /auth/v1/admin/users?filter={}",
-	"GET /auth/v1/oauth/authorize?client_id={}", "GET /auth/v1/oauth/authorizations/{}", "POST /auth/v1/otp?redirect_to={}",
+	"GET /auth/v1/oauth/authorize?client_id={}", "GET /auth/v1/oauth/authorizations/{}",
+	"POST /auth/v1/otp?redirect_to={}",
 	"DELETE /auth/v1/user/oauth/grants?client_id={}", "GET /auth/v1/admin/oauth/clients/{}",
 	"GET /storage/v1/object/b/{}", "GET /storage/v1/object/public/{}/x", "GET /storage/v1/object/sign/b/x?token={}",
 	"POST /storage/v1/object/list/{}", "GET /storage/v1/bucket/{}", "POST /storage/v1/upload/resumable/{}",
 	"GET /storage/v1/render/image/public/b/x?width={}", "GET /storage/v1/s3/{}", "GET /storage/v1/s3/b/{}",
-	"GET /storage/v1/s3/b?prefix={}", "PUT /storage/v1/s3/b/x?X-Amz-Signature={}", "GET /oauth/consent?authorization_id={}",
+	"GET /storage/v1/s3/b?prefix={}", "PUT /storage/v1/s3/b/x?X-Amz-Signature={}",
+	"GET /oauth/consent?authorization_id={}",
 }
 
 // pagePaths are paths of pages and of the server itself.
@@ -92,8 +95,10 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 
-	for _, path := range []string{"/me", "/projects/" + a.Project + "/rest/v1/t", "/projects/" + a.Project + "/auth/v1/user",
-		"/projects/" + a.Project + "/storage/v1/object/b/x", "/projects/" + a.Project + "/storage/v1/s3/b/x", "/f/x", "/containers"} {
+	for _, path := range []string{"/me", "/projects/" + a.Project + "/rest/v1/t",
+		"/projects/" + a.Project + "/auth/v1/user",
+		"/projects/" + a.Project + "/storage/v1/object/b/x", "/projects/" + a.Project + "/storage/v1/s3/b/x", "/f/x",
+		"/containers"} {
 		for _, name := range hostileHeaders {
 			headers := name + ": a\xff"
 			if name != "Authorization" && name != "Apikey" {

@@ -19,8 +19,8 @@ import (
 const consentRoute = "/projects/{project}/oauth/consent"
 
 // consent is a request for the page where an end user decides about an OAuth client. It is for
-// projects whose application has no page of its own. The user signs in with each approval, so there is
-// no session in the browser that another site could use.
+// projects whose application has no page of its own. The user signs in with each approval, so there
+// is no session in the browser that another site could use.
 type consent struct {
 	server *oauth.Server
 	asked  oauth.Pending

@@ -78,7 +78,8 @@ func (w *writer) form(f form) {
 
 	w.put(`<button type="submit">`, text(f.Button), "</button>\n")
 	if f.Decline != "" {
-		w.put(`<button class="decline" type="submit" name="`, declineName, `" value="true" formnovalidate>`, text(f.Decline),
+		w.put(`<button class="decline" type="submit" name="`, declineName, `" value="true" formnovalidate>`,
+			text(f.Decline),
 			"</button>\n")
 	}
 	w.put("</form>\n")

@@ -1,10 +1,11 @@
 // Package web owns the pages that people open in a browser: the start page, the pages behind the
-// links in mails, the pages of forms, and the consent page of OAuth servers. It renders HTML on the server. The pages need no script,
-// ask no other host for anything, and change nothing by GET, since mail scanners follow links.
+// links in mails, the pages of forms, and the consent page of OAuth servers. It renders HTML on the
+// server. The pages need no script, ask no other host for anything, and change nothing by GET,
+// since mail scanners follow links.
 //
 // A page calls the same functions of the domain packages as the operation of the API with the same
-// purpose, so rules and messages are the same. The API itself belongs to package api, its
-// reference to package server.
+// purpose, so rules and messages are the same. The API itself belongs to package api, its reference
+// to package server.
 package web
 
 import (
@@ -82,7 +83,8 @@ func (p *Pages) Handler(r *http.Request) http.Handler {
 // refuseHostileText responds to a request with text that no page has in its address.
 func refuseHostileText(w http.ResponseWriter, r *http.Request) {
 	renderFailure(w, r, fault.New(fault.Invalid, "%s has bytes that are no text", httpx.HostileText(r)),
-		page{Title: "The address is wrong", Text: []string{"It has characters that no address here has. " + invalidLink}})
+		page{Title: "The address is wrong",
+			Text: []string{"It has characters that no address here has. " + invalidLink}})
 }
 
 // wantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
