@@ -73,6 +73,7 @@ type updateAuthSettingsInput struct {
 		Hooks                      *enduser.Hooks               `json:"hooks,omitempty" doc:"Functions of the project or https URLs by hook. Replaces all."`
 		SMS                        *enduser.SMS                 `json:"sms,omitempty" doc:"Phone numbers and text messages. Replaces all."`
 		WebAuthn                   *enduser.WebAuthn            `json:"webauthn,omitempty" doc:"Passkeys, and authenticators as second factors. Replaces all."`
+		OAuthServer                *enduser.OAuthServer         `json:"oauth_server,omitempty" doc:"OAuth 2.1 server of the project. Replaces all of it."`
 		Secrets                    *map[string]string           `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, hooks. and the name of a hook, or providers. and the name of a provider. An empty text removes one. Those of hooks may be several with | between them, to replace one."`
 	}
 }
@@ -110,6 +111,7 @@ func (s *Server) updateAuthSettings(
 		set(&c.Hooks, b.Hooks)
 		set(&c.SMS, b.SMS)
 		set(&c.WebAuthn, b.WebAuthn)
+		set(&c.OAuthServer, b.OAuthServer)
 		if b.Secrets != nil {
 			c.Secrets.Set(*b.Secrets)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) authenticateRespondent(
 
 	switch {
 	case isKey && !token.IsAPIKey(key),
-		!isKey && (link == "" || len(link) > maxLinkLength || strings.ContainsRune(link, 0)):
+		!isKey && (link == "" || len(link) > maxLinkLength || !pg.Storable(link)):
 		return c, true, refused
 	case !id.Valid: // binding the parameters reports the malformed UUID
 		return c, true, nil

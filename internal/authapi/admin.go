@@ -50,29 +50,29 @@ const (
 	maxPerPage     = 1000
 )
 
-func (c *call) listUsers([]uuid.UUID) error {
+// pageOf returns the page of a list that a request asks for.
+func (c *call) pageOf() (page, perPage int, err error) {
 	q := c.r.URL.Query()
-	page, perPage := 1, defaultPerPage
+	page, perPage = 1, defaultPerPage
 	for name, to := range map[string]*int{"page": &page, "per_page": &perPage} {
 		if text := q.Get(name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1 || n > 1_000_000_000 {
-				return fault.New(fault.Invalid, "Bad Pagination Parameters: %s", name).WithCode("validation_failed")
+				return 0, 0, fault.New(fault.Invalid, "Bad Pagination Parameters: %s", name).
+					WithCode("validation_failed")
 			}
 			*to = n
 		}
 	}
 
-	perPage = min(perPage, maxPerPage)
-	users, total, err := c.ListUsers(c.r.Context(), enduser.Filter{Search: q.Get("filter")},
-		pg.Page{Number: page, Limit: perPage, Sort: "createdAt", Descending: true})
-	if err != nil {
-		return err
-	}
+	return page, min(perPage, maxPerPage), nil
+}
 
+// setPage tells the number of all items and the other pages in headers.
+func (c *call) setPage(path string, page, perPage int, total int64) {
 	last := max(int((total+int64(perPage)-1)/int64(perPage)), 1)
 	link := func(page int, rel string) string {
-		return fmt.Sprintf(`</admin/users?page=%d&per_page=%d>; rel="%s"`, page, perPage, rel)
+		return fmt.Sprintf(`<%s?page=%d&per_page=%d>; rel="%s"`, path, page, perPage, rel)
 	}
 
 	h := c.w.Header()
@@ -82,7 +82,21 @@ func (c *call) listUsers([]uuid.UUID) error {
 	} else {
 		h.Set("Link", link(last, "last"))
 	}
+}
 
+func (c *call) listUsers([]uuid.UUID) error {
+	page, perPage, err := c.pageOf()
+	if err != nil {
+		return err
+	}
+
+	users, total, err := c.ListUsers(c.r.Context(), enduser.Filter{Search: c.r.URL.Query().Get("filter")},
+		pg.Page{Number: page, Limit: perPage, Sort: "createdAt", Descending: true})
+	if err != nil {
+		return err
+	}
+
+	c.setPage("/admin/users", page, perPage, total)
 	return c.respond(http.StatusOK, map[string]any{"users": users, "aud": "authenticated"})
 }
 

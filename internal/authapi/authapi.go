@@ -59,9 +59,13 @@ type route struct {
 
 // routes maps methods and paths to handlers.
 var routes = map[string]route{
-	"GET /health":                  {anyone, (*call).health},
-	"GET /settings":                {anyone, (*call).settings},
-	"GET /.well-known/jwks.json":   {anyone, (*call).jwks},
+	"GET /health":                {anyone, (*call).health},
+	"GET /settings":              {anyone, (*call).settings},
+	"GET /.well-known/jwks.json": {anyone, (*call).jwks},
+
+	"GET /.well-known/openid-configuration":       {anyone, (*call).openIDConfiguration},
+	"GET /.well-known/oauth-authorization-server": {anyone, (*call).serverMetadata},
+
 	"GET /verify":                  {anyone, (*call).openLink},
 	"GET /authorize":               {anyone, (*call).authorize},
 	"GET /callback":                {anyone, (*call).callback},
@@ -96,6 +100,24 @@ var routes = map[string]route{
 	"GET /passkeys":                         {withUser, (*call).listPasskeys},
 	"PATCH /passkeys/{id}":                  {withUser, (*call).renamePasskey},
 	"DELETE /passkeys/{id}":                 {withUser, (*call).removePasskey},
+
+	"GET /oauth/authorize":                    {anyone, (*call).oauthAuthorize},
+	"GET /oauth/authorizations/{id}":          {withUser, (*call).openAuthorization},
+	"POST /oauth/authorizations/{id}/consent": {withUser, (*call).decideAuthorization},
+	"POST /oauth/token":                       {anyone, (*call).oauthToken},
+	"GET /oauth/userinfo":                     {withUser, (*call).userInfo},
+	"POST /oauth/userinfo":                    {withUser, (*call).userInfo},
+	"POST /oauth/clients/register":            {anyone, (*call).registerClient},
+	"GET /user/oauth/grants":                  {withUser, (*call).listGrants},
+	"DELETE /user/oauth/grants":               {withUser, (*call).revokeGrant},
+
+	"GET /admin/oauth/clients":                         {asAdmin, (*call).listClients},
+	"POST /admin/oauth/clients":                        {asAdmin, (*call).createClient},
+	"GET /admin/oauth/clients/{id}":                    {asAdmin, (*call).getClient},
+	"PUT /admin/oauth/clients/{id}":                    {asAdmin, (*call).updateClient},
+	"PATCH /admin/oauth/clients/{id}":                  {asAdmin, (*call).updateClient},
+	"DELETE /admin/oauth/clients/{id}":                 {asAdmin, (*call).deleteClient},
+	"POST /admin/oauth/clients/{id}/regenerate_secret": {asAdmin, (*call).regenerateSecret},
 
 	"POST /invite":                           {asAdmin, (*call).invite},
 	"POST /admin/generate_link":              {asAdmin, (*call).generateLink},
@@ -144,8 +166,8 @@ func (c *call) serve(path string) error {
 	}
 
 	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/auth/v1" + pattern
-	if err := checkQuery(c.r.URL.Query()); err != nil {
-		return err
+	if part := httpx.HostileText(c.r); part != "" {
+		return fault.New(fault.Invalid, "%s must be UTF-8 without null characters", part).WithCode("validation_failed")
 	}
 
 	if c.Unavailable != nil {
@@ -223,7 +245,7 @@ func patternOf(path string) (string, []uuid.UUID) {
 // networkOf returns the key of a client's network for rate limits.
 func networkOf(a netip.Addr) string { return httpx.Network(a) }
 
-// checkQuery fails with Invalid for a parameter that PostgreSQL can't store.
+// checkQuery fails with Invalid for a parameter of a form that PostgreSQL can't store.
 func checkQuery(q url.Values) error {
 	if !pg.StorableValues(q) {
 		return fault.New(fault.Invalid, "Parameters must be UTF-8 without null characters").WithCode("validation_failed")

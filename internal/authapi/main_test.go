@@ -118,9 +118,14 @@ type reply struct {
 // send sends a request with a key or token.
 func (p *app) send(method, path, key, body string, headers ...string) *reply {
 	p.t.Helper()
+	return p.sendTo(method, p.URL+"/projects/"+p.Project+"/auth/v1"+path, key, body, headers...)
+}
 
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.URL+"/projects/"+p.Project+"/auth/v1"+path,
-		strings.NewReader(body))
+// sendTo is send to any address.
+func (p *app) sendTo(method, address, key, body string, headers ...string) *reply {
+	p.t.Helper()
+
+	r, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -145,8 +150,9 @@ func (p *app) send(method, path, key, body string, headers ...string) *reply {
 		p.t.Fatal(err)
 	}
 
-	got := &reply{t: p.t, request: method + " " + path + " " + body, status: res.StatusCode, header: res.Header,
-		raw: string(text)}
+	got := &reply{t: p.t, request: method + " " + r.URL.RequestURI() + " " + body, status: res.StatusCode,
+		header: res.Header,
+		raw:    string(text)}
 	if bytes.HasPrefix(text, []byte("{")) {
 		if err := json.Unmarshal(text, &got.body); err != nil {
 			p.t.Fatalf("%s: %v: %s", got.request, err, text)

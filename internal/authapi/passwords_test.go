@@ -30,14 +30,14 @@ func TestRequiredCharacters(t *testing.T) {
 		return p.post("/signup", `{"email":"ann@example.com","password":"`+password+`"}`)
 	}
 	for password, want := range map[string]string{"short": "[length characters]", "longer one": "[characters]",
-		"a1": "[length]", "password1": "[pwned]"} {
+		"a1": "[length]"} {
 		if got := signUp(password).reasons(); got != want {
 			t.Errorf("%q: got the reasons %s, want %s", password, got, want)
 		}
 	}
 	signUp("longer one").equal("message",
 		"Password should contain at least one character of each: abcdefghijklmnopqrstuvwxyz, 0123456789.")
-	signUp("longer 1").want(200)
+	signUp("password1").want(200) // the check for leaks is off
 }
 
 func TestLeakedPasswords(t *testing.T) {

@@ -43,7 +43,7 @@ func (c *call) settings([]uuid.UUID) error {
 }
 
 func (c *call) jwks([]uuid.UUID) error {
-	keys, err := c.PublicKeys()
+	keys, err := c.PublishedKeys()
 	if err != nil {
 		return err
 	}
@@ -383,11 +383,15 @@ func (c *call) redirect(to string, params, fragment url.Values) error {
 		location += "#" + fragment.Encode()
 	}
 
+	c.sendTo(location)
+	return nil
+}
+
+// sendTo sends the browser to an address as it is.
+func (c *call) sendTo(location string) {
 	h := c.w.Header()
 	h.Set("Location", location)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	c.w.WriteHeader(http.StatusSeeOther)
-
-	return nil
 }

@@ -1,7 +1,6 @@
 package enduser
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -63,7 +62,7 @@ func (a AdminUpdate) ban() (until *time.Time, given bool, err error) {
 }
 
 // hash returns the hash of the password that is set, "" if none is.
-func (a AdminUpdate) hash(ctx context.Context, d *Directory, email string) (string, error) {
+func (a AdminUpdate) hash(ctx context.Context, d *Directory) (string, error) {
 	switch {
 	case a.PasswordHash != nil && *a.PasswordHash != "":
 		if err := password.CheckImported(*a.PasswordHash); err != nil {
@@ -71,7 +70,7 @@ func (a AdminUpdate) hash(ctx context.Context, d *Directory, email string) (stri
 		}
 		return *a.PasswordHash, nil
 	case a.Password != nil && *a.Password != "":
-		return d.hashPassword(ctx, *a.Password, email)
+		return d.hashPassword(ctx, *a.Password)
 	}
 
 	return "", nil
@@ -89,7 +88,7 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 	if len(names) == 0 {
 		return User{}, errInvalid("Cannot create a user without either an email or phone")
 	}
-	if n.PasswordHash, err = in.hash(ctx, d, cmp.Or(n.Email, n.Phone)); err != nil {
+	if n.PasswordHash, err = in.hash(ctx, d); err != nil {
 		return User{}, err
 	}
 	if n.UserMetadata, err = cleanMetadata("user_metadata", in.UserMetadata); err != nil {
@@ -160,7 +159,7 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 		return User{}, err
 	}
 
-	hash, err := in.hash(ctx, d, cmp.Or(email, phone))
+	hash, err := in.hash(ctx, d)
 	if err != nil {
 		return User{}, err
 	}
@@ -289,6 +288,10 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 			return err
 		}
 		if _, err := pg.Exec(ctx, tx, `delete from auth.webauthn_credentials where user_id = @id`,
+			pgx.StrictNamedArgs{"id": id}); err != nil {
+			return err
+		}
+		if _, err := pg.Exec(ctx, tx, `delete from auth.oauth_consents where user_id = @id`,
 			pgx.StrictNamedArgs{"id": id}); err != nil {
 			return err
 		}

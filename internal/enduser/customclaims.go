@@ -100,6 +100,8 @@ func checkClaims(own claims, got map[string]json.RawMessage) (expires int64, err
 		return refuse("sub", "must stay as it was")
 	case values["session_id"] != own.SessionID.String():
 		return refuse("session_id", "must stay as it was")
+	case own.ClientID != "" && values["client_id"] != own.ClientID:
+		return refuse("client_id", "must stay as it was")
 	case values["role"] == "service_role" && own.Role != "service_role":
 		return refuse("role", "must not become service_role")
 	}

@@ -18,8 +18,11 @@ type keys struct {
 	signing  token.Key // of access tokens
 	previous token.Key // verifies access tokens signed before the last rotation; zero before the first
 	refresh  []byte    // of refresh tokens
-	links    []byte    // of the tokens in links, and of codes
-	factors  []byte    // seals the secrets of second factors
+
+	clientRefresh []byte // of refresh tokens of OAuth clients
+
+	links   []byte // of the tokens in links, and of codes
+	factors []byte // seals the secrets of second factors
 
 	flows     []byte // seals sign-ins with providers that are under way
 	providers []byte // seals tokens of providers
@@ -28,6 +31,9 @@ type keys struct {
 func newKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (keys, error) {
 	k := keys{
 		refresh: projects.EndUserKey(project, "refresh tokens"),
+
+		clientRefresh: projects.EndUserKey(project, "refresh tokens of OAuth clients"),
+
 		links:   projects.EndUserKey(project, "one-time tokens"),
 		factors: projects.EndUserKey(project, "second factors"),
 

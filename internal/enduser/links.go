@@ -113,7 +113,7 @@ func (d *Directory) GenerateLink(ctx context.Context, in NewLink, c Client) (Lin
 		if in.Password == "" {
 			return Link{}, errInvalid("Signup requires a valid password")
 		}
-		if n.PasswordHash, err = d.hashPassword(ctx, in.Password, email); err != nil {
+		if n.PasswordHash, err = d.hashPassword(ctx, in.Password); err != nil {
 			return Link{}, err
 		}
 	}

@@ -16,8 +16,13 @@ import (
 
 // log records an action of a user, or on one, for the developers of the project.
 func (d *Directory) log(ctx context.Context, tx pgx.Tx, action string, u User, c Client) error {
-	payload, err := json.Marshal(map[string]any{"action": action, "actor_id": u.ID,
-		"actor_username": cmp.Or(u.Email, u.Phone), "actor_via_sso": false, "log_type": "account"})
+	return d.LogAction(ctx, tx, map[string]any{"action": action, "actor_id": u.ID,
+		"actor_username": cmp.Or(u.Email, u.Phone), "actor_via_sso": false, "log_type": "account"}, c)
+}
+
+// LogAction records an action by the members of its entry, for the developers of the project.
+func (d *Directory) LogAction(ctx context.Context, tx pgx.Tx, members map[string]any, c Client) error {
+	payload, err := json.Marshal(members)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 		return SignedUp{}, err
 	}
 
-	hash, err := d.hashPassword(ctx, in.Password, email)
+	hash, err := d.hashPassword(ctx, in.Password)
 	if err != nil {
 		return SignedUp{}, err
 	}

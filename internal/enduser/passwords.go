@@ -19,12 +19,12 @@ func (d *Directory) hasher() *password.Hasher {
 }
 
 // hashPassword returns the hash of a new password. It fails with Unprocessable, code weak_password.
-func (d *Directory) hashPassword(ctx context.Context, secret, email string) (string, error) {
-	if err := d.checkPassword(secret, email); err != nil {
+func (d *Directory) hashPassword(ctx context.Context, secret string) (string, error) {
+	if err := d.checkPassword(secret); err != nil {
 		return "", err
 	}
 	if d.LeakedPasswordCheck && d.isLeaked(ctx, secret) {
-		return "", errCommonPassword()
+		return "", weakPassword("Password is known to be weak and easy to guess, please choose a different one.", "pwned")
 	}
 
 	return d.hasher().Hash(ctx, secret)
@@ -40,16 +40,17 @@ func (d *Directory) isLeaked(ctx context.Context, secret string) bool {
 	return leaked
 }
 
-func errCommonPassword() error {
-	return weakPassword("Password is known to be weak and easy to guess, please choose a different one.", "pwned")
-}
-
-func (d *Directory) checkPassword(secret, email string) error {
+// checkPassword checks a new password by the rules of the project's settings. Rules of platform
+// accounts do not apply.
+func (d *Directory) checkPassword(secret string) error {
 	var texts, reasons []string
-	err := d.hasher().Check(secret, email, "")
-	if err != nil && fault.Of(err).Code == "too_short" {
+	if err := d.hasher().CheckLength(secret); err != nil {
+		if fault.Of(err).Code != "too_short" {
+			return errInvalid("Password is too long")
+		}
+
 		texts = append(texts, fmt.Sprintf("Password should be at least %d characters.", d.PasswordMinLength))
-		reasons, err = append(reasons, "length"), nil
+		reasons = append(reasons, "length")
 	}
 	if missing := d.missingCharacters(secret); missing != "" {
 		texts, reasons = append(texts, missing), append(reasons, "characters")
@@ -58,20 +59,8 @@ func (d *Directory) checkPassword(secret, email string) error {
 	if len(reasons) > 0 {
 		return weakPassword(strings.Join(texts, " "), reasons...)
 	}
-	if err == nil {
-		return nil
-	}
 
-	switch fault.Of(err).Code {
-	case "too_common":
-		return errCommonPassword()
-	case "too_obvious":
-		return weakPassword("Password should not be the email address.", "characters")
-	case "too_long":
-		return errInvalid("Password is too long")
-	}
-
-	return err
+	return nil
 }
 
 // characterSets are the sets of characters that a project can require.

@@ -105,7 +105,7 @@ func (d *Directory) SignUpByPhone(ctx context.Context, in PhoneSignUp, c Client)
 		return SignedUp{}, err
 	}
 
-	hash, err := d.hashPassword(ctx, in.Password, phone)
+	hash, err := d.hashPassword(ctx, in.Password)
 	if err != nil {
 		return SignedUp{}, err
 	}

@@ -31,6 +31,8 @@ type Session struct {
 	User         User   `json:"user"`
 
 	ProviderTokens
+
+	id uuid.UUID
 }
 
 // ProviderTokens are the tokens of an identity provider, which only the first response has.
@@ -48,9 +50,12 @@ type sessionRow struct {
 	NotAfter            *time.Time
 	RefreshedAt         *time.Time
 	RefreshTokenCounter int64
+	OAuthClientID       uuid.NullUUID `db:"oauth_client_id"` // OAuth client that has the tokens; null: the application
+	Scope               string        // of the OAuth client
 }
 
-const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.refreshed_at, s.refresh_token_counter `
+const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.refreshed_at, s.refresh_token_counter, s.oauth_client_id,
+	coalesce(s.scopes, '') as scope `
 
 // opened is a session without its tokens. They are signed after the commit, since a hook of the
 // project may have a part in them.
@@ -172,6 +177,7 @@ type claims struct {
 	AMR          []amr           `json:"amr"`
 	SessionID    uuid.UUID       `json:"session_id"`
 	IsAnonymous  bool            `json:"is_anonymous"`
+	ClientID     string          `json:"client_id,omitempty"` // of an OAuth client
 }
 
 // methodsOf returns the methods by which the user of a session was authenticated.
@@ -190,10 +196,15 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 		expires = *s.NotAfter
 	}
 
+	refreshKey, clientID := d.keys.refresh, ""
+	if s.OAuthClientID.Valid {
+		refreshKey, clientID = d.keys.clientRefresh, s.OAuthClientID.UUID.String()
+	}
+
 	body, end, err := d.customClaims(ctx, o, claims{Issuer: d.issuer(), Subject: u.ID, Audience: u.Aud,
 		ExpiresAt: expires.Unix(), IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone, AppMetadata: u.AppMetadata,
 		UserMetadata: u.UserMetadata, Role: u.Role, AAL: s.Aal, AMR: o.methods, SessionID: s.ID,
-		IsAnonymous: u.IsAnonymous})
+		IsAnonymous: u.IsAnonymous, ClientID: clientID})
 	if err != nil {
 		return Session{}, err
 	}
@@ -208,10 +219,12 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 		TokenType:    "bearer",
 		ExpiresIn:    int(end - now.Unix()),
 		ExpiresAt:    end,
-		RefreshToken: token.Refresh(d.keys.refresh, s.ID, uint32(s.RefreshTokenCounter)),
+		RefreshToken: token.Refresh(refreshKey, s.ID, uint32(s.RefreshTokenCounter)),
 		User:         u,
 
 		ProviderTokens: o.providerTokens,
+
+		id: s.ID,
 	}, nil
 }
 
@@ -222,30 +235,41 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 //
 // It fails with Invalid for an invalid token, an ended session and a banned user.
 func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session, error) {
-	id, generation, ok := token.ParseRefresh(d.keys.refresh, text)
+	s, _, err := d.refresh(ctx, d.keys.refresh, text, uuid.NullUUID{}, c)
+	return s, err
+}
+
+// refresh is [Directory.Refresh] for the sessions of an OAuth client, or of the application.
+func (d *Directory) refresh(
+	ctx context.Context, key []byte, text string, client uuid.NullUUID, c Client,
+) (signed Session, scope string, err error) {
+	unknown := errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+	id, generation, ok := token.ParseRefresh(key, text)
 	if !ok {
-		return Session{}, errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+		return Session{}, "", unknown
 	}
 
 	for {
 		r, err := pg.One[refreshable](ctx, d.q(), `
-			select`+userColumns+`, s.id as session_id, s.created_at as session_created_at, s.aal, s.not_after, s.refreshed_at,
-				s.refresh_token_counter,
+			select`+userColumns+`, s.id as session_id, s.created_at as session_created_at, s.aal, s.not_after,
+				s.refreshed_at,
+				s.refresh_token_counter, s.oauth_client_id, coalesce(s.scopes, '') as scope,
 				(select json_agg(json_build_object('method', m.authentication_method,
-						'timestamp', floor(extract(epoch from m.updated_at))::bigint) order by m.updated_at desc, m.authentication_method)
+						'timestamp', floor(extract(epoch from m.updated_at))::bigint) order by m.updated_at desc,
+							m.authentication_method)
 					from auth.mfa_amr_claims m where m.session_id = s.id) as methods
 			from auth.sessions s join auth.users u on u.id = s.user_id
 			where s.id = @id`, pgx.StrictNamedArgs{"id": id})
-		if fault.Is(err, fault.NotFound) {
-			return Session{}, errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+		if fault.Is(err, fault.NotFound) || (err == nil && r.OAuthClientID != client) {
+			return Session{}, "", unknown
 		}
 		if err != nil {
-			return Session{}, err
+			return Session{}, "", err
 		}
 
 		s := r.session()
 		if refused := d.checkRefresh(s, r.User, int64(generation)); refused != nil {
-			return Session{}, d.endRefused(ctx, s, r.User, refused, c)
+			return Session{}, "", d.endRefused(ctx, s, r.User, refused, c)
 		}
 
 		// The hook is asked before the token is spent: the user stays signed in if it fails.
@@ -256,7 +280,7 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 
 		signed, err := d.sign(ctx, o)
 		if err != nil {
-			return Session{}, hook.AtRefresh(err)
+			return Session{}, "", hook.AtRefresh(err)
 		}
 
 		if int64(generation) == s.RefreshTokenCounter {
@@ -265,14 +289,14 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 				where id = @id and refresh_token_counter = @current`,
 				pgx.StrictNamedArgs{"id": id, "current": s.RefreshTokenCounter, "next": s.RefreshTokenCounter + 1})
 			if err != nil {
-				return Session{}, err
+				return Session{}, "", err
 			}
 			if n == 0 {
 				continue // another request has refreshed or ended it meanwhile
 			}
 		}
 
-		return signed, nil
+		return signed, s.Scope, nil
 	}
 }
 
@@ -285,12 +309,15 @@ type refreshable struct {
 	NotAfter            *time.Time
 	RefreshedAt         *time.Time
 	RefreshTokenCounter int64
+	OAuthClientID       uuid.NullUUID `db:"oauth_client_id"`
+	Scope               string
 	Methods             []amr
 }
 
 func (r refreshable) session() sessionRow {
 	return sessionRow{ID: r.SessionID, UserID: r.ID, CreatedAt: r.SessionCreatedAt, Aal: r.Aal, NotAfter: r.NotAfter,
-		RefreshedAt: r.RefreshedAt, RefreshTokenCounter: r.RefreshTokenCounter}
+		RefreshedAt: r.RefreshedAt, RefreshTokenCounter: r.RefreshTokenCounter, OAuthClientID: r.OAuthClientID,
+		Scope: r.Scope}
 }
 
 // endRefused ends a session whose refresh was refused, unless its user is banned for a time. It
@@ -333,7 +360,10 @@ func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 	case d.SessionInactivitySeconds > 0 &&
 		now.After(lastUse.Add(time.Duration(d.SessionInactivitySeconds)*time.Second)):
 		return errRefreshToken("Session Expired (Inactivity)", "session_expired")
-	case generation == s.RefreshTokenCounter, generation == s.RefreshTokenCounter-1:
+	case generation == s.RefreshTokenCounter:
+		return nil
+	case s.OAuthClientID.Valid: // its tokens are valid once
+	case generation == s.RefreshTokenCounter-1:
 		return nil
 	case generation < s.RefreshTokenCounter && s.RefreshedAt != nil && now.Before(s.RefreshedAt.Add(reuseGrace)):
 		return nil
@@ -351,21 +381,35 @@ type Identity struct {
 // authenticated is the result of [Directory.Authenticate].
 type authenticated struct {
 	User
-	AAL string
+	AAL           string
+	OAuthClientID uuid.NullUUID `db:"oauth_client_id"`
+	Scope         string
 }
 
 // Authenticate returns the user of a token whose signature was verified. It fails with Forbidden if
 // the user or the session no longer exists. A token without a session needs none.
 func (d *Directory) Authenticate(ctx context.Context, who Identity) (User, error) {
-	u, err := d.authenticate(ctx, d.q(), who)
+	u, err := d.anyAuthenticated(ctx, d.q(), who)
 	return u.User, err
 }
 
+// authenticate is [Directory.Authenticate] for what only the application itself may do: it refuses
+// the sessions of OAuth clients.
 func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity) (authenticated, error) {
+	u, err := d.anyAuthenticated(ctx, q, who)
+	if err == nil && u.OAuthClientID.Valid {
+		err = fault.New(fault.Forbidden, "OAuth clients can't change users").WithCode("insufficient_scope")
+	}
+
+	return u, err
+}
+
+func (d *Directory) anyAuthenticated(ctx context.Context, q pg.Querier, who Identity) (authenticated, error) {
 	u, err := pg.One[authenticated](ctx, q, `
-		select`+userColumns+`, coalesce((select s.aal from auth.sessions s where s.id = @session and s.user_id = u.id
-			and (s.not_after is null or s.not_after > now())), '') as aal
-		from auth.users u where u.id = @user and u.deleted_at is null`,
+		select`+userColumns+`, coalesce(s.aal, '') as aal, s.oauth_client_id, coalesce(s.scopes, '') as scope
+		from auth.users u left join auth.sessions s on s.id = @session and s.user_id = u.id
+			and (s.not_after is null or s.not_after > now())
+		where u.id = @user and u.deleted_at is null`,
 		pgx.StrictNamedArgs{"user": who.User, "session": who.Session})
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -391,7 +435,12 @@ const (
 // Logout ends sessions of a user.
 func (d *Directory) Logout(ctx context.Context, who Identity, scope string, c Client) error {
 	return d.tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := d.authenticate(ctx, tx, who)
+		authenticate := d.authenticate
+		if scope == ScopeLocal { // of an OAuth client, too
+			authenticate = d.anyAuthenticated
+		}
+
+		u, err := authenticate(ctx, tx, who)
 		if err != nil {
 			return err
 		}

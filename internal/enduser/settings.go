@@ -42,6 +42,7 @@ type Settings struct {
 	Providers                  map[string]Provider `json:"providers" doc:"Identity providers by name: google, apple, azure, github, gitlab, discord, facebook, linkedin_oidc, slack_oidc, keycloak, or custom: and a name for any other of OpenID Connect."`
 	SMS                        SMS                 `json:"sms" doc:"Phone numbers and text messages."`
 	WebAuthn                   WebAuthn            `json:"webauthn" doc:"Passkeys, and authenticators as second factors."`
+	OAuthServer                OAuthServer         `json:"oauthServer" doc:"The project's own OAuth 2.1 server, by which other applications ask its users for access."`
 }
 
 // MailText is the text of a kind of mail. {{ .ConfirmationURL }} and other variables stand for
@@ -257,6 +258,12 @@ func (s *Settings) validate() error {
 
 	if err := s.checkWebAuthn(); err != nil && len(errs) == 0 { // which needs a valid site
 		refuse("webauthn", "invalid_format", "%s", err)
+	}
+	if path := s.OAuthServer.AuthorizationPath; path != "" && !isPath(path) {
+		refuse("oauth_server.authorization_path", "invalid_format", "must be a path, such as /oauth/consent")
+	}
+	if s.OAuthServer.Enabled && s.OAuthServer.AuthorizationPath == "" && s.Captcha.Enabled {
+		refuse("oauth_server.authorization_path", "required", "is necessary with a captcha, which this server's page has not")
 	}
 	if err := s.SMS.check(); err != nil {
 		refuse("sms", "invalid_format", "%s", err)

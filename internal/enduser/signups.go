@@ -104,6 +104,8 @@ func (d *Directory) takeOver(ctx context.Context, tx pgx.Tx, u User, p proof) er
 		`delete from auth.mfa_factors where user_id = @id`,
 		`delete from auth.mfa_recovery_codes where user_id = @id`,
 		`delete from auth.webauthn_credentials where user_id = @id`,
+		`delete from auth.oauth_authorizations where user_id = @id`,
+		`delete from auth.oauth_consents where user_id = @id`,
 		`delete from auth.flow_state where user_id = @id`,
 	} {
 		if _, err := pg.Exec(ctx, tx, sql, pgx.StrictNamedArgs{"id": u.ID}); err != nil {

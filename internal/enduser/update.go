@@ -141,7 +141,7 @@ func (d *Directory) prepare(
 		return change, err
 	}
 
-	change.hash, err = d.hashPassword(ctx, in.Password, u.Email)
+	change.hash, err = d.hashPassword(ctx, in.Password)
 	return change, err
 }
 
@@ -182,7 +182,7 @@ func (d *Directory) checkPasswordChange(
 		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
 			WithCode("validation_failed")
 	}
-	if err := d.checkPassword(in.Password, u.Email); err != nil {
+	if err := d.checkPassword(in.Password); err != nil {
 		return err
 	}
 

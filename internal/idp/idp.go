@@ -235,8 +235,12 @@ type Given struct {
 }
 
 // Verify returns the person of a given ID token. It fails with ErrIDToken, ErrNonce, ErrUnknown for
-// a provider without ID tokens, and ErrProvider.
+// a provider without ID tokens, and ErrProvider. A text that is no ID token costs no request.
 func (c *Client) Verify(ctx context.Context, tenant string, config Config, g Given) (Identity, error) {
+	if err := checkToken(g.IDToken); err != nil {
+		return Identity{}, err
+	}
+
 	p, err := c.open(ctx, tenant, config)
 	if err != nil {
 		return Identity{}, err

@@ -186,8 +186,37 @@ func TestVerify(t *testing.T) {
 		}
 	}
 
-	if _, err := c.Verify(t.Context(), "t", configOf(p, "github"), idp.Given{}); !errors.Is(err, idp.ErrUnknown) {
+	github := idp.Given{IDToken: p.IDToken(nil)}
+	if _, err := c.Verify(t.Context(), "t", configOf(p, "github"), github); !errors.Is(err, idp.ErrUnknown) {
 		t.Errorf("an ID token of GitHub: got %v, want %v", err, idp.ErrUnknown)
+	}
+}
+
+// TestMalformedIDTokens: a text that is no ID token costs the provider no request, not even that
+// for its metadata.
+func TestMalformedIDTokens(t *testing.T) {
+	t.Parallel()
+
+	c := idp.New(outbound.New(loopback))
+	silent := idp.Config{Name: "keycloak", ClientID: idptest.ClientID, URL: "http://127.0.0.1:1"}
+
+	part := base64.RawURLEncoding.EncodeToString
+	header, claims := part([]byte(`{"alg":"RS256"}`)), part([]byte(`{"sub":"1"}`))
+	for _, token := range []string{
+		"", "mock-id-token", "a.b.c", "..", header + "." + claims, header + "." + claims + ".",
+		header + "." + claims + ".x.y", part([]byte(`{"alg":"none"}`)) + "." + claims + ".x",
+		part([]byte(`{"alg":"HS256"}`)) + "." + claims + ".x", header + "." + part([]byte(`[]`)) + ".x",
+		part([]byte(`"x"`)) + "." + claims + ".x", header + "=." + claims + ".x",
+	} {
+		_, err := c.Verify(t.Context(), "t", silent, idp.Given{IDToken: token})
+		if !errors.Is(err, idp.ErrIDToken) || errors.Is(err, idp.ErrProvider) {
+			t.Errorf("%q: got %v, want %v", token, err, idp.ErrIDToken)
+		}
+	}
+
+	_, err := c.Verify(t.Context(), "t", silent, idp.Given{IDToken: header + "." + claims + ".x"})
+	if !errors.Is(err, idp.ErrProvider) {
+		t.Errorf("a well-formed token: got %v, want %v", err, idp.ErrProvider)
 	}
 }
 
@@ -222,9 +251,10 @@ func TestAppleName(t *testing.T) {
 		person string
 		want   any
 	}{
-		"with the code": {map[string]any{}, `{"name":{"firstName":"Ann","lastName":"Lee"},"email":"evil@example.com"}`, "Ann Lee"},
-		"in the token":  {map[string]any{"name": "Ann"}, `{"name":{"firstName":"Eve"}}`, "Ann"},
-		"no JSON":       {map[string]any{}, `{"name":`, nil},
+		"with the code": {map[string]any{},
+			`{"name":{"firstName":"Ann","lastName":"Lee"},"email":"evil@example.com"}`, "Ann Lee"},
+		"in the token": {map[string]any{"name": "Ann"}, `{"name":{"firstName":"Eve"}}`, "Ann"},
+		"no JSON":      {map[string]any{}, `{"name":`, nil},
 	} {
 		test.claims["sub"], test.claims["email"] = "1", "ann@example.com"
 		p.Person(test.claims)

@@ -87,8 +87,8 @@ type claims map[string]any
 // verify returns the claims of an ID token of the provider: its signature, issuer, audience and
 // times are right.
 func (c *Client) verify(ctx context.Context, tenant string, config Config, p provider, text string) (claims, error) {
-	if text == "" || len(text) > maxToken {
-		return nil, errors.Join(ErrIDToken, errors.New("no token, or a large one"))
+	if err := checkToken(text); err != nil {
+		return nil, err
 	}
 
 	payload, err := c.verifySignature(ctx, tenant, p.keysURL, text)
@@ -116,6 +116,38 @@ func (c *Client) verify(ctx context.Context, tenant string, config Config, p pro
 	}
 
 	return found, nil
+}
+
+// checkToken fails with ErrIDToken unless a text has the form of a signed JWT: header with a known
+// algorithm, claims and signature. The signature is not verified.
+func checkToken(text string) error {
+	if text == "" || len(text) > maxToken {
+		return errors.Join(ErrIDToken, errors.New("no token, or a large one"))
+	}
+
+	segments := strings.Split(text, ".")
+	if len(segments) != 3 || segments[2] == "" {
+		return errors.Join(ErrIDToken, errors.New("not three segments"))
+	}
+
+	var header struct {
+		Algorithm string `json:"alg"`
+	}
+	for i, to := range []any{&header, &claims{}} {
+		part, err := base64.RawURLEncoding.DecodeString(segments[i])
+		if err == nil {
+			err = json.Unmarshal(part, to)
+		}
+		if err != nil {
+			return errors.Join(ErrIDToken, err)
+		}
+	}
+
+	if !slices.Contains(signingAlgorithms, header.Algorithm) {
+		return errors.Join(ErrIDToken, fmt.Errorf("algorithm %q", header.Algorithm))
+	}
+
+	return nil
 }
 
 // accepts reports whether an audience is one of the project's clients.

@@ -36,7 +36,8 @@ func TestStatementsPrepare(t *testing.T) {
 		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "backup/extension": {"project"},
 		"migration": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
-		"standalone": {"project"}, "rest": {"project"}, "pgproxy": {"platform"}, "enduser": {"platform",
+		"standalone": {"project"}, "oauth": {"project"}, "rest": {"project"}, "pgproxy": {"platform"},
+		"enduser": {"platform",
 			"project"}, "pgserver": {"platform"}}
 	var names []string
 	for name := range tree(t) {

@@ -28,16 +28,26 @@ var common = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// Check validates a new password against the policy. It does not trim the password, and any
-// character is allowed. It fails with Unprocessable, on the field password, if the password is
-// shorter than the minimum, longer than 1024 bytes, among the most common, or equal to the e-mail
-// address, its local part or the username, ignoring case and width. email and username may be "".
-func (h *Hasher) Check(password, email, username string) error {
+// CheckLength fails with Unprocessable, on the field password, if a new password is shorter than
+// the minimum or longer than 1024 bytes. It does not trim the password, and any character is
+// allowed.
+func (h *Hasher) CheckLength(password string) error {
 	if len(password) > maxPasswordSize {
 		return tooLong()
 	}
 	if utf8.RuneCountInString(password) < h.min {
 		return policyError("too_short", "must have at least %d characters", h.min)
+	}
+
+	return nil
+}
+
+// Check validates a new password of a platform account against the policy. It fails like
+// [Hasher.CheckLength], and if the password is among the most common, or equal to the e-mail
+// address, its local part or the username, ignoring case and width. email and username may be "".
+func (h *Hasher) Check(password, email, username string) error {
+	if err := h.CheckLength(password); err != nil {
+		return err
 	}
 
 	folded := fold(password)

@@ -13,6 +13,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 )
@@ -137,6 +138,13 @@ func parseStartup(w io.Writer, version uint32, packet []byte) (Startup, error) {
 	if len(packet) > 5 { // shorter without parameters
 		if err := m.Decode(packet); err != nil {
 			return Startup{}, err
+		}
+	}
+
+	for name, value := range m.Parameters {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return Startup{}, errors.Join(errors.New("pgwire: a startup parameter is not UTF-8"),
+				Send(w, Fatal("22021", "startup parameters must be UTF-8", "")))
 		}
 	}
 

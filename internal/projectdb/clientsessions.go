@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -200,9 +201,12 @@ func sessionParameters(address string, client map[string]string, readOnly bool) 
 	return all
 }
 
-// rejectedParameter are the SQLSTATEs of parameters that PostgreSQL rejects: invalid value,
-// unknown, not permitted, syntax.
-var rejectedParameter = map[string]bool{"22023": true, "42704": true, "42501": true, "42601": true}
+// isRejectedParameter reports whether an SQLSTATE is that of a parameter which PostgreSQL rejects:
+// by its value, name, syntax or privilege, one that can't be changed, or a library that does not
+// exist.
+func isRejectedParameter(code string) bool {
+	return slices.Contains([]string{"0A", "22", "42", "55"}, code[:2]) || code == "58P01"
+}
 
 // explainRefusal returns the failure of a session that did not begin.
 func (p *Project) explainRefusal(ctx context.Context, err error) error {
@@ -213,7 +217,7 @@ func (p *Project) explainRefusal(ctx context.Context, err error) error {
 			WithCause(err)
 	case !ok:
 		return pg.Fault(err)
-	case rejectedParameter[e.Code]:
+	case len(e.Code) == 5 && isRejectedParameter(e.Code):
 		return fault.New(fault.Unprocessable, "%s", e.Message).WithCode(e.Code).WithCause(err)
 	case e.Code == "53300": // of the login, or of a database that was closed meanwhile
 		return errTooManySessions("the project has too many database sessions, or its database is closed")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // slowStartConn is a connection whose writes of startup and password end late: after the response
@@ -97,6 +99,30 @@ func TestSlowSessionStart(t *testing.T) {
 				t.Fatalf("%s: got no response: %v", sql, err)
 			}
 			_, ready = m.(*pgproto3.ReadyForQuery)
+		}
+	}
+}
+
+// TestRefusedParameters: a session that PostgreSQL refuses for a parameter of the client fails with
+// PostgreSQL's own message and code.
+func TestRefusedParameters(t *testing.T) {
+	t.Parallel()
+
+	p := newProject(t, newRegistry(t, 4))
+	for options, want := range map[string]string{
+		"-c is_superuser=on":            "55P02",
+		"-c local_preload_libraries=no": "58P01",
+		"-c work_mem=nonsense":          "22023",
+		"-c no_such_setting=1":          "42704",
+		"-c fsync=off":                  "55P02",
+		"-x":                            "42601",
+	} {
+		s, err := p.OpenSession(t.Context(), false, map[string]string{"options": options})
+		if err == nil {
+			s.Close()
+		}
+		if f := fault.Of(err); err == nil || f.Kind != fault.Unprocessable || f.Code != want {
+			t.Errorf("%s: got %v, want PostgreSQL's %s", options, err, want)
 		}
 	}
 }

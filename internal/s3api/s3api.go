@@ -97,7 +97,7 @@ func (c *call) serve(path string) error {
 	if err != nil || !pg.Storable(decoded) {
 		return malformed("InvalidURI", "Couldn't parse the specified URI")
 	}
-	if !pg.StorableValues(c.query) {
+	if part := httpx.HostileText(c.r); part == "query" {
 		return malformed("InvalidArgument", "Parameters must be UTF-8 without null characters")
 	}
 	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(decoded, "/"), "/")

@@ -223,8 +223,11 @@ func TestFormPageIsGone(t *testing.T) {
 	f.path = a.Post("/forms/"+f.uuid+"/link", "").Want(201).Get("pagePath").(string)
 	v.get(f.path).want(200)
 	for _, path := range []string{old, old + "/done", old + "/logo", "/f/x", "/f/" + strings.Repeat("x", 60),
-		f.path[:len(f.path)-1], "/f/" + strings.Repeat("A", 22) + f.path[25:], "/f/%00", "/f/%ff" + f.path[3:]} {
+		f.path[:len(f.path)-1], "/f/" + strings.Repeat("A", 22) + f.path[25:]} {
 		v.get(path).want(404, "There is no such form")
+	}
+	for _, path := range []string{"/f/%00", "/f/%ff" + f.path[3:], f.path + "%00", f.path + "%ff/done"} {
+		v.get(path).want(400, "The address is wrong")
 	}
 
 	a.Delete("/forms/"+f.uuid+"/link").Want(200).Content("pagePath", nil)

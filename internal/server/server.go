@@ -236,7 +236,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		}})
 
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: bodies,
-		PublicURL: s.URL, AuditKey: auditKey})
+		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})
 
 	if err := lifecycle.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work

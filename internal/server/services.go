@@ -10,6 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/migration"
+	"github.com/socle-dev/socle/internal/oauth"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
@@ -80,7 +81,8 @@ func (s *Services) sweepProjects(ctx context.Context) error {
 	return errors.Join(
 		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
 			_, expired := form.Sweep(ctx, p)
-			return errors.Join(files(p), expired, p.ChainAudit(ctx), s.Notifier.Sweep(ctx, p), s.EndUsers.Sweep(ctx, p))
+			return errors.Join(files(p), expired, p.ChainAudit(ctx), s.Notifier.Sweep(ctx, p),
+				s.EndUsers.Sweep(ctx, p), oauth.SweepProject(ctx, s.EndUsers, p))
 		}),
 		s.Lifecycle.VisitInactive(ctx, files),
 	)

@@ -54,6 +54,14 @@ func (c *call) replace(path string) error {
 // cacheControl matches the values of Cache-Control that objects may have.
 var cacheControl = regexp.MustCompile(`^[ -~]{0,200}$`)
 
+// checkCacheControl fails with Invalid for a value that no download can have as its header.
+func checkCacheControl(value string) error {
+	if !cacheControl.MatchString(value) {
+		return fault.New(fault.Invalid, "cache-control must be up to 200 ASCII characters")
+	}
+	return nil
+}
+
 // store stores an object, whose bytes are the body or a part of it.
 func (c *call) store(b object.Bucket, name string, upsert bool) error {
 	n := object.NewObject{Upsert: upsert, CacheControl: c.r.Header.Get("Cache-Control")}
@@ -76,8 +84,8 @@ func (c *call) store(b object.Bucket, name string, upsert bool) error {
 	if n.Metadata, err = checkMetadata(metadata); err != nil {
 		return err
 	}
-	if !cacheControl.MatchString(n.CacheControl) {
-		return fault.New(fault.Invalid, "cache-control must be up to 200 ASCII characters")
+	if err := checkCacheControl(n.CacheControl); err != nil {
+		return err
 	}
 
 	n.Content = uploadedBody{n.Content}
@@ -360,8 +368,8 @@ func (c *call) copy(string) error {
 
 	n := object.NewObject{Upsert: c.r.Header.Get("X-Upsert") == "true", CacheControl: in.Metadata.CacheControl}
 	n.FullFileName, n.MimeType = in.DestinationKey, in.Metadata.Mimetype
-	if !cacheControl.MatchString(n.CacheControl) {
-		return fault.New(fault.Invalid, "cacheControl must be up to 200 ASCII characters")
+	if err := checkCacheControl(n.CacheControl); err != nil {
+		return err
 	}
 
 	metadata, err := base64.StdEncoding.DecodeString(c.r.Header.Get("X-Metadata"))

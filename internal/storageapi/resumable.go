@@ -130,6 +130,9 @@ func (c *call) createTus(signed bool) error {
 	if seconds := metadata["cacheControl"]; seconds != "" {
 		n.CacheControl = "max-age=" + seconds
 	}
+	if err := checkCacheControl(n.CacheControl); err != nil {
+		return err
+	}
 	if n.Metadata, err = checkMetadata([]byte(metadata["metadata"])); err != nil {
 		return err
 	}

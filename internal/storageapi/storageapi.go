@@ -178,8 +178,12 @@ func (c *call) serve() error {
 	if !pg.Storable(decoded) {
 		return fault.New(fault.Invalid, "Invalid key: %q", decoded).WithCode("InvalidKey")
 	}
-	if !pg.StorableValues(c.r.URL.Query()) {
+	switch part := httpx.HostileText(c.r); part {
+	case "":
+	case "query":
 		return fault.New(fault.Invalid, "querystring must be UTF-8 without null characters")
+	default:
+		return fault.New(fault.Invalid, "%s must be UTF-8 without null characters", part)
 	}
 
 	var found route

@@ -76,7 +76,13 @@ func (w *writer) form(f form) {
 			`" tabindex="-1" autocomplete="off"></label></p>`, "\n")
 	}
 
-	w.put(`<button type="submit">`, text(f.Button), "</button>\n</form>\n")
+	w.put(`<button type="submit">`, text(f.Button), "</button>\n")
+	if f.Decline != "" {
+		w.put(`<button class="decline" type="submit" name="`, declineName, `" value="true" formnovalidate>`,
+			text(f.Decline),
+			"</button>\n")
+	}
+	w.put("</form>\n")
 }
 
 // input writes an input with its label, help and error.

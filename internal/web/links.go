@@ -82,8 +82,8 @@ func (l *linkPage) post(w http.ResponseWriter, r *http.Request) {
 }
 
 // readForm reads a submission. It fails with Forbidden if a page of another origin sent it.
-func (l *linkPage) readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	if err := l.crossOrigin.Check(r); err != nil {
+func (p *Pages) readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	if err := p.crossOrigin.Check(r); err != nil {
 		return nil, fault.New(fault.Forbidden, "the form was submitted by another site").WithCause(err)
 	}
 

@@ -50,11 +50,15 @@ type link struct{ URL, Text, About string }
 // form is a form of a page. It is submitted by POST.
 type form struct {
 	Action, Button string
+	Decline        string // second button, which submits declineName without the inputs; "": none
 	Hidden         []hidden
 	Inputs         []input
 	Honeypot       string // name of an input that people do not see; "": none
 	Files          bool   // it has inputs for files
 }
+
+// declineName is the name of the parameter that the second button of a form submits.
+const declineName = "decline"
 
 // hidden is an input that a person does not see.
 type hidden struct{ Name, Value string }
@@ -151,8 +155,11 @@ func (p *page) policy(style markup) string {
 		sum := sha256.Sum256([]byte(style))
 		styles += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	if u, err := url.Parse(p.Theme.Redirect); err == nil && u.Host != "" && !strings.ContainsAny(u.Host, " ;,") {
-		forms += " " + u.Scheme + "://" + u.Host // browsers apply the policy to redirects too
+	if u, err := url.Parse(p.Theme.Redirect); err == nil && u.Scheme != "" && !strings.ContainsAny(u.Host, " ;,") {
+		forms += " " + u.Scheme + ":" // browsers apply the policy to redirects too
+		if u.Scheme == "http" || u.Scheme == "https" {
+			forms += "//" + u.Host
+		}
 	}
 	if len(p.Theme.Embed) > 0 {
 		frames = strings.Join(p.Theme.Embed, " ")

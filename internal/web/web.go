@@ -1,10 +1,11 @@
 // Package web owns the pages that people open in a browser: the start page, the pages behind the
-// links in mails, and the pages of forms. It renders HTML on the server. The pages need no script,
-// ask no other host for anything, and change nothing by GET, since mail scanners follow links.
+// links in mails, the pages of forms, and the consent page of OAuth servers. It renders HTML on the
+// server. The pages need no script, ask no other host for anything, and change nothing by GET,
+// since mail scanners follow links.
 //
 // A page calls the same functions of the domain packages as the operation of the API with the same
-// purpose, so rules and messages are the same. The API itself belongs to package api, its
-// reference to package server.
+// purpose, so rules and messages are the same. The API itself belongs to package api, its reference
+// to package server.
 package web
 
 import (
@@ -14,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/submission"
 )
@@ -22,6 +25,7 @@ import (
 type Config struct {
 	Accounts    *account.Service
 	Submissions *submission.Service
+	EndUsers    *enduser.Service
 	Bodies      *httpx.Budget // memory for the bodies of all requests in flight
 	PublicURL   string        // without trailing slash
 	AuditKey    []byte        // keys the audit log's entry hashes
@@ -49,6 +53,8 @@ func New(c Config) *Pages {
 	p.mux.Handle("/f/{link}/done", readOnly(p.formDone))
 	p.mux.Handle("/f/{link}/logo", readOnly(p.formLogo))
 
+	p.mux.HandleFunc(consentRoute, p.consentPage)
+
 	for _, l := range p.linkPages() {
 		p.mux.Handle(l.path, l)
 	}
@@ -63,11 +69,22 @@ func (p *Pages) Handler(r *http.Request) http.Handler {
 		return nil
 	}
 
-	if _, pattern := p.mux.Handler(r); pattern != "" {
-		return p.mux
+	_, pattern := p.mux.Handler(r)
+	switch {
+	case pattern == "":
+		return nil
+	case httpx.HostileText(r) != "":
+		return http.HandlerFunc(refuseHostileText)
 	}
 
-	return nil
+	return p.mux
+}
+
+// refuseHostileText responds to a request with text that no page has in its address.
+func refuseHostileText(w http.ResponseWriter, r *http.Request) {
+	renderFailure(w, r, fault.New(fault.Invalid, "%s has bytes that are no text", httpx.HostileText(r)),
+		page{Title: "The address is wrong",
+			Text: []string{"It has characters that no address here has. " + invalidLink}})
 }
 
 // wantsHTML reports whether the client is a browser: programs do not ask for HTML by name.

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/oauth"
+)
+
+const consentRoute = "/projects/{project}/oauth/consent"
+
+// consent is a request for the page where an end user decides about an OAuth client. It is for
+// projects whose application has no page of its own. The user signs in with each approval, so there
+// is no session in the browser that another site could use.
+type consent struct {
+	server *oauth.Server
+	asked  oauth.Pending
+	client enduser.Client
+}
+
+// consentPage serves the page.
+func (p *Pages) consentPage(w http.ResponseWriter, r *http.Request) {
+	httpx.From(r.Context()).Route = r.Method + " " + consentRoute
+
+	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method) {
+		httpx.From(r.Context()).Route = consentRoute
+		refuseMethod(w, r, "GET, HEAD, POST")
+		return
+	}
+
+	c, err := p.openConsent(r)
+	if err != nil {
+		renderFailure(w, r, err, page{Title: "The request is no longer valid",
+			Text: []string{"It has expired, or was decided before. Go back to the application and begin again."}})
+		return
+	}
+	if r.Method != http.MethodPost {
+		render(w, r, http.StatusOK, c.page(r))
+		return
+	}
+
+	in, err := p.readForm(w, r)
+	if err != nil {
+		renderFailure(w, r, err, page{Title: "The form can't be submitted",
+			Text: []string{sentence(fault.Of(err).Detail)}})
+		return
+	}
+
+	to, err := c.decide(r.Context(), in)
+	if err != nil {
+		shown := c.page(r)
+		shown.fill(in)
+		shown.fail(err)
+		render(w, r, noteFailure(w, r, err), shown)
+		return
+	}
+
+	h := w.Header()
+	h.Set("Location", to)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// openConsent returns the pending authorization of a request.
+func (p *Pages) openConsent(r *http.Request) (consent, error) {
+	known := httpx.From(r.Context())
+	c := consent{client: enduser.Client{Address: known.Client, Network: httpx.Network(known.Client),
+		Agent: known.UserAgent}}
+
+	project, projectErr := uuid.Parse(r.PathValue("project"))
+	id, idErr := uuid.Parse(r.URL.Query().Get("authorization_id"))
+	if projectErr != nil || idErr != nil {
+		return c, fault.Missing()
+	}
+
+	d, err := p.EndUsers.Open(r.Context(), project)
+	if err != nil {
+		return c, err
+	}
+	if c.server, err = oauth.Of(d); err != nil {
+		return c, err
+	}
+	if d.OAuthServer.AuthorizationPath != "" {
+		return c, fault.Missing() // the application decides
+	}
+
+	known.Project = project
+	c.asked, err = c.server.View(r.Context(), id)
+
+	return c, err
+}
+
+// scopeTexts say what a client learns by a scope.
+var scopeTexts = map[string]string{
+	"openid":  "who you are here",
+	"email":   "your e-mail address",
+	"phone":   "your phone number",
+	"profile": "your name and picture",
+}
+
+func (c consent) page(r *http.Request) page {
+	name := cmp.Or(c.asked.Client.Name, "An application without a name")
+	site, _ := url.Parse(c.server.SiteURL) // was validated
+
+	var learned []string
+	for _, scope := range strings.Fields(c.asked.Scope) {
+		learned = append(learned, scopeTexts[scope])
+	}
+
+	to := c.asked.RedirectURI
+	if u, err := url.Parse(to); err == nil && u.Host != "" {
+		to = u.Scheme + "://" + u.Host
+	}
+
+	return page{
+		Title: "Allow " + name + " to use your account?",
+		Text: []string{name + " asks for access to your account at " + site.Host + ". It can do there what you can do.",
+			"It learns: " + strings.Join(learned, ", ") + ".", "You are sent to " + to + " afterwards."},
+		Form: &form{Action: r.URL.RequestURI(), Button: "Allow", Decline: "Deny", Inputs: []input{
+			{Name: "email", Label: "E-mail address", Type: "email", Required: true, Autocomplete: "username"},
+			{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "current-password"},
+			{Name: "code", Label: "Code of your second factor", Type: "text", Autocomplete: "one-time-code",
+				Help: "Only if you have set one up: six digits from the app, or a recovery code."},
+		}},
+		Aside: "Deny if you did not begin this in " + name + " yourself.",
+		Theme: theme{Redirect: c.asked.RedirectURI},
+	}
+}
+
+// decide carries out the decision, and returns the address of the client.
+func (c consent) decide(ctx context.Context, in url.Values) (to string, err error) {
+	if in.Get(declineName) != "" {
+		return c.server.Deny(ctx, c.asked.ID)
+	}
+
+	who, err := c.server.SignInOnce(ctx, in.Get("email"), in.Get("password"), in.Get("code"), c.client)
+	if err != nil {
+		return "", err
+	}
+
+	to, err = c.server.Decide(ctx, who, c.asked.ID, true, c.client)
+	if ended := c.server.Logout(context.WithoutCancel(ctx), who, enduser.ScopeLocal, c.client); err == nil {
+		err = ended
+	}
+
+	return to, err
+}
