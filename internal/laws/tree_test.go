@@ -21,8 +21,8 @@ import (
 // levels.
 var levels = [][]string{
 	{
-		"client", "docs", "internal/build", "internal/cache", "internal/fault", "internal/config", "internal/pgwire",
-		"internal/sqllex", "internal/trace", "internal/webauthn",
+		"client", "docs", "internal/build", "internal/cache", "internal/fair", "internal/fault", "internal/config",
+		"internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
 	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
