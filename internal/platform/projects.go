@@ -132,6 +132,14 @@ func (s *Store) GetProject(ctx context.Context, id uuid.UUID) (Project, error) {
 		pgx.StrictNamedArgs{"id": id})
 }
 
+// AccountOf returns the account that a project counts to. It fails with NotFound for an unknown
+// project.
+func (s *Store) AccountOf(ctx context.Context, project uuid.UUID) (uuid.UUID, error) {
+	return pg.Value[uuid.UUID](ctx, s.q,
+		`select platform.account_of(p.organization_uuid) from platform.projects p where p.uuid = @project`,
+		pgx.StrictNamedArgs{"project": project})
+}
+
 // ProjectFilter narrows a list of projects.
 type ProjectFilter struct {
 	Search       string        // part of the name, case-insensitive; "": any

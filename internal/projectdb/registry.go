@@ -34,6 +34,11 @@ const (
 // Registry opens projects. It is safe for concurrent use.
 type Registry struct {
 	Names
+
+	// FindAccount returns the account that a project counts to; nil: each project is its own. Set it
+	// before first use.
+	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
+
 	base         *pgxpool.Config // for the platform's login
 	tls          url.Values      // the ssl parameters of the address
 	secret       []byte

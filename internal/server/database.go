@@ -283,6 +283,7 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	r.FindAccount = d.Store.AccountOf
 
 	if prepared, err := projectdb.Prepared(ctx, d.Pool); err != nil || prepared {
 		return r, err
