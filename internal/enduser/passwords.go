@@ -13,9 +13,9 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// hasher returns the hasher of passwords with the project's policy and share.
-func (d *Directory) hasher() *password.Hasher {
-	return d.service.Passwords.For(d.UUID.String(), d.PasswordMinLength)
+// hasher returns the hasher of passwords for a request to the project.
+func (d *Directory) hasher(ctx context.Context) *password.Hasher {
+	return d.service.Passwords.For(d.Key(ctx))
 }
 
 // hashPassword returns the hash of a new password. It fails with Unprocessable, code weak_password.
@@ -27,12 +27,12 @@ func (d *Directory) hashPassword(ctx context.Context, secret, email string) (str
 		return "", errCommonPassword()
 	}
 
-	return d.hasher().Hash(ctx, secret)
+	return d.hasher(ctx).Hash(ctx, secret)
 }
 
 // isLeaked reports whether a password is known from a leak. Without an answer it is not.
 func (d *Directory) isLeaked(ctx context.Context, secret string) bool {
-	leaked, err := d.service.Leaked.Contains(ctx, d.UUID.String(), secret)
+	leaked, err := d.service.Leaked.Contains(ctx, d.Key(ctx), secret)
 	if err != nil {
 		d.service.Log.Warn("leaked passwords could not be checked", "project", d.UUID, "error", err)
 	}
@@ -46,7 +46,7 @@ func errCommonPassword() error {
 
 func (d *Directory) checkPassword(secret, email string) error {
 	var texts, reasons []string
-	err := d.hasher().Check(secret, email, "")
+	err := d.service.Passwords.WithMin(d.PasswordMinLength).Check(secret, email, "")
 	if err != nil && fault.Of(err).Code == "too_short" {
 		texts = append(texts, fmt.Sprintf("Password should be at least %d characters.", d.PasswordMinLength))
 		reasons, err = append(reasons, "length"), nil
@@ -126,7 +126,7 @@ func (d *Directory) samePassword(ctx context.Context, u User, secret string) err
 		return nil
 	}
 
-	same, err := d.hasher().Verify(ctx, u.PasswordHash, secret)
+	same, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, secret)
 	if err == nil && same {
 		err = fault.New(fault.Unprocessable, "New password should be different from the old password.").
 			WithCode("same_password")

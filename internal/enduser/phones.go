@@ -132,7 +132,7 @@ func (d *Directory) SignUpByPhone(ctx context.Context, in PhoneSignUp, c Client)
 		return result, nil
 	}
 
-	same, err := d.hasher().Verify(ctx, known.PasswordHash, in.Password)
+	same, err := d.hasher(ctx).Verify(ctx, known.PasswordHash, in.Password)
 	if err != nil {
 		return SignedUp{}, err
 	}

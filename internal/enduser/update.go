@@ -168,7 +168,7 @@ func (d *Directory) checkPasswordChange(ctx context.Context, who Identity, u aut
 			return asRequestLimit(err)
 		}
 
-		ok, err := d.hasher().Verify(ctx, u.PasswordHash, in.CurrentPassword)
+		ok, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, in.CurrentPassword)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 )
@@ -242,15 +243,15 @@ func incompleteJSON(err error) error {
 // reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
 // network if anonymous.
 func (p *Pipeline) reserveMemory(ctx context.Context, n int64) (release func(), err error) {
-	owner := httpx.Network(httpx.From(ctx).Client)
+	owner := httpx.Stranger(ctx)
 	if user := Caller(ctx).User; user != uuid.Nil {
-		owner = user.String()
+		owner = fair.Key{Account: user.String()}
 	}
 
 	waitCtx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
 
-	release, err = p.config.Bodies.Take(waitCtx, owner, n)
+	lease, err := p.config.Bodies.Acquire(waitCtx, owner, n)
 	if err != nil {
 		errBusy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
 			WithCode("too_busy").WithCause(err)
@@ -259,5 +260,5 @@ func (p *Pipeline) reserveMemory(ctx context.Context, n int64) (release func(), 
 		return noRelease, errBusy
 	}
 
-	return release, nil
+	return lease.Release, nil
 }

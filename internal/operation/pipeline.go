@@ -24,7 +24,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/backup"
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -34,9 +34,9 @@ type Config struct {
 	Store     Store
 	Projects  *projectdb.Registry
 	Lifecycle projectdb.Lifecycle
-	Bodies    *httpx.Budget // memory for the bodies of all requests in flight
-	AuditKey  []byte        // keys the audit log's entry hashes
-	AnswerKey []byte        // seals responses stored for an Idempotency-Key
+	Bodies    *fair.Pool // memory for the bodies of all requests in flight
+	AuditKey  []byte     // keys the audit log's entry hashes
+	AnswerKey []byte     // seals responses stored for an Idempotency-Key
 	Log       *slog.Logger
 
 	// Examples has examples of values for the OpenAPI document, by the name of the member or

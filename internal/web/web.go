@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/account"
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/submission"
 )
 
@@ -22,9 +22,9 @@ import (
 type Config struct {
 	Accounts    *account.Service
 	Submissions *submission.Service
-	Bodies      *httpx.Budget // memory for the bodies of all requests in flight
-	PublicURL   string        // without trailing slash
-	AuditKey    []byte        // keys the audit log's entry hashes
+	Bodies      *fair.Pool // memory for the bodies of all requests in flight
+	PublicURL   string     // without trailing slash
+	AuditKey    []byte     // keys the audit log's entry hashes
 }
 
 // Pages serves the pages. It is safe for concurrent use.
