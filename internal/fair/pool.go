@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,15 +28,18 @@ type Config struct {
 	// Revocable pools take leases back from the account that holds most, if an account that holds
 	// less finds no capacity. The holder of a lease must watch [Lease.Revoked].
 	Revocable bool
+	OnDemand  bool // a revocable pool revokes leases only in [Pool.Revoke]
 }
 
 // Pool is a capacity that accounts share. It is safe for concurrent use.
 type Pool struct {
 	config Config
 
+	waiting atomic.Int64 // written under mu
+
 	mu       sync.Mutex
 	free     int64
-	waiting  int
+	revoking int64  // units of revoked leases that are not released yet
 	serial   uint64 // of the last grant
 	accounts map[string]*account
 	peak     int64
@@ -144,13 +148,21 @@ func (p *Pool) TryAcquire(key Key, n int64) *Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	lease := p.grant(key, n)
-	if lease == nil {
-		p.refused++
-	}
-
-	return lease
+	return p.grant(key, n)
 }
+
+// Revoke revokes leases for a waiter of n units, unless enough are revoked for all waiters.
+func (p *Pool) Revoke(key Key, n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.revoking < n*p.waiting.Load() {
+		p.revokeFor(key, n)
+	}
+}
+
+// Contended reports whether a caller waits. It is cheap.
+func (p *Pool) Contended() bool { return p.waiting.Load() > 0 }
 
 // Release returns the units. Only the first call has an effect; that of a nil lease has none.
 func (l *Lease) Release() {
@@ -168,7 +180,9 @@ func (l *Lease) Release() {
 
 	l.released = true
 	p.free += l.n
-	if !l.isRevoked {
+	if l.isRevoked {
+		p.revoking -= l.n
+	} else {
 		p.drop(l)
 	}
 
@@ -217,7 +231,7 @@ type Stats struct {
 	InUse    int64
 	Peak     int64 // of InUse
 	Waiting  int
-	Refused  int64 // callers without capacity, since the start
+	Refused  int64 // callers that waited in vain or could not wait, since the start
 	Revoked  int64 // leases taken back, since the start
 }
 
@@ -227,5 +241,5 @@ func (p *Pool) Stats() Stats {
 	defer p.mu.Unlock()
 
 	return Stats{Name: p.config.Name, Capacity: p.config.Capacity, InUse: p.config.Capacity - p.free,
-		Peak: p.peak, Waiting: p.waiting, Refused: p.refused, Revoked: p.revoked}
+		Peak: p.peak, Waiting: int(p.waiting.Load()), Refused: p.refused, Revoked: p.revoked}
 }

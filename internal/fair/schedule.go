@@ -44,7 +44,10 @@ func (p *Pool) admits(key Key, n int64) bool {
 		return n <= p.free && n <= p.config.PerPart
 	}
 
-	return n+p.config.Reserve <= p.free && a.held+n <= p.config.PerAccount
+	// An account that holds little may take a part of the reserve, so that newcomers get more than one
+	// unit.
+	fits := n+p.config.Reserve <= p.free || 4*(a.held+n) <= p.free
+	return fits && a.held+n <= p.config.PerAccount
 }
 
 // entry returns the account and the part of a key.
@@ -100,9 +103,9 @@ func (p *Pool) enqueue(key Key, n int64) *waiter {
 	a, s := p.entry(key)
 	s.queue = append(s.queue, w)
 	a.waiting++
-	p.waiting++
+	p.waiting.Add(1)
 
-	if p.waiting > p.config.Waiting {
+	if p.waiting.Load() > int64(p.config.Waiting) {
 		refused := p.mostWaiting(key)
 		p.refuse(refused)
 
@@ -111,8 +114,8 @@ func (p *Pool) enqueue(key Key, n int64) *waiter {
 		}
 	}
 
-	if p.config.Revocable {
-		p.revokeFor(w)
+	if p.config.Revocable && !p.config.OnDemand {
+		p.revokeFor(key, n)
 	}
 
 	return w
@@ -153,7 +156,7 @@ func (p *Pool) dequeue(w *waiter) {
 	a, s := p.entry(w.key)
 	s.queue = slices.DeleteFunc(s.queue, func(other *waiter) bool { return other == w })
 	a.waiting--
-	p.waiting--
+	p.waiting.Add(-1)
 	p.forget(w.key)
 }
 
@@ -178,7 +181,7 @@ func (p *Pool) cancel(w *waiter) {
 // serve grants leases to waiters while it can: to the account that holds least first, in it to the
 // part that holds least. Between equals, the one served longest ago comes first.
 func (p *Pool) serve() {
-	for p.waiting > 0 && p.free > 0 && p.serveNext() {
+	for p.waiting.Load() > 0 && p.free > 0 && p.serveNext() {
 	}
 }
 
@@ -227,22 +230,24 @@ func (a *account) waitingParts() []*part {
 	return parts
 }
 
-// revokeFor revokes leases until w can be served, as long as their holder keeps at least as much as
-// w's would hold. Inside w's own account, its part is the measure.
-func (p *Pool) revokeFor(w *waiter) {
-	own, ownPart := p.entry(w.key)
-	if ownPart.held+w.n > p.config.PerPart {
+// revokeFor revokes leases until a waiter can have n units, as long as their holder keeps at least
+// as much as the waiter would hold. Inside the waiter's own account, its part is the measure.
+func (p *Pool) revokeFor(key Key, n int64) {
+	own, ownPart := p.entry(key)
+	defer p.forget(key)
+
+	if ownPart.held+n > p.config.PerPart {
 		return
 	}
 
-	missing := w.n - p.free
+	missing := n - p.free
 	if own.held > 0 {
-		missing = max(missing+p.config.Reserve, own.held+w.n-p.config.PerAccount)
+		missing = max(missing+p.config.Reserve, own.held+n-p.config.PerAccount)
 	}
 
 	for missing > 0 {
 		victim := own
-		if own.held+w.n <= p.config.PerAccount {
+		if own.held+n <= p.config.PerAccount {
 			victim = p.largest(own)
 		}
 
@@ -252,15 +257,16 @@ func (p *Pool) revokeFor(w *waiter) {
 		}
 
 		lease := s.leases[0]
-		kept, wanted := victim.held-lease.n, own.held+w.n
+		kept, wanted := victim.held-lease.n, own.held+n
 		if victim == own {
-			kept, wanted = s.held-lease.n, ownPart.held+w.n
+			kept, wanted = s.held-lease.n, ownPart.held+n
 		}
 		if kept < wanted {
 			return
 		}
 
 		p.revoked++
+		p.revoking += lease.n
 		lease.isRevoked = true
 		p.drop(lease)
 		close(lease.revoked)
