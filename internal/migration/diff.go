@@ -64,12 +64,11 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 		return SchemaDiff{}, err
 	}
 
-	project, err := s.lifecycle.Store.GetProject(ctx, p.UUID)
-	if err != nil {
+	if _, err := s.lifecycle.Store.GetProject(ctx, p.UUID); err != nil {
 		return SchemaDiff{}, err
 	}
 
-	release, err := s.requests.take(project.OrganizationUUID, p.UUID)
+	release, err := s.admit(ctx, p)
 	if err != nil {
 		return SchemaDiff{}, err
 	}
@@ -83,7 +82,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 	defer cancel()
 
 	var d SchemaDiff
-	err = s.withScratch(bounded, project.OrganizationUUID, p, func(ctx context.Context, c scratch) error {
+	err = s.withScratch(bounded, p, func(ctx context.Context, c scratch) error {
 		d, err = s.diff(ctx, p, c, scripts)
 		return err
 	})
@@ -95,22 +94,15 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 }
 
 // withScratch runs f with an empty scratch copy of a project and drops the copy. It waits while
-// another request of the organization has one.
+// another request of the account has one.
 func (s *Service) withScratch(
-	ctx context.Context, organization uuid.UUID, p *projectdb.Project, f func(context.Context, scratch) error,
+	ctx context.Context, p *projectdb.Project, f func(context.Context, scratch) error,
 ) error {
-	release, err := s.turns.await(ctx, organization)
+	place, err := s.scratches.Acquire(ctx, p.Key(ctx), 1)
 	if err != nil {
 		return err
 	}
-	defer release()
-
-	select {
-	case s.diffs <- struct{}{}:
-		defer func() { <-s.diffs }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	defer place.Release()
 
 	c := s.lifecycle.Registry.Scratch(p.UUID)
 	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {

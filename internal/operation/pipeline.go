@@ -76,7 +76,7 @@ type Store interface {
 // Pipeline serves the registered operations. It is safe for concurrent use once they are complete.
 type Pipeline struct {
 	config   Config
-	decoding chan struct{} // semaphore for decoding large JSON bodies
+	decoding *fair.Pool // of large JSON bodies being decoded
 	inFlight sync.Map      // Idempotency-Keys of requests in flight on this server
 
 	mux      *http.ServeMux
@@ -88,7 +88,7 @@ type Pipeline struct {
 
 // New returns a pipeline without operations.
 func New(c Config) *Pipeline {
-	p := &Pipeline{config: c, decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+	p := &Pipeline{config: c, decoding: newDecodings(), mux: http.NewServeMux()}
 	p.openapi, p.registry = newOpenAPI()
 
 	return p
