@@ -124,7 +124,7 @@ func TestOrder(t *testing.T) {
 		"least holder":     {3, []string{"a", "a", "b"}, []string{"a", "a", "b", "c"}, []string{"c", "a", "b", "a"}},
 		"equal holders":    {1, []string{"a"}, []string{"a", "a", "a", "b", "b"}, []string{"b", "a", "b", "a", "a"}},
 		"parts":            {1, []string{"a1"}, []string{"a1", "a1", "a2", "b"}, []string{"b", "a2", "a1", "a1"}},
-		"accounts, parts":  {2, []string{"a1", "a2"}, []string{"a3", "a4", "b1", "b1"}, []string{"b1", "a3", "b1", "a4"}},
+		"two levels":       {2, []string{"a1", "a2"}, []string{"a3", "a4", "b1", "b1"}, []string{"b1", "a3", "b1", "a4"}},
 		"first come first": {1, []string{"z"}, []string{"a", "a", "a"}, []string{"a", "a", "a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +348,8 @@ func check(t *testing.T, p *Pool) {
 		}
 	}
 
-	if p.free < 0 || held > p.config.Capacity-p.free || int64(waiting) != p.waiting.Load() || waiting > p.config.Waiting {
+	if p.free < 0 || held > p.config.Capacity-p.free || int64(waiting) != p.waiting.Load() ||
+		waiting > p.config.Waiting {
 		t.Errorf("%+v: %d free, %d held, %d of %d waiting", p.config, p.free, held, waiting, p.waiting.Load())
 	}
 }

@@ -44,8 +44,8 @@ func (p *Pool) admits(key Key, n int64) bool {
 		return n <= p.free && n <= p.config.PerPart
 	}
 
-	// An account that holds little may take a part of the reserve, so that newcomers get more than one
-	// unit.
+	// An account that holds little may take a part of the reserve, so that newcomers get more than
+	// one unit.
 	fits := n+p.config.Reserve <= p.free || 4*(a.held+n) <= p.free
 	return fits && a.held+n <= p.config.PerAccount
 }
@@ -160,7 +160,7 @@ func (p *Pool) dequeue(w *waiter) {
 	p.forget(w.key)
 }
 
-// cancel ends the wait of a caller that is gone. A lease that it was granted meanwhile is passed on.
+// cancel ends the wait of a caller that is gone. A lease granted to it meanwhile is passed on.
 func (p *Pool) cancel(w *waiter) {
 	p.mu.Lock()
 

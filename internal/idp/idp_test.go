@@ -187,7 +187,8 @@ func TestVerify(t *testing.T) {
 		}
 	}
 
-	if _, err := c.Verify(t.Context(), fair.Key{}, configOf(p, "github"), idp.Given{}); !errors.Is(err, idp.ErrUnknown) {
+	_, err := c.Verify(t.Context(), fair.Key{}, configOf(p, "github"), idp.Given{})
+	if !errors.Is(err, idp.ErrUnknown) {
 		t.Errorf("an ID token of GitHub: got %v, want %v", err, idp.ErrUnknown)
 	}
 }
@@ -202,8 +203,8 @@ func TestForgedTokens(t *testing.T) {
 	for range 100 {
 		forger.Rotate()
 		token := forger.IDToken(map[string]any{"iss": p.URL, "sub": "1"})
-		if _, err := c.Verify(t.Context(), fair.Key{}, configOf(p, "keycloak"), idp.Given{IDToken: token}); !errors.Is(err,
-			idp.ErrIDToken) {
+		_, err := c.Verify(t.Context(), fair.Key{}, configOf(p, "keycloak"), idp.Given{IDToken: token})
+		if !errors.Is(err, idp.ErrIDToken) {
 			t.Fatalf("got %v, want %v", err, idp.ErrIDToken)
 		}
 	}
@@ -229,7 +230,8 @@ func TestAppleName(t *testing.T) {
 	} {
 		test.claims["sub"], test.claims["email"] = "1", "ann@example.com"
 		p.Person(test.claims)
-		address, err := idp.New(outbound.New(loopback)).AuthCodeURL(t.Context(), fair.Key{}, configOf(p, "apple"), flow, nil)
+		address, err := idp.New(outbound.New(loopback)).AuthCodeURL(t.Context(), fair.Key{}, configOf(p, "apple"),
+			flow, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,8 +50,8 @@ func TestPoolsAreFair(t *testing.T) {
 	}
 }
 
-// hasPool reports whether a file imports semaphores, or makes a channel of tokens with room for more
-// than one.
+// hasPool reports whether a file imports semaphores, or makes a channel of tokens with room for
+// more than one.
 func hasPool(file *ast.File) bool {
 	for _, i := range file.Imports {
 		if i.Path.Value == `"golang.org/x/sync/semaphore"` {

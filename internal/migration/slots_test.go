@@ -12,7 +12,9 @@ func TestRequestPool(t *testing.T) {
 	t.Parallel()
 
 	p := newRequestPool()
-	take := func(account, project string) bool { return p.TryAcquire(fair.Key{Account: account, Part: project}, 1) != nil }
+	take := func(account, project string) bool {
+		return p.TryAcquire(fair.Key{Account: account, Part: project}, 1) != nil
+	}
 
 	for i, c := range []struct {
 		account, project string

@@ -77,7 +77,7 @@ type Store interface {
 type Pipeline struct {
 	config   Config
 	decoding *fair.Pool // of large JSON bodies being decoded
-	inFlight sync.Map      // Idempotency-Keys of requests in flight on this server
+	inFlight sync.Map   // Idempotency-Keys of requests in flight on this server
 
 	mux      *http.ServeMux
 	openapi  *huma.OpenAPI

@@ -72,9 +72,6 @@ func newPlaces(name string, maxResponse int64) *fair.Pool {
 		Reserve: places / 4, Waiting: int(4 * places), Revocable: true})
 }
 
-// Places returns the pool of the requests in flight, for metrics.
-func (c *Client) Places() *fair.Pool { return c.places }
-
 // Within returns a client for responses of at most n bytes. Its requests neither wait for those of
 // c nor delay them. name is that of its pool in metrics.
 func (c *Client) Within(n int64, name string) *Client {

@@ -47,7 +47,7 @@ func TestBcrypt(t *testing.T) {
 	}
 }
 
-// TestTurns: an account that fills the queue, with however many projects, delays others by one hash.
+// TestTurns: an account that fills the queue, from any project, delays others by one hash.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 

@@ -106,9 +106,6 @@ func New(c Config) *Proxy {
 	return p
 }
 
-// Pools returns the pools of the proxy, for metrics.
-func (p *Proxy) Pools() []*fair.Pool { return []*fair.Pool{p.strangers, p.starting, p.cancels} }
-
 // Admit admits a connection of an authenticated client of a project, until its session begins or
 // the lease is released. It fails with TooMany beyond the limits.
 func (p *Proxy) Admit(ctx context.Context, project uuid.UUID) (*fair.Lease, error) {

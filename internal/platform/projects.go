@@ -64,8 +64,8 @@ const (
 
 // CreateProject records a project in status creating. It fails with Unprocessable if the name is
 // empty or too long or the organization or its account has the allowed number of projects, and with
-// Conflict if the organization has a project of that name. Deleted projects count until they are purged,
-// because they occupy space.
+// Conflict if the organization has a project of that name. Deleted projects count until they are
+// purged, because they occupy space.
 func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject) (Project, error) {
 	name, err := cleanProjectName(n.Name)
 	if err != nil {

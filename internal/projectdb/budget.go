@@ -56,9 +56,9 @@ const maxDials = 1 << 16
 // connections.
 func maxConnecting() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
-// attach makes connections configured by c take a slot of an owner before they dial. open counts the
-// connections of c's project. Canceling a statement dials once more with the same configuration:
-// that dial needs no slot and must not wait for one.
+// attach makes connections configured by c take a slot of an owner before they dial. open counts
+// the connections of c's project. Canceling a statement dials once more with the same
+// configuration: that dial needs no slot and must not wait for one.
 func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32, owner func(context.Context) fair.Key) {
 	dial := c.DialFunc
 	var holds atomic.Bool

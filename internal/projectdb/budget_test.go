@@ -209,7 +209,7 @@ func TestBudgetIsAQueue(t *testing.T) {
 	}
 }
 
-// TestBusyAccountGivesWay: a newcomer gets a connection although those of another account never idle.
+// TestBusyAccountGivesWay: a newcomer gets a connection although those of others never idle.
 func TestBusyAccountGivesWay(t *testing.T) {
 	t.Parallel()
 

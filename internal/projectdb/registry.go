@@ -37,8 +37,8 @@ const (
 type Registry struct {
 	Names
 
-	// FindAccount returns the account that a project counts to; nil: each project is its own. Set it
-	// before first use.
+	// FindAccount returns the account that a project counts to; nil: each project is its own. Set
+	// it before first use.
 	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
 
 	base         *pgxpool.Config // for the platform's login

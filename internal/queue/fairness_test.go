@@ -9,8 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// TestShares runs jobs that block: one per project, and as many per account as it may have, over all
-// its organizations.
+// TestShares runs jobs that block: one per project, and as many per account as it may have, over
+// all its organizations.
 func TestShares(t *testing.T) {
 	t.Parallel()
 
