@@ -29,6 +29,7 @@ var attacks = []attack{
 	{"xlsx-sheets", "imports of workbooks with 40,000 sheets, six at once",
 		workbooks("xl/workbook.xml", bookStart, `<sheet name="x" r:id="b"/>`, 40_000, bookEnd)},
 	{"login-bodies", "100 log-ins at once with 1 MB of empty objects each, without an account", loginBodies},
+	{"log-ins", "640 log-ins in flight in ten projects of one user, while another user logs in to the platform", logIns},
 	{"picture-wide", "24 pictures of 50,000,000 × 1 at once, made smaller", pictures(50_000_000, 1)},
 	{"picture-tall", "24 pictures of 1 × 50,000,000 at once, made smaller", pictures(1, 50_000_000)},
 	{"form-patterns", "answers of 100,000 letters to ten fields with slow patterns", patterns},

@@ -156,7 +156,7 @@ func (s *server) send(
 	r.Header.Set("Content-Type", contentType)
 
 	switch {
-	case strings.Contains(path, "/rest/v1"):
+	case strings.Contains(path, "/rest/v1"), strings.Contains(path, "/auth/v1"):
 		r.Header.Set("apikey", a.key)
 	case a.token != "":
 		r.Header.Set("Authorization", "Bearer "+a.token)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
@@ -57,7 +59,7 @@ func (s *Service) withCredentials(
 	}
 
 	// An unknown address has no hash; Verify takes the same time for it.
-	ok, err := s.Passwords.Verify(ctx, hash, in.Password)
+	ok, err := s.Passwords.For(httpx.Stranger(ctx)).Verify(ctx, hash, in.Password)
 	if err != nil {
 		return err
 	}
@@ -121,7 +123,7 @@ func (s *Service) confirmPassword(ctx context.Context, client Client, id uuid.UU
 		return user, err
 	}
 
-	ok, err := s.Passwords.Verify(ctx, hash, password)
+	ok, err := s.Passwords.For(fair.Key{Account: id.String()}).Verify(ctx, hash, password)
 	if err != nil {
 		return user, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
@@ -83,7 +84,7 @@ func (s *Service) ResetPassword(ctx context.Context, client Client, linkToken, p
 		return err
 	}
 
-	hash, err := s.Passwords.Hash(ctx, password)
+	hash, err := s.Passwords.For(httpx.Stranger(ctx)).Hash(ctx, password)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
@@ -157,7 +158,7 @@ func (s *Service) newUser(ctx context.Context, username, email, password string)
 		return NewUser{}, err
 	}
 
-	hash, err := s.Passwords.Hash(ctx, password)
+	hash, err := s.Passwords.For(httpx.Stranger(ctx)).Hash(ctx, password)
 	return NewUser{Username: username, Email: email, PasswordHash: hash}, err
 }
 

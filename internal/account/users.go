@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/address"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -184,7 +185,7 @@ func (s *Service) userChange(ctx context.Context, user User, u UserUpdate) (user
 		return change, err
 	}
 
-	hash, err := s.Passwords.Hash(ctx, *u.Password)
+	hash, err := s.Passwords.For(fair.Key{Account: user.UUID.String()}).Hash(ctx, *u.Password)
 	change.passwordHash = &hash
 
 	return change, err

@@ -139,10 +139,10 @@ func TestSettings(t *testing.T) {
 	administrator.Get("/admin/settings").Want(200).Content("0.name", "sign_up").Content("0.value", true).
 		Content("0.default", true).
 		Content("0.updatedAt", nil).Content("1.type", "integer").Content("1.minimum", 1)
-	set("organizations_per_user", "7").Want(200).Content("value", 7).Content("default", 100).
+	set("organizations_per_user", "7").Want(200).Content("value", 7).Content("default", 20).
 		Content("updatedBy", administrator.User)
 	administrator.Get("/admin/settings").Want(200).Content("1.value", 7)
-	administrator.Delete("/admin/settings/organizations_per_user").Want(200).Content("value", 100).
+	administrator.Delete("/admin/settings/organizations_per_user").Want(200).Content("value", 20).
 		Content("updatedBy", nil)
 
 	administrator.Delete("/admin/settings/organizations_per_user").Want(200)
@@ -222,6 +222,39 @@ func TestProjectsPerOrganization(t *testing.T) {
 	administrator.Put("/admin/settings/projects_per_organization", `{"value": 1}`).Want(200)
 	user.CreateProject("one")
 	user.Post("/projects", `{"name": "two"}`).Want(422).Code("quota_exceeded")
+}
+
+// TestProjectsPerUser checks that projects count to the owner of longest standing, over all
+// organizations, and that further owners do not multiply the limit.
+func TestProjectsPerUser(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Users(t)
+	administrator, user, friend := a.SignUp("first"), a.SignUp("user"), a.SignUp("friend")
+	administrator.Put("/admin/settings/projects_per_user", `{"value": 2}`).Want(200)
+
+	second := user.Post("/organizations", `{"name": "second"}`).Want(201).Get("uuid").(string)
+	a.Exec(`insert into platform.members (organization_uuid, user_uuid, role) values ($1, $2, 2)`, second, friend.User)
+
+	create := func(by *apitest.API, organization, name string) *apitest.Reply {
+		return by.Post("/projects", fmt.Sprintf(`{"name": %q, "organization_uuid": %q}`, name, organization))
+	}
+
+	user.CreateProject("one")
+	wantCounts(t, concurrently(4, func(i int) *apitest.Reply {
+		return create([]*apitest.API{user, friend}[i%2], second, fmt.Sprint(i))
+	}), map[int]int{201: 1, 422: 3})
+
+	create(user, second, "three").Want(422).Code("quota_exceeded")
+	friend.CreateProject("of my own")
+
+	a.Exec(`update platform.members set role = 3 where organization_uuid = $1 and user_uuid = $2`, second, user.User)
+	user.CreateProject("now that the organization counts to the friend")
+	create(friend, second, "three").Want(422).Code("quota_exceeded")
+
+	for i := range 3 {
+		administrator.CreateProject(fmt.Sprint(i))
+	}
 }
 
 // TestRetention checks that the retention settings apply to all expiring data.

@@ -50,7 +50,7 @@ func (s *Server) connectDatabase(
 		return nil, fault.OnField(fault.Invalid, "Upgrade", "unknown", "must be "+pgwire.TunnelProtocol)
 	}
 
-	release, err := s.proxy.Admit(p.UUID.String())
+	lease, err := s.proxy.Admit(ctx, p.UUID)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +62,13 @@ func (s *Server) connectDatabase(
 
 		conn, err := httpx.Upgrade(w, pgwire.TunnelProtocol)
 		if err != nil {
-			release()
+			lease.Release()
 			httpx.From(r.Context()).Err = err
 
 			return
 		}
 
-		s.proxy.ServeTunnel(conn, client, release)
+		s.proxy.ServeTunnel(conn, client, lease)
 	}), nil
 }
 

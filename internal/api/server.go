@@ -20,7 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/enduser"
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
@@ -50,7 +50,7 @@ type Config struct {
 	Migrations  *migration.Service
 	EndUsers    *enduser.Service
 
-	Bodies     *httpx.Budget  // memory for the bodies of all requests in flight
+	Bodies     *fair.Pool     // memory for the bodies of all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
 	SigningKey []byte         // signs URLs

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
@@ -35,7 +36,7 @@ type Project struct {
 	// Unavailable is the failure of every request to an inactive project, nil of an active one.
 	Unavailable *fault.Error
 	// Bodies bounds the memory of the bodies of all requests.
-	Bodies *httpx.Budget
+	Bodies *fair.Pool
 }
 
 // call is a request under way.
@@ -295,11 +296,12 @@ func uuidIn(member, text string) (uuid.UUID, error) {
 
 // readBody calls f with the body, within the budget of bodies.
 func (c *call) readBody(f func(body []byte) error) error {
-	release, err := c.Bodies.Take(c.r.Context(), c.UUID.String(), maxBody)
+	ctx := c.r.Context()
+	lease, err := c.Bodies.Acquire(ctx, c.Directory.Key(ctx), maxBody)
 	if err != nil {
 		return &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit", Detail: "Request rate limit reached"}
 	}
-	defer release()
+	defer lease.Release()
 
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

@@ -109,7 +109,7 @@ func (d *Directory) verifyCaptcha(ctx context.Context, token string, c Client) (
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 
-	res, err := d.service.Outbound.Do(ctx, d.UUID.String(), r)
+	res, err := d.service.Outbound.Do(ctx, d.Key(ctx), r)
 	if err != nil {
 		return verdict, err
 	}

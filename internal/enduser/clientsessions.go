@@ -32,8 +32,8 @@ func (d *Directory) Tx(ctx context.Context, change string, f func(ctx context.Co
 // Rows executes statements on schema auth that run no user code, outside a transaction.
 func (d *Directory) Rows() pg.Batcher { return d.q() }
 
-// Key derives a key of the project for a purpose.
-func (d *Directory) Key(purpose string) []byte { return d.db.EndUserKey(purpose) }
+// SecretKey derives a secret key of the project for a purpose.
+func (d *Directory) SecretKey(purpose string) []byte { return d.db.EndUserKey(purpose) }
 
 // Issuer returns the issuer of the project's tokens, the base address of its auth interface.
 func (d *Directory) Issuer() string { return d.issuer() }
@@ -163,7 +163,7 @@ func (d *Directory) ScopedUser(ctx context.Context, who Identity) (ScopedUser, e
 // idTokenKeys are the keys that sign ID tokens for OAuth clients, the current one first. They are
 // not those of access tokens: an ID token opens no interface of the project.
 func (d *Directory) idTokenKeys() ([]token.Key, error) {
-	seed := d.Key("signing keys of ID tokens")
+	seed := d.SecretKey("signing keys of ID tokens")
 	var all []token.Key
 	for generation := d.KeyGeneration; generation > 0 && generation > d.KeyGeneration-2; generation-- {
 		k, err := token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation))

@@ -17,6 +17,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
 	"github.com/socle-dev/socle/internal/mail"
@@ -86,6 +88,10 @@ func (s *Service) Directory(project uuid.UUID, c ProjectConfig) (*Directory, err
 
 	return d, nil
 }
+
+// Key returns the key of a request to the project in pools. Strangers share the project's part by
+// their networks.
+func (d *Directory) Key(ctx context.Context) fair.Key { return httpx.In(ctx, d.db.Key(ctx)) }
 
 // Client is the origin of a request.
 type Client struct {

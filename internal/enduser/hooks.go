@@ -103,7 +103,7 @@ func (d *Directory) askAs(ctx context.Context, name string, id uuid.UUID, event 
 	address := d.Hooks[name]
 	var answer []byte
 	if hook.IsEndpoint(address) {
-		answer, err = hook.CallEndpoint(ctx, d.service.HookCalls, d.UUID.String(),
+		answer, err = hook.CallEndpoint(ctx, d.service.HookCalls, d.Key(ctx),
 			hook.Webhook{URL: address, Secrets: d.Secrets[hookSecrets+name], ID: id, Body: text})
 	} else {
 		answer, err = hook.CallFunction(ctx, d.db.Owner(), address, text)

@@ -258,7 +258,7 @@ func (d *Directory) login(
 	}
 
 	// An unknown address has no hash; Verify takes the same time for it.
-	ok, err := d.hasher().Verify(ctx, u.PasswordHash, secret)
+	ok, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, secret)
 	if err != nil {
 		return Session{}, err
 	}
@@ -297,7 +297,7 @@ func (d *Directory) openByPassword(ctx context.Context, u User, address, secret 
 	var renewed string
 	if !password.IsCurrent(u.PasswordHash) {
 		var err error
-		if renewed, err = d.hasher().Hash(ctx, secret); err != nil {
+		if renewed, err = d.hasher(ctx).Hash(ctx, secret); err != nil {
 			return Session{}, err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // mailOptions allow retries, since the mail server can be down for a while.
 var mailOptions = queue.Options{
-	Workers:     queue.Workers{Queue: "end_user_mails", PerServer: 8, PerOrganization: 2}, // its server can be slow
+	Workers:     queue.Workers{Queue: "end_user_mails", PerServer: 16, PerAccount: 2}, // its server can be slow
 	MaxAttempts: 6,
 	Timeout:     time.Minute,
 }

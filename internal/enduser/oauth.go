@@ -120,7 +120,7 @@ func (d *Directory) Depart(
 		return Departure{}, err
 	}
 
-	address, err := d.service.Providers.AuthCodeURL(ctx, d.UUID.String(), config, d.protocol(f, state), parameters)
+	address, err := d.service.Providers.AuthCodeURL(ctx, d.Key(ctx), config, d.protocol(f, state), parameters)
 	if err != nil {
 		return Departure{}, d.providerFailure(f.Provider, err)
 	}
@@ -214,7 +214,7 @@ func (d *Directory) FinishFlow(ctx context.Context, f OAuthFlow, in Return, c Cl
 		return Verified{}, err
 	}
 
-	who, err := d.service.Providers.Exchange(ctx, d.UUID.String(), config, d.protocol(f, ""),
+	who, err := d.service.Providers.Exchange(ctx, d.Key(ctx), config, d.protocol(f, ""),
 		idp.Answer{Code: in.Code, Person: in.Person})
 	if err != nil {
 		return Verified{}, d.providerFailure(f.Provider, err)

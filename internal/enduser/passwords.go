@@ -13,9 +13,9 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// hasher returns the hasher of passwords with the project's policy and share.
-func (d *Directory) hasher() *password.Hasher {
-	return d.service.Passwords.For(d.UUID.String(), d.PasswordMinLength)
+// hasher returns the hasher of passwords for a request to the project.
+func (d *Directory) hasher(ctx context.Context) *password.Hasher {
+	return d.service.Passwords.For(d.Key(ctx))
 }
 
 // hashPassword returns the hash of a new password. It fails with Unprocessable, code weak_password.
@@ -27,12 +27,12 @@ func (d *Directory) hashPassword(ctx context.Context, secret string) (string, er
 		return "", weakPassword("Password is known to be weak and easy to guess, please choose a different one.", "pwned")
 	}
 
-	return d.hasher().Hash(ctx, secret)
+	return d.hasher(ctx).Hash(ctx, secret)
 }
 
 // isLeaked reports whether a password is known from a leak. Without an answer it is not.
 func (d *Directory) isLeaked(ctx context.Context, secret string) bool {
-	leaked, err := d.service.Leaked.Contains(ctx, d.UUID.String(), secret)
+	leaked, err := d.service.Leaked.Contains(ctx, d.Key(ctx), secret)
 	if err != nil {
 		d.service.Log.Warn("leaked passwords could not be checked", "project", d.UUID, "error", err)
 	}
@@ -44,7 +44,7 @@ func (d *Directory) isLeaked(ctx context.Context, secret string) bool {
 // accounts do not apply.
 func (d *Directory) checkPassword(secret string) error {
 	var texts, reasons []string
-	if err := d.hasher().CheckLength(secret); err != nil {
+	if err := d.service.Passwords.WithMin(d.PasswordMinLength).CheckLength(secret); err != nil {
 		if fault.Of(err).Code != "too_short" {
 			return errInvalid("Password is too long")
 		}
@@ -115,7 +115,7 @@ func (d *Directory) samePassword(ctx context.Context, u User, secret string) err
 		return nil
 	}
 
-	same, err := d.hasher().Verify(ctx, u.PasswordHash, secret)
+	same, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, secret)
 	if err == nil && same {
 		err = fault.New(fault.Unprocessable, "New password should be different from the old password.").
 			WithCode("same_password")

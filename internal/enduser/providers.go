@@ -67,7 +67,7 @@ func (d *Directory) SignInWithIDToken(ctx context.Context, in IDTokenSignIn, c C
 		return Session{}, err
 	}
 
-	who, err := d.service.Providers.Verify(ctx, d.UUID.String(),
+	who, err := d.service.Providers.Verify(ctx, d.Key(ctx),
 		d.idProvider(in.Provider), idp.Given{IDToken: in.IDToken, AccessToken: in.AccessToken, Nonce: in.Nonce})
 	if err != nil {
 		return Session{}, d.providerFailure(in.Provider, err)

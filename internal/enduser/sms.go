@@ -23,7 +23,7 @@ import (
 // smsOptions allow few attempts, since one that times out may have cost a message. A project has
 // one worker: its hook can be slow.
 var smsOptions = queue.Options{
-	Workers:     queue.Workers{Queue: "end_user_sms", PerServer: 8, PerOrganization: 2},
+	Workers:     queue.Workers{Queue: "end_user_sms", PerServer: 16, PerAccount: 2},
 	MaxAttempts: 3,
 	Timeout:     2 * outbound.Timeout,
 }
@@ -147,7 +147,7 @@ var errSMSRefused = errors.New("message refused")
 
 // send sends a request of a sender, and returns the error of its status.
 func (d *Directory) send(ctx context.Context, r *http.Request) error {
-	res, err := d.service.Outbound.Do(ctx, d.UUID.String(), r)
+	res, err := d.service.Outbound.Do(ctx, d.Key(ctx), r)
 	switch {
 	case errors.Is(err, outbound.ErrNetwork), errors.Is(err, outbound.ErrRedirect):
 		return errors.Join(errSMSRefused, err)

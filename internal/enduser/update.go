@@ -191,7 +191,7 @@ func (d *Directory) checkPasswordChange(
 			return asRequestLimit(err)
 		}
 
-		ok, err := d.hasher().Verify(ctx, u.PasswordHash, in.CurrentPassword)
+		ok, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, in.CurrentPassword)
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ type mailArgs struct {
 // Kind returns the kind of the job.
 func (mailArgs) Kind() string { return "form_mail" }
 
-var notifyWorkers = queue.Workers{Queue: "form_mails", PerServer: 4, PerOrganization: 2}
+var notifyWorkers = queue.Workers{Queue: "form_mails", PerServer: 8, PerAccount: 2}
 
 // NewNotifier returns a notifier and registers its workers.
 func NewNotifier(c NotifierConfig) *Notifier {

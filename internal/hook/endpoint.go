@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
@@ -21,7 +21,7 @@ const (
 
 // NewClient returns the client of endpoints. They have 256 requests at once, 64 of one project,
 // apart from those of other.
-func NewClient(other *outbound.Client) *outbound.Client { return other.Within(maxReply) }
+func NewClient(other *outbound.Client) *outbound.Client { return other.Within(maxReply, "hook_calls") }
 
 // IsEndpoint reports whether the address of a hook is the URL of an endpoint.
 func IsEndpoint(address string) bool {
@@ -31,7 +31,7 @@ func IsEndpoint(address string) bool {
 // CallEndpoint posts a webhook for a tenant by a client of [NewClient], and returns the reply, nil
 // for none. It repeats attempts that did not reach the endpoint, and those that the endpoint
 // declines for now.
-func CallEndpoint(ctx context.Context, c *outbound.Client, tenant string, w Webhook) ([]byte, error) {
+func CallEndpoint(ctx context.Context, c *outbound.Client, tenant fair.Key, w Webhook) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, endpointTimeout)
 	defer cancel()
 
@@ -45,7 +45,7 @@ func CallEndpoint(ctx context.Context, c *outbound.Client, tenant string, w Webh
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case bounded.Err() != nil, errors.Is(err, httpx.ErrBusy):
+		case bounded.Err() != nil, errors.Is(err, fair.ErrBusy):
 			return nil, Failure("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
 				endpointTimeout.Seconds()).WithCause(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/outbound"
@@ -63,7 +64,7 @@ func TestCallEndpoint(t *testing.T) {
 			t.Cleanup(server.Close)
 
 			const secret = "v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-			got, err := hook.CallEndpoint(t.Context(), loopback(), "tenant",
+			got, err := hook.CallEndpoint(t.Context(), loopback(), fair.Key{Account: "tenant"},
 				hook.Webhook{URL: server.URL, Secrets: secret + "|" + secret, ID: uuid.New(), Body: []byte("{}")})
 			code := ""
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/cache"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
@@ -93,7 +94,7 @@ const (
 // AuthCodeURL returns the address at the provider where the browser is sent. parameters are those
 // of the application, which may ask for more scopes and set others, such as prompt.
 func (c *Client) AuthCodeURL(
-	ctx context.Context, tenant string, config Config, f Flow, parameters url.Values,
+	ctx context.Context, tenant fair.Key, config Config, f Flow, parameters url.Values,
 ) (string, error) {
 	p, err := c.open(ctx, tenant, config)
 	if err != nil {
@@ -160,7 +161,7 @@ func PostsForm(name string) bool { return presets[name].formPost }
 // Exchange returns the person who has come back from the provider. It fails with ErrProvider, a
 // [*RefusedError] if the provider refuses the code, ErrIDToken and ErrNonce.
 func (c *Client) Exchange(
-	ctx context.Context, tenant string, config Config, f Flow, answer Answer,
+	ctx context.Context, tenant fair.Key, config Config, f Flow, answer Answer,
 ) (Identity, error) {
 	p, err := c.open(ctx, tenant, config)
 	if err != nil {
@@ -195,7 +196,7 @@ func (c *Client) Exchange(
 // personOf returns the person of an ID token, with the profile of the userinfo endpoint if the
 // token has no address, and with the name of an answer if neither has one.
 func (c *Client) personOf(
-	ctx context.Context, tenant string, config Config, p provider, f Flow, t tokens, answered string,
+	ctx context.Context, tenant fair.Key, config Config, p provider, f Flow, t tokens, answered string,
 ) (Identity, error) {
 	found, err := c.verify(ctx, tenant, config, p, t.IDToken)
 	switch {
@@ -236,7 +237,7 @@ type Given struct {
 
 // Verify returns the person of a given ID token. It fails with ErrIDToken, ErrNonce, ErrUnknown for
 // a provider without ID tokens, and ErrProvider. A text that is no ID token costs no request.
-func (c *Client) Verify(ctx context.Context, tenant string, config Config, g Given) (Identity, error) {
+func (c *Client) Verify(ctx context.Context, tenant fair.Key, config Config, g Given) (Identity, error) {
 	if err := checkToken(g.IDToken); err != nil {
 		return Identity{}, err
 	}

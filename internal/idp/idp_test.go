@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 	"github.com/socle-dev/socle/internal/outbound"
@@ -61,7 +62,7 @@ func TestExchange(t *testing.T) {
 	for name, subject := range map[string]string{"keycloak": "person-1", "custom:mine": "person-1",
 		"linkedin_oidc": "person-1", "github": "12345678901234567"} {
 		c := idp.New(outbound.New(loopback))
-		address, err := c.AuthCodeURL(t.Context(), "t", configOf(p, name), flow,
+		address, err := c.AuthCodeURL(t.Context(), fair.Key{}, configOf(p, name), flow,
 			url.Values{"scopes": {"more,openid"}, "prompt": {"consent"}, "client_id": {"other"}, "state": {"other"}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -74,13 +75,13 @@ func TestExchange(t *testing.T) {
 		}
 
 		code := authorize(t, address).Get("code")
-		who, err := c.Exchange(t.Context(), "t", configOf(p, name), flow, idp.Answer{Code: code})
+		who, err := c.Exchange(t.Context(), fair.Key{}, configOf(p, name), flow, idp.Answer{Code: code})
 		if err != nil || who.Subject != subject || who.Email != "ann@example.com" || !who.EmailVerified ||
 			who.Data["full_name"] != "Ann" || who.AccessToken == "" || who.RefreshToken == "" {
 			t.Errorf("%s: got %+v, %v", name, who, err)
 		}
 
-		who, err = c.Exchange(t.Context(), "t", configOf(p, name), flow, idp.Answer{Code: code})
+		who, err = c.Exchange(t.Context(), fair.Key{}, configOf(p, name), flow, idp.Answer{Code: code})
 		if refused, ok := errors.AsType[*idp.RefusedError](err); !ok || refused.Code != "invalid_grant" ||
 			!errors.Is(err, idp.ErrProvider) {
 			t.Errorf("%s: a used code gives %+v, %v", name, who, err)
@@ -104,7 +105,7 @@ func TestExchangeRefuses(t *testing.T) {
 		"nonce":    {func(f *idp.Flow) { f.Nonce = "other" }, idp.ErrNonce},
 		"redirect": {func(f *idp.Flow) { f.RedirectURI += "2" }, idp.ErrProvider},
 	} {
-		address, err := c.AuthCodeURL(t.Context(), "t", configOf(p, "keycloak"), flow, nil)
+		address, err := c.AuthCodeURL(t.Context(), fair.Key{}, configOf(p, "keycloak"), flow, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestExchangeRefuses(t *testing.T) {
 		other := flow
 		test.change(&other)
 		code := authorize(t, address).Get("code")
-		if who, err := c.Exchange(t.Context(), "t", configOf(p, "keycloak"), other,
+		if who, err := c.Exchange(t.Context(), fair.Key{}, configOf(p, "keycloak"), other,
 			idp.Answer{Code: code}); !errors.Is(err, test.want) {
 			t.Errorf("another %s: got %+v, %v, want %v", name, who, err, test.want)
 		}
@@ -123,7 +124,7 @@ func TestPrivateProvider(t *testing.T) {
 	t.Parallel()
 
 	p := idptest.New(t)
-	_, err := idp.New(outbound.New(nil)).AuthCodeURL(t.Context(), "t", configOf(p, "keycloak"), flow, nil)
+	_, err := idp.New(outbound.New(nil)).AuthCodeURL(t.Context(), fair.Key{}, configOf(p, "keycloak"), flow, nil)
 	if !errors.Is(err, outbound.ErrNetwork) {
 		t.Errorf("got %v, want %v", err, outbound.ErrNetwork)
 	}
@@ -179,7 +180,7 @@ func TestVerify(t *testing.T) {
 		"no token":             {token: "", want: idp.ErrIDToken},
 		"large token":          {token: strings.Repeat("x", 20<<10), want: idp.ErrIDToken},
 	} {
-		who, err := c.Verify(t.Context(), "t", config, idp.Given{IDToken: test.token, Nonce: test.nonce,
+		who, err := c.Verify(t.Context(), fair.Key{}, config, idp.Given{IDToken: test.token, Nonce: test.nonce,
 			AccessToken: test.access})
 		if !errors.Is(err, test.want) || (test.want == nil && (who.Subject != "1" || !who.EmailVerified)) {
 			t.Errorf("%s: got %+v, %v, want %v", name, who, err, test.want)
@@ -187,7 +188,7 @@ func TestVerify(t *testing.T) {
 	}
 
 	github := idp.Given{IDToken: p.IDToken(nil)}
-	if _, err := c.Verify(t.Context(), "t", configOf(p, "github"), github); !errors.Is(err, idp.ErrUnknown) {
+	if _, err := c.Verify(t.Context(), fair.Key{}, configOf(p, "github"), github); !errors.Is(err, idp.ErrUnknown) {
 		t.Errorf("an ID token of GitHub: got %v, want %v", err, idp.ErrUnknown)
 	}
 }
@@ -230,8 +231,8 @@ func TestForgedTokens(t *testing.T) {
 	for range 100 {
 		forger.Rotate()
 		token := forger.IDToken(map[string]any{"iss": p.URL, "sub": "1"})
-		if _, err := c.Verify(t.Context(), "t", configOf(p, "keycloak"), idp.Given{IDToken: token}); !errors.Is(err,
-			idp.ErrIDToken) {
+		_, err := c.Verify(t.Context(), fair.Key{}, configOf(p, "keycloak"), idp.Given{IDToken: token})
+		if !errors.Is(err, idp.ErrIDToken) {
 			t.Fatalf("got %v, want %v", err, idp.ErrIDToken)
 		}
 	}
@@ -258,12 +259,13 @@ func TestAppleName(t *testing.T) {
 	} {
 		test.claims["sub"], test.claims["email"] = "1", "ann@example.com"
 		p.Person(test.claims)
-		address, err := idp.New(outbound.New(loopback)).AuthCodeURL(t.Context(), "t", configOf(p, "apple"), flow, nil)
+		address, err := idp.New(outbound.New(loopback)).AuthCodeURL(t.Context(), fair.Key{}, configOf(p, "apple"),
+			flow, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		who, err := idp.New(outbound.New(loopback)).Exchange(t.Context(), "t", configOf(p, "apple"), flow,
+		who, err := idp.New(outbound.New(loopback)).Exchange(t.Context(), fair.Key{}, configOf(p, "apple"), flow,
 			idp.Answer{Code: authorize(t, address).Get("code"), Person: test.person})
 		if err != nil || who.Data["full_name"] != test.want || who.Email != "ann@example.com" {
 			t.Errorf("%s: got %+v, %v, want the name %v", name, who, err, test.want)

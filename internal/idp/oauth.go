@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // tokens is the response of a token endpoint.
@@ -24,7 +26,7 @@ type tokens struct {
 
 // token exchanges a code.
 func (c *Client) token(
-	ctx context.Context, tenant string, config Config, p provider, f Flow, code string,
+	ctx context.Context, tenant fair.Key, config Config, p provider, f Flow, code string,
 ) (tokens, error) {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {f.RedirectURI}}
 	if p.pkce {
@@ -69,7 +71,7 @@ func (c *Client) token(
 var errorCode = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,60}$`)
 
 // get returns the body of a document, of status 200. token authenticates the request, unless "".
-func (c *Client) get(ctx context.Context, tenant, address, token string) ([]byte, error) {
+func (c *Client) get(ctx context.Context, tenant fair.Key, address, token string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, errors.Join(ErrProvider, err)
@@ -91,7 +93,7 @@ func (c *Client) get(ctx context.Context, tenant, address, token string) ([]byte
 	return res.Body, nil
 }
 
-func (c *Client) getJSON(ctx context.Context, tenant, address, token string, to any) error {
+func (c *Client) getJSON(ctx context.Context, tenant fair.Key, address, token string, to any) error {
 	text, err := c.get(ctx, tenant, address, token)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/rest/jwt"
 )
 
@@ -27,7 +28,7 @@ const (
 )
 
 // document returns a document of a provider, from the cache if that has it younger than age.
-func (c *Client) document(ctx context.Context, tenant, address string, age time.Duration) ([]byte, error) {
+func (c *Client) document(ctx context.Context, tenant fair.Key, address string, age time.Duration) ([]byte, error) {
 	if text, ok := c.documents.GetYounger(address, age); ok {
 		return text, nil
 	}
@@ -57,7 +58,7 @@ type discovery struct {
 
 // discover reads the metadata of an issuer. anyTenant says that the document is of all tenants of
 // the provider and names another issuer.
-func (c *Client) discover(ctx context.Context, tenant, issuer string, anyTenant bool) (discovery, error) {
+func (c *Client) discover(ctx context.Context, tenant fair.Key, issuer string, anyTenant bool) (discovery, error) {
 	text, err := c.document(ctx, tenant, issuer+"/.well-known/openid-configuration", documentTTL)
 	if err != nil {
 		return discovery{}, err
@@ -86,7 +87,7 @@ type claims map[string]any
 
 // verify returns the claims of an ID token of the provider: its signature, issuer, audience and
 // times are right.
-func (c *Client) verify(ctx context.Context, tenant string, config Config, p provider, text string) (claims, error) {
+func (c *Client) verify(ctx context.Context, tenant fair.Key, config Config, p provider, text string) (claims, error) {
 	if err := checkToken(text); err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func isIssuer(issuer string, found claims, name string) bool {
 
 // verifySignature returns the payload of a token. Keys are read again if none of those in the cache
 // fits, since providers rotate them.
-func (c *Client) verifySignature(ctx context.Context, tenant, keysURL, text string) ([]byte, error) {
+func (c *Client) verifySignature(ctx context.Context, tenant fair.Key, keysURL, text string) ([]byte, error) {
 	var failure error
 	for _, age := range []time.Duration{documentTTL, renewAfter} {
 		keys, err := c.document(ctx, tenant, keysURL, age)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // preset is a provider's fixed part: an issuer of OpenID Connect, whose discovery document has
@@ -71,7 +73,7 @@ type provider struct {
 }
 
 // open returns the provider of a configuration. That of OpenID Connect is discovered.
-func (c *Client) open(ctx context.Context, tenant string, config Config) (provider, error) {
+func (c *Client) open(ctx context.Context, tenant fair.Key, config Config) (provider, error) {
 	known, ok := presets[config.Name]
 	if !ok {
 		if !customName.MatchString(config.Name) {

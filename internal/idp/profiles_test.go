@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/outbound"
 )
@@ -87,7 +88,7 @@ func TestProfiles(t *testing.T) {
 		t.Cleanup(server.Close)
 
 		provider, _, _ := strings.Cut(name, " ")
-		got, err := idp.New(outbound.New(loopback)).Exchange(t.Context(), "t",
+		got, err := idp.New(outbound.New(loopback)).Exchange(t.Context(), fair.Key{},
 			idp.Config{Name: provider, ClientID: "id", Secret: "secret", URL: server.URL}, flow,
 			idp.Answer{Code: "code"})
 		if err != nil {

@@ -21,8 +21,9 @@ import (
 // levels.
 var levels = [][]string{
 	{
-		"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fault", "internal/config",
-		"internal/pgwire", "internal/sqllex", "internal/trace", "internal/tus", "internal/webauthn", "internal/weburl",
+		"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
+		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/tus", "internal/webauthn",
+		"internal/weburl",
 	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},

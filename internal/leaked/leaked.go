@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/cache"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
@@ -51,7 +52,7 @@ func New(address string) *Passwords {
 }
 
 // Contains reports whether a password is known from a leak.
-func (l *Passwords) Contains(ctx context.Context, tenant, password string) (bool, error) {
+func (l *Passwords) Contains(ctx context.Context, tenant fair.Key, password string) (bool, error) {
 	sum := sha1.Sum([]byte(password)) //nolint:gosec // see above
 	digits := strings.ToUpper(hex.EncodeToString(sum[:]))
 	prefix, rest := digits[:rangeDigits], []byte(digits[rangeDigits:])
@@ -72,7 +73,7 @@ func (l *Passwords) Contains(ctx context.Context, tenant, password string) (bool
 }
 
 // find returns the hashes of a range, without their first digits.
-func (l *Passwords) find(ctx context.Context, tenant, prefix string) ([]byte, error) {
+func (l *Passwords) find(ctx context.Context, tenant fair.Key, prefix string) ([]byte, error) {
 	if hashes, ok := l.ranges.Get(prefix); ok {
 		return hashes, nil
 	}
@@ -92,7 +93,7 @@ func (l *Passwords) find(ctx context.Context, tenant, prefix string) ([]byte, er
 }
 
 // request asks a service for a range. Padding hides its size from observers of the network.
-func (l *Passwords) request(ctx context.Context, tenant, prefix string) ([]byte, error) {
+func (l *Passwords) request(ctx context.Context, tenant fair.Key, prefix string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, leakTimeout)
 	defer cancel()
 

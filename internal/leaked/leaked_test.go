@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // hashOfPassword is the SHA-1 hash of "password" behind its range.
@@ -40,11 +42,11 @@ func TestPasswords(t *testing.T) {
 
 	for address, want := range map[string]bool{service.URL + "/range/": true, folder: true, padded: false} {
 		l := New(address)
-		if got, err := l.Contains(t.Context(), "", "password"); got != want || err != nil {
+		if got, err := l.Contains(t.Context(), fair.Key{}, "password"); got != want || err != nil {
 			t.Errorf("%s: got %v (%v), want %v", address, got, err, want)
 		}
 	}
-	if _, err := New(folder).Contains(t.Context(), "", "another"); err == nil {
+	if _, err := New(folder).Contains(t.Context(), fair.Key{}, "another"); err == nil {
 		t.Error("a range without a file: got no error")
 	}
 
@@ -54,7 +56,7 @@ func TestPasswords(t *testing.T) {
 
 	asked = nil
 	for range 2 {
-		if got, err := l.Contains(t.Context(), "", "password"); !got || err != nil {
+		if got, err := l.Contains(t.Context(), fair.Key{}, "password"); !got || err != nil {
 			t.Errorf("got %v (%v), want true", got, err)
 		}
 	}
@@ -63,13 +65,13 @@ func TestPasswords(t *testing.T) {
 	}
 
 	clock, down = clock.Add(rangeTTL), true
-	if _, err := l.Contains(t.Context(), "", "password"); err == nil {
+	if _, err := l.Contains(t.Context(), fair.Key{}, "password"); err == nil {
 		t.Error("an old range while the service is down: got no error")
 	}
 
 	down = false
 	for i := range 2 * maxCachedRanges {
-		if _, err := l.Contains(t.Context(), "", fmt.Sprint(i)); err != nil {
+		if _, err := l.Contains(t.Context(), fair.Key{}, fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

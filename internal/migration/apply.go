@@ -56,12 +56,11 @@ func (s *Service) Apply(
 		return result, err
 	}
 
-	project, err := s.lifecycle.Store.GetProject(ctx, p.UUID)
-	if err != nil {
+	if _, err := s.lifecycle.Store.GetProject(ctx, p.UUID); err != nil {
 		return result, err
 	}
 
-	release, err := s.requests.take(project.OrganizationUUID, p.UUID)
+	release, err := s.admit(ctx, p)
 	if err != nil {
 		return result, err
 	}

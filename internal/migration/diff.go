@@ -61,12 +61,11 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 		return SchemaDiff{}, err
 	}
 
-	project, err := s.lifecycle.Store.GetProject(ctx, p.UUID)
-	if err != nil {
+	if _, err := s.lifecycle.Store.GetProject(ctx, p.UUID); err != nil {
 		return SchemaDiff{}, err
 	}
 
-	release, err := s.requests.take(project.OrganizationUUID, p.UUID)
+	release, err := s.admit(ctx, p)
 	if err != nil {
 		return SchemaDiff{}, err
 	}
@@ -80,7 +79,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 	defer cancel()
 
 	d, err := s.diff(bounded, p.UUID, scripts, func(f func(context.Context, scratch) error) error {
-		return s.withScratch(bounded, project.OrganizationUUID, p, f)
+		return s.withScratch(bounded, p, f)
 	})
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = statement.TimeoutFault("migrations", DiffTimeout.String(), err)

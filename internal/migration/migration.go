@@ -24,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
@@ -64,9 +65,8 @@ type Service struct {
 	lifecycle projectdb.Lifecycle
 	tools     *pgtool.Tools
 	log       *slog.Logger
-	requests  slots
-	turns     turns         // of comparisons
-	diffs     chan struct{} // a token for each scratch copy
+	requests  *fair.Pool
+	scratches *fair.Pool
 }
 
 // New returns a service. It runs pg_dump among the binaries.
@@ -75,7 +75,8 @@ func New(l projectdb.Lifecycle, binaries pgserver.Binaries, log *slog.Logger) *S
 		lifecycle: l,
 		tools:     &pgtool.Tools{Binaries: binaries, Log: log},
 		log:       log,
-		diffs:     make(chan struct{}, maxDiffs),
+		requests:  newRequestPool(),
+		scratches: newScratchPool(),
 	}
 }
 

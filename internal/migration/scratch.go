@@ -29,22 +29,15 @@ const (
 )
 
 // withScratch runs f with an empty scratch copy of a project and drops the copy. It waits while
-// another request of the organization has one.
+// another request of the account has one.
 func (s *Service) withScratch(
-	ctx context.Context, organization uuid.UUID, p *projectdb.Project, f func(context.Context, scratch) error,
+	ctx context.Context, p *projectdb.Project, f func(context.Context, scratch) error,
 ) error {
-	release, err := s.turns.await(ctx, organization)
+	place, err := s.scratches.Acquire(ctx, p.Key(ctx), 1)
 	if err != nil {
 		return err
 	}
-	defer release()
-
-	select {
-	case s.diffs <- struct{}{}:
-		defer func() { <-s.diffs }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	defer place.Release()
 
 	c := s.lifecycle.Registry.Scratch(p.UUID)
 	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {

@@ -199,7 +199,7 @@ func (s *Server) failureURL(a authorization, code, text string) string {
 const codePurpose = "authorization code of an OAuth client"
 
 // codes returns the key of codes.
-func (s *Server) codes() []byte { return s.Key("authorization codes of OAuth clients") }
+func (s *Server) codes() []byte { return s.SecretKey("authorization codes of OAuth clients") }
 
 func (s *Server) codeURL(a authorization) string {
 	return s.answerURL(a, url.Values{"code": {token.Link(s.codes(), codePurpose, a.ID)}})

@@ -65,7 +65,7 @@ func (a *AttachedFiles) attach(
 		return nil, release, err
 	}
 
-	v, err := rt.decode(text, rt.shape.members[name])
+	v, err := rt.decode(ctx, text, rt.shape.members[name])
 	if err != nil {
 		return nil, release, malformed(err, name)
 	}

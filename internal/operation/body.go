@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 )
@@ -158,7 +159,7 @@ func (rt *route) readJSON(
 		return nil, release, err
 	}
 
-	v, err = rt.decode(text, rt.shape)
+	v, err = rt.decode(ctx, text, rt.shape)
 	if err != nil {
 		return nil, release, malformed(err, "body")
 	}
@@ -171,11 +172,13 @@ func (rt *route) readJSON(
 }
 
 // decode is [parseJSON] with a limit on concurrent decodings of large texts.
-func (p *Pipeline) decode(text []byte, known *shape) (any, error) {
+func (p *Pipeline) decode(ctx context.Context, text []byte, known *shape) (any, error) {
 	if len(text) > uncountedBody {
-		p.decoding <- struct{}{}
-
-		defer func() { <-p.decoding }()
+		place, err := p.decoding.Acquire(ctx, poolKey(ctx), 1)
+		if err != nil {
+			return nil, errTooBusy(err)
+		}
+		defer place.Release()
 	}
 
 	return parseJSON(text, known)
@@ -183,6 +186,10 @@ func (p *Pipeline) decode(text []byte, known *shape) (any, error) {
 
 // malformed converts an error of parseJSON to a failure.
 func malformed(err error, what string) error {
+	if fault.Is(err, fault.TooMany) { // no place to decode it
+		return err
+	}
+
 	if errors.Is(err, errTooManyValues) {
 		return fault.New(fault.TooLarge, "the %s has more than %d values", what, maxValues)
 	}
@@ -242,22 +249,35 @@ func incompleteJSON(err error) error {
 // reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
 // network if anonymous.
 func (p *Pipeline) reserveMemory(ctx context.Context, n int64) (release func(), err error) {
-	owner := httpx.Network(httpx.From(ctx).Client)
-	if user := Caller(ctx).User; user != uuid.Nil {
-		owner = user.String()
-	}
-
 	waitCtx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
 
-	release, err = p.config.Bodies.Take(waitCtx, owner, n)
+	lease, err := p.config.Bodies.Acquire(waitCtx, poolKey(ctx), n)
 	if err != nil {
-		errBusy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
-			WithCode("too_busy").WithCause(err)
-		errBusy.RetryAfter = budgetTimeout
-
-		return noRelease, errBusy
+		return noRelease, errTooBusy(err)
 	}
 
-	return release, nil
+	return lease.Release, nil
+}
+
+func errTooBusy(cause error) error {
+	f := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
+		WithCode("too_busy").WithCause(cause)
+	f.RetryAfter = budgetTimeout
+
+	return f
+}
+
+// poolKey returns the key of the caller in pools: their user, or their network if anonymous.
+func poolKey(ctx context.Context) fair.Key {
+	if user := Caller(ctx).User; user != uuid.Nil {
+		return fair.Key{Account: user.String()}
+	}
+
+	return httpx.Stranger(ctx)
+}
+
+// newDecodings returns the pool of large bodies being decoded.
+func newDecodings() *fair.Pool {
+	return fair.New(fair.Config{Name: "large_decodings", Capacity: maxDecodings, Waiting: 1024})
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/backup"
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -34,9 +34,9 @@ type Config struct {
 	Store     Store
 	Projects  *projectdb.Registry
 	Lifecycle projectdb.Lifecycle
-	Bodies    *httpx.Budget // memory for the bodies of all requests in flight
-	AuditKey  []byte        // keys the audit log's entry hashes
-	AnswerKey []byte        // seals responses stored for an Idempotency-Key
+	Bodies    *fair.Pool // memory for the bodies of all requests in flight
+	AuditKey  []byte     // keys the audit log's entry hashes
+	AnswerKey []byte     // seals responses stored for an Idempotency-Key
 	Log       *slog.Logger
 
 	// Examples has examples of values for the OpenAPI document, by the name of the member or
@@ -76,8 +76,8 @@ type Store interface {
 // Pipeline serves the registered operations. It is safe for concurrent use once they are complete.
 type Pipeline struct {
 	config   Config
-	decoding chan struct{} // semaphore for decoding large JSON bodies
-	inFlight sync.Map      // Idempotency-Keys of requests in flight on this server
+	decoding *fair.Pool // of large JSON bodies being decoded
+	inFlight sync.Map   // Idempotency-Keys of requests in flight on this server
 
 	mux      *http.ServeMux
 	openapi  *huma.OpenAPI
@@ -88,7 +88,7 @@ type Pipeline struct {
 
 // New returns a pipeline without operations.
 func New(c Config) *Pipeline {
-	p := &Pipeline{config: c, decoding: make(chan struct{}, maxDecodings), mux: http.NewServeMux()}
+	p := &Pipeline{config: c, decoding: newDecodings(), mux: http.NewServeMux()}
 	p.openapi, p.registry = newOpenAPI()
 
 	return p

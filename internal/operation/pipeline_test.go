@@ -123,7 +123,7 @@ func newFixture(t *testing.T) *fixture {
 		claims:   map[string]*memoryClaim{},
 		done:     map[string]bool{},
 	}}
-	f.Pipeline = New(Config{Store: f.store, Projects: projects, Bodies: httpx.NewBudget(1 << 30), Log: log,
+	f.Pipeline = New(Config{Store: f.store, Projects: projects, Bodies: httpx.NewBodyPool(1 << 30), Log: log,
 		ClaimHolder: func() uint32 { return 1 },
 		Bearer: func(_ context.Context, r *http.Request, scope account.Scope) (account.Caller, error) {
 			f.scope = scope

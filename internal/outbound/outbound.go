@@ -9,6 +9,7 @@ package outbound
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 	maxHeader    = 64 << 10
 	maxRedirects = 3
 	// memory bounds the responses of all requests of a client, and so their number: 64 of
-	// MaxResponse, and 16 of one tenant.
+	// MaxResponse.
 	memory = 64 * MaxResponse
 )
 
@@ -44,7 +45,7 @@ var (
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
-	budget        *httpx.Budget
+	places        *fair.Pool
 	maxResponse   int64 // bytes
 	secure, plain *http.Client
 	dialer        *net.Dialer // of [Client.Dial]
@@ -55,7 +56,7 @@ type Client struct {
 func New(allowed []netip.Prefix) *Client {
 	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(allowed, a) })
 	return &Client{
-		budget:      httpx.NewBudget(memory),
+		places:      newPlaces("outbound_requests", MaxResponse),
 		maxResponse: MaxResponse,
 		secure:      newHTTPClient(internet),
 		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(allowed, a) })),
@@ -63,11 +64,19 @@ func New(allowed []netip.Prefix) *Client {
 	}
 }
 
+// newPlaces returns the pool of a client's requests. The requests of a network in a project have a
+// quarter of the places, those of an account half.
+func newPlaces(name string, maxResponse int64) *fair.Pool {
+	places := memory / maxResponse
+	return fair.New(fair.Config{Name: name, Capacity: places, PerAccount: places / 2, PerPart: places / 4,
+		Reserve: places / 4, Waiting: int(4 * places), Revocable: true})
+}
+
 // Within returns a client for responses of at most n bytes. Its requests neither wait for those of
-// c nor delay them.
-func (c *Client) Within(n int64) *Client {
+// c nor delay them. name is that of its pool in metrics.
+func (c *Client) Within(n int64, name string) *Client {
 	bounded := *c
-	bounded.budget, bounded.maxResponse = httpx.NewBudget(memory), n
+	bounded.places, bounded.maxResponse = newPlaces(name, n), n
 
 	return &bounded
 }
@@ -142,17 +151,21 @@ type Response struct {
 	Body   []byte
 }
 
-// Do sends a request for a tenant. It waits while too many requests are in flight. It fails with
-// ErrNetwork, ErrRedirect, ErrTooLarge, [httpx.ErrBusy], or an error of the connection.
-func (c *Client) Do(ctx context.Context, tenant string, r *http.Request) (Response, error) {
+// Do sends a request for a tenant. It waits while too many requests are in flight, and is cancelled
+// if another tenant needs its place more. It fails with
+// ErrNetwork, ErrRedirect, ErrTooLarge, [fair.ErrBusy], or an error of the connection.
+func (c *Client) Do(ctx context.Context, tenant fair.Key, r *http.Request) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 
-	release, err := c.budget.Take(ctx, tenant, c.maxResponse)
+	lease, err := c.places.Acquire(ctx, tenant, 1)
 	if err != nil {
 		return Response{}, err
 	}
-	defer release()
+	defer lease.Release()
+
+	ctx, stop := lease.Context(ctx)
+	defer stop()
 
 	client := c.plain
 	if r.URL.Scheme == "https" {
@@ -164,7 +177,7 @@ func (c *Client) Do(ctx context.Context, tenant string, r *http.Request) (Respon
 
 	res, err := client.Do(r)
 	if err != nil {
-		return Response{}, err
+		return Response{}, cmp.Or(context.Cause(ctx), err)
 	}
 	defer res.Body.Close()
 
@@ -172,7 +185,7 @@ func (c *Client) Do(ctx context.Context, tenant string, r *http.Request) (Respon
 	n, err := io.Copy(&body, io.LimitReader(res.Body, c.maxResponse+1))
 	switch {
 	case err != nil:
-		return Response{}, fmt.Errorf("read the response: %w", err)
+		return Response{}, fmt.Errorf("read the response: %w", cmp.Or(context.Cause(ctx), err))
 	case n > c.maxResponse:
 		return Response{}, ErrTooLarge
 	}

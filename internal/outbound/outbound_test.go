@@ -9,10 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // get sends a request and returns the response with its error.
@@ -24,7 +25,7 @@ func get(t *testing.T, c *Client, url string) (Response, error) {
 		t.Fatal(err)
 	}
 
-	return c.Do(t.Context(), "tenant", r)
+	return c.Do(t.Context(), fair.Key{Account: "tenant"}, r)
 }
 
 // loopback returns a client that may reach the machine itself, as a test server needs it.
@@ -179,21 +180,25 @@ func TestBounds(t *testing.T) {
 	failed := make(chan error)
 	send := func(ctx context.Context) {
 		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/slow", nil)
-		_, err := c.Do(ctx, "slow", r)
+		_, err := c.Do(ctx, fair.Key{Account: "slow"}, r)
 		failed <- err
 	}
 
 	sent := 0
-	for ; c.budget.InUse()+MaxResponse <= memory/4; sent++ {
+	for ; c.places.Stats().InUse < c.places.Stats().Capacity/4; sent++ {
 		go send(ctx)
 		<-entered
 	}
 
 	over, stop := context.WithCancel(t.Context())
-	stop()
 	go send(over)
-	if err := <-failed; !errors.Is(err, httpx.ErrBusy) {
-		t.Errorf("more than %d requests of a tenant: got %v, want %v", sent, err, httpx.ErrBusy)
+	for c.places.Stats().Waiting == 0 {
+		runtime.Gosched()
+	}
+
+	stop()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("more than %d requests of a tenant: got %v, want it to wait", sent, err)
 	}
 	if _, err := get(t, c, server.URL+"/most"); err != nil {
 		t.Errorf("a request of another tenant: %v", err)
@@ -207,8 +212,58 @@ func TestBounds(t *testing.T) {
 	}
 
 	close(leave)
-	if n := c.budget.InUse(); n != 0 {
-		t.Errorf("%d bytes are in use after all requests", n)
+	if n := c.places.Stats().InUse; n != 0 {
+		t.Errorf("%d places are in use after all requests", n)
+	}
+}
+
+// TestNewcomers: accounts whose requests hang leave a place to each further account.
+func TestNewcomers(t *testing.T) {
+	t.Parallel()
+
+	entered := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			entered <- struct{}{}
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+
+	c := loopback()
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	capacity := int(c.places.Stats().Capacity)
+	for i := range capacity { // of ten projects of each of 16 accounts
+		go func() {
+			r, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/slow", nil)
+			_, err := c.Do(ctx, fair.Key{Account: fmt.Sprint(i % 16), Part: fmt.Sprint(i / 16 % 10)}, r)
+			failed <- err
+		}()
+	}
+
+	for range capacity - int(c.places.Stats().Capacity/4) {
+		<-entered
+	}
+
+	for i := range capacity / 4 { // take the reserve
+		lease := c.places.TryAcquire(fair.Key{Account: fmt.Sprint("idle", i)}, 1)
+		if lease == nil {
+			t.Fatal("no place is left in the reserve")
+		}
+		defer lease.Release()
+	}
+
+	if _, err := get(t, c, server.URL); err != nil {
+		t.Errorf("a request of a newcomer: %v", err)
+	}
+	if err := <-failed; !errors.Is(err, fair.ErrBusy) {
+		t.Errorf("a request of the largest account: got %v, want it to give way", err)
+	}
+
+	cancel()
+	for range capacity - 1 {
+		<-failed
 	}
 }
 
@@ -222,7 +277,7 @@ func TestWithin(t *testing.T) {
 	t.Cleanup(server.Close)
 
 	c := loopback()
-	bounded := c.Within(8)
+	bounded := c.Within(8, "bounded")
 	if res, err := get(t, bounded, server.URL+"/1234567"); err != nil || len(res.Body) != 8 {
 		t.Errorf("the largest body: got %d bytes, %v", len(res.Body), err)
 	}
@@ -230,16 +285,13 @@ func TestWithin(t *testing.T) {
 		t.Errorf("a large body: got %v, want %v", err, ErrTooLarge)
 	}
 
-	release, err := bounded.budget.Take(t.Context(), "slow", bounded.budget.ClientLimit())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
+	lease := bounded.places.TryAcquire(fair.Key{Account: "slow"}, 1)
+	defer lease.Release()
 
-	if n := c.budget.InUse(); n != 0 {
-		t.Errorf("requests of the other client take %d bytes", n)
+	if n := c.places.Stats().InUse; n != 0 {
+		t.Errorf("requests of the other client take %d places", n)
 	}
-	if _, err := get(t, bounded.Within(8), server.URL); err != nil {
+	if _, err := get(t, bounded.Within(8, "others"), server.URL); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,10 +2,13 @@ package password
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -44,45 +47,48 @@ func TestBcrypt(t *testing.T) {
 	}
 }
 
-// TestShare: one project's hashes leave room in the queue for those of others.
-func TestShare(t *testing.T) {
+// TestTurns: an account that fills the queue, from any project, delays others by one hash.
+func TestTurns(t *testing.T) {
 	t.Parallel()
 
 	all := New(8)
-	all.fill()
-
-	greedy, other := all.For("greedy", 6), all.For("other", 6)
+	held := all.fill()
 	ctx, cancel := context.WithCancel(t.Context())
-	results := make(chan error, maxShare+1)
-	for range maxShare + 1 {
-		go func() {
-			_, err := greedy.Hash(ctx, "correct horse")
-			results <- err
-		}()
+	defer cancel()
+
+	results := make(chan error, maxQueued+2)
+	hash := func(ctx context.Context, owner fair.Key) {
+		_, err := all.For(owner).Hash(ctx, "correct horse")
+		results <- err
+	}
+	for i := range maxQueued + 1 {
+		go hash(ctx, fair.Key{Account: "greedy", Part: fmt.Sprint(i % 10)})
 	}
 
 	if err := <-results; !fault.Is(err, fault.TooMany) {
-		t.Errorf("a hash beyond the share = %v, want TooMany", err)
+		t.Errorf("a hash beyond the queue = %v, want TooMany", err)
 	}
 
 	done := make(chan error, 1)
 	go func() {
-		_, err := other.Hash(t.Context(), "correct horse")
+		_, err := all.For(fair.Key{Account: "other"}).Hash(t.Context(), "correct horse")
 		done <- err
 	}()
 
-	<-all.slots
-	cancel()
+	if err := <-results; !fault.Is(err, fault.TooMany) { // makes room in the queue
+		t.Errorf("the youngest hash of the account that waits most = %v, want TooMany", err)
+	}
+
+	held[0].Release()
 
 	if err := <-done; err != nil {
-		t.Errorf("a hash of another project = %v", err)
+		t.Errorf("a hash of another account = %v", err)
 	}
 
-	for range maxShare {
-		<-results
-	}
-
-	if len(all.shares) != 0 {
-		t.Errorf("shares %v are left, want none", all.shares)
+	cancel()
+	for range maxQueued - 1 {
+		if err := <-results; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("a hash of the greedy account = %v", err)
+		}
 	}
 }

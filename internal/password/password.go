@@ -2,21 +2,21 @@
 // argon2id.
 //
 // A hash is expensive in memory and time by design. A [Hasher] runs at most one per processor and
-// queues a bounded number of others.
+// queues a bounded number of others, by owner.
 package password
 
 import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/trace"
 )
@@ -37,36 +37,24 @@ const (
 	queueTimeout    = 6 * time.Second // queue timeout, below the request timeout
 )
 
-// maxShare is the maximum number of hashes that one project has queued or running. The others
-// find room in the queue.
-const maxShare = maxQueued / 8
-
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
 type Hasher struct {
-	*queue
-	min   int    // characters of a new password
-	owner string // whose share of the queue is bounded; "" has no bound of its own
-}
-
-// queue is shared by all hashers of a process.
-type queue struct {
-	slots  chan struct{} // one element per running hash
-	queued atomic.Int64
-
-	mu     sync.Mutex
-	shares map[string]int // hashes queued or running, by owner
+	places *fair.Pool // of hashes at a time
+	min    int        // characters of a new password
+	owner  fair.Key
 }
 
 // New returns a Hasher for passwords of at least min characters.
 func New(min int) *Hasher {
-	return &Hasher{queue: &queue{slots: make(chan struct{}, runtime.GOMAXPROCS(0)), shares: map[string]int{}}, min: min}
+	return &Hasher{min: min, places: fair.New(fair.Config{Name: "password_hashes",
+		Capacity: int64(runtime.GOMAXPROCS(0)), Waiting: maxQueued, Timeout: queueTimeout})}
 }
 
-// For returns a Hasher with a policy of its own, on the queue of h. One owner fills an eighth of
-// the queue at most.
-func (h *Hasher) For(owner string, min int) *Hasher {
-	return &Hasher{queue: h.queue, min: min, owner: owner}
-}
+// For returns a Hasher for the passwords of an owner, in the queue of h: owners take turns.
+func (h *Hasher) For(owner fair.Key) *Hasher { return &Hasher{h.places, h.min, owner} }
+
+// WithMin returns a Hasher with another minimum of characters, in the queue of h.
+func (h *Hasher) WithMin(min int) *Hasher { return &Hasher{h.places, min, h.owner} }
 
 // Hash returns the argon2id hash of a password as a PHC string. It fails with Unprocessable for
 // more than 1024 bytes, with TooMany if the queue is full or the queue timeout passes, and with the
@@ -123,7 +111,7 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 	return subtle.ConstantTimeCompare(key, p.key) == 1 && known, nil
 }
 
-// derive computes a key in a slot.
+// derive computes a key in its turn.
 func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, error) {
 	release, err := h.enter(ctx)
 	if err != nil {
@@ -134,80 +122,21 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
 }
 
-// enter waits for a slot within the owner's share. release gives both back, and ends the span of
-// the hash.
+// enter waits for the owner's turn. release ends it, and the span of the hash.
 func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
 	_, span := trace.Start(ctx, "hash password", trace.Internal)
 
-	if h.owner != "" {
-		h.mu.Lock()
-		full := h.shares[h.owner] >= maxShare
-		if !full {
-			h.shares[h.owner]++
+	lease, err := h.places.Acquire(ctx, h.owner, 1)
+	switch {
+	case errors.Is(err, fair.ErrBusy):
+		return nil, &fault.Error{
+			Kind:       fault.TooMany,
+			Detail:     "too many password checks are in progress; try again later",
+			RetryAfter: queueTimeout,
 		}
-		h.mu.Unlock()
-
-		if full {
-			return nil, errQueueFull()
-		}
-	}
-
-	if err := h.acquire(ctx); err != nil {
-		h.leave()
+	case err != nil:
 		return nil, err
 	}
 
-	return func() { <-h.slots; h.leave(); span.End() }, nil
-}
-
-func (h *Hasher) leave() {
-	if h.owner == "" {
-		return
-	}
-
-	h.mu.Lock()
-	defer h.mu.Unlock()
-
-	if h.shares[h.owner]--; h.shares[h.owner] == 0 {
-		delete(h.shares, h.owner)
-	}
-}
-
-func errQueueFull() error {
-	return &fault.Error{
-		Kind:       fault.TooMany,
-		Detail:     "too many password checks are in progress; try again later",
-		RetryAfter: queueTimeout,
-	}
-}
-
-// acquire waits for a free slot and takes it.
-func (h *Hasher) acquire(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-
-	select {
-	case h.slots <- struct{}{}:
-		return nil
-	default:
-	}
-
-	defer h.queued.Add(-1)
-
-	if h.queued.Add(1) > maxQueued {
-		return errQueueFull()
-	}
-
-	timer := time.NewTimer(queueTimeout)
-	defer timer.Stop()
-
-	select {
-	case h.slots <- struct{}{}:
-		return nil
-	case <-timer.C:
-		return errQueueFull()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return func() { lease.Release(); span.End() }, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -179,7 +180,7 @@ func TestQueue(t *testing.T) {
 	t.Parallel()
 
 	h := New(8)
-	h.fill()
+	held := h.fill()
 	ctx, cancel := context.WithCancel(t.Context())
 
 	var group sync.WaitGroup
@@ -206,19 +207,21 @@ func TestQueue(t *testing.T) {
 		}
 	}
 
-	<-h.slots
+	held[0].Release()
 	if _, err := h.Hash(t.Context(), "correct horse"); err != nil {
 		t.Errorf("Hash after the line is gone = %v", err)
 	}
 
-	if got, want := len(h.slots), cap(h.slots)-1; got != want {
+	if got, want := h.places.Stats().InUse, int64(len(held)-1); got != want {
 		t.Errorf("%d slots are taken, want %d: Hash gives its own back", got, want)
 	}
 }
 
 // fill takes all slots, like hashes that never end.
-func (h *Hasher) fill() {
-	for range cap(h.slots) {
-		h.slots <- struct{}{}
+func (h *Hasher) fill() (held []*fair.Lease) {
+	for lease := h.places.TryAcquire(fair.Key{}, 1); lease != nil; lease = h.places.TryAcquire(fair.Key{}, 1) {
+		held = append(held, lease)
 	}
+
+	return held
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/certificate"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pgwire"
 )
 
@@ -87,11 +87,14 @@ func (l *Listener) serve(conn net.Conn) {
 	defer conn.Close()
 
 	p, addr := l.proxy, clientAddr(conn)
-	release, err := p.Admit(httpx.Network(addr))
+	stranger, err := p.strangers.Acquire(context.Background(), fair.Stranger(addr), 1)
 	if err != nil {
 		return // no message: the client has not sent anything yet
 	}
-	defer release()
+	defer stranger.Release()
+
+	stop := closeRevoked(conn, stranger)
+	defer stop()
 
 	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
 		return
@@ -107,7 +110,7 @@ func (l *Listener) serve(conn net.Conn) {
 	}
 
 	if startup.Cancel != nil {
-		p.cancel(*startup.Cancel)
+		p.cancel(*startup.Cancel, fair.Stranger(addr))
 		return
 	}
 
@@ -121,8 +124,18 @@ func (l *Listener) serve(conn net.Conn) {
 		return
 	}
 
+	stop()
+
+	lease, err := p.Admit(context.Background(), client.Project)
+	stranger.Release()
+	if err != nil {
+		p.refuse(encrypted, err)
+		return
+	}
+	defer lease.Release()
+
 	client.Entry.Client = addr.String()
-	p.serve(encrypted, client, startup, release)
+	p.serve(encrypted, client, startup, lease)
 }
 
 func clientAddr(conn net.Conn) netip.Addr {

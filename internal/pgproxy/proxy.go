@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgwire"
@@ -33,8 +35,12 @@ const (
 	startupTimeout = 10 * time.Second // from the connection to a complete startup packet
 	auditTimeout   = 10 * time.Second
 
-	maxStarting    = 256 // connections without a session yet, on a server
-	maxStartingKey = 32  // the same of one project or network
+	// Connections of a server without a session yet. Clients that have authenticated never wait for
+	// those that have not.
+	maxStrangers    = 256
+	maxStarting     = 256
+	maxStartingPart = 32              // of one project
+	admitTimeout    = 2 * time.Second // for another connection to give way
 
 	cancelChannel = "socle_cancel" // notifications of requests to cancel a session of another server
 	maxCancels    = 16             // at a time
@@ -52,13 +58,13 @@ type Config struct {
 // Proxy serves clients of all projects. It is safe for concurrent use.
 type Proxy struct {
 	Config
-	server  uuid.UUID     // of this run, in the rows of its sessions
-	cancels chan struct{} // a token for each request to cancel
-	lost    lost
+	server    uuid.UUID  // of this run, in the rows of its sessions
+	strangers *fair.Pool // of connections before authentication
+	starting  *fair.Pool // of connections after it, without a session yet
+	cancels   *fair.Pool // of requests to cancel
+	lost      lost
 
 	mu       sync.Mutex
-	starting map[string]int // connections without a session, by project or network
-	total    int            // of starting
 	sessions map[pgwire.Key]*projectdb.Session
 	conns    map[net.Conn]bool
 	closing  chan struct{} // closed by Close
@@ -78,13 +84,21 @@ type Client struct {
 
 // New returns a proxy. Notifications must not run yet.
 func New(c Config) *Proxy {
-	p := &Proxy{Config: c, server: uuid.New(), cancels: make(chan struct{}, maxCancels), starting: map[string]int{},
+	p := &Proxy{Config: c, server: uuid.New(),
+		strangers: fair.New(fair.Config{Name: "postgres_strangers", Capacity: maxStrangers,
+			PerAccount: maxStrangers / 4, Reserve: maxStrangers / 8, Waiting: maxStrangers, Timeout: admitTimeout,
+			Revocable: true}),
+		starting: fair.New(fair.Config{Name: "postgres_starting", Capacity: maxStarting,
+			PerAccount: maxStarting / 2, PerPart: maxStartingPart, Reserve: maxStarting / 4, Waiting: maxStarting,
+			Timeout: admitTimeout, Revocable: true}),
+		cancels: fair.New(fair.Config{Name: "postgres_cancels", Capacity: maxCancels, PerAccount: maxCancels / 2,
+			Reserve: maxCancels / 4}),
 		sessions: map[pgwire.Key]*projectdb.Session{}, conns: map[net.Conn]bool{}, closing: make(chan struct{})}
 
 	c.Notifications.Handle(cancelChannel, func(payload string) {
 		var key pgwire.Key
 		if _, err := fmt.Sscan(payload, &key.PID, &key.Secret); err == nil {
-			go p.cancelHere(key)
+			go p.cancelHere(key, fair.Key{Account: "servers"})
 		}
 	})
 	c.Notifications.OnConnect(p.holdServerLock)
@@ -92,29 +106,30 @@ func New(c Config) *Proxy {
 	return p
 }
 
-// Admit admits a connection of a project or network until release is called, which is when its
-// session begins or it ends. It fails with TooMany beyond the limits.
-func (p *Proxy) Admit(key string) (release func(), err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-
-	if p.total >= maxStarting || p.starting[key] >= maxStartingKey {
+// Admit admits a connection of an authenticated client of a project, until its session begins or
+// the lease is released. It fails with TooMany beyond the limits.
+func (p *Proxy) Admit(ctx context.Context, project uuid.UUID) (*fair.Lease, error) {
+	lease, err := p.starting.Acquire(ctx, p.Projects.Open(project).Key(ctx), 1)
+	if errors.Is(err, fair.ErrBusy) {
 		return nil, &fault.Error{Kind: fault.TooMany, Code: "too_many_connections", RetryAfter: time.Second,
 			Detail: "too many connections are waiting for a database session; try again later"}
 	}
 
-	p.total++
-	p.starting[key]++
+	return lease, err
+}
 
-	return sync.OnceFunc(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-
-		p.total--
-		if p.starting[key]--; p.starting[key] == 0 {
-			delete(p.starting, key)
+// closeRevoked closes a connection when its lease is revoked, until stop is called.
+func closeRevoked(conn net.Conn, lease *fair.Lease) (stop func()) {
+	stopped := make(chan struct{})
+	go func() {
+		select {
+		case <-lease.Revoked():
+			_ = conn.Close()
+		case <-stopped:
 		}
-	}), nil
+	}()
+
+	return sync.OnceFunc(func() { close(stopped) })
 }
 
 // add registers a connection. It reports false if the proxy is closing.
@@ -162,9 +177,9 @@ func (p *Proxy) Close() {
 
 // ServeTunnel serves an authenticated client at the other end of a [pgwire.Tunnel] over upgraded:
 // from its startup packet, whose user and database do not matter, to the end of its session. It
-// closes the connection. release is that of [Proxy.Admit].
-func (p *Proxy) ServeTunnel(upgraded net.Conn, c Client, release func()) {
-	defer release()
+// closes the connection. lease is that of [Proxy.Admit].
+func (p *Proxy) ServeTunnel(upgraded net.Conn, c Client, lease *fair.Lease) {
+	defer lease.Release()
 
 	conn := pgwire.NewTunnel(upgraded)
 	defer conn.Close()
@@ -177,21 +192,26 @@ func (p *Proxy) ServeTunnel(upgraded net.Conn, c Client, release func()) {
 	}
 	defer p.remove(conn)
 
+	stop := closeRevoked(conn, lease)
+	defer stop()
+
 	_, startup, err := pgwire.Accept(conn, nil)
 	if err != nil {
 		return
 	}
 
 	if startup.Cancel != nil {
-		p.cancel(*startup.Cancel)
+		p.cancel(*startup.Cancel, p.Projects.Open(c.Project).Key(context.Background()))
 		return
 	}
 
-	p.serve(conn, c, startup, release)
+	stop()
+	p.serve(conn, c, startup, lease)
 }
 
-// serve opens the session of an authenticated client and carries it to its end.
-func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, release func()) {
+// serve opens the session of an authenticated client and carries it to its end. lease is that of
+// [Proxy.Admit].
+func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fair.Lease) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return
 	}
@@ -205,7 +225,7 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, release f
 	}
 	defer session.Close()
 
-	release()
+	lease.Release()
 
 	key := p.register(session)
 	defer p.unregister(key)
@@ -293,17 +313,16 @@ func (p *Proxy) unregister(key pgwire.Key) {
 
 // cancel cancels the running statement of the session with a key, on this server or another one.
 // Like PostgreSQL it reports nothing to the client.
-func (p *Proxy) cancel(key pgwire.Key) {
-	if p.cancelHere(key) {
+func (p *Proxy) cancel(key pgwire.Key, caller fair.Key) {
+	if p.cancelHere(key, caller) {
 		return
 	}
 
-	select {
-	case p.cancels <- struct{}{}:
-		defer func() { <-p.cancels }()
-	default:
+	lease := p.cancels.TryAcquire(caller, 1)
+	if lease == nil {
 		return
 	}
+	defer lease.Release()
 
 	ctx, done := context.WithTimeout(context.Background(), startupTimeout)
 	defer done()
@@ -316,7 +335,7 @@ func (p *Proxy) cancel(key pgwire.Key) {
 }
 
 // cancelHere is cancel for a session of this server. It reports whether there is one.
-func (p *Proxy) cancelHere(key pgwire.Key) bool {
+func (p *Proxy) cancelHere(key pgwire.Key, caller fair.Key) bool {
 	p.mu.Lock()
 	session := p.sessions[key]
 	p.mu.Unlock()
@@ -325,12 +344,11 @@ func (p *Proxy) cancelHere(key pgwire.Key) bool {
 		return false
 	}
 
-	select {
-	case p.cancels <- struct{}{}:
-		defer func() { <-p.cancels }()
-	default:
+	lease := p.cancels.TryAcquire(caller, 1)
+	if lease == nil {
 		return true
 	}
+	defer lease.Release()
 
 	ctx, done := context.WithTimeout(context.Background(), startupTimeout)
 	defer done()

@@ -63,9 +63,9 @@ const (
 )
 
 // CreateProject records a project in status creating. It fails with Unprocessable if the name is
-// empty or too long or the organization has the allowed number of projects, and with Conflict if
-// the organization has a project of that name. Deleted projects count until they are purged,
-// because they occupy space.
+// empty or too long or the organization or its account has the allowed number of projects, and with
+// Conflict if the organization has a project of that name. Deleted projects count until they are
+// purged, because they occupy space.
 func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject) (Project, error) {
 	name, err := cleanProjectName(n.Name)
 	if err != nil {
@@ -100,6 +100,10 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 			return err
 		}
 
+		if err := checkAccountProjects(ctx, tx, n.Organization, settings.ProjectsPerUser); err != nil {
+			return err
+		}
+
 		var err error
 		p, err = pg.One[Project](ctx, tx, `
 			insert into platform.projects as p (uuid, organization_uuid, name, description, status, created_by, updated_by, request_key)
@@ -124,12 +128,46 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 	return p, err
 }
 
+// checkAccountProjects fails with Unprocessable if the account of an organization has the allowed
+// number of projects. Until the end of the transaction it has no other project created.
+func checkAccountProjects(ctx context.Context, tx pgx.Tx, organization uuid.UUID, most int64) error {
+	account, err := pg.Value[uuid.UUID](ctx, tx, `
+		select a.account from (select platform.account_of(@organization) as account) a
+		cross join lateral pg_advisory_xact_lock(hashtextextended('projects of ' || a.account, 0))`,
+		pgx.StrictNamedArgs{"organization": organization})
+	if err != nil {
+		return err
+	}
+
+	full, err := pg.Value[bool](ctx, tx, `
+		select count(*) >= @most::bigint and not exists (
+			select from platform.users where uuid = @account and is_administrator)
+		from platform.members m
+		join platform.projects p on p.organization_uuid = m.organization_uuid
+		where m.user_uuid = @account and m.role = 2 and platform.account_of(m.organization_uuid) = @account`,
+		pgx.StrictNamedArgs{"account": account, "most": most})
+	if err != nil || !full {
+		return err
+	}
+
+	return fault.New(fault.Unprocessable, "the owner of the organization has reached the limit of %d projects in all "+
+		"organizations, restorable ones included", most).WithCode("quota_exceeded")
+}
+
 // GetProject returns a project that is active or paused. It fails with NotFound in any other
 // status.
 func (s *Store) GetProject(ctx context.Context, id uuid.UUID) (Project, error) {
 	return pg.One[Project](ctx, s.q,
 		`select`+projectColumns+`from platform.projects p where p.uuid = @id and p.status in ('active', 'paused')`,
 		pgx.StrictNamedArgs{"id": id})
+}
+
+// AccountOf returns the account that a project counts to. It fails with NotFound for an unknown
+// project.
+func (s *Store) AccountOf(ctx context.Context, project uuid.UUID) (uuid.UUID, error) {
+	return pg.Value[uuid.UUID](ctx, s.q,
+		`select platform.account_of(p.organization_uuid) from platform.projects p where p.uuid = @project`,
+		pgx.StrictNamedArgs{"project": project})
 }
 
 // ProjectFilter narrows a list of projects.

@@ -1,5 +1,15 @@
 CREATE SCHEMA platform;
 
+CREATE FUNCTION platform.account_of(organization uuid) RETURNS uuid
+    LANGUAGE sql STABLE
+    AS $$
+	select coalesce((
+		select m.user_uuid from platform.members m
+		where m.organization_uuid = organization and m.role = 2
+		order by m.created_at, m.user_uuid
+		limit 1), organization)
+$$;
+
 CREATE FUNCTION platform.keep_an_administrator() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'

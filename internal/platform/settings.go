@@ -19,6 +19,7 @@ type Settings struct {
 	OrganizationsPerUser    int64 // owned by a user
 	MembersPerOrganization  int64 // invitations included
 	ProjectsPerOrganization int64
+	ProjectsPerUser         int64 // in all organizations that count to a user
 	MaxUploadSize           int64 // bytes
 	DeletedProjectDays      int64 // retention of deleted projects
 	RequestDays             int64 // retention of the request log
@@ -41,8 +42,8 @@ func (s Settings) RestoreTimeout(dump int64) time.Duration {
 }
 
 // defaultSettings holds the defaults.
-var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 100, MembersPerOrganization: 1000,
-	ProjectsPerOrganization: 100, MaxUploadSize: 5 << 30,
+var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 20, MembersPerOrganization: 1000,
+	ProjectsPerOrganization: 100, ProjectsPerUser: 100, MaxUploadSize: 5 << 30,
 	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
 // declaration declares a setting: a boolean, or an integer with its range.
@@ -67,6 +68,11 @@ var declarations = []declaration{
 		number: func(s *Settings) *int64 { return &s.MembersPerOrganization }},
 	{name: "projects_per_organization", meaning: "Maximum number of projects of an organization.", min: 1, max: 100_000,
 		number: func(s *Settings) *int64 { return &s.ProjectsPerOrganization }},
+	{name: "projects_per_user",
+		meaning: "Maximum number of projects in all organizations of which a user is the owner of longest standing. " +
+			"Administrators have no such limit.",
+		min: 1, max: 1_000_000,
+		number: func(s *Settings) *int64 { return &s.ProjectsPerUser }},
 	{name: "max_upload_size",
 		meaning: "Maximum size of an uploaded file in bytes, regardless of its container's limit.",
 		min:     1, max: 5 << 30,

@@ -1,7 +1,6 @@
 package projectdb
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"io"
@@ -13,53 +12,54 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
-// evictInterval is the interval at which the first in the queue looks for an idle connection to
-// evict.
+// evictInterval is the interval at which a waiting dial looks for an idle connection to evict.
 const evictInterval = 5 * time.Millisecond
 
 // budget limits the connections of a server to all project databases together. A connection counts
 // from before the dial until PostgreSQL has closed it, since its session occupies one of
 // max_connections until then. At the limit, further dials queue, and each evicts one idle
-// connection.
+// connection. Without an idle one, the account with the most connections closes one after its next
+// use.
 type budget struct {
-	evict      func() bool   // closes an idle connection; false if there is none
-	connecting chan struct{} // a token for each session being established
+	places *fair.Pool
+	starts *fair.Pool                // of sessions being established
+	evict  func(owner fair.Key) bool // closes an idle connection for an owner; false if there is none
 
 	// endReason returns the reason for a session that ended without an error message, or nil if
 	// unknown.
 	endReason func(pid uint32) error
 
-	size    int
-	mu      sync.Mutex
-	free    int
-	closing int        // connections being closed that still count
-	queue   *list.List // of chan struct{}, closed to hand over a slot
-
-	waiting atomic.Int32 // length of queue
+	closing atomic.Int64 // connections being closed that still count
 }
 
-func newBudget(connections int, evict func() bool, endReason func(pid uint32) error) *budget {
+func newBudget(connections int, evict func(fair.Key) bool, endReason func(pid uint32) error) *budget {
+	starts := int64(maxConnecting())
 	return &budget{
-		size:       connections,
-		free:       connections,
-		evict:      evict,
-		endReason:  endReason,
-		queue:      list.New(),
-		connecting: make(chan struct{}, maxConnecting()),
+		places: fair.New(fair.Config{Name: "project_connections", Capacity: int64(connections),
+			Reserve: int64(connections / 8), Waiting: maxDials, Revocable: true, OnDemand: true}),
+		starts: fair.New(fair.Config{Name: "session_starts", Capacity: starts, PerAccount: starts - 1,
+			Waiting: maxDials}),
+		evict:     evict,
+		endReason: endReason,
 	}
 }
+
+// maxDials is the maximum number of waiting dials, far more than the pools of all projects in use.
+const maxDials = 1 << 16
 
 // maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
 // work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
 // connections.
 func maxConnecting() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
-// attach makes connections configured by c take a slot before they dial. open counts the
-// connections of c's project. Canceling a statement dials once more with the same configuration:
-// that dial needs no slot and must not wait for one.
-func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
+// attach makes connections configured by c take a slot of an owner before they dial. open counts
+// the connections of c's project. Canceling a statement dials once more with the same
+// configuration: that dial needs no slot and must not wait for one.
+func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32, owner func(context.Context) fair.Key) {
 	dial := c.DialFunc
 	var holds atomic.Bool
 	var current atomic.Pointer[slot]
@@ -69,20 +69,22 @@ func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
 			return dial(ctx, network, address)
 		}
 
-		if err := b.acquire(ctx); err != nil {
+		key := owner(ctx)
+		place, err := b.acquire(ctx, key)
+		if err != nil {
 			return nil, err
 		}
 
-		doneConnecting, err := b.startConnecting(ctx)
+		start, err := b.starts.Acquire(ctx, key, 1)
 		if err != nil {
-			b.release(false)
+			place.Release()
 			return nil, err
 		}
 
 		conn, err := dial(ctx, network, address)
 		if err != nil {
-			doneConnecting()
-			b.release(false)
+			start.Release()
+			place.Release()
 
 			return nil, err
 		}
@@ -90,7 +92,7 @@ func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
 		holds.Store(true)
 		open.Add(1)
 
-		s := &slot{Conn: conn, budget: b, doneConnecting: doneConnecting, onClose: func() {
+		s := &slot{Conn: conn, budget: b, place: place, start: start, onClose: func() {
 			holds.Store(false)
 			open.Add(-1)
 		}}
@@ -103,7 +105,8 @@ func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if s := current.Load(); s != nil {
 			s.pid.Store(conn.PID())
-			s.doneConnecting()
+			s.start.Release()
+			conn.CustomData()[slotKey] = s
 		}
 
 		if connected != nil {
@@ -114,118 +117,73 @@ func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32) {
 	}
 }
 
-// startConnecting waits for a token to establish a session. done returns the token; it may be
-// called more than once.
-func (b *budget) startConnecting(ctx context.Context) (done func(), err error) {
-	select {
-	case b.connecting <- struct{}{}:
-		return sync.OnceFunc(func() { <-b.connecting }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// acquire takes a slot, and queues if there is none.
+func (b *budget) acquire(ctx context.Context, owner fair.Key) (*fair.Lease, error) {
+	if place := b.places.TryAcquire(owner, 1); place != nil {
+		return place, nil
 	}
+
+	waiting, stop := context.WithCancel(ctx)
+	evicted := make(chan struct{})
+	go func() {
+		defer close(evicted)
+
+		b.evictFor(waiting, owner)
+	}()
+
+	place, err := b.places.Acquire(ctx, owner, 1)
+	stop()
+	<-evicted
+
+	return place, err
 }
 
-// acquire takes a slot, and queues if there is none.
-func (b *budget) acquire(ctx context.Context) error {
-	b.mu.Lock()
-
-	if b.free > 0 {
-		b.free--
-		b.mu.Unlock()
-		return nil
-	}
-
-	granted := make(chan struct{})
-	elem := b.queue.PushBack(granted)
-	b.waiting.Add(1)
-	b.mu.Unlock()
-
-	b.evictForQueue()
-
+// evictFor makes room for an owner until ctx ends. It does nothing while enough connections are
+// closing for all that wait.
+func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
 	tick := time.NewTicker(evictInterval)
 	defer tick.Stop()
 
 	for {
+		if int64(b.places.Stats().Waiting) > b.closing.Load() && !b.evict(owner) {
+			b.places.Revoke(owner, 1)
+		}
+
 		select {
-		case <-granted:
-			return nil
 		case <-ctx.Done():
-			b.cancelWait(elem, granted)
-			return ctx.Err()
+			return
 		case <-tick.C:
-			if b.isFirst(elem) {
-				b.evictForQueue()
-			}
 		}
 	}
 }
 
-// evictForQueue evicts an idle connection unless enough connections are closing for all in the
-// queue.
-func (b *budget) evictForQueue() {
-	b.mu.Lock()
-	covered := b.closing >= b.queue.Len()
-	b.mu.Unlock()
+// slotKey is the key of a connection's slot in its custom data.
+const slotKey = "socle slot"
 
-	if !covered {
-		b.evict()
+// mustClose reports whether a connection must be closed instead of used again, because its slot was
+// revoked.
+func mustClose(conn *pgx.Conn) bool {
+	s, ok := conn.PgConn().CustomData()[slotKey].(*slot)
+	if !ok {
+		return false
 	}
-}
-
-func (b *budget) isFirst(elem *list.Element) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-
-	return b.queue.Front() == elem
-}
-
-// cancelWait removes a place from the queue. A slot that was handed over meanwhile is passed on.
-func (b *budget) cancelWait(elem *list.Element, granted chan struct{}) {
-	b.mu.Lock()
 
 	select {
-	case <-granted:
-		b.mu.Unlock()
-		b.release(false)
-
-		return
+	case <-s.place.Revoked():
+		return true
 	default:
+		return false
 	}
-
-	b.queue.Remove(elem)
-	b.waiting.Add(-1)
-	b.mu.Unlock()
-}
-
-// release returns a slot, to the first in the queue if there is one. closed means that the
-// connection was counted in closing.
-func (b *budget) release(closed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-
-	if closed {
-		b.closing--
-	}
-
-	first := b.queue.Front()
-	if first == nil {
-		b.free++
-		return
-	}
-
-	b.queue.Remove(first)
-	b.waiting.Add(-1)
-	close(first.Value.(chan struct{}))
 }
 
 // slot is a connection that returns its slot when its session has ended, see [pg.Supervisor].
 type slot struct {
 	net.Conn
-	budget         *budget
-	pid            atomic.Uint32 // 0 before the session is established
-	doneConnecting func()        // returns the token for establishing the session
-	onClose        func()
-	once           sync.Once
+	budget       *budget
+	place, start *fair.Lease
+	pid          atomic.Uint32 // 0 before the session is established
+	onClose      func()
+	once         sync.Once
 }
 
 // Read replaces the error of a session that ended without an error message by its reason.
@@ -246,14 +204,13 @@ func (s *slot) Read(b []byte) (int, error) {
 func (s *slot) Close() error {
 	s.once.Do(func() {
 		s.onClose()
-		s.budget.mu.Lock()
-		s.budget.closing++
-		s.budget.mu.Unlock()
+		s.budget.closing.Add(1)
 
 		go func() {
 			_ = s.Conn.Close()
-			s.doneConnecting()
-			s.budget.release(true)
+			s.start.Release()
+			s.budget.closing.Add(-1)
+			s.place.Release()
 		}()
 	})
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -157,49 +158,105 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsAQueue checks that slots are handed over in the order of the requests, skipping
-// canceled ones.
+// TestBudgetIsAQueue checks that an account's slots are handed over in the order of its requests,
+// skipping canceled ones, and that another account comes first.
 func TestBudgetIsAQueue(t *testing.T) {
 	t.Parallel()
 
 	var evicted atomic.Int32
-	b := newBudget(1, func() bool { evicted.Add(1); return false }, func(uint32) error { return nil })
-	if err := b.acquire(t.Context()); err != nil {
+	b := newBudget(1, func(fair.Key) bool { evicted.Add(1); return false }, func(uint32) error { return nil })
+	place, err := b.acquire(t.Context(), fair.Key{Account: "a"})
+	if err != nil {
 		t.Fatal(err)
 	}
 
-	order := make(chan int, 3)
+	type result struct {
+		n     int
+		place *fair.Lease
+	}
+
+	order := make(chan result, 4)
 	canceled, cancel := context.WithCancel(t.Context())
-	for n, ctx := range []context.Context{t.Context(), canceled, t.Context()} {
+	for n, ctx := range []context.Context{t.Context(), canceled, t.Context(), t.Context()} {
 		go func() {
-			if b.acquire(ctx) == nil {
-				order <- n
-			} else {
-				order <- -n
-			}
+			place, _ := b.acquire(ctx, fair.Key{Account: []string{"a", "a", "a", "b"}[n]})
+			order <- result{n, place}
 		}()
 
-		eventually(t, "the request waits", func() bool { return int(b.waiting.Load()) == n+1 })
+		eventually(t, "the request waits", func() bool { return b.places.Stats().Waiting == n+1 })
 	}
 
 	cancel()
 
-	if got := <-order; got != -1 {
-		t.Errorf("got %d, want -1: the second request gives up", got)
+	if got := <-order; got.n != 1 || got.place != nil {
+		t.Errorf("got %+v, want the second request to give up", got)
 	}
 
-	for _, want := range []int{0, 2} {
-		b.release(false)
-		if got := <-order; got != want {
-			t.Errorf("got %d, want %d", got, want)
+	for _, want := range []int{3, 0, 2} {
+		place.Release()
+
+		got := <-order
+		if got.n != want {
+			t.Errorf("got %d, want %d", got.n, want)
+		}
+		place = got.place
+	}
+
+	place.Release()
+
+	if got := b.places.Stats(); got.InUse != 0 || got.Waiting != 0 || evicted.Load() == 0 {
+		t.Errorf("got %+v, %d evicted, want none in use or waiting, and more than 0", got, evicted.Load())
+	}
+}
+
+// TestBusyAccountGivesWay: a newcomer gets a connection although those of others never idle.
+func TestBusyAccountGivesWay(t *testing.T) {
+	t.Parallel()
+
+	r := newRegistry(t, 4)
+	busy, bystander := newProject(t, r), newProject(t, r)
+	pool := busy.Request()
+
+	held := make([]*pgxpool.Conn, 4)
+	for i := range held {
+		var err error
+		if held[i], err = pool.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 
-	b.release(false)
+	served := make(chan error)
+	go func() { served <- bystander.Trusted().Ping(t.Context()) }()
+	eventually(t, "the newcomer waits", r.PoolContended)
+	eventually(t, "a slot is revoked", func() bool { return r.budget.places.Stats().Revoked == 1 })
 
-	if b.free != 1 || b.waiting.Load() != 0 || evicted.Load() == 0 {
-		t.Errorf("got %d free, %d waiting, %d evicted, want 1, 0 and more than 0", b.free, b.waiting.Load(),
-			evicted.Load())
+	done, next := make(chan struct{}), make(chan error)
+	for range held { // requests of the busy project that take over its connections
+		go func() {
+			conn, err := pool.Acquire(t.Context())
+			if err == nil {
+				<-done
+				conn.Release()
+			}
+			next <- err
+		}()
+	}
+
+	eventually(t, "the requests wait", func() bool { return r.budget.places.Stats().Waiting == 1+len(held) })
+
+	for _, conn := range held {
+		conn.Release()
+	}
+
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+
+	close(done)
+	for range held {
+		if err := <-next; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -334,7 +391,7 @@ func TestProbe(t *testing.T) {
 		t.Error(err)
 	}
 
-	eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget, 1) == 0 })
+	eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget) == 0 })
 }
 
 // TestConnectingLimit checks the limit of sessions established at a time, also if some
@@ -344,7 +401,7 @@ func TestConnectingLimit(t *testing.T) {
 
 	const connections = 40
 	r := newRegistry(t, connections)
-	b := newBudget(connections, func() bool { return false }, func(uint32) error { return nil })
+	b := newBudget(connections, func(fair.Key) bool { return false }, func(uint32) error { return nil })
 
 	var open, beginning, most atomic.Int32
 	connect := func(password string) error {
@@ -361,7 +418,7 @@ func TestConnectingLimit(t *testing.T) {
 			return observedConn{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
 		}
 
-		b.attach(c, &open)
+		b.attach(c, &open, func(context.Context) fair.Key { return fair.Key{} })
 		connected := c.AfterConnect
 		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 			conn.Conn().(*slot).Conn.(observedConn).done() // before the budget is notified
@@ -400,7 +457,7 @@ func TestConnectingLimit(t *testing.T) {
 		t.Errorf("got %d failed connections, want %d", got, connections/2)
 	}
 
-	eventually(t, "no token is taken", func() bool { return len(b.connecting) == 0 })
+	eventually(t, "no token is taken", func() bool { return b.starts.Stats().InUse == 0 })
 }
 
 // observedConn is a connection that reports that its session has begun, or never will.

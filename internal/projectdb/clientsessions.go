@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -22,6 +23,9 @@ const (
 	// CONNECTION LIMIT leaves as many for its pools and for another server.
 	MaxSessions = 8
 
+	// sessionPlaceTimeout bounds the wait for another account to give up a session.
+	sessionPlaceTimeout = 5 * time.Second
+
 	// sessionTimeout bounds the wait for the gate, a slot in the budget and the new session.
 	sessionTimeout = 15 * time.Second
 )
@@ -30,7 +34,19 @@ const (
 var (
 	errReplaced = fault.New(fault.Unavailable, "the project's database is being replaced")
 	errClosed   = fault.New(fault.Unavailable, "the project's database was closed")
+	errRevoked  = fault.New(fault.TooMany, "the session gave way to another account's, which had none")
 )
+
+// newSessionPool returns the pool of client sessions, for half of the connections. An account may
+// have half of it. A newcomer takes the place of the oldest session of the account with the most.
+func newSessionPool(connections int) *fair.Pool {
+	capacity := int64(max(connections/2, 1))
+	perAccount := max(capacity/2, min(capacity, MaxSessions))
+
+	return fair.New(fair.Config{Name: "database_sessions", Capacity: capacity, PerAccount: perAccount,
+		PerPart: min(perAccount, MaxSessions), Reserve: (capacity - perAccount) / 2,
+		Waiting: 256, Timeout: sessionPlaceTimeout, Revocable: true})
+}
 
 // Session is a session of a project's login that one client holds, with all its state: it belongs
 // to no pool and ends with the client. It counts in the budget and is supervised like a pooled one.
@@ -40,6 +56,7 @@ type Session struct {
 	Parameters map[string]string // as PostgreSQL reported them
 
 	project *Project
+	place   *fair.Lease
 	login   login
 	user    string
 	pid     uint32
@@ -66,7 +83,7 @@ func (p *Project) OpenSession(ctx context.Context, readOnly bool, parameters map
 
 	s.ended, s.end = context.WithCancelCause(context.Background())
 
-	if err := p.addSession(s); err != nil {
+	if err := p.addSession(ctx, s); err != nil {
 		return nil, err
 	}
 
@@ -86,19 +103,38 @@ func (p *Project) OpenSession(ctx context.Context, readOnly bool, parameters map
 	return s, nil
 }
 
-// addSession registers a session. It fails if the project or the server has too many.
-func (p *Project) addSession(s *Session) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// addSession registers a session. It fails if the project, its account or the server has too many.
+func (p *Project) addSession(ctx context.Context, s *Session) error {
+	pool, key := p.registry.sessions, p.Key(ctx)
 
-	if len(p.sessions) >= MaxSessions {
+	switch account, project := pool.Held(key); {
+	case project >= MaxSessions:
 		return errTooManySessions("the project has %d database sessions on this server, and may have no more",
 			MaxSessions)
+	case account >= pool.PerAccount():
+		return errTooManySessions("the projects of the account have %d database sessions on this server, "+
+			"and may have no more", account)
 	}
-	if n := p.registry.sessions.Add(1); n > p.registry.maxSessions {
-		p.registry.sessions.Add(-1)
+
+	place, err := pool.Acquire(ctx, key, 1)
+	switch {
+	case errors.Is(err, fair.ErrBusy):
 		return errTooManySessions("the server has too many database sessions; try again later")
+	case err != nil:
+		return err
 	}
+
+	s.place = place
+	go func() {
+		select {
+		case <-place.Revoked():
+			s.end(errRevoked)
+		case <-s.ended.Done():
+		}
+	}()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
 
 	if p.sessions == nil {
 		p.sessions = map[*Session]bool{}
@@ -116,12 +152,11 @@ func errTooManySessions(format string, args ...any) error {
 
 func (p *Project) removeSession(s *Session) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	delete(p.sessions, s)
+	p.mu.Unlock()
 
-	if p.sessions[s] {
-		delete(p.sessions, s)
-		p.registry.sessions.Add(-1)
-	}
+	s.end(nil)
+	s.place.Release()
 }
 
 // endSessions ends all client sessions of the project.
@@ -160,7 +195,7 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 	s.user = config.User
 
 	r.supervisor.Supervise(config)
-	r.budget.attach(config, &p.open) // outermost: the slot is returned after the session has ended
+	r.budget.attach(config, &p.open, p.Key) // outermost: the slot is returned after the session has ended
 
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

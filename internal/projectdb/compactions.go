@@ -31,12 +31,12 @@ func NewTableJobs(l Lifecycle, q *queue.Queue, log *slog.Logger) *TableJobs {
 	t := &TableJobs{l, q, log}
 
 	queue.Register(q, queue.Options{ // retried after lock conflicts and server restarts
-		Workers:     queue.Workers{Queue: "compactions", PerServer: 2, PerOrganization: 1},
+		Workers:     queue.Workers{Queue: "compactions", PerServer: 4, PerAccount: 1},
 		MaxAttempts: 5,
 		Unique:      true, // per table
 	}, t.compact)
 	queue.Register(q, queue.Options{
-		Workers:     queue.Workers{Queue: "indexes", PerServer: 3, PerOrganization: 2},
+		Workers:     queue.Workers{Queue: "indexes", PerServer: 4, PerAccount: 2},
 		MaxAttempts: 5,
 	}, t.buildIndex)
 

@@ -31,8 +31,11 @@ func (g *gate) attach(c *pgxpool.Config) {
 		return connect(ctx, config)
 	}
 
-	// A closed gate discards the pooled connection; the pool then dials a new one, which waits.
-	c.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return !g.isClosed(), nil }
+	// A closed gate discards the pooled connection; the pool then dials a new one, which waits. So
+	// does one whose slot is needed more elsewhere.
+	c.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) {
+		return !g.isClosed() && !mustClose(conn), nil
+	}
 }
 
 func (g *gate) isClosed() bool {

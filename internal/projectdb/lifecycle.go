@@ -233,12 +233,11 @@ func (l Lifecycle) WithLock(ctx context.Context, id uuid.UUID, f func() error) e
 
 // withLock runs f under the project's lock, which is released at the latest when this process ends.
 func (l Lifecycle) withLock(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
-	select {
-	case l.Registry.provisioning <- struct{}{}:
-		defer func() { <-l.Registry.provisioning }()
-	case <-ctx.Done():
-		return ctx.Err()
+	place, err := l.Registry.provisioning.Acquire(ctx, l.Registry.Open(id).Key(ctx), 1)
+	if err != nil {
+		return err
 	}
+	defer place.Release()
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
 	acquired, err := l.Store.DB().WithLock(ctx, lock, key, f)

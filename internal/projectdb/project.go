@@ -32,6 +32,7 @@ type Project struct {
 	deleted       bool // deleted: the pools are closed for good
 	maintained    bool // opened by [Registry.WithInactive] although its database is closed
 	gate          gate
+	account       accountCache
 	loginsAltered atomic.Bool // reset the logins before opening the next session
 
 	full, overgrown atomic.Bool  // see [Lifecycle.WatchSizes]

@@ -1,6 +1,7 @@
 package projectdb
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -32,15 +34,19 @@ const (
 // Registry opens projects. It is safe for concurrent use.
 type Registry struct {
 	Names
+
+	// FindAccount returns the account that a project counts to; nil: each project is its own. Set
+	// it before first use.
+	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
+
 	base         *pgxpool.Config // for the platform's login
 	given        string          // the address that base was parsed from
 	secret       []byte
 	budget       *budget
-	provisioning chan struct{}  // a token for each project being created or removed
+	provisioning *fair.Pool     // of projects being created or removed
 	supervisor   *pg.Supervisor // of connections of projects' logins
 	watchdog     watchdog
-	maxSessions  int64        // of clients; the rest of the budget is for requests
-	sessions     atomic.Int64 // of clients
+	sessions     *fair.Pool // of clients; the rest of the budget is for requests
 	log          *slog.Logger
 
 	id       uuid.UUID    // identifies this server among those of the install
@@ -65,8 +71,9 @@ func NewRegistry(address string, secret []byte, names Names, connections int, lo
 	}
 
 	r := &Registry{Names: names, base: base, given: address, secret: secret,
-		provisioning: make(chan struct{}, maxProvisioning),
-		supervisor:   pg.NewSupervisor(base.ConnConfig), maxSessions: int64(max(connections/2, 1)), log: log,
+		provisioning: fair.New(fair.Config{Name: "provisioning", Capacity: maxProvisioning,
+			PerAccount: maxProvisioning / 2, Reserve: 1, Waiting: maxDials}),
+		supervisor: pg.NewSupervisor(base.ConnConfig), sessions: newSessionPool(connections), log: log,
 		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},
 		recent: list.New(), swapping: map[int32]bool{}}
 	r.budget = newBudget(connections, r.evict, r.watchdog.endReason)
@@ -135,7 +142,7 @@ func (r *Registry) Probe(ctx context.Context) error {
 	c := r.base.ConnConfig.Copy()
 	var open atomic.Int32
 	r.supervisor.Supervise(c)
-	r.budget.attach(c, &open)
+	r.budget.attach(c, &open, func(context.Context) fair.Key { return fair.Key{Account: "readiness"} })
 
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
@@ -163,17 +170,15 @@ func (r *Registry) Stats() Stats {
 	s.Projects = len(r.projects)
 	r.mu.Unlock()
 
-	b := r.budget
-	b.mu.Lock()
-	s.Connections, s.MaxConnections, s.Waiting = b.size-b.free, b.size, b.queue.Len()
-	b.mu.Unlock()
+	places := r.budget.places.Stats()
+	s.Connections, s.MaxConnections, s.Waiting = int(places.InUse), int(places.Capacity), places.Waiting
 
 	return s
 }
 
 // PoolContended reports whether a request waits for a connection to any project because the budget
 // is used up.
-func (r *Registry) PoolContended() bool { return r.budget.waiting.Load() > 0 }
+func (r *Registry) PoolContended() bool { return r.budget.places.Contended() }
 
 // HasConnection reports whether this process has a connection of the platform's login to a
 // project's database. Then the project is active or was until a moment ago: pausing and deleting
@@ -231,7 +236,7 @@ func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
 
 	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
 		r.supervisor.Supervise(config)
-		r.budget.attach(config, &p.open) // outermost: the slot is returned after the session has ended
+		r.budget.attach(config, &p.open, p.Key) // outermost: the slot is returned after the session has ended
 
 		return nil
 	}
@@ -378,15 +383,30 @@ func (r *Registry) closeUnused(since time.Time) {
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
-// evict closes an idle connection of the least recently used project that has one.
-func (r *Registry) evict() bool {
+// evict closes an idle connection for an owner: of the account with the most connections, in it of
+// the least recently used project. Once the owner's account has as many as it may, it is that.
+func (r *Registry) evict(owner fair.Key) bool {
+	places := r.budget.places
+	own, _ := places.Held(owner)
+	full := own >= places.PerAccount()
+
+	type candidate struct {
+		project *Project
+		held    int64
+	}
+
+	var candidates []candidate
 	for _, p := range r.withConnections() {
-		if p.evict() {
-			return true
+		key := p.Key(context.Background())
+		if !full || key.Account == owner.Account {
+			held, _ := places.Held(key)
+			candidates = append(candidates, candidate{p, held})
 		}
 	}
 
-	return false
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.held, a.held) })
+
+	return slices.ContainsFunc(candidates, func(c candidate) bool { return c.project.evict() })
 }
 
 // withConnections returns the projects with open connections, least recently used first. The budget

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,69 +11,77 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
 // Some jobs run user code, which can take arbitrarily long. Each server therefore runs one job per
-// project and queue, and an organization is limited to a share of a queue's workers, never all of
-// them, see [Workers].
+// project and queue, and an account has a share of a queue's workers, never all of them, see
+// [Workers].
 
-// A job beyond its share is snoozed. The delay grows with the backlog of its project or
-// organization, since every attempt occupies a worker briefly.
+// A job beyond its share is snoozed. The delay grows with the backlog of its project or account,
+// since every attempt occupies a worker briefly.
 const (
 	shareRetryDelay    = time.Second
 	shareRetryStep     = 500 * time.Millisecond // per job in the backlog
 	maxShareRetryDelay = time.Minute
 )
 
-// fairness is middleware that snoozes jobs beyond the share of their project or organization.
+// fairness is middleware that snoozes jobs beyond the share of their project or account.
 type fairness struct {
 	river.MiddlewareDefaults
 	pool   *pgxpool.Pool // platform database
 	log    *slog.Logger
-	queues map[string]Workers
-
-	mu      sync.Mutex
-	running map[claim]int
+	shares map[string]*fair.Pool // by queue; none for a queue without shares
 }
 
-// claim identifies the workers of a queue in use by a project or an organization.
-type claim struct {
-	queue string
-	owner uuid.UUID
-}
-
-// jobOwner is the project that a job works on, and its organization. Both are nil for jobs of a
-// purged project, and for those of an earlier release, whose arguments name no project: they share
-// one worker.
-type jobOwner struct{ Project, Organization uuid.UUID }
+// jobOwner is the project that a job works on, and its account. Both are nil for jobs of a purged
+// project, and for those of an earlier release, whose arguments name no project: they share one
+// worker.
+type jobOwner struct{ Project, Account uuid.UUID }
 
 // selectOwner selects the owner of a job j.
 const selectOwner = `
 	select coalesce(p.uuid, '00000000-0000-0000-0000-000000000000') as project,
-		coalesce(p.organization_uuid, '00000000-0000-0000-0000-000000000000') as organization
+		coalesce(platform.account_of(p.organization_uuid), '00000000-0000-0000-0000-000000000000') as account
 	from (select (j.args ->> 'project')::uuid as project) a left join platform.projects p on p.uuid = a.project`
+
+// newShares returns the pool of a queue's workers, or nil if its jobs have no shares.
+func (w Workers) newShares() *fair.Pool {
+	if w.PerAccount == 0 {
+		return nil
+	}
+
+	return fair.New(fair.Config{Name: w.Queue, Capacity: int64(w.PerServer), PerAccount: int64(w.PerAccount),
+		PerPart: 1, Reserve: int64(w.PerServer / 4)})
+}
 
 // Work runs a job, or snoozes it with the rest of its owner's backlog.
 func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(context.Context) error) error {
-	workers := f.queues[job.Queue]
-	if workers.PerOrganization == 0 {
+	share := f.shares[job.Queue]
+	if share == nil {
 		return run(ctx)
 	}
 
 	owner, err := pg.One[jobOwner](ctx, f.pool, `
-		select o.project, o.organization
+		select o.project, o.account
 		from river.river_job j cross join lateral (`+selectOwner+`) o where j.id = @job`,
 		pgx.StrictNamedArgs{"job": job.ID})
 	if err != nil {
 		return f.snooze(job, err)
 	}
 
-	full, ok := f.acquire(job.Queue, owner, workers.PerOrganization)
-	if !ok {
+	key := fair.Key{Account: owner.Account.String(), Part: owner.Project.String()}
+	lease := share.TryAcquire(key, 1)
+	if lease == nil {
+		full := owner.Account
+		if _, running := share.Held(key); running > 0 {
+			full = owner.Project
+		}
+
 		return f.snooze(job, f.delayBacklog(ctx, job, full))
 	}
-	defer f.release(job.Queue, owner)
+	defer lease.Release()
 
 	return run(ctx)
 }
@@ -87,47 +94,13 @@ func (f *fairness) snooze(job *rivertype.JobRow, err error) error {
 	return river.JobSnooze(shareRetryDelay)
 }
 
-// acquire claims a worker for a project. If the project or its organization has used up its share,
-// it reports false and returns which.
-func (f *fairness) acquire(queue string, o jobOwner, share int) (full uuid.UUID, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-
-	project, organization := claim{queue, o.Project}, claim{queue, o.Organization}
-	if f.running[project] >= 1 {
-		return o.Project, false
-	}
-	if f.running[organization] >= share {
-		return o.Organization, false
-	}
-
-	f.running[project]++
-	f.running[organization]++
-
-	return uuid.Nil, true
-}
-
-// release returns the worker.
-func (f *fairness) release(queue string, o jobOwner) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-
-	for _, owner := range []uuid.UUID{o.Project, o.Organization} {
-		c := claim{queue, owner}
-		if f.running[c]--; f.running[c] == 0 {
-			delete(f.running, c)
-		}
-	}
-}
-
-// delayBacklog delays the other due jobs of the queue that belong to the same project or
-// organization.
+// delayBacklog delays the other due jobs of the queue that belong to the same project or account.
 func (f *fairness) delayBacklog(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
 	_, err := pg.Exec(ctx, f.pool, `
 		with due as (
 			select j.id, j.scheduled_at
 			from river.river_job j cross join lateral (`+selectOwner+`) o
-			where j.queue = @queue and j.state = 'available' and j.scheduled_at <= now() and @full in (o.project, o.organization)
+			where j.queue = @queue and j.state = 'available' and j.scheduled_at <= now() and @full in (o.project, o.account)
 			for update of j skip locked
 		), backlog as (
 			select id, row_number() over (order by scheduled_at, id) as n from due

@@ -9,17 +9,19 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// TestShares runs jobs that block: one per project, and as many per organization as it may have.
+// TestShares runs jobs that block: one per project, and as many per account as it may have, over
+// all its organizations.
 func TestShares(t *testing.T) {
 	t.Parallel()
 
 	pool := newPool(t)
-	project := func(organization uuid.UUID) uuid.UUID {
+	project := func(account uuid.UUID) uuid.UUID {
 		t.Helper()
 
-		id := uuid.New()
-		if _, err := pool.Exec(t.Context(), `insert into platform.projects values ($1, $2)`,
-			id, organization); err != nil {
+		id, organization := uuid.New(), uuid.New()
+		if _, err := pool.Exec(t.Context(), `
+			with o as (insert into platform.accounts values ($2, $3))
+			insert into platform.projects values ($1, $2)`, id, organization, account); err != nil {
 			t.Fatal(err)
 		}
 
@@ -32,7 +34,7 @@ func TestShares(t *testing.T) {
 
 	q := newQueue(t, pool)
 	started, release := make(chan uuid.UUID, 20), make(chan struct{})
-	Register(q, Options{Workers: Workers{Queue: "notes", PerServer: 4, PerOrganization: 2}, MaxAttempts: 1},
+	Register(q, Options{Workers: Workers{Queue: "notes", PerServer: 4, PerAccount: 2}, MaxAttempts: 1},
 		func(ctx context.Context, job *Job[noteArgs]) error {
 			started <- job.Args.Project
 
@@ -62,7 +64,7 @@ func TestShares(t *testing.T) {
 	}
 
 	if running[uuid.Nil] != 1 || running[first] > 1 || running[second] > 1 || running[third] > 1 {
-		t.Errorf("got running jobs %v, want one per project, two of the organization, one without a project", running)
+		t.Errorf("got running jobs %v, want one per project, two of the account, one without a project", running)
 	}
 
 	until(t, "the other jobs wait", func() bool {

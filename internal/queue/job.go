@@ -28,9 +28,10 @@ type Workers struct {
 	Queue     string // stored with each job: never rename it
 	PerServer int
 
-	// PerOrganization is the maximum at work for the projects of one organization, on each server.
-	// A project then has one worker, and the arguments have a member project. 0: no maximum.
-	PerOrganization int
+	// PerAccount is the maximum at work for the projects of one account, on each server. A project
+	// then has one worker, a quarter of the workers is for accounts without a running job, and the
+	// arguments have a member project. 0: no maximum.
+	PerAccount int
 }
 
 // Options configure the jobs of a kind.

@@ -20,6 +20,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/trace"
 )
@@ -172,16 +173,16 @@ func (q *Queue) startWorking(ctx context.Context) (*river.Client[pgx.Tx], error)
 
 // newWorkingClient returns a client with the registered workers.
 func (q *Queue) newWorkingClient() (*river.Client[pgx.Tx], error) {
-	queues := map[string]river.QueueConfig{}
+	queues, shares := map[string]river.QueueConfig{}, map[string]*fair.Pool{}
 	for name, w := range q.queues {
-		queues[name] = river.QueueConfig{MaxWorkers: w.PerServer}
+		queues[name], shares[name] = river.QueueConfig{MaxWorkers: w.PerServer}, w.newShares()
 	}
 
 	return q.newClient(&river.Config{
 		Workers: q.workers,
 		Queues:  queues,
 		Middleware: []rivertype.Middleware{
-			&fairness{pool: q.Pool, log: q.Log, queues: q.queues, running: map[claim]int{}},
+			&fairness{pool: q.Pool, log: q.Log, shares: shares},
 		},
 		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
 	})

@@ -24,7 +24,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // projects is the part of the platform's schema that fair shares depend on.
 const projects = `
 	create schema platform;
-	create table platform.projects (uuid uuid primary key, organization_uuid uuid not null)`
+	create table platform.projects (uuid uuid primary key, organization_uuid uuid not null);
+	create table platform.accounts (organization uuid primary key, account uuid not null);
+	create function platform.account_of(organization uuid) returns uuid language sql stable as $$
+		select a.account from platform.accounts a where a.organization = account_of.organization
+	$$`
 
 // newPool returns a pool on a new database with the tables of the queue.
 func newPool(t *testing.T) *pgxpool.Pool {

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
@@ -191,47 +192,46 @@ func appendJSON(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
-// BodyBudgetSize is the default budget of a process for request bodies, in bytes.
-const BodyBudgetSize = 256 << 20
+// BodyPoolSize is the default memory of a process for request bodies, in bytes.
+const BodyPoolSize = 256 << 20
 
-// uncountedBody is the size in bytes up to which a body is not charged to the budget. Nearly all
+// uncountedBody is the size in bytes up to which a body is not charged to the pool. Nearly all
 // are shorter.
 const uncountedBody = 64 << 10
 
-// bodyLease is the share of one request in the body budget.
+// bodyLease is the share of one request in the memory of bodies.
 type bodyLease struct {
-	budget   *httpx.Budget
-	owner    string        // charged by the budget
-	timeout  time.Duration // for room in the budget
-	size     int64         // bytes taken
-	releases []func()      // return the taken bytes
+	pool    *fair.Pool
+	owner   func(context.Context) fair.Key
+	timeout time.Duration // for room in the pool
+	leases  []*fair.Lease
 }
 
 // take takes n more bytes. It waits up to timeout for others to release theirs.
 func (l *bodyLease) take(ctx context.Context, n int64) error {
 	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
-	if l.size+n > l.budget.ClientLimit() {
-		return exhausted
+	key := httpx.Stranger(ctx)
+	if l.owner != nil {
+		key = l.owner(ctx)
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 
-	release, err := l.budget.Take(ctx, l.owner, n)
+	lease, err := l.pool.Acquire(ctx, key, n)
 	if err != nil {
 		return exhausted
 	}
 
-	l.size += n
-	l.releases = append(l.releases, release)
+	l.leases = append(l.leases, lease)
 
 	return nil
 }
 
 // release returns all taken bytes.
 func (l *bodyLease) release() {
-	for _, release := range l.releases {
-		release()
+	for _, lease := range l.leases {
+		lease.Release()
 	}
-	l.size, l.releases = 0, nil
+	l.leases = nil
 }

@@ -175,7 +175,7 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 	}
 
 	limits := &s.Limits
-	c.payload.lease = bodyLease{budget: limits.BodyBudget, owner: limits.BodyOwner, timeout: s.sessions.AcquireTimeout}
+	c.payload.lease = bodyLease{pool: limits.Bodies, owner: limits.BodyOwner, timeout: s.sessions.AcquireTimeout}
 	if err := c.payload.read(c.w, r, limits.MaxBody, c.route.function); err != nil {
 		return err
 	}

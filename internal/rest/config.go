@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/session"
 )
@@ -43,11 +43,11 @@ type Auth struct {
 
 // Limits bound a request. session.Config has those of its work in the database.
 type Limits struct {
-	MaxRows    *int64        // of a response; nil means any
-	Timeout    time.Duration // of a request in the database; 0 means 30 s
-	MaxBody    int64         // bytes of a request body; 0 means 10 MiB
-	BodyBudget *httpx.Budget // nil means 256 MiB for this server alone
-	BodyOwner  string        // owner that BodyBudget is charged to
+	MaxRows   *int64                         // of a response; nil means any
+	Timeout   time.Duration                  // of a request in the database; 0 means 30 s
+	MaxBody   int64                          // bytes of a request body; 0 means 10 MiB
+	Bodies    *fair.Pool                     // of bytes; nil means 256 MiB for this server alone
+	BodyOwner func(context.Context) fair.Key // that Bodies is charged to; nil means the client's network
 }
 
 // Features are optional behaviors of PostgREST, off by default.

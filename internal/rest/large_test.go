@@ -104,7 +104,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, "create function size(text) returns int language sql as 'select length($1)'", func(c *Config) {
-		c.Limits.BodyBudget, c.Session.AcquireTimeout = httpx.NewBudget(4<<20), time.Minute
+		c.Limits.Bodies, c.Session.AcquireTimeout = httpx.NewBodyPool(4<<20), time.Minute
 	})
 
 	text := []string{"Content-Type", "text/plain"}

@@ -39,8 +39,8 @@ func New(c Config) *Server {
 	if c.Limits.Timeout == 0 {
 		c.Limits.Timeout = 30 * time.Second
 	}
-	if c.Limits.BodyBudget == nil {
-		c.Limits.BodyBudget = httpx.NewBudget(BodyBudgetSize)
+	if c.Limits.Bodies == nil {
+		c.Limits.Bodies = httpx.NewBodyPool(BodyPoolSize)
 	}
 	if c.Hooks.Quota == nil {
 		c.Hooks.Quota = func() (over, far bool) { return false, false }

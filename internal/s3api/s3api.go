@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -51,7 +52,7 @@ type Project struct {
 	// Unavailable is the failure of every request to an inactive project, nil of an active one.
 	Unavailable *fault.Error
 	// Bodies bounds the memory of the XML bodies of all requests.
-	Bodies *httpx.Budget
+	Bodies *fair.Pool
 }
 
 // call is a request under way.
@@ -210,11 +211,12 @@ func (c *call) awaitEmptyBody() {
 
 // decode reads the XML body into v.
 func (c *call) decode(v any) error {
-	release, err := c.Bodies.Take(c.r.Context(), c.Database.UUID.String(), maxBody)
+	ctx := c.r.Context()
+	lease, err := c.Bodies.Acquire(ctx, httpx.In(ctx, c.Database.Key(ctx)), maxBody)
 	if err != nil {
 		return fault.New(fault.TooMany, "Please reduce your request rate").WithCode("SlowDown")
 	}
-	defer release()
+	defer lease.Release()
 
 	text, err := io.ReadAll(io.LimitReader(c.body, maxBody+1))
 	if err != nil {

@@ -282,6 +282,7 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	r.FindAccount = d.Store.AccountOf
 
 	if err := projectdb.CloseDatabases(ctx, d.Pool, log, projectdb.InitdbDatabases...); err != nil {
 		return nil, err

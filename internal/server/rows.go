@@ -13,6 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -39,7 +40,7 @@ type rows struct {
 	url            string // public URL of the install; "" if unknown
 	log            *slog.Logger
 	responses      *session.Budget // shared by the buffered responses of all projects
-	bodies         *httpx.Budget   // shared with the platform API
+	bodies         *fair.Pool      // shared with the platform API
 	blobs          *blob.Store
 	variants       *object.Variants
 	signKey        []byte                                       // of signed URLs of applications' files
@@ -55,7 +56,7 @@ type rows struct {
 }
 
 func newRows(
-	store *platform.Store, registry *projectdb.Registry, endUsers *enduser.Service, bodies *httpx.Budget, url string,
+	store *platform.Store, registry *projectdb.Registry, endUsers *enduser.Service, bodies *fair.Pool, url string,
 	log *slog.Logger,
 ) *rows {
 	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, errBadKey }

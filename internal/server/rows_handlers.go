@@ -14,7 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
@@ -120,7 +122,7 @@ func (s *rows) activeHandler(
 	return rest.New(rest.Config{
 		Catalog: p.catalog, Schemas: p.schemas, SearchPath: extraSearchPath,
 		Auth:   rest.Auth{Role: projectRoles(project, settings), Verify: verify, APIKeys: true},
-		Limits: rest.Limits{MaxRows: maxRows, BodyBudget: s.bodies, BodyOwner: id.String()},
+		Limits: rest.Limits{MaxRows: maxRows, Bodies: s.bodies, BodyOwner: bodyOwner(project)},
 		Features: rest.Features{
 			Rollback:   strings.HasPrefix(settings.TxEnd, "rollback"),
 			TxOverride: strings.HasSuffix(settings.TxEnd, "-allow-override"),
@@ -133,6 +135,11 @@ func (s *rows) activeHandler(
 		},
 		Session: session.Config{Budget: s.responses, PoolContended: s.registry.PoolContended},
 	})
+}
+
+// bodyOwner returns the function for the owner of the bodies of requests.
+func bodyOwner(project *projectdb.Project) func(context.Context) fair.Key {
+	return func(ctx context.Context) fair.Key { return httpx.In(ctx, project.Key(ctx)) }
 }
 
 // projectRoles returns the roles of a project.

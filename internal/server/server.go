@@ -219,7 +219,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.services.EndUsers.HookCalls = hook.NewClient(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Leaked = leaked.New(c.LeakedPasswords)
-	bodies := httpx.NewBudget(rest.BodyBudgetSize)
+	bodies := httpx.NewBodyPool(rest.BodyPoolSize)
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
 		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
 		Notifier: s.services.Notifier, Log: s.log})

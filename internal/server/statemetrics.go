@@ -96,8 +96,8 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	send(watchdogAlive, boolean(projects.WatchdogAlive))
 	to <- prometheus.MustNewConstMetric(watchdogTerminated, prometheus.CounterValue, float64(projects.Terminated))
 
-	send(memoryBytes, float64(s.rows.bodies.InUse()), "requests")
-	send(memoryMax, rest.BodyBudgetSize, "requests")
+	send(memoryBytes, float64(s.rows.bodies.Stats().InUse), "requests")
+	send(memoryMax, rest.BodyPoolSize, "requests")
 	send(memoryBytes, float64(s.rows.responses.InUse()), "responses")
 	send(memoryMax, session.BudgetSize, "responses")
 

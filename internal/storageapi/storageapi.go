@@ -20,6 +20,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/build"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -49,7 +50,7 @@ type Project struct {
 	// SignKey is the key of the tokens in signed URLs.
 	SignKey []byte
 	// Bodies bounds the memory of the JSON bodies of all requests.
-	Bodies *httpx.Budget
+	Bodies *fair.Pool
 }
 
 // call is a request under way.
@@ -305,11 +306,12 @@ func (c *call) authenticate() error {
 
 // decode reads the JSON body into v.
 func (c *call) decode(v any) error {
-	release, err := c.Bodies.Take(c.r.Context(), c.Database.UUID.String(), maxBody)
+	ctx := c.r.Context()
+	lease, err := c.Bodies.Acquire(ctx, httpx.In(ctx, c.Database.Key(ctx)), maxBody)
 	if err != nil {
 		return fault.New(fault.TooMany, "Too many requests").WithCode("SlowDown")
 	}
-	defer release()
+	defer lease.Release()
 
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	forms "github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -76,7 +77,9 @@ func (p *Pages) receive(w http.ResponseWriter, r *http.Request, s *formSubmissio
 	}
 
 	network := httpx.Network(httpx.From(r.Context()).Client)
-	s.reserve = func(n int64) (func(), error) { return reserve(r.Context(), p.Bodies, network, n) }
+	s.reserve = func(n int64) (func(), error) {
+		return reserve(r.Context(), p.Bodies, httpx.In(r.Context(), project.Key(r.Context())), n)
+	}
 
 	next, err := s.open(w, r)
 	if err != nil {
@@ -94,11 +97,11 @@ func (p *Pages) receive(w http.ResponseWriter, r *http.Request, s *formSubmissio
 }
 
 // reserve reserves memory of the body budget.
-func reserve(ctx context.Context, b *httpx.Budget, network string, n int64) (release func(), err error) {
+func reserve(ctx context.Context, bodies *fair.Pool, owner fair.Key, n int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
 
-	release, err = b.Take(ctx, network, n)
+	lease, err := bodies.Acquire(ctx, owner, n)
 	if err != nil {
 		busy := fault.New(fault.TooMany, "too many large requests are in flight; try again later").
 			WithCode("too_busy").WithCause(err)
@@ -107,7 +110,7 @@ func reserve(ctx context.Context, b *httpx.Budget, network string, n int64) (rel
 		return nil, busy
 	}
 
-	return release, nil
+	return lease.Release, nil
 }
 
 // formSubmission is a response by an HTML form while it is read.

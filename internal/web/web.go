@@ -16,6 +16,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/submission"
@@ -26,9 +27,9 @@ type Config struct {
 	Accounts    *account.Service
 	Submissions *submission.Service
 	EndUsers    *enduser.Service
-	Bodies      *httpx.Budget // memory for the bodies of all requests in flight
-	PublicURL   string        // without trailing slash
-	AuditKey    []byte        // keys the audit log's entry hashes
+	Bodies      *fair.Pool // memory for the bodies of all requests in flight
+	PublicURL   string     // without trailing slash
+	AuditKey    []byte     // keys the audit log's entry hashes
 }
 
 // Pages serves the pages. It is safe for concurrent use.

@@ -1,0 +1,371 @@
+package fair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// key returns a key of a one-letter account; "a1" is part 1 of account a.
+func key(name string) Key { return Key{name[:1], name[1:]} }
+
+// take takes places at once and fails the test if they are not free.
+func take(t *testing.T, p *Pool, names ...string) []*Lease {
+	t.Helper()
+
+	leases := make([]*Lease, len(names))
+	for i, name := range names {
+		if leases[i] = p.TryAcquire(key(name), 1); leases[i] == nil {
+			t.Fatalf("no place for %s, number %d of %v", name, i+1, names)
+		}
+	}
+
+	return leases
+}
+
+// queue is a pool with callers that wait for a place.
+type queue struct {
+	*Pool
+	t      *testing.T
+	served []string
+	failed []string
+	leases map[string][]*Lease
+}
+
+// wait starts callers that wait for a place, in this order.
+func (q *queue) wait(ctx context.Context, names ...string) {
+	q.t.Helper()
+
+	if q.leases == nil {
+		q.leases = map[string][]*Lease{}
+	}
+
+	for _, name := range names {
+		go func() {
+			lease, err := q.Acquire(ctx, key(name), 1)
+			if err != nil {
+				q.failed = append(q.failed, name)
+				return
+			}
+
+			q.served = append(q.served, name)
+			q.leases[name] = append(q.leases[name], lease)
+		}()
+		synctest.Wait()
+	}
+}
+
+// want compares the callers that were served and those that failed.
+func (q *queue) want(served, failed []string) {
+	q.t.Helper()
+	synctest.Wait()
+
+	if !slices.Equal(q.served, served) || !slices.Equal(q.failed, failed) {
+		q.t.Errorf("served %v, failed %v, want %v, %v", q.served, q.failed, served, failed)
+	}
+}
+
+func TestReserve(t *testing.T) {
+	t.Parallel()
+
+	p := New(Config{Capacity: 8, Reserve: 3})
+	take(t, p, "a1", "a1", "a2", "a2", "a3")
+
+	if p.TryAcquire(key("a4"), 1) != nil {
+		t.Error("an account took a place of the reserve")
+	}
+
+	take(t, p, "b", "c", "d") // each holds nothing
+
+	if got := p.Stats(); got.InUse != 8 {
+		t.Errorf("got %+v, want 8 in use", got)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+
+	p := New(Config{Capacity: 8, PerAccount: 4, PerPart: 2})
+	leases := take(t, p, "a1", "a1", "a2", "a2")
+
+	for _, name := range []string{"a1", "a3"} {
+		if p.TryAcquire(key(name), 1) != nil {
+			t.Errorf("%s took a place beyond a limit", name)
+		}
+	}
+
+	leases[0].Release()
+	leases[0].Release() // no effect
+
+	take(t, p, "a3")
+	if p.TryAcquire(key("a4"), 1) != nil {
+		t.Error("a second release returned a place again")
+	}
+
+	if _, err := p.Acquire(t.Context(), key("b"), 3); !errors.Is(err, ErrBusy) {
+		t.Errorf("Acquire beyond the limit of a part = %v, want ErrBusy at once", err)
+	}
+}
+
+// TestOrder: whoever holds least is served first, and then whoever was served longest ago.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+
+	for name, c := range map[string]struct {
+		capacity             int64
+		held, waiting, order []string
+	}{
+		"least holder":     {3, []string{"a", "a", "b"}, []string{"a", "a", "b", "c"}, []string{"c", "a", "b", "a"}},
+		"equal holders":    {1, []string{"a"}, []string{"a", "a", "a", "b", "b"}, []string{"b", "a", "b", "a", "a"}},
+		"parts":            {1, []string{"a1"}, []string{"a1", "a1", "a2", "b"}, []string{"b", "a2", "a1", "a1"}},
+		"two levels":       {2, []string{"a1", "a2"}, []string{"a3", "a4", "b1", "b1"}, []string{"b1", "a3", "b1", "a4"}},
+		"first come first": {1, []string{"z"}, []string{"a", "a", "a"}, []string{"a", "a", "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			synctest.Test(t, func(t *testing.T) {
+				q := &queue{Pool: New(Config{Capacity: c.capacity, Waiting: 10}), t: t}
+				held := take(t, q.Pool, c.held...)
+				q.wait(t.Context(), c.waiting...)
+
+				for len(q.served) < len(c.order) {
+					held[0].Release()
+					held = held[1:]
+					synctest.Wait()
+
+					last := q.served[len(q.served)-1]
+					held = append(held, q.leases[last][len(q.leases[last])-1])
+				}
+
+				q.want(c.order, nil)
+			})
+		})
+	}
+}
+
+// TestWaitingList: a full list refuses the youngest caller of whoever waits most.
+func TestWaitingList(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{Pool: New(Config{Capacity: 1, Waiting: 4}), t: t}
+		held := take(t, q.Pool, "z")
+
+		q.wait(t.Context(), "a1", "a1", "a1", "a2")
+		q.want(nil, nil)
+		q.wait(t.Context(), "a2") // in its account a1 waits more
+		q.want(nil, []string{"a1"})
+		q.wait(t.Context(), "a2") // as many: the newcomer itself
+		q.want(nil, []string{"a1", "a2"})
+		q.wait(t.Context(), "b", "c")
+		synctest.Wait()
+
+		if n := len(q.failed); n != 4 || slices.Contains(q.failed, "b") || slices.Contains(q.failed, "c") {
+			t.Errorf("refused %v, want two more of account a", q.failed)
+		}
+
+		held[0].Release()
+		synctest.Wait()
+		q.leases[q.served[0]][0].Release()
+		synctest.Wait()
+
+		if slices.Sort(q.served); !slices.Contains(q.served, "b") && !slices.Contains(q.served, "c") {
+			t.Errorf("served %v, want b or c among the first two", q.served)
+		}
+	})
+}
+
+// TestWaitEnds: the end of a context, or the timeout, ends a wait and leaves no trace.
+func TestWaitEnds(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{Pool: New(Config{Capacity: 1, Waiting: 4, Timeout: time.Minute}), t: t}
+		held := take(t, q.Pool, "a")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		q.wait(ctx, "a", "b")
+		cancel()
+		q.want(nil, []string{"a", "b"})
+
+		q.wait(t.Context(), "c")
+		<-time.After(time.Minute)
+		q.want(nil, []string{"a", "b", "c"})
+
+		if got := q.Stats(); got.Waiting != 0 || got.Refused != 3 {
+			t.Errorf("got %+v, want 3 refused, none waiting", got)
+		}
+
+		held[0].Release()
+		if n := len(q.accounts); n != 0 {
+			t.Errorf("%d accounts are left", n)
+		}
+
+		if _, err := q.Acquire(ctx, key("a"), 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("Acquire after the end of its context = %v", err)
+		}
+	})
+}
+
+// TestRevoke: a newcomer gets the oldest place of the largest part of the largest account.
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{Pool: New(Config{Capacity: 6, Waiting: 4, Revocable: true}), t: t}
+		held := take(t, q.Pool, "a1", "a2", "a2", "a2", "b", "b")
+
+		isRevoked := func(l *Lease) bool {
+			select {
+			case <-l.Revoked():
+				return true
+			default:
+				return false
+			}
+		}
+
+		q.wait(t.Context(), "c")
+		for i, l := range held {
+			if got, want := isRevoked(l), i == 1; got != want {
+				t.Errorf("place %d: revoked %v, want %v", i, got, want)
+			}
+		}
+
+		q.want(nil, nil) // until the holder has ended
+		held[1].Release()
+		q.want([]string{"c"}, nil)
+
+		// All hold two: what a newcomer gets leaves nobody with less than it has.
+		q.wait(t.Context(), "c")
+		synctest.Wait()
+
+		if !isRevoked(held[0]) && !isRevoked(held[2]) {
+			t.Error("account a keeps three places while c asks for its second")
+		}
+
+		q.wait(t.Context(), "c")
+		if n := q.Stats().Revoked; n != 2 {
+			t.Errorf("%d places were revoked, want 2: c would hold more than the others", n)
+		}
+	})
+}
+
+// TestRevokeInAccount: at its limit, an account makes room for a part from its largest part.
+func TestRevokeInAccount(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{Pool: New(Config{Capacity: 9, PerAccount: 3, Waiting: 4, Revocable: true}), t: t}
+		held := take(t, q.Pool, "a1", "a1", "a1", "b", "b", "b")
+		q.wait(t.Context(), "a2")
+
+		<-held[0].Revoked()
+		held[0].Release()
+		q.want([]string{"a2"}, nil)
+
+		ctx, cancel := q.leases["a2"][0].Context(t.Context())
+		defer cancel()
+
+		q.wait(t.Context(), "a3")
+		<-held[1].Revoked()
+
+		if ctx.Err() != nil {
+			t.Error("the context of a lease ended that was not revoked")
+		}
+	})
+}
+
+// TestPoolInvariants runs random callers against a small pool.
+func TestPoolInvariants(t *testing.T) {
+	t.Parallel()
+
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := Config{Capacity: 4 + r.Int64N(8), Waiting: r.IntN(6), Revocable: seed%2 == 0, Timeout: time.Second}
+		c.Reserve = r.Int64N(c.Capacity / 2)
+		c.PerAccount = 1 + r.Int64N(c.Capacity-c.Reserve)
+		c.PerPart = 1 + r.Int64N(c.PerAccount)
+
+		synctest.Test(t, func(t *testing.T) {
+			p := New(c)
+			for range 60 {
+				go func() {
+					<-time.After(time.Duration(r.Int64N(int64(time.Second))))
+
+					k := Key{fmt.Sprint(r.IntN(4)), fmt.Sprint(r.IntN(3))}
+					lease, err := p.Acquire(t.Context(), k, 1+r.Int64N(2))
+					check(t, p)
+					if err != nil {
+						return
+					}
+
+					select {
+					case <-lease.Revoked(): // nil: never
+					case <-time.After(time.Duration(r.Int64N(int64(time.Second)))):
+					}
+
+					lease.Release()
+					check(t, p)
+				}()
+			}
+
+			<-time.After(time.Minute)
+
+			if p.free != c.Capacity || p.waiting.Load() != 0 || len(p.accounts) != 0 {
+				t.Errorf("seed %d: %d free of %d, %d waiting, %d accounts at the end", seed, p.free, c.Capacity,
+					p.waiting.Load(), len(p.accounts))
+			}
+		})
+	}
+}
+
+// check checks the invariants of a pool.
+func check(t *testing.T, p *Pool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	var held int64
+	waiting := 0
+	for name, a := range p.accounts {
+		if a.held > max(p.config.PerAccount, p.config.PerPart) {
+			t.Errorf("%+v: account %s holds %d", p.config, name, a.held)
+		}
+
+		held += a.held
+		waiting += a.waiting
+
+		for part, s := range a.parts {
+			if len(s.queue) > 0 && p.admits(Key{name, part}, s.queue[0].n) {
+				t.Errorf("%+v: %s of %s waits for free capacity", p.config, part, name)
+			}
+		}
+	}
+
+	if p.free < 0 || held > p.config.Capacity-p.free || int64(waiting) != p.waiting.Load() ||
+		waiting > p.config.Waiting {
+		t.Errorf("%+v: %d free, %d held, %d of %d waiting", p.config, p.free, held, waiting, p.waiting.Load())
+	}
+}
+
+func TestStranger(t *testing.T) {
+	t.Parallel()
+
+	for address, want := range map[string]Key{
+		"192.0.2.7":            {"network 192.0.2.7", ""},
+		"::ffff:192.0.2.7":     {"network 192.0.2.7", ""},
+		"2001:db8:1:2:3:4:5:6": {"network 2001:db8:1::/48", "2001:db8:1:2::/64"},
+		"2001:db8:1:9:3:4:5:6": {"network 2001:db8:1::/48", "2001:db8:1:9::/64"},
+		"fe80::1%eth0":         {"network fe80::/48", "fe80::/64"},
+	} {
+		if got := Stranger(netip.MustParseAddr(address)); got != want {
+			t.Errorf("Stranger(%s) = %+v, want %+v", address, got, want)
+		}
+	}
+}

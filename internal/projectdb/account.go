@@ -1,0 +1,66 @@
+package projectdb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fair"
+)
+
+const (
+	accountTTL     = 10 * time.Second // how late a change of the account has an effect
+	accountTimeout = time.Second
+)
+
+// accountCache is the account of a project, as last read.
+type accountCache struct {
+	mu      sync.Mutex
+	name    string // "": never read
+	readAt  time.Time
+	reading bool
+}
+
+// Key returns the key of the project in pools: the account that it counts to, and the project as a
+// part of it. Without an answer of the platform database the project stands for its account.
+func (p *Project) Key(ctx context.Context) fair.Key {
+	c, part := &p.account, p.UUID.String()
+
+	c.mu.Lock()
+	name, current := c.name, time.Since(c.readAt) < accountTTL || c.reading
+	if name != "" && current {
+		c.mu.Unlock()
+		return fair.Key{Account: name, Part: part}
+	}
+
+	c.reading = true
+	c.mu.Unlock()
+
+	id, err := p.readAccount(ctx)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.reading = false
+	switch {
+	case err == nil:
+		c.name, c.readAt = id.String(), time.Now()
+	case c.name == "":
+		return fair.Key{Account: part, Part: part}
+	}
+
+	return fair.Key{Account: c.name, Part: part}
+}
+
+func (p *Project) readAccount(ctx context.Context) (uuid.UUID, error) {
+	if p.registry.FindAccount == nil {
+		return p.UUID, nil
+	}
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), accountTimeout)
+	defer cancel()
+
+	return p.registry.FindAccount(ctx, p.UUID)
+}
