@@ -209,13 +209,13 @@ func TestMalformedIDTokens(t *testing.T) {
 		part([]byte(`{"alg":"HS256"}`)) + "." + claims + ".x", header + "." + part([]byte(`[]`)) + ".x",
 		part([]byte(`"x"`)) + "." + claims + ".x", header + "=." + claims + ".x",
 	} {
-		_, err := c.Verify(t.Context(), "t", silent, idp.Given{IDToken: token})
+		_, err := c.Verify(t.Context(), fair.Key{}, silent, idp.Given{IDToken: token})
 		if !errors.Is(err, idp.ErrIDToken) || errors.Is(err, idp.ErrProvider) {
 			t.Errorf("%q: got %v, want %v", token, err, idp.ErrIDToken)
 		}
 	}
 
-	_, err := c.Verify(t.Context(), "t", silent, idp.Given{IDToken: header + "." + claims + ".x"})
+	_, err := c.Verify(t.Context(), fair.Key{}, silent, idp.Given{IDToken: header + "." + claims + ".x"})
 	if !errors.Is(err, idp.ErrProvider) {
 		t.Errorf("a well-formed token: got %v, want %v", err, idp.ErrProvider)
 	}

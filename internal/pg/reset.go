@@ -16,8 +16,8 @@ const UnlockAdvisory = "pg_catalog.pg_advisory_unlock_all()"
 const unlock = "select " + UnlockAdvisory
 
 // resetStatements are DISCARD ALL without plans and prepared statements, in statements that a
-// transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the functions
-// of event triggers takes most of the time of a DDL statement. Prepared statements are the pool's
+// transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the
+// functions of event triggers takes most of the time of a DDL statement. Prepared statements are the pool's
 // own, see [SelectUserStatements].
 var resetStatements = []string{
 	"close all", "set session authorization default", "reset role", "reset all", "unlisten *", "discard temp",

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCloseAll checks that a statement that still runs in one project delays the closing of no other
-// project.
+// TestCloseAll checks that a statement that still runs in one project delays the closing of no
+// other project.
 func TestCloseAll(t *testing.T) {
 	t.Parallel()
 

@@ -867,6 +867,62 @@ CREATE TABLE auth.mfa_recovery_codes (
 
 COMMENT ON COLUMN auth.mfa_recovery_codes.hash IS 'MAC of an unused code under a key of the user';
 
+CREATE TABLE auth.oauth_authorizations (
+    id uuid NOT NULL,
+    client_id uuid NOT NULL,
+    user_id uuid,
+    redirect_uri text NOT NULL,
+    scope text NOT NULL,
+    state text DEFAULT ''::text NOT NULL,
+    nonce text DEFAULT ''::text NOT NULL,
+    resource text DEFAULT ''::text NOT NULL,
+    code_challenge text NOT NULL,
+    ask boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    aal text DEFAULT 'aal1'::text NOT NULL,
+    methods jsonb DEFAULT '[]'::jsonb NOT NULL,
+    session_id uuid,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    approved_at timestamp with time zone,
+    CONSTRAINT oauth_authorizations_status CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text, 'spent'::text])))
+);
+
+COMMENT ON TABLE auth.oauth_authorizations IS 'requests of OAuth clients; the code of an approved one is a MAC of the id, and stored nowhere';
+
+COMMENT ON COLUMN auth.oauth_authorizations.ask IS 'the client wants the user to be asked again';
+
+COMMENT ON COLUMN auth.oauth_authorizations.methods IS 'by which the user who approved was authenticated';
+
+COMMENT ON COLUMN auth.oauth_authorizations.session_id IS 'opened by the code, ended by its second use';
+
+CREATE TABLE auth.oauth_clients (
+    id uuid NOT NULL,
+    client_secret_hash bytea,
+    registration_type text NOT NULL,
+    client_type text NOT NULL,
+    token_endpoint_auth_method text NOT NULL,
+    redirect_uris text[] NOT NULL,
+    grant_types text[] NOT NULL,
+    client_name text DEFAULT ''::text NOT NULL,
+    client_uri text DEFAULT ''::text NOT NULL,
+    logo_uri text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT oauth_clients_auth_method CHECK ((token_endpoint_auth_method = ANY (ARRAY['none'::text, 'client_secret_basic'::text, 'client_secret_post'::text]))),
+    CONSTRAINT oauth_clients_client_type CHECK ((client_type = ANY (ARRAY['public'::text, 'confidential'::text]))),
+    CONSTRAINT oauth_clients_registration_type CHECK ((registration_type = ANY (ARRAY['manual'::text, 'dynamic'::text]))),
+    CONSTRAINT oauth_clients_secret CHECK (((client_type = 'confidential'::text) = (client_secret_hash IS NOT NULL)))
+);
+
+COMMENT ON COLUMN auth.oauth_clients.client_secret_hash IS 'SHA-256 of a random secret; null of a public client';
+
+CREATE TABLE auth.oauth_consents (
+    user_id uuid NOT NULL,
+    client_id uuid NOT NULL,
+    scopes text[] NOT NULL,
+    granted_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 CREATE TABLE auth.one_time_tokens (
     id uuid NOT NULL,
     user_id uuid NOT NULL,
@@ -899,10 +955,14 @@ CREATE TABLE auth.sessions (
     ip inet,
     tag text,
     refresh_token_counter bigint DEFAULT 0 NOT NULL,
+    oauth_client_id uuid,
+    scopes text,
     CONSTRAINT sessions_aal CHECK ((aal = ANY (ARRAY['aal1'::text, 'aal2'::text, 'aal3'::text])))
 );
 
 COMMENT ON COLUMN auth.sessions.refresh_token_counter IS 'generation of the valid refresh token; the token itself is a MAC of session and generation, and stored nowhere';
+
+COMMENT ON COLUMN auth.sessions.oauth_client_id IS 'OAuth client that has the tokens; null of the application itself';
 
 CREATE TABLE auth.sign_ups (
     id uuid NOT NULL,
@@ -1544,6 +1604,15 @@ ALTER TABLE ONLY auth.mfa_factors
 ALTER TABLE ONLY auth.mfa_recovery_codes
     ADD CONSTRAINT mfa_recovery_codes_pkey PRIMARY KEY (user_id, hash);
 
+ALTER TABLE ONLY auth.oauth_authorizations
+    ADD CONSTRAINT oauth_authorizations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.oauth_clients
+    ADD CONSTRAINT oauth_clients_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY auth.oauth_consents
+    ADD CONSTRAINT oauth_consents_pkey PRIMARY KEY (user_id, client_id);
+
 ALTER TABLE ONLY auth.one_time_tokens
     ADD CONSTRAINT one_time_tokens_pkey PRIMARY KEY (id);
 
@@ -1690,11 +1759,23 @@ CREATE UNIQUE INDEX mfa_factors_user_friendly_name_unique ON auth.mfa_factors US
 
 CREATE INDEX mfa_factors_user_id_idx ON auth.mfa_factors USING btree (user_id);
 
+CREATE INDEX oauth_authorizations_client_id ON auth.oauth_authorizations USING btree (client_id);
+
+CREATE INDEX oauth_authorizations_created_at ON auth.oauth_authorizations USING btree (created_at);
+
+CREATE INDEX oauth_authorizations_user_id ON auth.oauth_authorizations USING btree (user_id);
+
+CREATE INDEX oauth_clients_created_at ON auth.oauth_clients USING btree (created_at, id);
+
+CREATE INDEX oauth_consents_client_id ON auth.oauth_consents USING btree (client_id);
+
 CREATE INDEX one_time_tokens_created_at ON auth.one_time_tokens USING btree (created_at);
 
 CREATE INDEX one_time_tokens_relates_to ON auth.one_time_tokens USING btree (relates_to);
 
 CREATE UNIQUE INDEX one_time_tokens_user_id_token_type_key ON auth.one_time_tokens USING btree (user_id, token_type);
+
+CREATE INDEX sessions_oauth_client_id ON auth.sessions USING btree (oauth_client_id) WHERE (oauth_client_id IS NOT NULL);
 
 CREATE INDEX sessions_refreshed_at ON auth.sessions USING btree (COALESCE(refreshed_at, created_at));
 
@@ -1834,8 +1915,23 @@ ALTER TABLE ONLY auth.mfa_factors
 ALTER TABLE ONLY auth.mfa_recovery_codes
     ADD CONSTRAINT mfa_recovery_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY auth.oauth_authorizations
+    ADD CONSTRAINT oauth_authorizations_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.oauth_authorizations
+    ADD CONSTRAINT oauth_authorizations_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.oauth_consents
+    ADD CONSTRAINT oauth_consents_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.oauth_consents
+    ADD CONSTRAINT oauth_consents_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY auth.one_time_tokens
     ADD CONSTRAINT one_time_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY auth.sessions
+    ADD CONSTRAINT sessions_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY auth.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(id) ON DELETE CASCADE;

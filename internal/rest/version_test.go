@@ -26,8 +26,8 @@ const changeVersion = "; update public.version set n = n + 1"
 // changesSQL adds the number that changes before the version does.
 const changesSQL = "create sequence changes; select setval('changes', 1); grant select on sequence changes to public;"
 
-// TestSettledVersion checks that requests compare the number of changes when no change is under way,
-// and the version otherwise.
+// TestSettledVersion checks that requests compare the number of changes when no change is under
+// way, and the version otherwise.
 func TestSettledVersion(t *testing.T) {
 	t.Parallel()
 
@@ -67,7 +67,7 @@ func TestSettledVersion(t *testing.T) {
 	if a.do("GET", "/counted", ""); snapshot.changes.Load() != nil {
 		t.Error("the catalog is settled during a change")
 	}
-	// The number that the transaction has set must not settle the catalog before the transaction ends.
+	// The number that the transaction has set must not settle the catalog before its end.
 	if err := settleOnce(a); !errors.Is(err, context.DeadlineExceeded) || snapshot.changes.Load() != nil {
 		t.Errorf("got %v during a change, want a timeout", err)
 	}

@@ -54,7 +54,8 @@ func TestHostileText(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
-	secret := a.Post("/projects/"+a.Project+"/keys", `{"name":"server","kind":"secret"}`).Want(201).Metadata("key").(string)
+	secret := a.Post("/projects/"+a.Project+"/keys", `{"name":"server","kind":"secret"}`).Want(201).
+		Metadata("key").(string)
 	id := a.Create("/forms", `{"name":"Survey"}`)
 	a.Put("/forms/"+id, `{"state":"open"}`).Want(200)
 	linked := a.Post("/forms/"+id+"/link", "").Want(201)
@@ -67,8 +68,8 @@ func TestHostileText(t *testing.T) {
 	}
 	requests = append(requests, operationPaths(t, a.Project)...)
 	for _, path := range pagePaths {
-		requests = append(requests, strings.NewReplacer("FORM", id, "LINK", page, "SECRET", linked.Get("link").(string)).
-			Replace(path))
+		names := strings.NewReplacer("FORM", id, "LINK", page, "SECRET", linked.Get("link").(string))
+		requests = append(requests, names.Replace(path))
 	}
 
 	address := strings.TrimPrefix(a.URL, "http://")

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -90,8 +89,8 @@ func (c *call) list(path string) error {
 		return err
 	}
 	if in.Offset < 0 || in.Offset > object.MaxObjectOffset {
-		return fault.New(fault.Invalid, fmt.Sprintf("body/offset must be from 0 to %d; list longer ones by POST "+
-			"/object/list-v2, whose pages follow a cursor", object.MaxObjectOffset))
+		return fault.New(fault.Invalid, "body/offset must be from 0 to %d; list longer ones by POST "+
+			"/object/list-v2, whose pages follow a cursor", object.MaxObjectOffset)
 	}
 
 	l := object.ObjectListing{Prefix: in.Prefix, Delimiter: "/", Search: in.Search, Offset: in.Offset, Limit: limit}
