@@ -17,6 +17,9 @@ import (
 
 const unreachable = "server_error unexpected_failure The provider could not be reached or answers otherwise than agreed"
 
+// unsigned has the form of an ID token: {"alg":"RS256"} and {}. It makes the server ask for keys.
+const unsigned = "eyJhbGciOiJSUzI1NiJ9.e30.x"
+
 // TestPrivateNetworks: no address that a project chooses leads into the server's networks. All
 // fail alike, so nobody learns what is there.
 func TestPrivateNetworks(t *testing.T) {
@@ -46,7 +49,7 @@ func TestPrivateNetworks(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", hosts[name], got, unreachable)
 		}
 
-		got := p.post("/token?grant_type=id_token", `{"provider":"custom:`+name+`","id_token":"x.y.z"}`)
+		got := p.post("/token?grant_type=id_token", `{"provider":"custom:`+name+`","id_token":"`+unsigned+`"}`)
 		got.fails(400, "unexpected_failure")
 		if text := "server_error unexpected_failure " + got.text("message"); text != unreachable {
 			t.Errorf("%s: got %s", hosts[name], got.raw)
@@ -101,7 +104,7 @@ func TestProviderLeadsElsewhere(t *testing.T) {
 		}
 	}
 
-	p.post("/token?grant_type=id_token", `{"provider":"custom:keys","id_token":"x.y.z"}`).
+	p.post("/token?grant_type=id_token", `{"provider":"custom:keys","id_token":"`+unsigned+`"}`).
 		fails(400, "unexpected_failure")
 
 	f, err := p.directory().NewFlow("custom:token", "", enduser.Challenge{})

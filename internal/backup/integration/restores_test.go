@@ -148,7 +148,7 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 			where typcategory <> 'A' and typnamespace::regnamespace::text` + users,
 		`select row(defaclrole::regrole, nullif(defaclnamespace, 0)::regnamespace, defaclobjtype, ` + acl("defaclacl") +
 			`)::text from pg_default_acl`,
-		`select s::text from pg_sequences s where sequencename <> 'audit_pending_id_seq'`,
+		`select s::text from pg_sequences s where sequencename not in ('audit_pending_id_seq', 'catalogue_changes')`,
 		`select row(setrole::regrole, setconfig)::text from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase where datname = current_database()`,
 		`select row(castsource::regtype, casttarget::regtype, castcontext)::text from pg_cast where oid >= 16384`,
 	} {
