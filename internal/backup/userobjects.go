@@ -22,6 +22,9 @@ const maxLoadRounds = 10
 
 // restoreUserObjects restores the user's objects as the owner. It executes user code. It returns
 // the entries that PostgreSQL rejects.
+//
+// Triggers, foreign keys, indexes and materialized views follow when all rows are loaded, or none
+// of the rest can be.
 func (s *Service) restoreUserObjects(
 	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan,
 ) ([]pgdump.Failure, error) {
@@ -31,10 +34,56 @@ func (s *Service) restoreUserObjects(
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	loader := &pgdump.Loader{Conn: conn.PgConn(), WidePath: widePaths(p.user)}
-	entries := p.user
+	loader := &pgdump.Loader{Conn: conn.PgConn(), WidePath: widePaths(p.user), HoldPostData: true}
+	failures, err := s.loadInRounds(ctx, loader, manifest, p.user, false)
+	if err != nil || len(loader.Held) == 0 {
+		return failures, err
+	}
+
+	held := loader.Held
+	loader.HoldPostData = false
+	if slices.ContainsFunc(failures, isOfRows) { // a check may read a materialized view, which is filled again later
+		views := slices.DeleteFunc(slices.Clone(held), func(e pgdump.Entry) bool {
+			return e.Desc != "MATERIALIZED VIEW DATA"
+		})
+		failures, err = s.loadInRounds(ctx, loader, manifest, append(entriesOf(failures), views...), true)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	var rows, rest []pgdump.Failure
+	for _, f := range failures {
+		switch {
+		case isOfRows(f):
+			rows = append(rows, f)
+		case !f.Entry.PostData:
+			rest = append(rest, f)
+		}
+	}
+
+	failures, err = s.loadInRounds(ctx, loader, manifest, append(entriesOf(rest), held...), false)
+	return append(rows, failures...), err
+}
+
+// isOfRows reports whether a failure is that of the rows of a table.
+func isOfRows(f pgdump.Failure) bool { return f.Entry.Desc == "TABLE DATA" }
+
+func entriesOf(failures []pgdump.Failure) []pgdump.Entry {
+	entries := make([]pgdump.Entry, len(failures))
+	for i, f := range failures {
+		entries[i] = f.Entry
+	}
+
+	return entries
+}
+
+// loadInRounds executes entries, and those that fail again until none of them succeeds.
+func (s *Service) loadInRounds(
+	ctx context.Context, l *pgdump.Loader, manifest archive.Manifest, entries []pgdump.Entry, retry bool,
+) ([]pgdump.Failure, error) {
 	for round := 0; ; round++ {
-		failures, err := s.loadEntries(ctx, loader, manifest, entries, round > 0)
+		failures, err := s.loadEntries(ctx, l, manifest, entries, retry || round > 0)
 		if err != nil {
 			return nil, pg.Fault(err)
 		}
@@ -44,10 +93,7 @@ func (s *Service) restoreUserObjects(
 			return failures, nil
 		}
 
-		entries = make([]pgdump.Entry, len(failures))
-		for i, f := range failures {
-			entries[i] = f.Entry
-		}
+		entries = entriesOf(failures)
 	}
 }
 

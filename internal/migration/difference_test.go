@@ -177,6 +177,11 @@ func TestCompare(t *testing.T) {
 			entries(mood("'a'"), entry("TYPE", "t", "CREATE TYPE public.t AS (\n    m public.mood\n); -- mood", "DROP TYPE public.t;")),
 			"unresolved: type public.mood: type public.t uses it",
 		},
+		"value that goes, of an enum that partitions a table": {
+			entries(mood("'a', 'b'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood\n)\nPARTITION BY LIST (m); -- mood", "DROP TABLE public.t;")),
+			entries(mood("'a'"), entry("TABLE", "t", "CREATE TABLE public.t (\n    m public.mood\n)\nPARTITION BY LIST (m); -- mood", "DROP TABLE public.t;")),
+			"unresolved: type public.mood: table public.t uses it",
+		},
 		"body of a function": {
 			entries(entry("FUNCTION", "f()", "CREATE FUNCTION public.f() RETURNS integer\n    AS $$select 1;$$;", "DROP FUNCTION public.f();")),
 			entries(entry("FUNCTION", "f()", "CREATE FUNCTION public.f() RETURNS integer\n    AS $$select 2;$$;", "DROP FUNCTION public.f();")),

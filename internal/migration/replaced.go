@@ -39,7 +39,7 @@ func (c *comparison) findReplaced(old *pgdump.Entry) {
 		user := &c.from[i]
 		switch {
 		case !slices.Contains(user.Depends, old.ID), slices.Contains(users, user.Desc):
-		case user.Desc != "TABLE":
+		case user.Desc != "TABLE", isPartitionedBy(user, objectName(old)):
 			return
 		default:
 			used = true
@@ -49,6 +49,17 @@ func (c *comparison) findReplaced(old *pgdump.Entry) {
 	if used {
 		c.replaced[objectName(old)] = old
 	}
+}
+
+// isPartitionedBy reports whether the partition key of a table has a column of a type. Such a column
+// can't change its type.
+func isPartitionedBy(e *pgdump.Entry, typ string) bool {
+	t, ok := parseTable(e.Definition)
+	_, partitioning, _ := strings.Cut(t.tail, "PARTITION BY")
+
+	return ok && slices.ContainsFunc(t.columns, func(c column) bool {
+		return names(c.typ, typ) && mentions(partitioning, c.name)
+	})
 }
 
 // isReplaced reports whether an entry of from is a type that is replaced.

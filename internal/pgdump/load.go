@@ -28,6 +28,10 @@ type Loader struct {
 	// WidePath returns a search path for an entry that fails under that of the project: with more
 	// schemas at its end.
 	WidePath func(Entry) string
+	// HoldPostData leaves the entries that follow the rows to Held if an entry before them fails.
+	// Triggers would change rows that are loaded later, and materialized views would lack them.
+	HoldPostData bool
+	Held         []Entry
 }
 
 // Failure is an entry that PostgreSQL rejected under each search path. Nothing of it is left.
@@ -89,6 +93,8 @@ type loading struct {
 	retry    bool
 	failures []Failure
 	settings strings.Builder // statements of the script's head
+	postData bool            // the rows are over
+	holding  bool
 
 	// The current entry.
 	current Entry
@@ -118,6 +124,14 @@ func (l *loading) take(ctx context.Context, s statement) error {
 		l.current.ID = s.entry
 	}
 
+	if word != "set" && l.holds() {
+		if word == "copy" {
+			_, err := io.Copy(io.Discard, l.reader.data())
+			return err
+		}
+		return nil
+	}
+
 	switch word {
 	case "set": // an unknown one is of another version of PostgreSQL
 		refused, err := l.rejected(l.exec(ctx, s.Text))
@@ -139,6 +153,22 @@ func (l *loading) take(ctx context.Context, s statement) error {
 	}
 
 	return l.part(ctx)
+}
+
+// holds reports whether the current entry is left to Held.
+func (l *loading) holds() bool {
+	if l.current.PostData && !l.postData {
+		l.postData, l.holding = true, l.HoldPostData && len(l.failures) > 0
+	}
+	if !l.holding {
+		return false
+	}
+
+	if n := len(l.Held); n == 0 || l.Held[n-1].ID != l.current.ID {
+		l.Held = append(l.Held, l.current)
+	}
+
+	return true
 }
 
 // exec executes statements and discards their rows.

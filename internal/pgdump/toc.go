@@ -17,6 +17,7 @@ type Entry struct {
 	Definition, Drop, Copy string // statements
 	Namespace, Owner       string
 	Depends                []int // IDs
+	PostData               bool  // it follows the rows: an index, a trigger, the rows of a materialized view
 
 	definition, drop, owner span // of the statements, and of Owner
 }
@@ -29,6 +30,9 @@ const (
 	oldestFormat = 14
 	newestFormat = 16
 )
+
+// sectionPostData is the section of entries that follow the rows.
+const sectionPostData = 4
 
 // Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes of memory.
 const (
@@ -141,7 +145,7 @@ func (t *tocReader) entry(minor, offset int) Entry {
 	t.skip()   // catalog
 	t.skip()   // OID
 	e.Tag, e.Desc = t.text(), t.text()
-	t.number() // section
+	e.PostData = t.number() == sectionPostData
 
 	e.Definition, e.definition = t.placed(t.all || slices.Contains(definedKinds, e.Desc))
 	e.Drop, e.drop = t.placed(t.all)

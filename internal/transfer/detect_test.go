@@ -171,14 +171,17 @@ func TestSurveyOfKnownColumns(t *testing.T) {
 	}
 }
 
-// TestHeaderHint suggests the line of the names, if most rows have more values than the header.
+// TestHeaderHint suggests the line of the names if most rows have more values than the header, and a
+// delimiter if none has as many.
 func TestHeaderHint(t *testing.T) {
 	t.Parallel()
 
 	for file, want := range map[string]string{
 		"Spending over 25000\nPublished\n\nDepartment,Amount\nA,1\nB,2\n": "; if line 4 has the names of the columns, import with header_line=4",
-		"a\n1\n2\n3,4\n": "",
-		"a,b\n1\n2\n":    "",
+		"a\n1\n2\n3,4\n":         "",
+		"a,b\n1,2\n3\n":          "",
+		"a,b\n":                  "",
+		"Name, First;Age\nX;5\n": "; if another character than ',' separates the values, import with delimiter",
 	} {
 		v, err := readFile(t.Context(), strings.NewReader(file), Options{Format: CSV, Header: true})
 		if err != nil {
@@ -218,11 +221,12 @@ func TestWorkbookNotes(t *testing.T) {
 		<row r="1"><c s="1"><v>123</v></c><c s="2"><v>1.5</v></c><c s="3"><v>1234567</v></c></row>
 		<row r="2" hidden="1"><c s="4"><v>45000.43055555</v></c><c s="4"><v>45000.5000000116</v></c><c s="5"><v>45000</v></c></row>
 		<row r="3"><c t="e"><v>#N/A</v></c><c><v>12345678901234567890</v></c><c t="str"><f>A1</f><v></v></c></row>
-		<row r="4"><c><f>A1+1</f></c></row></sheetData></worksheet>`)
+		<row r="4"><c><f>A1+1</f></c></row><row r="5"><c><f>A1+1</f><v></v></c></row><row r="6"><c t="n"><f>A1</f><v/></c></row></sheetData></worksheet>`)
 
 	o := Options{Format: XLSX}
+	const rejected = ` formula_without_result: has a formula whose result is not in the file: open and save it in a spreadsheet program, or replace the formula by its value`
 	const want = `1 [00123 36:00:00 12345-67] 2 [2023-03-15 10:20:00 2023-03-15 12:00:00.001 2023-03-15] 3 [null 12345678901234567890 ] ` +
-		`4 formula_without_result: has a formula whose result is not in the file: open and save it in a spreadsheet program, or replace the formula by its value`
+		`4` + rejected + ` 5` + rejected + ` 6` + rejected
 	if got := formatRows(t, book, o, nil); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

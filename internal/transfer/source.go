@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,13 +73,17 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	}
 
 	lines.detectEnd()
+	declared, err := lines.skipDelimiter()
+	if err != nil {
+		return nil, err
+	}
 	if err := lines.skipTo(o.HeaderLine); err != nil {
 		return nil, err
 	}
 
-	c := &csvSource{lines: lines, delimiter: o.Delimiter, null: []byte(o.Null)}
+	c := &csvSource{lines: lines, delimiter: cmp.Or(o.Delimiter, declared), null: []byte(o.Null)}
 	switch {
-	case o.Delimiter != 0:
+	case c.delimiter != 0:
 	case o.Format == TSV:
 		c.delimiter = '\t'
 	case o.Header:
@@ -87,7 +92,6 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 		c.delimiter = ','
 	}
 
-	var err error
 	if o.Header {
 		err = readHeader(c, &c.header)
 	}
@@ -180,6 +184,18 @@ func (l *lineReader) detectEnd() {
 			return
 		}
 	}
+}
+
+// skipDelimiter skips a first line such as sep=; and returns its character, or 0 without one. Excel
+// writes and obeys that line.
+func (l *lineReader) skipDelimiter() (byte, error) {
+	head, _ := l.r.Peek(len("sep=;\n")) // an error is that of the next read
+	if len(head) < len("sep=;\n") || !bytes.EqualFold(head[:4], []byte("sep=")) || (head[5] != '\r' && head[5] != '\n') {
+		return 0, nil
+	}
+
+	_, err := l.next()
+	return head[4], err
 }
 
 // skipTo skips the lines before a line. It fails with errNoLine if the file ends before it.

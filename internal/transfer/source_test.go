@@ -102,6 +102,11 @@ func TestRowsOfText(t *testing.T) {
 		{withHeader, []string{"a"}, "\na\r\n\r\n1\r\n", `3 [null] 4 [1]`, nil},
 		{Options{Format: TSV}, []string{"a"}, "\n1\n", `1 [null] 2 [1]`, nil},
 		{withHeader, []string{"a", "b"}, "a,b\n\n1,2\n\n", `3 [1 2]`, nil},
+		// Excel declares a delimiter in the first line.
+		{withHeader, nil, "sep=;\r\na,1;b\r\n1,5;2\r\n", `3 [1,5 2]`, []string{"a,1", "b"}},
+		{Options{Format: CSV, Header: true, HeaderLine: 3}, nil, "SEP=|\n\na|b\n1|2\n", `4 [1 2]`, []string{"a", "b"}},
+		{Options{Format: CSV, Header: true, Delimiter: ','}, nil, "sep=;\na,b\n1,2\n", `3 [1 2]`, []string{"a", "b"}},
+		{withHeader, nil, "sep=;;\na\n", `2 [a]`, []string{"sep=", "", ""}},
 		// A rejected row tells how many lines it has.
 		{withHeader, nil, "a,b\n1,\"2\n3,4\n5,6\n", `2 malformed: has an unclosed quote and takes the lines up to 4`, nil},
 		{withHeader, nil, "a,b\n1,\"2\n3,\"4\n5,6\n",

@@ -106,7 +106,7 @@ func (v *survey) check() error {
 }
 
 // headerHint suggests a line of column names if most rows have more values than the header: a title
-// often stands above the names.
+// often stands above the names. It suggests a delimiter if no row has as many as the header.
 func (v *survey) headerHint() string {
 	var most width
 	for n, w := range v.widths {
@@ -114,7 +114,13 @@ func (v *survey) headerHint() string {
 			most = w
 		}
 	}
-	if !v.options.Header || most.rows == 0 {
+	switch {
+	case !v.options.Header:
+		return ""
+	case most.rows == 0 && v.options.Format == CSV && len(v.widths) > 0 && v.widths[len(v.headers)].rows == 0:
+		return fmt.Sprintf("; if another character than %q separates the values, import with delimiter",
+			v.options.Delimiter)
+	case most.rows == 0:
 		return ""
 	}
 

@@ -268,7 +268,7 @@ func (s *xlsxSource) value(c cell) (value, *Rejected) {
 	if c.inline {
 		return value{text: c.value}, nil
 	}
-	if c.formula && !c.hasValue {
+	if c.formula && (!c.hasValue || len(c.value) == 0 && c.kind != "str") { // some libraries write an empty v
 		return value{}, &Rejected{Code: "formula_without_result",
 			Message: "has a formula whose result is not in the file: open and save it in a spreadsheet program, or replace " +
 				"the formula by its value"}

@@ -48,6 +48,14 @@ var pathCases = map[string]string{
 	"later table": `create table z_allowed (n int); insert into z_allowed values (1);
 		create function allowed(int) returns boolean language sql stable as 'select exists (select from z_allowed where n = $1)';
 		create table "later table" (n int check (allowed(n))); insert into "later table" values (1)`,
+	"later trigger": `create table "later trigger" (n int check (allowed(n)), m int); insert into "later trigger" values (1, 1);
+		create function stamp() returns trigger language plpgsql as 'begin new.m := 9; return new; end';
+		create trigger stamp before insert on "later trigger" for each row execute function stamp()`,
+	"later view": `create materialized view "later view" as select count(*), sum(m) from "later trigger"`,
+	"view of the allowed": `create table z_listed (n int); insert into z_listed values (1); create materialized view listed as select n from z_listed;
+		create function is_listed(int) returns boolean language sql stable as 'select exists (select from listed where n = $1)';
+		create table "view of the allowed" (n int check (is_listed(n)), m int); insert into "view of the allowed" values (1, 1);
+		create trigger stamp before insert on "view of the allowed" for each row execute function stamp()`,
 	"silent": `create function silent_f(text) returns text language plpgsql immutable as $$ begin
 			return check_inner($1) || coalesce(to_regclass('people')::text, 'none');
 		exception when undefined_function then return 'none'; end $$;
