@@ -236,8 +236,15 @@ func TestOAuthClientRules(t *testing.T) {
 	dynamic := p.send("POST", "/oauth/clients/register", "", `{"redirect_uris":["http://127.0.0.1:8080/cb"],
 		"token_endpoint_auth_method":"none","software_id":"x"}`).want(201)
 	dynamic.equal("registration_type", "dynamic")
-	p.send("GET", "/.well-known/openid-configuration", "", "").want(200).equal("registration_endpoint",
-		p.URL+"/projects/"+p.Project+"/auth/v1/oauth/clients/register")
+
+	// Libraries of OAuth ask at the address of RFC 8414, those of OpenID Connect below the issuer.
+	issuer := "/projects/" + p.Project + "/auth/v1"
+	for _, path := range []string{issuer + "/.well-known/openid-configuration",
+		issuer + "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration" + issuer,
+		"/.well-known/oauth-authorization-server" + issuer} {
+		p.visit("GET", p.URL+path, nil).want(200).equal("issuer", p.URL+issuer).equal("registration_endpoint",
+			p.URL+issuer+"/oauth/clients/register")
+	}
 
 	q := newApp(t, withOAuth)
 	q.send("POST", "/oauth/clients/register", "", `{"redirect_uris":["`+callback+`"]}`).

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -105,8 +106,9 @@ func (r *Registration) validate() error {
 	if r.ResponseTypes != nil && !slices.Equal(*r.ResponseTypes, []string{"code"}) {
 		return errInvalid("response_types must be code")
 	}
-	if r.ClientName != nil && len(*r.ClientName) > maxClientName {
-		return errInvalid("client_name must have at most %d bytes", maxClientName)
+	if r.ClientName != nil && !isLabel(*r.ClientName) {
+		return errInvalid("client_name must have at most %d bytes, without line breaks and other control characters",
+			maxClientName)
 	}
 
 	for name, uri := range map[string]*string{"client_uri": r.ClientURI, "logo_uri": r.LogoURI} {
@@ -144,6 +146,14 @@ func typeOf(method string) string {
 		return public
 	}
 	return confidential
+}
+
+// isLabel reports whether a text fits into a sentence of the consent page. Line breaks and
+// characters that turn the direction would let a client write sentences of its own there.
+func isLabel(text string) bool {
+	return len(text) <= maxClientName && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+	})
 }
 
 func isWebURI(text string) bool {

@@ -41,6 +41,32 @@ func TestCheckRedirectURI(t *testing.T) {
 	}
 }
 
+func TestClientName(t *testing.T) {
+	t.Parallel()
+
+	for name, valid := range map[string]bool{
+		"":                             true,
+		"Shop":                         true,
+		"<b>Müller & Söhne</b> 🏪":      true,
+		"متجر":                         true,
+		"Shop\n\nVerified by Example.": false,
+		"Shop\r":                       false,
+		"Shop\t":                       false,
+		"Shop\u0085":                   false,
+		"Shop\u2028Verified":           false,
+		"Shop\u2029Verified":           false,
+		"Shop \u202eelgooG":            false,
+		"Shop \u2066elgooG":            false,
+		strings.Repeat("x", 200):       true,
+		strings.Repeat("x", 201):       false,
+	} {
+		r := Registration{ClientName: &name}
+		if err := r.validate(); (err == nil) != valid {
+			t.Errorf("%.60q: got %v, want valid: %v", name, err, valid)
+		}
+	}
+}
+
 func TestReadRequest(t *testing.T) {
 	t.Parallel()
 

@@ -26,7 +26,7 @@ func (s *Server) routes() http.Handler {
 	maps.Copy(own, docsHandlers())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := r.URL.EscapedPath()
+		path := metadataPath(r.URL.EscapedPath())
 		if project, rest, ok := splitProject(path, rowsPath); ok {
 			s.rows.serve(w, r, project, rest)
 			return
@@ -69,6 +69,18 @@ func (s *Server) routes() http.Handler {
 
 		h(w, r)
 	})
+}
+
+// metadataPath returns the path of a project's metadata for the one where RFC 8414 puts them, with
+// the well-known part before the path of the issuer. It returns any other path unchanged.
+func metadataPath(path string) string {
+	for _, name := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
+		if issuer, ok := strings.CutPrefix(path, name); ok && strings.HasSuffix(issuer, authPath) {
+			return issuer + name
+		}
+	}
+
+	return path
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

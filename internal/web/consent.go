@@ -125,12 +125,13 @@ func (c consent) page(r *http.Request) page {
 	return page{
 		Title: "Allow " + name + " to use your account?",
 		Text: []string{name + " asks for access to your account at " + site.Host + ". It can do there what you can do.",
-			"It learns: " + strings.Join(learned, ", ") + ".", "You are sent to " + to + " afterwards."},
-		Form: &form{Action: r.URL.RequestURI(), Button: "Allow", Decline: "Deny", Inputs: []input{
+			"It learns: " + strings.Join(learned, ", ") + ". You are sent to " + to + " afterwards.",
+			"To allow it, sign in with your account at " + site.Host + "."},
+		Form: &form{Action: r.URL.RequestURI(), Button: "Sign in and allow", Decline: "Deny", Inputs: []input{
 			{Name: "email", Label: "E-mail address", Type: "email", Required: true, Autocomplete: "username"},
 			{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "current-password"},
-			{Name: "code", Label: "Code of your second factor", Type: "text", Autocomplete: "one-time-code",
-				Help: "Only if you have set one up: six digits from the app, or a recovery code."},
+			{Name: "code", Label: "Code of your second factor", Type: "text", Autocomplete: "one-time-code", Optional: true,
+				Help: "If you have set one up: six digits from the app, or a recovery code."},
 		}},
 		Aside: "Deny if you did not begin this in " + name + " yourself.",
 		Theme: theme{Redirect: c.asked.RedirectURI},
