@@ -70,7 +70,7 @@ func TestPagesAreOneStatement(t *testing.T) {
 	}
 
 	prepared, err := pg.Value[int](t.Context(), conn,
-		`select count(*) from pg_catalog.pg_prepared_statements where statement like 'select n from%'`)
+		`select count(*) from pg_catalog.pg_prepared_statements where statement like 'select n,%'`)
 	if err != nil || prepared != 1 {
 		t.Errorf("got %d prepared statements, %v, want 1", prepared, err)
 	}
