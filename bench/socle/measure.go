@@ -122,22 +122,22 @@ func median(all []Figures, value func(Figures) float64) float64 {
 func PrintHeader(first string, width int) {
 	fmt.Printf("%-*s", width, "")
 	for _, group := range []string{"requests a second", "99th percentile, ms", "at half load, ms",
-		"processor time, µs", "of PostgreSQL"} {
+		"processor time, µs", "of PostgreSQL", "of both"} {
 		fmt.Printf("  %-30s", group)
 	}
 
 	fmt.Printf("\n%-*s", width, first)
-	for range 5 {
+	for range 6 {
 		fmt.Printf("  %6s %6s %-16s", "socle", "limit", "ratio")
 	}
 
 	fmt.Println()
 }
 
-// Print prints requests a second, the 99th percentiles, and the processor time of both and of
-// PostgreSQL, each of both servers with the ratio, and ends the line.
+// Print prints requests a second, the 99th percentiles, and the processor time of the server, of
+// PostgreSQL and of both together, each for both servers with the ratio, and ends the line.
 func (p Pairs) Print() {
-	for _, value := range []func(Figures) float64{Throughput, Slowest, HalfLoad, Processor, Postgres} {
+	for _, value := range []func(Figures) float64{Throughput, Slowest, HalfLoad, Processor, Postgres, Together} {
 		fmt.Printf("  %s", p.show(value))
 	}
 
@@ -170,6 +170,9 @@ func Processor(f Figures) float64 { return f.Own }
 // Postgres returns PostgreSQL's processor time per request in microseconds.
 func Postgres(f Figures) float64 { return f.Postgres }
 
+// Together returns the processor time of the server and PostgreSQL per request in microseconds.
+func Together(f Figures) float64 { return f.Own + f.Postgres }
+
 // Ratios returns the ratios of an operation for a report.
 func (p Pairs) Ratios(operation string, b Bounds) []report.Ratio {
 	ratio := func(name string, value func(Figures) float64, lessIsBetter bool, bound float64) report.Ratio {
@@ -182,7 +185,8 @@ func (p Pairs) Ratios(operation string, b Bounds) []report.Ratio {
 
 	return []report.Ratio{ratio("requests a second", Throughput, false, b.Throughput),
 		ratio("processor time of the server", Processor, true, 0),
-		ratio("processor time of PostgreSQL", Postgres, true, b.Postgres)}
+		ratio("processor time of PostgreSQL", Postgres, true, b.Postgres),
+		ratio("processor time of both", Together, true, b.Together)}
 }
 
 // measure sends requests from a number of clients for a time.

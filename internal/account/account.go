@@ -55,7 +55,7 @@ type Service struct {
 	keyring *atomic.Pointer[token.Keyring]
 
 	db *platform.DB
-	q  pg.Batcher
+	q  pg.Querier
 }
 
 // Client is the origin of a request.

@@ -26,7 +26,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -243,21 +242,7 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 }
 
 // withoutLastColumn reads the columns of a row but the last into a T by name.
-func withoutLastColumn[T any](row pgx.CollectableRow) (T, error) {
-	return pgx.RowToStructByName[T](shortRow{row})
-}
-
-// shortRow is a row without its last column.
-type shortRow struct{ pgx.CollectableRow }
-
-// FieldDescriptions returns the columns that are read.
-func (r shortRow) FieldDescriptions() []pgconn.FieldDescription {
-	all := r.CollectableRow.FieldDescriptions()
-	return all[:len(all)-1]
-}
-
-// Scan reads the columns.
-func (r shortRow) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, nil)...) }
+func withoutLastColumn[T any](row pgx.CollectableRow) (T, error) { return pg.RowAndLast[T](row, nil) }
 
 // insert inserts the entry as pending. It comes last in the transaction: an expected position locks
 // the log.

@@ -25,7 +25,7 @@ type Filter struct {
 }
 
 // List returns a page of a database's entries and the number of entries that match the filter.
-func List(ctx context.Context, q pg.Batcher, f Filter, page pg.Page) ([]Recorded, int64, error) {
+func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
 	const chosen = `socle.audit
 		where (@actor = '' or entry::jsonb ->> 'actor' = @actor) and (@action = '' or entry::jsonb ->> 'action' = @action)
 		  and (@project = '' or entry::jsonb ->> 'project' = @project)

@@ -13,7 +13,7 @@ import (
 // transaction of it.
 type store struct {
 	platform *platform.Store
-	q        pg.Batcher
+	q        pg.Querier
 }
 
 func newStore(p *platform.Store) *store { return &store{p, p.DB().Querier()} }

@@ -30,7 +30,7 @@ func (d *Directory) Tx(ctx context.Context, change string, f func(ctx context.Co
 }
 
 // Rows executes statements on schema auth that run no user code, outside a transaction.
-func (d *Directory) Rows() pg.Batcher { return d.q() }
+func (d *Directory) Rows() pg.Querier { return d.q() }
 
 // SecretKey derives a secret key of the project for a purpose.
 func (d *Directory) SecretKey(purpose string) []byte { return d.db.EndUserKey(purpose) }

@@ -141,7 +141,7 @@ func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Co
 
 // q executes statements outside a transaction. They run no user code, so none changes auth.users;
 // TestUsersChangeInTransactions checks it.
-func (d *Directory) q() pg.Batcher { return d.db.EndUserRows() }
+func (d *Directory) q() pg.Querier { return d.db.EndUserRows() }
 
 // newID returns a UUID for a row.
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

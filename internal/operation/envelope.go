@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -90,10 +92,26 @@ func statusOf(kind fault.Kind, declared []int) int {
 	return http.StatusInternalServerError
 }
 
-// encoding writes times in UTC with exactly six fractional digits, and nil slices as [].
-var encoding = json.WithMarshalers(json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
-	return e.WriteToken(jsontext.String(t.UTC().Format("2006-01-02T15:04:05.000000Z")))
-}))
+// encoding writes times in UTC with exactly six fractional digits, and nil slices as []. It writes
+// UUIDs without allocating their text.
+var encoding = json.WithMarshalers(json.JoinMarshalers(
+	json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
+		return e.WriteValue(t.UTC().AppendFormat(e.AvailableBuffer(), `"2006-01-02T15:04:05.000000Z"`))
+	}),
+	json.MarshalToFunc(func(e *jsontext.Encoder, id uuid.UUID) error {
+		return e.WriteValue(appendQuoted(e.AvailableBuffer(), id))
+	})))
+
+// appendQuoted appends a UUID as a JSON string.
+func appendQuoted(b []byte, id uuid.UUID) []byte {
+	quote := byte('"')
+	for _, group := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		b = hex.AppendEncode(append(b, quote), group)
+		quote = '-'
+	}
+
+	return append(b, '"')
+}
 
 // write responds with an envelope.
 func write(w http.ResponseWriter, status int, v any) {

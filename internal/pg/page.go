@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Page selects a part of a list: page Number, counted from 1, of pages of Limit items, ordered by
@@ -74,50 +74,48 @@ type Listing struct {
 	Tie     string            // unique expression that breaks ties
 }
 
-// Batcher executes several statements in one round trip.
-type Batcher interface {
-	Querier
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}
-
-// List reads a page of a listing into Ts by column name, and the total number of rows, in one round
-// trip. The slice is never nil.
+// List reads a page of a listing into Ts by column name, and the total number of rows, in one
+// statement. The slice is never nil.
 func List[T any](
-	ctx context.Context, q Batcher, l Listing, page Page, args pgx.StrictNamedArgs,
+	ctx context.Context, q Querier, l Listing, page Page, args pgx.StrictNamedArgs,
 ) (items []T, total int64, err error) {
-	if prepared, ok := q.(Prepared); ok {
-		q = prepared.Pool // a batch is not prepared
-	}
-
 	ctx, cancel := withQueryTimeout(ctx, q)
 	defer cancel()
 
-	if pool, ok := q.(*pgxpool.Pool); ok {
-		conn, err := Acquire(ctx, pool)
-		if err != nil {
-			return nil, 0, err
-		}
-		defer conn.Release()
-
-		q = conn
-	}
-
-	var batch pgx.Batch
-	batch.Queue("select count(*) from "+l.From, optionalArgs(args)) // no arguments of Columns
-	batch.Queue("select "+l.Columns+" from "+l.From+page.Clause(l.Sorts, l.Tie), cachedArgs(page.Args(args)))
-
-	results := q.SendBatch(ctx, &batch)
-	defer func() { _ = results.Close() }() // an error was returned by the query that it failed
-
-	if err := results.QueryRow().Scan(&total); err != nil {
-		return nil, 0, Fault(err)
-	}
-
-	rows, err := results.Query()
+	count := "select count(*) from " + l.From
+	rows, err := query(ctx, q, "select "+l.Columns+", ("+count+") as total_of_list from "+l.From+
+		page.Clause(l.Sorts, l.Tie), []any{page.Args(args)})
 	if err != nil {
-		return nil, 0, Fault(err)
+		return nil, 0, err
 	}
 
-	items, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
-	return items, total, Fault(err)
+	items, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) { return RowAndLast[T](row, &total) })
+	if err != nil || len(items) > 0 || page.Number == 1 {
+		return items, total, Fault(err)
+	}
+
+	// Past the end, where no row has the total. Arguments of Columns are superfluous.
+	total, err = Value[int64](ctx, q, count, optionalArgs(args))
+	return items, total, err
 }
+
+// RowAndLast reads the last column of a row into last, unless that is nil, and the others into a T
+// by name.
+func RowAndLast[T any](row pgx.CollectableRow, last any) (T, error) {
+	return pgx.RowToStructByName[T](rowAndLast{row, last})
+}
+
+// rowAndLast is a row without its last column, which it reads beside.
+type rowAndLast struct {
+	pgx.CollectableRow
+	last any
+}
+
+// FieldDescriptions returns the columns but the last.
+func (r rowAndLast) FieldDescriptions() []pgconn.FieldDescription {
+	all := r.CollectableRow.FieldDescriptions()
+	return all[:len(all)-1]
+}
+
+// Scan reads the columns.
+func (r rowAndLast) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.last)...) }

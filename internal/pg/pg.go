@@ -195,9 +195,11 @@ func (r *pooledRows) Next() bool {
 // withQueryTimeout limits the time of a statement on a pool, from acquiring a connection to the
 // result.
 func withQueryTimeout(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
-	if _, ok := q.(*pgxpool.Pool); ok {
+	switch q.(type) {
+	case *pgxpool.Pool, Prepared:
 		return context.WithTimeout(ctx, acquireTimeout+connectTimeout)
 	}
+
 	return ctx, func() {}
 }
 

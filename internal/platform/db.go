@@ -31,7 +31,7 @@ func (db *DB) InTx(ctx context.Context, f func(tx *DB) error) error {
 }
 
 // Querier returns the transaction, or the pool outside one.
-func (db *DB) Querier() pg.Batcher {
+func (db *DB) Querier() pg.Querier {
 	if db.tx != nil {
 		return db.tx
 	}

@@ -40,7 +40,7 @@ type Store struct {
 	Defaults Settings // settings without an override by an administrator; set before first use
 
 	db *DB
-	q  pg.Batcher
+	q  pg.Querier
 	b  pg.Beginner
 }
 

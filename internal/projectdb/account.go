@@ -1,6 +1,7 @@
 package projectdb
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -52,6 +53,15 @@ func (p *Project) Key(ctx context.Context) fair.Key {
 	}
 
 	return fair.Key{Account: c.name, Part: part}
+}
+
+// lastKey is [Project.Key] as last read: it asks no database.
+func (p *Project) lastKey() fair.Key {
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
+
+	part := p.UUID.String()
+	return fair.Key{Account: cmp.Or(p.account.name, part), Part: part}
 }
 
 func (p *Project) readAccount(ctx context.Context) (uuid.UUID, error) {

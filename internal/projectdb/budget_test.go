@@ -1,6 +1,7 @@
 package projectdb
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -469,4 +471,30 @@ type observedConn struct {
 func (c observedConn) Close() error {
 	c.done()
 	return c.Conn.Close()
+}
+
+// TestEvictAsksNoDatabase checks that looking for an idle connection reads the account of no project:
+// with many of them, each new connection would wait for as many statements.
+func TestEvictAsksNoDatabase(t *testing.T) {
+	t.Parallel()
+
+	r := &Registry{projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
+	r.budget = newBudget(8, r.evict, nil)
+	r.FindAccount = func(_ context.Context, project uuid.UUID) (uuid.UUID, error) { return project, nil }
+
+	for range 3 {
+		p := r.Open(uuid.New())
+		p.open.Add(1)
+		p.Key(t.Context())
+		p.account.readAt = time.Time{} // out of date
+	}
+
+	r.FindAccount = func(context.Context, uuid.UUID) (uuid.UUID, error) {
+		t.Error("the account of a project was read")
+		return uuid.Nil, errors.New("no database")
+	}
+
+	if r.evict(fair.Key{Account: "new", Part: "new"}) {
+		t.Error("a connection was closed, but no pool has one")
+	}
 }

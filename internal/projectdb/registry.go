@@ -397,7 +397,7 @@ func (r *Registry) evict(owner fair.Key) bool {
 
 	var candidates []candidate
 	for _, p := range r.withConnections() {
-		key := p.Key(context.Background())
+		key := p.lastKey()
 		if !full || key.Account == owner.Account {
 			held, _ := places.Held(key)
 			candidates = append(candidates, candidate{p, held})
