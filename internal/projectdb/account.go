@@ -54,6 +54,23 @@ func (p *Project) Key(ctx context.Context) fair.Key {
 	return fair.Key{Account: c.name, Part: part}
 }
 
+// KnownKey returns [Project.Key] without a query. It reports false for a project whose account has
+// not been read yet, and for one that does not exist.
+func (r *Registry) KnownKey(id uuid.UUID) (fair.Key, bool) {
+	r.mu.Lock()
+	p := r.projects[id]
+	r.mu.Unlock()
+
+	if p == nil {
+		return fair.Key{}, false
+	}
+
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
+
+	return fair.Key{Account: p.account.name, Part: id.String()}, p.account.name != ""
+}
+
 func (p *Project) readAccount(ctx context.Context) (uuid.UUID, error) {
 	if p.registry.FindAccount == nil {
 		return p.UUID, nil
