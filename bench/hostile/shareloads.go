@@ -245,9 +245,16 @@ var signIns = contest{name: "sign-in", rounds: signInRounds,
 			return err
 		}
 
-		return signIn, await(context.Background(), mailTimeout, func() (bool, error) {
-			return signIn(context.Background(), last) == nil, nil
+		var reason error
+		err := await(context.Background(), mailTimeout, func() (bool, error) {
+			reason = signIn(context.Background(), last)
+			return reason == nil, nil
 		})
+		if err != nil {
+			err = reason
+		}
+
+		return signIn, err
 	}}
 
 // providers returns settings with n providers, p0 and so on, at a URL.

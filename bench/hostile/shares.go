@@ -14,6 +14,7 @@ const (
 	hostileProjects = 10               // of the attacker, in five organizations
 	loadTime        = 40 * time.Second // maximum of a load
 	headStart       = 3 * time.Second  // of a load, before the bystander acts
+	preparationTime = 5 * time.Minute
 )
 
 // contest is a load of the attacker on something that accounts share, and an act of the bystander
