@@ -29,7 +29,6 @@ var attacks = []attack{
 	{"xlsx-sheets", "imports of workbooks with 40,000 sheets, six at once",
 		workbooks("xl/workbook.xml", bookStart, `<sheet name="x" r:id="b"/>`, 40_000, bookEnd)},
 	{"login-bodies", "100 log-ins at once with 1 MB of empty objects each, without an account", loginBodies},
-	{"log-ins", "640 log-ins in flight in ten projects of one user, while another user logs in to the platform", logIns},
 	{"picture-wide", "24 pictures of 50,000,000 × 1 at once, made smaller", pictures(50_000_000, 1)},
 	{"picture-tall", "24 pictures of 1 × 50,000,000 at once, made smaller", pictures(1, 50_000_000)},
 	{"form-patterns", "answers of 100,000 letters to ten fields with slow patterns", patterns},
@@ -49,6 +48,14 @@ var attacks = []attack{
 	{"regrole", "casts that name other projects, with a publishable key", regrole},
 	{"headers", "headers set by a function", headers},
 	{"advisory-locks", "80,000 advisory locks in one session", advisoryLocks},
+	{"share-log-ins", "640 log-ins in flight in ten projects of one user", logIns.run},
+	{"share-mails", "a mail server that accepts connections and says nothing, in ten projects of one user", mails.run},
+	{"share-restores", "restores with a check that sleeps, in two organizations of one user", restores.run},
+	{"share-providers", "identity providers that hang, in ten projects of one user", signIns.run},
+	{"share-sessions", "79 sessions of PostgreSQL clients in ten projects of one user", sessions.run},
+	{"share-silence", "32 silent connections from each of ten addresses, without an account", silence.run},
+	{"share-all", "log-ins, mails, restores, providers and silence at once", everything},
+
 	{"error-text", "an error with a text of 400 MB", errorText},
 	{"aggregates", "four aggregates of 1 GB at once", aggregates},
 }

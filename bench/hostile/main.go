@@ -135,7 +135,12 @@ func measure(ctx context.Context, s *server, a attack, st *environment) {
 	clock, cpu := time.Now(), s.cpu()
 	st.startClock = func() { clock, cpu = time.Now(), s.cpu() }
 
-	bounded, cancel := context.WithTimeout(ctx, *limit)
+	timeout := *limit
+	if strings.HasPrefix(a.name, "share-") { // the load itself is bounded by loadTime
+		timeout += preparationTime
+	}
+
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	load.start(ctx)
 	memory.start(ctx)
 

@@ -25,6 +25,9 @@ type server struct {
 	url     string
 	data    string
 	client  *http.Client
+
+	postgresAddr string    // for PostgreSQL clients
+	shared       []account // projects of the attacker, see [environment.projects]
 }
 
 // start builds Socle, and starts it with a private PostgreSQL in a folder.
@@ -46,10 +49,18 @@ func start(ctx context.Context, dir string) (*server, error) {
 
 	s := &server{data: filepath.Join(dir, "data"),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}}
+	certificate, key, err := writeCertificate(dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.postgresAddr, err = freeAddress(); err != nil {
+		return nil, err
+	}
 
 	cmd := exec.Command(*program, "serve")
 	cmd.Env = append(os.Environ(), "SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR="+s.data, "SOCLE_LOG_LEVEL=warn",
-		"SOCLE_POSTGRES_BIN="+*postgres)
+		"SOCLE_POSTGRES_BIN="+*postgres, "SOCLE_POSTGRES_ADDR="+s.postgresAddr, "SOCLE_POSTGRES_TLS_CERT="+certificate,
+		"SOCLE_POSTGRES_TLS_KEY="+key, "SOCLE_OUTBOUND_NETWORKS=127.0.0.0/8")
 	cmd.Stderr = logs
 
 	if s.process, err = socle.StartProcess(cmd); err != nil {

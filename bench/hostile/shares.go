@@ -2,62 +2,160 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	hostileProjects = 10 // of the attacker, in five organizations
-	logInsEach      = 64 // in flight in each of them
-	rounds          = 8  // of the bystander, before and during the attack
+	hostileProjects = 10               // of the attacker, in five organizations
+	loadTime        = 40 * time.Second // maximum of a load
+	headStart       = 3 * time.Second  // of a load, before the bystander acts
+	preparationTime = 5 * time.Minute
 )
 
-// logIns keeps log-ins of unknown end users in flight in all projects of the attacker, while the
-// bystander logs in to the platform.
-func logIns(ctx context.Context, s *environment) string {
-	projects, err := s.moreProjects()
+// contest is a load of the attacker on something that accounts share, and an act of the bystander
+// that needs a share of it.
+type contest struct {
+	name   string // of the act
+	rounds int    // acts before the load, and during it
+
+	// load prepares the load and returns it. It runs until its context ends.
+	load func(context.Context, *environment, []account) (func(context.Context), error)
+	// act prepares the act and returns it.
+	act func(*environment) (act, error)
+}
+
+// act is an act of the bystander. i counts the acts.
+type act func(ctx context.Context, i int) error
+
+// errStatus is the failure of an act with a status.
+type errStatus int
+
+func (e errStatus) Error() string { return fmt.Sprint("status ", int(e)) }
+
+func (c contest) run(ctx context.Context, s *environment) string { return contend(ctx, s, c) }
+
+// everything runs the worst loads at once.
+func everything(ctx context.Context, s *environment) string {
+	return contend(ctx, s, logIns, mails, restores, signIns, silence)
+}
+
+// contend measures the acts of contests before and during their loads.
+func contend(ctx context.Context, s *environment, contests ...contest) string {
+	projects, err := s.projects()
 	if err != nil {
 		return err.Error()
 	}
 
+	acts := make([]act, len(contests))
+	loads := make([]func(context.Context), len(contests))
+	for i, c := range contests {
+		if acts[i], err = c.act(s); err != nil {
+			return err.Error()
+		}
+		if loads[i], err = c.load(ctx, s, projects); err != nil {
+			return err.Error()
+		}
+	}
+
+	before := perform(ctx, contests, acts, 0)
+
 	s.startClock()
 
-	login := fmt.Appendf(nil, `{"email": %q, "password": %q}`, s.bystander.email, password)
-	act := func() (int, error) {
-		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
+	attack, stop := context.WithTimeout(ctx, loadTime)
+	defer stop()
 
-		status, _, err := s.send(bounded, "POST", "/users/login", account{}, login, "application/json")
-		return status, err
-	}
-
-	before, failedBefore := repeatAct(ctx, act)
-
-	attack, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for i := range len(projects) * logInsEach {
-		wg.Go(func() {
-			p := projects[i%len(projects)]
-			path := "/projects/" + p.project + "/auth/v1/token?grant_type=password"
-			for attack.Err() == nil {
-				body := fmt.Appendf(nil, `{"email": "nobody%d@example.com", "password": %q}`, i, password)
-				_, _, _ = s.send(attack, "POST", path, p, body, "application/json")
-			}
-		})
+	for _, load := range loads {
+		wg.Go(func() { load(attack) })
 	}
 
-	during, failed := repeatAct(ctx, act)
+	select {
+	case <-time.After(headStart):
+	case <-ctx.Done():
+	}
+
+	during := perform(attack, contests, acts, 1)
 	stop()
 	wg.Wait()
 
-	return fmt.Sprintf("log-ins %d→%d ms, %d and %d of %d failed", before.Milliseconds(), during.Milliseconds(),
-		failedBefore, failed, rounds)
+	var told []string
+	for i, c := range contests {
+		told = append(told, c.name+" "+before[i].compare(during[i]))
+	}
+
+	return strings.Join(told, "; ")
 }
 
-// moreProjects creates the other projects of the attacker and returns all.
-func (s *environment) moreProjects() ([]account, error) {
+// performance is the result of the rounds of an act.
+type performance struct {
+	took   []time.Duration
+	failed int
+	reason error // of the last failure
+}
+
+// compare describes the acts before a load and during it.
+func (p performance) compare(during performance) string {
+	text := fmt.Sprintf("%d→%d ms (longest %d→%d), failed %d→%d of %d", milliseconds(p.took, 50),
+		milliseconds(during.took, 50), milliseconds(p.took, 100), milliseconds(during.took, 100), p.failed,
+		during.failed, len(during.took))
+	if err := cmpError(during.reason, p.reason); err != nil {
+		text += fmt.Sprintf(" (%v)", err)
+	}
+
+	return text
+}
+
+func cmpError(a, b error) error {
+	if a != nil {
+		return a
+	}
+
+	return b
+}
+
+func milliseconds(took []time.Duration, percentile int) int64 {
+	if len(took) == 0 {
+		return 0
+	}
+
+	slices.Sort(took)
+	return took[(len(took)-1)*percentile/100].Milliseconds()
+}
+
+// perform carries out the rounds of all acts, those of different contests at once.
+func perform(ctx context.Context, contests []contest, acts []act, phase int) []performance {
+	results := make([]performance, len(acts))
+	var wg sync.WaitGroup
+	for i, act := range acts {
+		wg.Go(func() {
+			for round := range contests[i].rounds {
+				began := time.Now()
+				err := act(ctx, phase*contests[i].rounds+round)
+				results[i].took = append(results[i].took, time.Since(began))
+
+				if err != nil {
+					results[i].failed++
+					results[i].reason = err
+				}
+			}
+		})
+	}
+	wg.Wait()
+
+	return results
+}
+
+// projects returns the projects of the attacker, which the first call creates.
+func (s *environment) projects() ([]account, error) {
+	if s.shared != nil {
+		return s.shared, nil
+	}
+
 	all := []account{s.account}
 	organization := ""
 	for i := 1; i < hostileProjects; i++ {
@@ -86,24 +184,62 @@ func (s *environment) moreProjects() ([]account, error) {
 		all = append(all, p)
 	}
 
+	s.shared = all
 	return all, nil
 }
 
-// repeatAct returns the longest duration of an act of the bystander and how many failed.
-func repeatAct(ctx context.Context, act func() (int, error)) (longest time.Duration, failed int) {
-	var took []time.Duration
-	for range rounds {
-		began := time.Now()
-		status, err := act()
-		took = append(took, time.Since(began))
+// request sends a request of an act. A status of failure is an error.
+func (s *environment) request(ctx context.Context, method, path string, a account, body string) ([]byte, error) {
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 
-		if err != nil || status >= 400 {
-			failed++
-		}
-		if ctx.Err() != nil {
-			break
-		}
+	status, text, err := s.send(bounded, method, path, a, []byte(body), "application/json")
+	if err == nil && status >= 400 {
+		err = errStatus(status)
 	}
 
-	return slices.Max(took), failed
+	return text, err
+}
+
+// configure changes the settings of a project's end users.
+func (s *environment) configure(a account, settings string) error {
+	_, err := s.json("PUT", "/projects/"+a.project+"/auth-settings", a, settings)
+	return err
+}
+
+// keepAsking calls f in n loops until ctx ends.
+func keepAsking(ctx context.Context, n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// errNotInTime is the failure of an act whose effect does not show.
+var errNotInTime = errors.New("not in time")
+
+// await polls until done reports true or fails, at most for limit.
+func await(ctx context.Context, limit time.Duration, done func() (bool, error)) error {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	clock := time.NewTicker(sampleInterval)
+	defer clock.Stop()
+
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+
+		select {
+		case <-bounded.Done():
+			return errNotInTime
+		case <-clock.C:
+		}
+	}
 }

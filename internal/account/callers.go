@@ -9,7 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -185,6 +187,7 @@ func (s *Service) Authenticate(ctx context.Context, bearer string, scope Scope) 
 		return Caller{}, err
 	}
 
+	httpx.From(ctx).Share = fair.Key{Account: claims.User.String()}
 	return s.AuthenticateSession(ctx, claims.User, claims.Session, scope)
 }
 
@@ -217,6 +220,9 @@ func (s *Service) authenticateToken(ctx context.Context, hash []byte, scope Scop
 
 	c := row.caller()
 	c.ByToken = true
+	if err == nil {
+		httpx.From(ctx).Share = fair.Key{Account: c.User.String()}
+	}
 
 	return c, err
 }

@@ -49,6 +49,7 @@ func (s *Service) Login(ctx context.Context, client Client, in Credentials) (Sig
 func (s *Service) withCredentials(
 	ctx context.Context, client Client, in Credentials, f func(tx *Service, user User, hash string) error,
 ) error {
+	httpx.From(ctx).Share = logInShare(ctx, in.Email)
 	if err := s.checkLoginLimit(ctx, client, in.Email); err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (s *Service) withCredentials(
 	}
 
 	// An unknown address has no hash; Verify takes the same time for it.
-	ok, err := s.Passwords.For(httpx.Stranger(ctx)).Verify(ctx, hash, in.Password)
+	ok, err := s.Passwords.For(logInShare(ctx, in.Email)).Verify(ctx, hash, in.Password)
 	if err != nil {
 		return err
 	}
@@ -94,6 +95,13 @@ func (s *Service) withCredentials(
 	}
 
 	return asUnauthenticated(err)
+}
+
+// logInShare returns the key of a log-in in pools: the network's log-ins share a part of their own,
+// by address, which requests to projects and other requests from the network don't use.
+func logInShare(ctx context.Context, email string) fair.Key {
+	network := httpx.Stranger(ctx)
+	return fair.Key{Account: "log-ins of " + network.Account, Part: network.Part}.In(foldEmail(email))
 }
 
 // asUnauthenticated converts an invalid code to Unauthenticated, the failure of a log-in.

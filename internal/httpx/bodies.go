@@ -16,6 +16,25 @@ func NewBodyPool(size int64) *fair.Pool {
 // Stranger returns the key of the request's client in pools, see [fair.Stranger].
 func Stranger(ctx context.Context) fair.Key { return fair.Stranger(From(ctx).Client) }
 
+// Share returns the key of a request in the pools of the platform: the account that it counts to, as
+// far as that is known already, or else its network. Work of the server itself has a key of its own.
+func Share(ctx context.Context) fair.Key {
+	switch r := From(ctx); {
+	case r.Share != fair.Key{}:
+		return r.Share
+	case r.Client.IsValid():
+		return Stranger(ctx)
+	}
+
+	return fair.Key{Account: "server"}
+}
+
+// WithShare returns a context outside of a request, such as that of a client of another protocol,
+// whose work counts to a key.
+func WithShare(ctx context.Context, key fair.Key) context.Context {
+	return &requestContext{ctx, &Request{Share: key}}
+}
+
 // In narrows a project's key to the network of the request's client, so that the strangers in a
 // project share its part among themselves.
 func In(ctx context.Context, project fair.Key) fair.Key {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/trace"
 )
 
@@ -31,6 +32,7 @@ type Request struct {
 	Route     string     // pattern of the route, never the path, which may contain secrets
 	User      uuid.UUID
 	Project   uuid.UUID
+	Share     fair.Key  // see [Share]; set before other goroutines use the request
 	Key       uuid.UUID // UUID of the project key that the client presented
 	Token     bool      // client presented a token of the project's own users
 	Err       error     // cause of a failure

@@ -198,7 +198,7 @@ func (v *Variants) render(ctx context.Context, p *projectdb.Project, f storedFil
 		return cached, err
 	}
 
-	rendered, err := v.maker.Make(ctx, p.UUID, f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
+	rendered, err := v.maker.Make(ctx, p.Key(ctx), f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		_, content, err := open(ctx, p, v.store, func() (storedFile, error) { return f, nil })
 		return content, err
 	}, spec)

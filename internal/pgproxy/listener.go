@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pgwire"
 )
 
@@ -114,7 +115,7 @@ func (l *Listener) serve(conn net.Conn) {
 		return
 	}
 
-	client, err := l.authenticate(encrypted, startup)
+	client, err := l.authenticate(encrypted, startup, addr)
 	if err != nil {
 		if fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable) {
 			p.Log.Error("could not authenticate a PostgreSQL client", "error", err)
@@ -153,8 +154,9 @@ var errCredentials = fault.New(fault.Unauthenticated, "the user name, the passwo
 
 // authenticate verifies the credential of a client and its project. Clients of unknown users go
 // through the same exchange.
-func (l *Listener) authenticate(conn net.Conn, s pgwire.Startup) (Client, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startupTimeout)
+func (l *Listener) authenticate(conn net.Conn, s pgwire.Startup, addr netip.Addr) (Client, error) {
+	stranger := httpx.WithShare(context.Background(), fair.Stranger(addr))
+	ctx, cancel := context.WithTimeout(stranger, startupTimeout)
 	defer cancel()
 
 	p := l.proxy

@@ -25,6 +25,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgwire"
 	"github.com/socle-dev/socle/internal/platform"
@@ -116,6 +117,12 @@ func (p *Proxy) Admit(ctx context.Context, project uuid.UUID) (*fair.Lease, erro
 	}
 
 	return lease, err
+}
+
+// shared returns a context whose work counts to the account of a project.
+func (p *Proxy) shared(project uuid.UUID) context.Context {
+	ctx := context.Background()
+	return httpx.WithShare(ctx, p.Projects.Open(project).Key(ctx))
 }
 
 // closeRevoked closes a connection when its lease is revoked, until stop is called.
@@ -237,7 +244,7 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fa
 
 	e := c.entry("disconnectDatabase")
 	e.Sent, e.Received = r.sent.Load(), r.received.Load()
-	if err := p.recordEnd(context.Background(), id, e); err != nil {
+	if err := p.recordEnd(p.shared(c.Project), id, e); err != nil {
 		p.logFailure("record the end of a database session", c, err)
 	}
 }

@@ -36,7 +36,7 @@ func (p *Proxy) holdServerLock(ctx context.Context, conn *pgx.Conn) error {
 
 // recordBegin records the begin of a session in the audit log and returns the UUID of its row.
 func (p *Proxy) recordBegin(c Client) (uuid.UUID, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	ctx, cancel := context.WithTimeout(p.shared(c.Project), auditTimeout)
 	defer cancel()
 
 	id := uuid.New()

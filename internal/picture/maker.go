@@ -13,40 +13,34 @@ import (
 	"image/png"
 	"io"
 	"runtime"
-	"sync"
 	"time"
 
-	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
-
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
 const (
-	memoryBudget       = 512 << 20       // memory of all pictures in progress, in bytes
-	maxPending         = 48              // pictures in progress or waiting
-	maxPendingPerOwner = 24              // of them per owner, so that no owner fills the queue
-	retryAfter         = 2 * time.Second // Retry-After if the queue is full
+	memoryBudget = 512 << 20       // memory of all pictures in progress, in bytes
+	maxPending   = 48              // pictures in progress or waiting
+	retryAfter   = 2 * time.Second // Retry-After if the queue is full
 )
 
 // Maker scales pictures with bounded concurrency. Its methods are safe for concurrent use.
 type Maker struct {
-	memory *semaphore.Weighted
+	pending *fair.Pool // of pictures in progress or waiting
+	memory  *fair.Pool // of bytes
 	// minimum charge per picture, which bounds the number of concurrent decoders by that of
 	// processors
 	minCharge int64
-
-	mu      sync.Mutex
-	pending map[uuid.UUID]int // by owner
-	total   int
 }
 
 // NewMaker returns a Maker.
 func NewMaker() *Maker {
 	return &Maker{
-		memory:    semaphore.NewWeighted(memoryBudget),
+		pending: fair.New(fair.Config{Name: "pictures", Capacity: maxPending, PerAccount: maxPending / 2,
+			Reserve: maxPending / 4}),
+		memory:    fair.New(fair.Config{Name: "picture_memory", Capacity: memoryBudget, Waiting: maxPending}),
 		minCharge: memoryBudget / int64(2*runtime.GOMAXPROCS(0)),
-		pending:   map[uuid.UUID]int{},
 	}
 }
 
@@ -54,17 +48,18 @@ func NewMaker() *Maker {
 // TooMany if too many pictures are waiting or ctx ends in the queue, with Unprocessable if the
 // source is no picture, damaged or too large, and with the wrapped error of open or of reading.
 func (m *Maker) Make(
-	ctx context.Context, owner uuid.UUID, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
+	ctx context.Context, owner fair.Key, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
 	if size > MaxSourceBytes {
 		return Picture{}, unprocessable("too_large",
 			"the file exceeds the limit of %d bytes for pictures", MaxSourceBytes)
 	}
-	if !m.admit(owner) {
+
+	place := m.pending.TryAcquire(owner, 1)
+	if place == nil {
 		return Picture{}, tooMany()
 	}
-
-	defer m.release(owner)
+	defer place.Release()
 
 	content, err := open(ctx)
 	if err != nil {
@@ -73,7 +68,7 @@ func (m *Maker) Make(
 	defer content.Close()
 
 	s := &source{ctx: ctx, content: content}
-	h, err := m.readHead(ctx, s)
+	h, err := m.readHead(ctx, s, owner)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
@@ -91,11 +86,11 @@ func (m *Maker) Make(
 			h.width, h.height)
 	}
 
-	need = max(need, m.minCharge)
-	if err := m.memory.Acquire(ctx, need); err != nil {
+	memory, err := m.memory.Acquire(ctx, owner, max(need, m.minCharge))
+	if err != nil {
 		return Picture{}, tooMany().WithCause(err)
 	}
-	defer m.memory.Release(need)
+	defer memory.Release()
 
 	decoded, err := s.decode(h)
 	if err != nil {
@@ -112,42 +107,18 @@ func (m *Maker) Make(
 }
 
 // readHead reads the metadata of a picture, which needs memory too.
-func (m *Maker) readHead(ctx context.Context, s *source) (head, error) {
+func (m *Maker) readHead(ctx context.Context, s *source, owner fair.Key) (head, error) {
 	const need = 2 * maxHeadBytes // the metadata and a profile
-	if !m.memory.TryAcquire(need) {
-		if err := m.memory.Acquire(ctx, need); err != nil {
+	memory := m.memory.TryAcquire(owner, need)
+	if memory == nil {
+		var err error
+		if memory, err = m.memory.Acquire(ctx, owner, need); err != nil {
 			return head{}, tooMany().WithCause(err)
 		}
 	}
-
-	defer m.memory.Release(need)
+	defer memory.Release()
 
 	return readHead(s)
-}
-
-func (m *Maker) admit(owner uuid.UUID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-
-	if m.total == maxPending || m.pending[owner] == maxPendingPerOwner {
-		return false
-	}
-
-	m.total++
-	m.pending[owner]++
-
-	return true
-}
-
-func (m *Maker) release(owner uuid.UUID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-
-	m.total--
-
-	if m.pending[owner]--; m.pending[owner] == 0 {
-		delete(m.pending, owner)
-	}
 }
 
 func tooMany() *fault.Error {

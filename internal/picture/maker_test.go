@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -43,7 +42,7 @@ func TestMakeOfDamaged(t *testing.T) {
 				b = b[:random.IntN(len(b))]
 			}
 
-			if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(b)), opener(b), Spec{Width: 7}); err != nil &&
+			if _, err := maker.Make(t.Context(), fair.Key{}, int64(len(b)), opener(b), Spec{Width: 7}); err != nil &&
 				!fault.Is(err, fault.Unprocessable) {
 				t.Fatalf("%x: got %v", b, err)
 			}
@@ -75,12 +74,12 @@ func TestMakeFails(t *testing.T) {
 	failing := func(context.Context) (io.ReadSeekCloser, error) {
 		return failingSource{nopCloser{bytes.NewReader(source)}, int64(len(source) / 3), storageErr}, nil
 	}
-	if _, err := m.Make(t.Context(), uuid.Nil, 1, failing, Spec{}); !errors.Is(err, storageErr) ||
+	if _, err := m.Make(t.Context(), fair.Key{}, 1, failing, Spec{}); !errors.Is(err, storageErr) ||
 		!fault.Is(err, fault.Internal) {
 		t.Errorf("got %v, want the error of the storage", err)
 	}
 
-	if _, err := m.Make(t.Context(), uuid.Nil, 1, func(context.Context) (io.ReadSeekCloser, error) {
+	if _, err := m.Make(t.Context(), fair.Key{}, 1, func(context.Context) (io.ReadSeekCloser, error) {
 		return nil, storageErr
 	}, Spec{}); !errors.Is(err, storageErr) {
 		t.Errorf("got %v, want the error of the storage", err)
@@ -89,42 +88,38 @@ func TestMakeFails(t *testing.T) {
 	expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 
-	if _, err := m.Make(expired, uuid.Nil, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := m.Make(expired, fair.Key{}, 1, opener(source), Spec{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after the deadline: got %v, want Unavailable", err)
 	}
-	if len(m.pending) != 0 || m.total != 0 {
-		t.Errorf("got %d pictures in progress: %v", m.total, m.pending)
+	if got := m.pending.Stats().InUse; got != 0 {
+		t.Errorf("got %d pictures in progress", got)
 	}
 }
 
-// TestMakerIsBounded checks the limits per owner and in total, and that all memory is released.
+// TestMakerIsBounded checks that an account leaves room to others, and that all memory is released.
 func TestMakerIsBounded(t *testing.T) {
 	t.Parallel()
 
 	m := NewMaker()
-	owners := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
-	for _, o := range owners {
-		n := 0
-		for m.admit(o) {
-			n++
-		}
-
-		want := map[uuid.UUID]int{owners[0]: maxPendingPerOwner, owners[1]: maxPending - maxPendingPerOwner}[o]
-		if n != want {
-			t.Errorf("got %d places, want %d", n, want)
-		}
+	greedy, other := fair.Key{Account: "greedy"}, fair.Key{Account: "other"}
+	n := 0
+	for m.pending.TryAcquire(greedy.In(string(rune('a'+n%2))), 1) != nil { // of two projects
+		n++
+	}
+	if want := maxPending / 2; n != want {
+		t.Errorf("one account: got %d places, want %d", n, want)
 	}
 
 	source := photo(t, 40, 30)
-	if _, err := m.Make(t.Context(), owners[2], 1, opener(source), Spec{}); !fault.Is(err, fault.TooMany) {
+	if _, err := m.Make(t.Context(), greedy, 1, opener(source), Spec{}); !fault.Is(err, fault.TooMany) {
 		t.Errorf("got %v, want TooMany", err)
 	}
 
-	m.release(owners[0])
 	waiting, cancel := context.WithCancel(t.Context())
 
-	if err := m.memory.Acquire(t.Context(), memoryBudget); err != nil { // exhaust the budget
-		t.Fatal(err)
+	all := m.memory.TryAcquire(greedy, memoryBudget)
+	if all == nil {
+		t.Fatal("the memory is not free")
 	}
 
 	opened := make(chan struct{})
@@ -133,15 +128,15 @@ func TestMakerIsBounded(t *testing.T) {
 		cancel()
 	}()
 
-	if _, err := m.Make(waiting, owners[2], 1, func(ctx context.Context) (io.ReadSeekCloser, error) {
+	if _, err := m.Make(waiting, other, 1, func(ctx context.Context) (io.ReadSeekCloser, error) {
 		close(opened)
 		return opener(source)(ctx)
 	}, Spec{}); err == nil {
 		t.Error("Make succeeded without memory")
 	}
 
-	m.memory.Release(memoryBudget)
-	if _, err := m.Make(t.Context(), owners[2], 1, opener(source), Spec{}); err != nil {
+	all.Release()
+	if _, err := m.Make(t.Context(), other, 1, opener(source), Spec{}); err != nil {
 		t.Error(err)
 	}
 }

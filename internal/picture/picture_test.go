@@ -18,8 +18,7 @@ import (
 	"testing/iotest"
 	"unsafe"
 
-	"github.com/google/uuid"
-
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -78,7 +77,7 @@ func BenchmarkMake(b *testing.B) {
 			b.ReportAllocs()
 
 			for b.Loop() {
-				if _, err := m.Make(b.Context(), uuid.Nil, int64(len(bb.source)), opener(bb.source),
+				if _, err := m.Make(b.Context(), fair.Key{}, int64(len(bb.source)), opener(bb.source),
 					Spec{Width: bb.width}); err != nil {
 					b.Fatal(err)
 				}
@@ -258,7 +257,7 @@ func TestExtremeProportions(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 
-		_, err := maker.Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{Width: 4096})
+		_, err := maker.Make(t.Context(), fair.Key{}, int64(len(source)), opener(source), Spec{Width: 4096})
 		runtime.ReadMemStats(&after)
 
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.CodeWord() != "too_many_pixels" {
@@ -270,7 +269,7 @@ func TestExtremeProportions(t *testing.T) {
 	}
 
 	truncated := pngHead(1000, 1000)
-	if _, err := maker.Make(t.Context(), uuid.Nil, int64(len(truncated)), opener(truncated),
+	if _, err := maker.Make(t.Context(), fair.Key{}, int64(len(truncated)), opener(truncated),
 		Spec{Width: 10}); !fault.Is(err, fault.Unprocessable) {
 		t.Errorf("truncated: got %v, want Unprocessable", err)
 	}
@@ -313,7 +312,7 @@ func TestAnimatedWebP(t *testing.T) {
 	}
 
 	source := animation(frame(1, 3))
-	p, err := NewMaker().Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{})
+	p, err := NewMaker().Make(t.Context(), fair.Key{}, int64(len(source)), opener(source), Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +352,7 @@ func TestWrongChecksums(t *testing.T) {
 		t.Errorf("got another file (%v)", err)
 	}
 	make10 := func() error {
-		_, err := NewMaker().Make(t.Context(), uuid.Nil, int64(len(source)), opener(source), Spec{Width: 10})
+		_, err := NewMaker().Make(t.Context(), fair.Key{}, int64(len(source)), opener(source), Spec{Width: 10})
 		return err
 	}
 	if err := make10(); err != nil {

@@ -64,6 +64,23 @@ func (p *Project) lastKey() fair.Key {
 	return fair.Key{Account: cmp.Or(p.account.name, part), Part: part}
 }
 
+// KnownKey returns [Project.Key] without a query. It reports false for a project whose account has
+// not been read yet, and for one that does not exist.
+func (r *Registry) KnownKey(id uuid.UUID) (fair.Key, bool) {
+	r.mu.Lock()
+	p := r.projects[id]
+	r.mu.Unlock()
+
+	if p == nil {
+		return fair.Key{}, false
+	}
+
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
+
+	return fair.Key{Account: p.account.name, Part: id.String()}, p.account.name != ""
+}
+
 func (p *Project) readAccount(ctx context.Context) (uuid.UUID, error) {
 	if p.registry.FindAccount == nil {
 		return p.UUID, nil

@@ -123,7 +123,7 @@ func (l *leadership) acquire(ctx context.Context) (bool, error) {
 		return false, err
 	}
 
-	l.conn = conn.Hijack()
+	l.conn = pg.Hijack(conn)
 
 	// The session of a leader whose machine is gone ends in time.
 	_, err = l.conn.Exec(ctx, `

@@ -16,6 +16,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
@@ -28,6 +30,8 @@ import (
 const (
 	migrationLock       = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
 	platformPool        = 20           // connections; creating, pausing and purging projects take up to eight
+	platformReserve     = 4            // of them for accounts that hold none
+	maxPlatformWaiting  = 4096         // callers without a connection
 	queuePool           = 2            // connections for short queries, beside River's LISTEN connection
 	platformDatabase    = "socle"
 	startTimeout        = 60 * time.Second // start of PostgreSQL, including recovery
@@ -211,12 +215,13 @@ func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 
+	river := pool.Copy()
+	river.MaxConns = queuePool
+
+	pg.Share(pool, newPlatformPlaces(), httpx.Share)
 	if d.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
-
-	river := pool.Copy()
-	river.MaxConns = queuePool
 	if d.QueuePool, err = pgxpool.NewWithConfig(ctx, river); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
@@ -248,6 +253,13 @@ func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
 	})
 
 	return err
+}
+
+// newPlatformPlaces returns the places of the connections to the platform database. Each account and
+// the server's own work leave a part of them to others.
+func newPlatformPlaces() *fair.Pool {
+	return fair.New(fair.Config{Name: "platform_connections", Capacity: platformPool, Reserve: platformReserve,
+		Waiting: maxPlatformWaiting})
 }
 
 // DatabaseNames returns the naming scheme of the projects' databases.

@@ -45,7 +45,7 @@ func (s *rows) serveAuth(w http.ResponseWriter, r *http.Request, project, path s
 		return
 	}
 
-	entry, err := s.lookup(request.Start, cacheKey{project: id}, s.settingsLoader(r.Context(), id))
+	entry, err := s.findSettings(r.Context(), id)
 	if err != nil {
 		authapi.ServeUnknown(w, r, err)
 		return

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/cache"
@@ -47,6 +48,7 @@ type rows struct {
 	discard        func(ctx context.Context, project uuid.UUID) // removes bytes of deleted files
 	unknownProject *rest.Server                                 // answers like any project with a wrong key
 
+	lookups           singleflight.Group // in the platform database
 	mu                sync.Mutex
 	projects          map[uuid.UUID]*projectRows
 	recent            *list.List // the same projects, most recently used first
@@ -93,7 +95,7 @@ func (s *rows) serve(w http.ResponseWriter, r *http.Request, project, path strin
 		return
 	}
 
-	entry, err := s.lookup(request.Start, cacheKey{project: id}, s.settingsLoader(r.Context(), id))
+	entry, err := s.findSettings(r.Context(), id)
 	if err != nil {
 		request.Err = err
 		w.Header().Set("Retry-After", "1")
@@ -150,7 +152,7 @@ func splitProject(path, root string) (project, rest string, ok bool) {
 // url is the server's.
 func (s *rows) describe(ctx context.Context, id uuid.UUID, url string) ([]byte, error) {
 	// The lookup bypasses the cache: the project may just have been paused.
-	entry, err := s.refresh(cacheKey{project: id}, s.settingsLoader(ctx, id))
+	entry, err := s.refresh(ctx, cacheKey{project: id}, s.settingsLoader(id))
 	if err != nil {
 		return nil, err
 	}

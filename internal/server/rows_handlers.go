@@ -214,7 +214,7 @@ func inactiveHandler(verify verifier, failure *query.Error) *rest.Server {
 // inactiveError returns the response for a project that was paused, deleted or purged since the
 // last lookup, nil if it was not.
 func (s *rows) inactiveError(ctx context.Context, id uuid.UUID) error {
-	entry, err := s.refresh(cacheKey{project: id}, s.settingsLoader(ctx, id))
+	entry, err := s.refresh(ctx, cacheKey{project: id}, s.settingsLoader(id))
 	if fault.Is(err, fault.NotFound) {
 		return errBadKey
 	}

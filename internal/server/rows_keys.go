@@ -19,6 +19,7 @@ import (
 const (
 	keyCacheTTL     = 5 * time.Second // of API keys and project settings
 	maxCacheEntries = 10_000          // keys and settings
+	lookupTimeout   = 10 * time.Second
 )
 
 // cacheKey identifies a project's settings, or one of its API keys by hash.
@@ -27,6 +28,8 @@ type cacheKey struct {
 	keyHash [32]byte // zero for the project's settings
 }
 
+func (k cacheKey) String() string { return string(k.project[:]) + string(k.keyHash[:]) }
+
 // cacheEntry is the cached result of a lookup in the platform database.
 type cacheEntry struct {
 	value     string    // kind of a key ("publishable", "secret") or settings; "" if unknown
@@ -34,23 +37,43 @@ type cacheEntry struct {
 	expiresAt time.Time
 }
 
-// settingsLoader returns the function that loads a project's settings.
-func (s *rows) settingsLoader(ctx context.Context, id uuid.UUID) func() (cacheEntry, error) {
-	return func() (cacheEntry, error) {
+// loader loads an entry from the platform database. It fails with NotFound for an unknown one.
+type loader func(context.Context) (cacheEntry, error)
+
+// settingsLoader returns the loader of a project's settings.
+func (s *rows) settingsLoader(id uuid.UUID) loader {
+	return func(ctx context.Context) (cacheEntry, error) {
 		settings, err := s.store.RestConfig(ctx, id)
 		return cacheEntry{value: settings}, err
 	}
 }
 
+// findSettings returns the settings of the project of a request. From here on the request counts to
+// the account of the project, unless that is not known yet.
+func (s *rows) findSettings(ctx context.Context, id uuid.UUID) (cacheEntry, error) {
+	if key, ok := s.registry.KnownKey(id); ok {
+		httpx.From(ctx).Share = httpx.In(ctx, key)
+	}
+
+	return s.lookup(ctx, cacheKey{project: id}, s.settingsLoader(id))
+}
+
 // lookup returns the cached entry of a key, or refreshes it. The entry of an unknown API key or
-// project has an empty value.
-func (s *rows) lookup(now time.Time, key cacheKey, load func() (cacheEntry, error)) (cacheEntry, error) {
+// project has an empty value. Concurrent requests for one key share a query, so that a busy project
+// takes one connection to the platform database when its entry expires.
+func (s *rows) lookup(ctx context.Context, key cacheKey, load loader) (cacheEntry, error) {
 	entry, ok := s.cache.Get(key)
-	if ok && now.Before(entry.expiresAt) {
+	if ok && httpx.From(ctx).Start.Before(entry.expiresAt) {
 		return entry, nil
 	}
 
-	entry, err := s.refresh(key, load)
+	found, err, _ := s.lookups.Do(key.String(), func() (any, error) {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+		defer cancel()
+
+		return s.refresh(bounded, key, load)
+	})
+	entry = found.(cacheEntry)
 	if fault.Is(err, fault.NotFound) {
 		return entry, nil
 	}
@@ -60,13 +83,13 @@ func (s *rows) lookup(now time.Time, key cacheKey, load func() (cacheEntry, erro
 
 // refresh loads an entry and caches it. It fails with NotFound for an unknown API key or project,
 // and caches that too.
-func (s *rows) refresh(key cacheKey, load func() (cacheEntry, error)) (cacheEntry, error) {
+func (s *rows) refresh(ctx context.Context, key cacheKey, load loader) (cacheEntry, error) {
 	now := time.Now()
 	s.mu.Lock()
 	before := s.invalidations
 	s.mu.Unlock()
 
-	entry, err := load()
+	entry, err := load(ctx)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return cacheEntry{}, err
 	}
@@ -92,6 +115,7 @@ func (s *rows) invalidate(id uuid.UUID) {
 
 	s.invalidations++
 	s.cache.Delete(cacheKey{project: id})
+	s.lookups.Forget(cacheKey{project: id}.String())
 }
 
 // verifier authenticates an API key or a token.
@@ -134,7 +158,7 @@ func (s *rows) newVerifier(id uuid.UUID, public []json.RawMessage) (verifier, er
 // database.
 func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (rest.Caller, error) {
 	request := httpx.From(ctx)
-	entry, err := s.lookup(request.Start, cacheKey{project, token.Sum(key)}, func() (cacheEntry, error) {
+	entry, err := s.lookup(ctx, cacheKey{project, token.Sum(key)}, func(ctx context.Context) (cacheEntry, error) {
 		if !token.IsAPIKey(key) {
 			return cacheEntry{}, errBadKey
 		}

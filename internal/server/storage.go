@@ -40,8 +40,8 @@ func (s *rows) newS3(id uuid.UUID, settings *platform.RestConfig) *s3api.Project
 
 // hasS3Key fails with NotFound unless the project has an S3 key. It shares the cache of API keys.
 func (s *rows) hasS3Key(ctx context.Context, project, key uuid.UUID) error {
-	entry, err := s.lookup(httpx.From(ctx).Start, cacheKey{project, token.Sum("S3 key " + key.String())},
-		func() (cacheEntry, error) {
+	entry, err := s.lookup(ctx, cacheKey{project, token.Sum("S3 key " + key.String())},
+		func(ctx context.Context) (cacheEntry, error) {
 			if err := s.store.HasS3Key(ctx, project, key); err != nil {
 				return cacheEntry{}, err
 			}
@@ -87,7 +87,7 @@ func (s *rows) serveStorage(w http.ResponseWriter, r *http.Request, project, pat
 		return
 	}
 
-	entry, err := s.lookup(request.Start, cacheKey{project: id}, s.settingsLoader(r.Context(), id))
+	entry, err := s.findSettings(r.Context(), id)
 	if err == nil && entry.value == "" {
 		s.remove(id)
 		err = unknown

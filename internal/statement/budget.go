@@ -3,7 +3,7 @@ package statement
 import (
 	"sync"
 
-	"github.com/google/uuid"
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 const (
@@ -14,54 +14,22 @@ const (
 )
 
 // responses bounds the memory of all responses of this process until they are written.
-var responses = responseBudget{available: responsesMemory}
+var responses = newResponsePool()
 
-// responseBudget is a memory budget shared by responses. It is safe for concurrent use.
-type responseBudget struct {
-	mu        sync.Mutex
-	available int // bytes
-	reserved  map[uuid.UUID]int
-}
-
-// reserve reserves bytes for a project's response. It reports false if the budget is exhausted.
-func (b *responseBudget) reserve(project uuid.UUID, n int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-
-	if n > b.available || b.reserved[project]+n > projectShare {
-		return false
-	}
-
-	if b.reserved == nil {
-		b.reserved = map[uuid.UUID]int{}
-	}
-
-	b.available -= n
-	b.reserved[project] += n
-
-	return true
-}
-
-// release returns bytes to the budget.
-func (b *responseBudget) release(project uuid.UUID, n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-
-	b.available += n
-
-	if b.reserved[project] -= n; b.reserved[project] <= 0 {
-		delete(b.reserved, project)
-	}
+func newResponsePool() *fair.Pool {
+	return fair.New(fair.Config{Name: "sql_responses", Capacity: responsesMemory, PerAccount: responsesMemory / 2,
+		PerPart: projectShare, Reserve: responsesMemory / 4})
 }
 
 // reservation is the share of one response in the budget.
 type reservation struct {
-	budget  *responseBudget
-	project uuid.UUID
+	pool    *fair.Pool
+	project fair.Key
 	used    int // bytes of the response
 
 	mu       sync.Mutex
 	reserved int // bytes of the shared budget
+	leases   []*fair.Lease
 	released bool
 }
 
@@ -81,10 +49,12 @@ func (r *reservation) grow(n int) bool {
 
 	if need := responseCopies*(r.used+n) - freeBytes; need > r.reserved {
 		step := max(need-r.reserved, 1<<20)
-		if !r.budget.reserve(r.project, step) {
+		lease := r.pool.TryAcquire(r.project, int64(step))
+		if lease == nil {
 			return false
 		}
 
+		r.leases = append(r.leases, lease)
 		r.reserved += step
 	}
 
@@ -97,9 +67,9 @@ func (r *reservation) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if r.reserved > 0 {
-		r.budget.release(r.project, r.reserved)
+	for _, lease := range r.leases {
+		lease.Release()
 	}
 
-	r.reserved, r.released = 0, true
+	r.reserved, r.leases, r.released = 0, nil, true
 }

@@ -1,11 +1,13 @@
 package statement
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // wide returns a row of n null columns, which have the smallest values in JSON.
@@ -17,16 +19,16 @@ func TestResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	const columns, rows = 1600, 10_000
-	shared := responseBudget{available: responsesMemory}
+	shared := newResponsePool()
 	types, values := wide(columns)
 
 	var wg sync.WaitGroup
 	sessions := make([]*session, 12)
 	results := make([]Result, len(sessions))
 	for i := range sessions {
-		project := uuid.UUID{byte(i / 3)}
+		project := fair.Key{Account: fmt.Sprint(i / 6), Part: fmt.Sprint(i / 3)}
 		sessions[i] = &session{query: Query{MaxRows: rows}, types: types,
-			reservation: reservation{budget: &shared, project: project}}
+			reservation: reservation{pool: shared, project: project}}
 		wg.Go(func() {
 			for range rows {
 				if err := sessions[i].row(&results[i], values); err != nil {
@@ -39,7 +41,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	wg.Wait()
 
 	taken, bytes := 0, 0
-	byProject := map[uuid.UUID]int{}
+	byProject, byAccount := map[string]int{}, map[string]int{}
 	for i, s := range sessions {
 		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes ||
 			len(results[i].Rows.text) != s.reservation.used {
@@ -51,7 +53,8 @@ func TestResponsesAreBounded(t *testing.T) {
 		}
 
 		taken += s.reservation.reserved
-		byProject[s.reservation.project] += s.reservation.reserved
+		byProject[s.reservation.project.Part] += s.reservation.reserved
+		byAccount[s.reservation.project.Account] += s.reservation.reserved
 		bytes += cap(results[i].Rows.text)
 
 		if _, err := json.Marshal(results[i]); err != nil {
@@ -59,9 +62,9 @@ func TestResponsesAreBounded(t *testing.T) {
 		}
 	}
 
-	if taken > responsesMemory || bytes > responsesMemory || taken+shared.available != responsesMemory {
-		t.Errorf("all responses: got %d bytes reserved, %d in memory, %d available of %d", taken, bytes,
-			shared.available, responsesMemory)
+	if inUse := shared.Stats().InUse; taken > responsesMemory || bytes > responsesMemory || int64(taken) != inUse {
+		t.Errorf("all responses: got %d bytes reserved, %d in memory, %d in use of %d", taken, bytes, inUse,
+			responsesMemory)
 	}
 
 	for project, n := range byProject {
@@ -69,15 +72,18 @@ func TestResponsesAreBounded(t *testing.T) {
 			t.Errorf("responses of project %v: got %d bytes", project, n)
 		}
 	}
+	for account, n := range byAccount {
+		if n > responsesMemory/2 {
+			t.Errorf("responses of account %v: got %d bytes", account, n)
+		}
+	}
 
 	for _, s := range sessions {
 		s.reservation.release()
 	}
 
-	if shared.available != responsesMemory || len(shared.reserved) > 0 {
-		t.Errorf("after the release: got %d bytes available of %d, reservations of %d projects",
-			shared.available, responsesMemory,
-			len(shared.reserved))
+	if inUse := shared.Stats().InUse; inUse != 0 {
+		t.Errorf("after the release: got %d bytes in use", inUse)
 	}
 }
 

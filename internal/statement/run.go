@@ -58,7 +58,7 @@ func run(ctx context.Context, p *projectdb.Project, q Query) ([]Result, error) {
 	defer conn.Release()
 
 	s := &session{conn: conn.Conn().PgConn(), query: q, full: full,
-		reservation: reservation{budget: &responses, project: p.UUID}}
+		reservation: reservation{pool: responses, project: p.Key(ctx)}}
 	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 

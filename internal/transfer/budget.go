@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
-	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
-
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -17,23 +14,33 @@ const (
 	workbooksMemory  = 64 << 20 // memory budget of concurrent workbook imports in a process, in bytes
 	workbookOverhead = 4 << 20  // fixed share per workbook, with the current row, in bytes
 	workbookTimeout  = 10 * time.Second
+	maxWorkbooks     = 64 // imports in progress or waiting
+	maxAccountBooks  = 4  // of them of one account
 )
 
 // workbooks bounds the memory of the workbook imports in this process.
-var workbooks = workbookBudget{available: semaphore.NewWeighted(workbooksMemory)}
+var workbooks = newWorkbookBudget(workbooksMemory)
 
 // workbookBudget is a shared memory budget, with one workbook at a time per project. It is safe for
 // concurrent use.
 type workbookBudget struct {
-	available *semaphore.Weighted
+	imports *fair.Pool // in progress or waiting
+	memory  *fair.Pool // of bytes
+}
 
-	mu     sync.Mutex
-	active map[uuid.UUID]bool
+func newWorkbookBudget(memory int64) workbookBudget {
+	return workbookBudget{
+		imports: fair.New(fair.Config{Name: "workbook_imports", Capacity: maxWorkbooks, PerAccount: maxAccountBooks,
+			PerPart: 1, Reserve: maxWorkbooks / 4}),
+		memory: fair.New(fair.Config{Name: "workbook_memory", Capacity: memory, Waiting: maxWorkbooks,
+			Timeout: workbookTimeout}),
+	}
 }
 
 // reserveMemory reserves memory for an import; done releases it. It fails with TooMany if the
-// project already imports a workbook, or if the budget stays exhausted for [workbookTimeout].
-func reserveMemory(ctx context.Context, project uuid.UUID, file io.ReadSeeker, o Options) (done func(), err error) {
+// project already imports a workbook or its account several, or if the budget stays exhausted for
+// [workbookTimeout].
+func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o Options) (done func(), err error) {
 	if o.Format != XLSX {
 		return func() {}, nil
 	}
@@ -46,53 +53,31 @@ func reserveMemory(ctx context.Context, project uuid.UUID, file io.ReadSeeker, o
 	return workbooks.reserve(ctx, project, size)
 }
 
-func (w *workbookBudget) reserve(ctx context.Context, project uuid.UUID, memory int64) (done func(), err error) {
-	w.mu.Lock()
-	busy := w.active[project]
-	if !busy {
-		if w.active == nil {
-			w.active = map[uuid.UUID]bool{}
-		}
-		w.active[project] = true
+func (w *workbookBudget) reserve(ctx context.Context, project fair.Key, memory int64) (done func(), err error) {
+	place := w.imports.TryAcquire(project, 1)
+	if place == nil {
+		return nil, tooManyImports("the project is already importing a workbook, or its account several")
 	}
 
-	w.mu.Unlock()
-
-	if busy {
-		f := fault.New(fault.TooMany, "the project is already importing a workbook").
-			WithCode("too_many_imports")
-		f.RetryAfter = workbookTimeout
-
-		return nil, f
-	}
-
-	deactivate := func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-
-		delete(w.active, project)
-	}
-
-	bounded, cancel := context.WithTimeout(ctx, workbookTimeout)
-	defer cancel()
-
-	if err := w.available.Acquire(bounded, memory); err != nil {
-		deactivate()
+	lease, err := w.memory.Acquire(ctx, project, memory)
+	if err != nil {
+		place.Release()
 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 
-		f := fault.New(fault.TooMany, "too many workbooks are being imported").WithCode("too_many_imports")
-		f.RetryAfter = workbookTimeout
-
-		return nil, f
+		return nil, tooManyImports("too many workbooks are being imported")
 	}
 
 	return func() {
-		w.available.Release(memory)
-		deactivate()
+		lease.Release()
+		place.Release()
 	}, nil
+}
+
+func tooManyImports(detail string) error {
+	return &fault.Error{Kind: fault.TooMany, Code: "too_many_imports", Detail: detail, RetryAfter: workbookTimeout}
 }
 
 // estimateMemory estimates the memory of a workbook in bytes, from its archive directory. Shared

@@ -27,7 +27,7 @@ var errDryRun = errors.New("dry run")
 func ImportTable(
 	ctx context.Context, p *projectdb.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
-	release, err := reserveMemory(ctx, p.UUID, file, o)
+	release, err := reserveMemory(ctx, p.Key(ctx), file, o)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -72,7 +72,7 @@ func ImportTable(
 func ImportRows(
 	ctx context.Context, p *projectdb.Project, ref string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
-	release, err := reserveMemory(ctx, p.UUID, file, o)
+	release, err := reserveMemory(ctx, p.Key(ctx), file, o)
 	if err != nil {
 		return Imported{}, err
 	}

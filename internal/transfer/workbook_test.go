@@ -12,9 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
-
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -254,8 +252,8 @@ func TestReadEndsWithContext(t *testing.T) {
 func TestWorkbookBudget(t *testing.T) {
 	t.Parallel()
 
-	budget := workbookBudget{available: semaphore.NewWeighted(10)}
-	one, other := uuid.New(), uuid.New()
+	budget := newWorkbookBudget(10)
+	one, other := fair.Key{Account: "one", Part: "a"}, fair.Key{Account: "other"}
 	done, err := budget.reserve(t.Context(), one, 8)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,85 @@
+package pg
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/fair"
+)
+
+// Share makes the connections of a pool places of a pool of package fair, of the same size: callers
+// wait there, not in the queue of pgxpool, which is first come, first served. key returns the key of
+// a caller.
+func Share(c *pgxpool.Config, places *fair.Pool, key func(context.Context) fair.Key) {
+	c.ConnConfig.Tracer = &sharer{places: places, key: key}
+}
+
+// sharer admits callers to a pool. The hooks of a tracer surround each use of a connection, by
+// whatever method of the pool it is taken.
+type sharer struct {
+	statementTracer
+	places *fair.Pool
+	key    func(context.Context) fair.Key
+	leases sync.Map // *fair.Lease by *pgx.Conn
+}
+
+type leaseKey struct{}
+
+// TraceAcquireStart waits for a place. The context that it returns has ended if there is none.
+func (s *sharer) TraceAcquireStart(
+	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
+) context.Context {
+	lease, err := s.places.Acquire(ctx, s.key(ctx), 1)
+	if err == nil {
+		return context.WithValue(ctx, leaseKey{}, lease)
+	}
+	if ctx.Err() != nil {
+		return ctx
+	}
+
+	expired, cancel := context.WithDeadline(ctx, time.Unix(0, 0)) // as after a wait in vain
+	cancel()
+
+	return expired
+}
+
+// TraceAcquireEnd returns the place if there is no connection.
+func (s *sharer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool.TraceAcquireEndData) {
+	lease, ok := ctx.Value(leaseKey{}).(*fair.Lease)
+	switch {
+	case !ok:
+	case data.Err != nil || data.Conn == nil:
+		lease.Release()
+	default:
+		s.leases.Store(data.Conn, lease)
+	}
+}
+
+// TraceRelease returns the place of a connection.
+func (s *sharer) TraceRelease(_ *pgxpool.Pool, data pgxpool.TraceReleaseData) { s.release(data.Conn) }
+
+func (s *sharer) release(conn *pgx.Conn) {
+	if lease, ok := s.leases.LoadAndDelete(conn); ok {
+		lease.(*fair.Lease).Release()
+	}
+}
+
+// Hijack takes a connection out of its pool, which then has room for another one.
+func Hijack(pooled *pgxpool.Conn) *pgx.Conn {
+	conn := pooled.Hijack()
+	if s, ok := conn.Config().Tracer.(*sharer); ok {
+		s.release(conn)
+	}
+
+	return conn
+}
+
+var (
+	_ pgx.QueryTracer       = (*sharer)(nil)
+	_ pgxpool.AcquireTracer = (*sharer)(nil)
+	_ pgxpool.ReleaseTracer = (*sharer)(nil)
+)
