@@ -175,7 +175,8 @@ func TestMatchedHosts(t *testing.T) {
 	fragments := []string{"https:", "http:", "app:", "//", "/", `\`, "?", "#", "@", ":", ".", "。", "．", "｡", "%2e",
 		"%2f", "evil.com", "shop", ".example.com", "example.com", "1572395042", "0x7f", "127.1", "443", "80",
 		"[", "]", "::1", ".sİte.example.com",
-		"\t", "\n", " ", "\u00ad", "\u200b", "／", "xn--", "-", "_", "ß", "İ", "\u212a", "*", "%", "\x00", ";", ",", "..", "%2E%2e"}
+		"\t", "\n", " ", "\u00ad", "\u200b", "／", "xn--", "-", "_", "ß", "İ", "\u212a", "*",
+		"%", "\x00", ";", ",", "..", "%2E%2e"}
 	patterns := []string{"https://*.example.com/**", "https://example.com**", "https://**.example.com/**",
 		"http{,s}://*-shop.example.com*/**", "https://shop?example.com/**", "https://[!x]hop.example.com:*/**",
 		"https://**.site.example.com/**"}
