@@ -2,6 +2,7 @@ package authapi
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 
 	"github.com/google/uuid"
@@ -29,6 +30,35 @@ func withKey(c *call) error {
 	}
 
 	c.caller, c.bearer = caller, bearer
+	return c.forward()
+}
+
+// forwardedFor is the header in which a server of the application names the address of the person
+// for whom it sends a request.
+const forwardedFor = "Sb-Forwarded-For"
+
+// forward charges a request with a secret key to the network of the person for whom it is sent. It
+// ignores the header of anybody else, who could choose a network for each guess.
+func (c *call) forward() error {
+	text, key := c.r.Header.Get(forwardedFor), c.r.Header.Get("Apikey")
+	if text == "" || key == "" {
+		return nil
+	}
+
+	caller, err := c.authenticate(key)
+	if err != nil || caller.Role != "service_role" {
+		return err
+	}
+
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return fault.New(fault.Invalid, "%s must be an IP address", forwardedFor).WithCode("validation_failed").
+			WithCause(err)
+	}
+
+	c.client.Address = address.Unmap().WithZone("")
+	c.client.Network = networkOf(c.client.Address)
+
 	return nil
 }
 

@@ -368,3 +368,28 @@ func TestSignUpWithoutHook(t *testing.T) {
 		p.post("/otp", `{`+address+`}`).fails(422, "hook_timeout_after_retry")
 	}
 }
+
+// TestSignUpsAtOnce: a sign-up counts though another request creates the user meanwhile.
+func TestSignUpsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	var p *app
+	url := endpoint(t, func(w http.ResponseWriter, _ request, event map[string]any) {
+		user := event["user"].(map[string]any)
+		body, _ := json.Marshal(map[string]any{"email": user["email"], "phone": user["phone"]})
+		p.send("POST", "/admin/users", p.secret, string(body)).want(200) // asks no hook
+		_, _ = io.WriteString(w, "{}")
+	})
+
+	p = newApp(t, func(s *enduser.Settings) { byPhone(s); s.SMS.IntervalSeconds = 0 })
+	p.endpoints(url, "before_user_created")
+	p.configure(func(s *enduser.Settings) { s.ConfirmEmail = true })
+
+	for _, address := range []string{`"email":"ann@example.com"`, `"phone":"491701"`} {
+		p.post("/signup", `{`+address+`,"password":"`+password+`"}`).want(200)
+	}
+
+	if n := p.count(`select count(*)::int from auth.sign_ups where encrypted_password is not null`); n != 2 {
+		t.Errorf("%d requests wait for a confirmation, want 2", n)
+	}
+}

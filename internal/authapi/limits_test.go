@@ -58,6 +58,12 @@ func TestLimits(t *testing.T) {
 	}
 	p.post("/signup", `{}`).want(200) // has a limit of its own
 
+	p = newProject(func(s *enduser.Settings) { byPhone(s); s.SignInsPerFiveMinutes = 3 })
+	for range 3 {
+		p.post("/otp", `{"phone":"+491701","create_user":false}`).fails(422, "otp_disabled")
+	}
+	over(p.post("/otp", `{"phone":"+491701","create_user":false}`), "over_request_rate_limit")
+
 	p = newProject(func(s *enduser.Settings) { s.ChecksPerFiveMinutes = 2 })
 	check := func() *reply {
 		return p.post("/verify", `{"type":"email","email":"ann@example.com","token":"123456"}`)
@@ -327,4 +333,30 @@ func TestStrangersSpendTheirOwn(t *testing.T) {
 	if told != 10 {
 		t.Errorf("the user was told %d times that an address is known, want 10", told)
 	}
+}
+
+// TestForwardedFor: a server of the application sends the requests of many people. Its secret key
+// charges each to their network, and nobody else chooses one.
+func TestForwardedFor(t *testing.T) {
+	t.Parallel()
+
+	p := appOf(t, apitest.New(t, func(c *config.Config) { c.RateLimit = true }), func(s *enduser.Settings) {
+		s.SignInsPerFiveMinutes = 2
+	})
+	logIn := func(key, bearer, address string) *reply {
+		return p.send("POST", "/token?grant_type=password", bearer,
+			`{"email":"ann@example.com","password":"wrong"}`, "Apikey", key, "Sb-Forwarded-For", address)
+	}
+
+	for i := range 4 {
+		logIn(p.secret, p.secret, "198.51.100."+strconv.Itoa(i+1)).fails(400, "invalid_credentials")
+	}
+	logIn(p.secret, p.secret, "::ffff:198.51.100.1").fails(400, "invalid_credentials")
+	logIn(p.secret, p.secret, "198.51.100.1").fails(429, "over_request_rate_limit")
+	logIn(p.secret, p.secret, "198.51.100.1, 10.0.0.1").fails(400, "validation_failed")
+
+	for i := range 2 {
+		logIn(p.publishable, p.publishable, "203.0.113."+strconv.Itoa(i+1)).fails(400, "invalid_credentials")
+	}
+	logIn(p.publishable, p.publishable, "203.0.113.3").fails(429, "over_request_rate_limit")
 }

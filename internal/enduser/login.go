@@ -107,7 +107,12 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 	})
 	switch {
 	case pg.Violates(err, usersEmailKey) && d.ConfirmEmail: // another request created the user meanwhile
-		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, nil
+		known, err := userByEmail(ctx, d.q(), n.Email)
+		if err != nil {
+			return result, err
+		}
+
+		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, d.signUpAgain(ctx, known, n, in, c)
 	case pg.Violates(err, usersEmailKey):
 		return result, errUserExists().WithCause(err)
 	case err != nil:

@@ -127,12 +127,20 @@ func (d *Directory) SignUpByPhone(ctx context.Context, in PhoneSignUp, c Client)
 		return SignedUp{}, errUserExists()
 	}
 
-	result := SignedUp{User: d.decoy("phone", phone, data)}
-	if known.PhoneConfirmedAt != nil {
-		return result, nil
+	return d.signUpPhoneAgain(ctx, known, newUser{Phone: phone, PasswordHash: hash, UserMetadata: data}, in.Channel)
+}
+
+// signUpPhoneAgain answers a sign-up with a number that is taken. It sends another code if the
+// number is not confirmed.
+func (d *Directory) signUpPhoneAgain(
+	ctx context.Context, known User, n newUser, channel string,
+) (result SignedUp, err error) {
+	result.User = d.decoy("phone", n.Phone, n.UserMetadata)
+	if known.PhoneConfirmedAt == nil {
+		err = d.sendPhoneCode(ctx, known, n, channel)
 	}
 
-	return result, d.sendPhoneCode(ctx, known, newUser{PasswordHash: hash, UserMetadata: data}, in.Channel)
+	return result, err
 }
 
 // signUpNewPhone creates a user with a number, and opens the session of one that needs no code.
@@ -160,7 +168,12 @@ func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel strin
 	})
 	switch {
 	case pg.Violates(err, usersPhoneKey) && !n.PhoneConfirmed: // another request created the user meanwhile
-		return SignedUp{User: d.decoy("phone", n.Phone, n.UserMetadata)}, nil
+		known, err := userByPhone(ctx, d.q(), n.Phone)
+		if err != nil {
+			return result, err
+		}
+
+		return d.signUpPhoneAgain(ctx, known, n, channel)
 	case pg.Violates(err, usersPhoneKey):
 		return result, errUserExists().WithCause(err)
 	case err != nil:
@@ -201,6 +214,11 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 		return err
 	}
 
+	// Counted before the answer tells whether the number is known.
+	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+		return err
+	}
+
 	u, err := userByPhone(ctx, d.q(), phone)
 	unknown := fault.Is(err, fault.NotFound)
 	switch {
@@ -215,10 +233,6 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 	}
 	if !unknown {
 		return d.sendPhoneCode(ctx, u, newUser{UserMetadata: data}, in.Channel)
-	}
-
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
-		return err
 	}
 
 	var job smsArgs

@@ -78,8 +78,8 @@ type Config struct {
 // Finished is a finished request.
 type Finished struct {
 	*Request
-	Method string
-	Status int // 0: the client got no response
+	Method string // a known one, or _OTHER
+	Status int    // 0: the client got no response
 	Took   time.Duration
 }
 
@@ -154,8 +154,20 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	rec.endSpan(r)
 
 	if c.Answered != nil {
-		c.Answered(Finished{&rec.request, r.Method, rec.status, took})
+		c.Answered(Finished{&rec.request, methodName(r), rec.status, took})
 	}
+}
+
+// methodName returns the method of a request for records. The client chooses the text of an unknown
+// one, which is _OTHER, as OpenTelemetry names it.
+func methodName(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodTrace, http.MethodConnect:
+		return r.Method
+	}
+
+	return "_OTHER"
 }
 
 // failed reports whether the server failed, also after the response had begun. Protocols demand two
@@ -189,7 +201,7 @@ func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) 
 	}
 
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("route", request.Route), slog.Int("status", rec.status),
+		slog.String("method", methodName(r)), slog.String("route", request.Route), slog.Int("status", rec.status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.Int64("bytes", rec.bytes),
 		slog.String("client", request.Client.String()), slog.String("requestId", request.ID),
 	}

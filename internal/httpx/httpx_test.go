@@ -69,6 +69,22 @@ func TestOneRecordForEachRequest(t *testing.T) {
 	}
 }
 
+// TestUnknownMethod: the record of a request has no text of the client's as its method.
+func TestUnknownMethod(t *testing.T) {
+	t.Parallel()
+
+	for method, want := range map[string]string{"PATCH": "PATCH", "patch": "_OTHER",
+		"A" + strings.Repeat("b", 9000): "_OTHER"} {
+		_, records := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			r.Method = method // as an override of tus does
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		}, httptest.NewRequest("POST", "/", nil))
+		if len(records) != 1 || records[0]["method"] != want {
+			t.Errorf("%.20s: got %.200v, want the method %s", method, records, want)
+		}
+	}
+}
+
 // TestCanceledRequest checks that a failure of a request whose client has disconnected counts as
 // that, not as a failure of the server, unless it has another cause.
 func TestCanceledRequest(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 func (w *recorder) startSpan(r *http.Request, t *trace.Tracer) context.Context {
 	parent := trace.ParentOf(r.Header)
 
-	ctx, span := t.Start(r.Context(), parent, r.Method, trace.Server)
+	ctx, span := t.Start(r.Context(), parent, methodName(r), trace.Server)
 	if w.span = span; span != nil {
 		w.request.Trace = span.Trace()
 	} else if !parent.IsZero() {
@@ -37,14 +37,14 @@ func (w *recorder) endSpan(r *http.Request) {
 		w.span.Fail()
 	}
 	if route := strings.TrimPrefix(request.Route, r.Method+" "); route != "" {
-		w.span.Rename(r.Method + " " + route)
+		w.span.Rename(methodName(r) + " " + route)
 		w.span.Set(trace.Attribute{Key: "http.route", Value: route})
 	}
 	if request.Project != uuid.Nil {
 		w.span.Set(trace.Attribute{Key: "socle.project", Value: request.Project.String()})
 	}
 
-	w.span.Set(trace.Attribute{Key: "http.request.method", Value: r.Method},
+	w.span.Set(trace.Attribute{Key: "http.request.method", Value: methodName(r)},
 		trace.Attribute{Key: "http.response.status_code", Value: int64(w.status)},
 		trace.Attribute{Key: "socle.request_id", Value: request.ID})
 	w.span.End()

@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
+	"github.com/socle-dev/socle/internal/weburl"
 )
 
 // Methods by which a client authenticates at the token endpoint.
@@ -161,38 +162,37 @@ func isWebURI(text string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && len(text) <= maxURI
 }
 
-// scriptSchemes are schemes whose addresses run scripts or read files.
-var scriptSchemes = []string{"javascript", "data", "file", "vbscript", "about", "blob"}
-
 // checkRedirectURI returns the rule that a redirect URI breaks, or "". http is for loopback hosts,
-// a scheme of an app is named by a domain or followed by a host.
+// a scheme of an app is named by a domain or followed by a host. The text is one that browsers read
+// as [url.Parse] does: the consent page shows its host to the user.
 func checkRedirectURI(text string) string {
-	u, err := url.Parse(text)
+	u, err := weburl.Parse(text)
 	switch {
-	case err != nil || u.Scheme == "":
-		return "must be an absolute URL"
+	case err != nil:
+		return "must be an absolute URL as browsers show it, of a page or an app"
 	case len(text) > maxURI:
 		return "must have at most 2048 bytes"
 	case strings.Contains(text, "#"):
 		return "must not have a fragment"
-	case u.User != nil:
-		return "must not have credentials"
-	case strings.ContainsFunc(text,
-		func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\\*\"<>", c) }):
-		return "must be ASCII without blanks, quotes, backslashes and wildcards"
-	case slices.Contains(scriptSchemes, u.Scheme):
-		return "has a scheme that is not allowed"
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case strings.ContainsFunc(text, func(c rune) bool { return c >= 0x7f || strings.ContainsRune(`*"<>`, c) }):
+		return "must be ASCII without quotes and wildcards"
+	case u.Scheme == "http" && !isLoopback(u.Host):
 		return "must be https, but for localhost"
-	case u.Host == "" && (u.Scheme == "https" || u.Scheme == "http" || !strings.Contains(u.Scheme, ".")):
+	case !u.IsWeb() && !strings.Contains(u.Scheme, ".") && !hasHost(u.Rest):
 		return "must have a host"
 	}
 
 	return ""
 }
 
+// hasHost reports whether the address of an app has a host.
+func hasHost(rest string) bool {
+	after, ok := strings.CutPrefix(rest, "//")
+	return ok && strings.IndexAny(after+"/", "/?") > 0
+}
+
 func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return host == "localhost" || (err == nil && address.IsLoopback())
 }
 

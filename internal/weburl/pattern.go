@@ -79,7 +79,7 @@ func parseParts(text string) (p parts, err error) {
 		return p, errors.New("must have a scheme")
 	}
 
-	scheme = strings.ToLower(scheme)
+	scheme = lowerASCII(scheme)
 	anyScheme := strings.ContainsAny(scheme, `*?[\`)
 	if !anyScheme && (!isScheme(scheme) || runnable[scheme]) {
 		return p, errors.New("must have the scheme of a page or of an app")
@@ -152,7 +152,7 @@ func (p *parts) compileHost(authority string) (err error) {
 		}
 	}
 
-	host = strings.ToLower(host)
+	host = lowerASCII(host)
 	p.literalHost = !strings.ContainsAny(host, `*?\`) &&
 		(!strings.Contains(host, "[") || isIPv6(host)) // else a class
 	if p.literalHost {

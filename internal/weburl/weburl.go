@@ -44,7 +44,7 @@ func Parse(text string) (URL, error) {
 	}
 
 	scheme, after, ok := strings.Cut(text, ":")
-	scheme = strings.ToLower(scheme)
+	scheme = lowerASCII(scheme)
 	if !ok || !isScheme(scheme) {
 		return URL{}, errors.New("has no scheme")
 	}
@@ -106,7 +106,7 @@ func (u *URL) parseHost(authority string) error {
 		return errors.New("has an empty port")
 	}
 
-	u.Host = strings.ToLower(host)
+	u.Host = lowerASCII(host)
 	if inner, ok := strings.CutPrefix(u.Host, "["); ok {
 		address, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		if u.numeric = true; err != nil || "["+address.String()+"]" != u.Host || address.Zone() != "" {
@@ -209,6 +209,17 @@ func isLabel(label string) bool {
 
 func isScheme(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// lowerASCII returns a text with the capital letters of ASCII in lower case. Lower case beyond ASCII
+// can be ASCII: that of İ is i, which browsers read as another host.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		return r
+	}, s)
 }
 
 func isASCII(s string) bool {

@@ -52,6 +52,18 @@ func TestHostsAreReadAsBrowsersDo(t *testing.T) {
 		}
 	}
 
+	for pattern, texts := range map[string][]string{ // whose lower case in Go is ASCII
+		"https://site.example.com/**":   {"https://sİte.example.com/", "HTTPS://SİTE.example.com/", "https://ſite.example.com/"},
+		"https://*.kiosk.example.com/*": {"https://a.\u212aiosk.example.com/", "https://a.kİosk.example.com/"},
+		"com.kiosk://**":                {"com.\u212aiosk://x", "com.kİosk://x"},
+	} {
+		for _, text := range texts {
+			if matches(t, pattern, text) {
+				t.Errorf("%s matches %q", pattern, text)
+			}
+		}
+	}
+
 	for _, text := range []string{"https://shop.example.com/", "HTTPS://SHOP.example.com/x?y=%E3%80%82#z",
 		"https://shop.example.com:443/a.b/c", "https://xn--bcher-kva.example.com/é", "https://a_b.example.com/x/...",
 	} {
@@ -162,10 +174,12 @@ func TestMatchedHosts(t *testing.T) {
 
 	fragments := []string{"https:", "http:", "app:", "//", "/", `\`, "?", "#", "@", ":", ".", "。", "．", "｡", "%2e",
 		"%2f", "evil.com", "shop", ".example.com", "example.com", "1572395042", "0x7f", "127.1", "443", "80",
-		"[", "]", "::1",
-		"\t", "\n", " ", "\u00ad", "\u200b", "／", "xn--", "-", "_", "ß", "*", "%", "\x00", ";", ",", "..", "%2E%2e"}
+		"[", "]", "::1", ".sİte.example.com",
+		"\t", "\n", " ", "\u00ad", "\u200b", "／", "xn--", "-", "_", "ß", "İ", "\u212a", "*",
+		"%", "\x00", ";", ",", "..", "%2E%2e"}
 	patterns := []string{"https://*.example.com/**", "https://example.com**", "https://**.example.com/**",
-		"http{,s}://*-shop.example.com*/**", "https://shop?example.com/**", "https://[!x]hop.example.com:*/**"}
+		"http{,s}://*-shop.example.com*/**", "https://shop?example.com/**", "https://[!x]hop.example.com:*/**",
+		"https://**.site.example.com/**"}
 	compiled := make([]Pattern, len(patterns))
 	for i, pattern := range patterns {
 		var err error
