@@ -30,8 +30,8 @@ func TestEncode(t *testing.T) {
 
 	text, moment := `"00f1a2b3-0405-4607-8809-0a0b0c0d0eff"`, `"2026-01-02T02:04:05.000060Z"`
 	want := `{"id":` + text + `,"ref":` + text + `,"none":null,"null":null,"all":[` + text + `],"of":{` + text +
-		`:1},"any":` + text + `,"at":` + moment + `,"until":` + moment + `,"events":{"a":"0001-01-01T00:00:00.000000Z"}}` +
-		"\n"
+		`:1},"any":` + text + `,"at":` + moment + `,"until":` + moment +
+		`,"events":{"a":"0001-01-01T00:00:00.000000Z"}}` + "\n"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

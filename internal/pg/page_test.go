@@ -49,8 +49,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestPagesAreOneStatement checks that a page and the total are one statement, and that a client that
-// turns pages fills no cache of statements.
+// TestPagesAreOneStatement checks that a page and the total are one statement, and that a client
+// that turns pages fills no cache of statements.
 func TestPagesAreOneStatement(t *testing.T) {
 	t.Parallel()
 

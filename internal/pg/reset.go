@@ -17,8 +17,8 @@ const unlock = "select " + UnlockAdvisory
 
 // resetStatements are DISCARD ALL without plans and prepared statements, in statements that a
 // transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the
-// functions of event triggers takes most of the time of a DDL statement. Prepared statements are the pool's
-// own, see [SelectUserStatements].
+// functions of event triggers takes most of the time of a DDL statement. Prepared statements are
+// the pool's own, see [SelectUserStatements].
 var resetStatements = []string{
 	"close all", "set session authorization default", "reset role", "reset all", "unlisten *", "discard temp",
 	"discard sequences", unlock,

@@ -473,8 +473,8 @@ func (c observedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestEvictAsksNoDatabase checks that looking for an idle connection reads the account of no project:
-// with many of them, each new connection would wait for as many statements.
+// TestEvictAsksNoDatabase checks that looking for an idle connection reads the account of no
+// project: with many of them, each new connection would wait for as many statements.
 func TestEvictAsksNoDatabase(t *testing.T) {
 	t.Parallel()
 
