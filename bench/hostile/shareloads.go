@@ -21,8 +21,8 @@ const (
 	backupTimeout = 30 * time.Second
 )
 
-// logIns keeps log-ins of unknown end users in flight in all projects of the attacker. The bystander
-// logs in to the platform.
+// logIns keeps log-ins of unknown end users in flight in all projects of the attacker. The
+// bystander logs in to the platform.
 var logIns = contest{name: "log-in", rounds: 8,
 	load: func(_ context.Context, s *environment, projects []account) (func(context.Context), error) {
 		return func(ctx context.Context) {
@@ -232,8 +232,8 @@ var signIns = contest{name: "sign-in", rounds: signInRounds,
 				issuer, issuer+"/go", issuer+"/token", issuer+"/keys")
 		})) // ends with the program
 
-		// Each act has a provider of its own, since documents of providers are cached. The last one is
-		// for waiting until the settings apply.
+		// Each act has a provider of its own, since documents of providers are cached. The last one
+		// is for waiting until the settings apply.
 		const last = 2 * signInRounds
 		if err := s.configure(s.bystander, providers(last+1, provides.URL)); err != nil {
 			return nil, err

@@ -136,6 +136,10 @@ func perform(ctx context.Context, contests []contest, acts []act, phase int) []p
 			for round := range contests[i].rounds {
 				began := time.Now()
 				err := act(ctx, phase*contests[i].rounds+round)
+				if ctx.Err() != nil { // cut off by the end of the load
+					break
+				}
+
 				results[i].took = append(results[i].took, time.Since(began))
 
 				if err != nil {

@@ -16,8 +16,9 @@ func NewBodyPool(size int64) *fair.Pool {
 // Stranger returns the key of the request's client in pools, see [fair.Stranger].
 func Stranger(ctx context.Context) fair.Key { return fair.Stranger(From(ctx).Client) }
 
-// Share returns the key of a request in the pools of the platform: the account that it counts to, as
-// far as that is known already, or else its network. Work of the server itself has a key of its own.
+// Share returns the key of a request in the pools of the platform: the account that it counts to,
+// as far as that is known already, or else its network. Work of the server itself has a key of its
+// own.
 func Share(ctx context.Context) fair.Key {
 	switch r := From(ctx); {
 	case r.Share != fair.Key{}:

@@ -12,8 +12,8 @@ import (
 )
 
 // Share makes the connections of a pool places of a pool of package fair, of the same size: callers
-// wait there, not in the queue of pgxpool, which is first come, first served. key returns the key of
-// a caller.
+// wait there, not in the queue of pgxpool, which is first come, first served. key returns the key
+// of a caller.
 func Share(c *pgxpool.Config, places *fair.Pool, key func(context.Context) fair.Key) {
 	c.ConnConfig.Tracer = &sharer{places: places, key: key}
 }

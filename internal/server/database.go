@@ -255,8 +255,8 @@ func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
 	return err
 }
 
-// newPlatformPlaces returns the places of the connections to the platform database. Each account and
-// the server's own work leave a part of them to others.
+// newPlatformPlaces returns the places of the connections to the platform database. Each account
+// and the server's own work leave a part of them to others.
 func newPlatformPlaces() *fair.Pool {
 	return fair.New(fair.Config{Name: "platform_connections", Capacity: platformPool, Reserve: platformReserve,
 		Waiting: maxPlatformWaiting})
