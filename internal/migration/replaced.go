@@ -51,8 +51,8 @@ func (c *comparison) findReplaced(old *pgdump.Entry) {
 	}
 }
 
-// isPartitionedBy reports whether the partition key of a table has a column of a type. Such a column
-// can't change its type.
+// isPartitionedBy reports whether the partition key of a table has a column of a type. Such a
+// column can't change its type.
 func isPartitionedBy(e *pgdump.Entry, typ string) bool {
 	t, ok := parseTable(e.Definition)
 	_, partitioning, _ := strings.Cut(t.tail, "PARTITION BY")

@@ -171,8 +171,8 @@ func TestSurveyOfKnownColumns(t *testing.T) {
 	}
 }
 
-// TestHeaderHint suggests the line of the names if most rows have more values than the header, and a
-// delimiter if none has as many.
+// TestHeaderHint suggests the line of the names if most rows have more values than the header, and
+// a delimiter if none has as many.
 func TestHeaderHint(t *testing.T) {
 	t.Parallel()
 

@@ -190,7 +190,8 @@ func (l *lineReader) detectEnd() {
 // writes and obeys that line.
 func (l *lineReader) skipDelimiter() (byte, error) {
 	head, _ := l.r.Peek(len("sep=;\n")) // an error is that of the next read
-	if len(head) < len("sep=;\n") || !bytes.EqualFold(head[:4], []byte("sep=")) || (head[5] != '\r' && head[5] != '\n') {
+	if len(head) < len("sep=;\n") || !bytes.EqualFold(head[:4], []byte("sep=")) ||
+		(head[5] != '\r' && head[5] != '\n') {
 		return 0, nil
 	}
 
