@@ -130,8 +130,8 @@ func (c consent) page(r *http.Request) page {
 		Form: &form{Action: r.URL.RequestURI(), Button: "Sign in and allow", Decline: "Deny", Inputs: []input{
 			{Name: "email", Label: "E-mail address", Type: "email", Required: true, Autocomplete: "username"},
 			{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "current-password"},
-			{Name: "code", Label: "Code of your second factor", Type: "text", Autocomplete: "one-time-code", Optional: true,
-				Help: "If you have set one up: six digits from the app, or a recovery code."},
+			{Name: "code", Label: "Code of your second factor", Type: "text", Autocomplete: "one-time-code",
+				Optional: true, Help: "If you have set one up: six digits from the app, or a recovery code."},
 		}},
 		Aside: "Deny if you did not begin this in " + name + " yourself.",
 		Theme: theme{Redirect: c.asked.RedirectURI},

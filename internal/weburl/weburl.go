@@ -211,8 +211,8 @@ func isScheme(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// lowerASCII returns a text with the capital letters of ASCII in lower case. Lower case beyond ASCII
-// can be ASCII: that of İ is i, which browsers read as another host.
+// lowerASCII returns a text with the capital letters of ASCII in lower case. Lower case beyond
+// ASCII can be ASCII: that of İ is i, which browsers read as another host.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

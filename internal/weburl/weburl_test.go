@@ -53,7 +53,9 @@ func TestHostsAreReadAsBrowsersDo(t *testing.T) {
 	}
 
 	for pattern, texts := range map[string][]string{ // whose lower case in Go is ASCII
-		"https://site.example.com/**":   {"https://sİte.example.com/", "HTTPS://SİTE.example.com/", "https://ſite.example.com/"},
+		"https://site.example.com/**": {
+			"https://sİte.example.com/", "HTTPS://SİTE.example.com/", "https://ſite.example.com/",
+		},
 		"https://*.kiosk.example.com/*": {"https://a.\u212aiosk.example.com/", "https://a.kİosk.example.com/"},
 		"com.kiosk://**":                {"com.\u212aiosk://x", "com.kİosk://x"},
 	} {
