@@ -59,12 +59,15 @@ const selectAccess = `
 	where d.datname = any(@names)
 	order by d.datname`
 
+// projectLogin is the pattern of the names of projects' logins, of this install and of others.
+const projectLogin = `^socle_[0-9a-f]{32}_(owner|request|service|dump|auth|reader)$`
+
 // selectOtherLogins selects the logins of other programs that do not have all privileges on a
 // database by name, through a role or as its owner.
 const selectOtherLogins = `
 	select r.rolname::text from pg_roles r
 	cross join pg_database d
-	where d.datname = @database and r.rolcanlogin and not r.rolsuper and r.rolname !~ '` + ofProjects + `'
+	where d.datname = @database and r.rolcanlogin and not r.rolsuper and r.rolname !~ '` + projectLogin + `'
 		and not pg_has_role(r.oid, d.datdba, 'usage')
 		and exists (select from unnest(@privileges::text[]) p
 			where not exists (select from aclexplode(d.datacl) a
