@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 func TestSMSSettings(t *testing.T) {
@@ -83,7 +84,8 @@ func TestSMSFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		return (&Directory{service: &Service{Config{Outbound: outbound.New(allowed)}}}).send(ctx, r)
+		d := &Directory{db: &projectdb.Project{}, service: &Service{Config{Outbound: outbound.New(allowed)}}}
+		return d.send(ctx, r)
 	}
 
 	for _, tt := range []struct {

@@ -82,7 +82,7 @@ func (r *Registry) KnownKey(id uuid.UUID) (fair.Key, bool) {
 }
 
 func (p *Project) readAccount(ctx context.Context) (uuid.UUID, error) {
-	if p.registry.FindAccount == nil {
+	if p.registry == nil || p.registry.FindAccount == nil {
 		return p.UUID, nil
 	}
 
