@@ -18,8 +18,8 @@ import (
 
 // OAuthServer is the setting of the project's own OAuth 2.1 server, which package oauth is.
 type OAuthServer struct {
-	Enabled                  bool   `json:"enabled"`
-	AllowDynamicRegistration bool   `json:"allow_dynamic_registration" doc:"Anyone may register a client."`
+	Enabled                  bool   `json:"enabled,omitempty"`
+	AllowDynamicRegistration bool   `json:"allow_dynamic_registration,omitempty" doc:"Anyone may register a client."`
 	AuthorizationPath        string `json:"authorization_path,omitempty" maxLength:"200" doc:"Path of the application's consent page below site_url. Empty: a page of this server."`
 }
 

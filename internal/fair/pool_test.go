@@ -295,8 +295,9 @@ func TestPoolInvariants(t *testing.T) {
 
 		synctest.Test(t, func(t *testing.T) {
 			p := New(c)
-			for range 60 {
+			for caller := range uint64(60) {
 				go func() {
+					r := rand.New(rand.NewPCG(seed, caller+2))
 					<-time.After(time.Duration(r.Int64N(int64(time.Second))))
 
 					k := Key{fmt.Sprint(r.IntN(4)), fmt.Sprint(r.IntN(3))}

@@ -115,24 +115,10 @@ func TestDeadlineAfterCommit(t *testing.T) {
 	t.Parallel()
 
 	for _, readOnly := range []bool{true, false} {
-		received := make(chan struct{})
-		pool := fakePool(t, func(b *pgproto3.Backend) {
-			for {
-				m, err := b.Receive()
-				if err != nil {
-					return
-				}
-				if _, last := m.(*pgproto3.Sync); last {
-					close(received)
-				}
-			}
-		})
-
-		e := read(pool)
-		e.ReadOnly, e.Streams, e.Statement.Inert = readOnly, false, true
-		e.Deadline = time.Now().Add(50 * time.Millisecond)
-		_, err := New(Config{}).Execute(t.Context(), e)
-		<-received
+		var err error
+		for wait, sent := 50*time.Millisecond, false; !sent; wait *= 2 { // a busy machine connects late
+			sent, err = deadlineAfterCommit(t, readOnly, wait)
+		}
 
 		if err == nil || IsOutcomeUnknown(err) == readOnly {
 			t.Errorf("read-only %v: got %v", readOnly, err)
@@ -140,5 +126,40 @@ func TestDeadlineAfterCommit(t *testing.T) {
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			t.Errorf("read-only %v: got %v, an error of PostgreSQL", readOnly, err)
 		}
+	}
+}
+
+// deadlineAfterCommit executes a statement that PostgreSQL never answers, with a deadline after
+// wait. It returns whether PostgreSQL received COMMIT before, and the error.
+func deadlineAfterCommit(t *testing.T, readOnly bool, wait time.Duration) (bool, error) {
+	t.Helper()
+
+	received, returned := make(chan struct{}), make(chan struct{})
+	defer close(returned)
+
+	pool := fakePool(t, func(b *pgproto3.Backend) {
+		for {
+			m, err := b.Receive()
+			if err != nil {
+				return
+			}
+			if _, last := m.(*pgproto3.Sync); last {
+				close(received)
+				<-returned
+				return
+			}
+		}
+	})
+
+	e := read(pool)
+	e.ReadOnly, e.Streams, e.Statement.Inert = readOnly, false, true
+	e.Deadline = time.Now().Add(wait)
+	_, err := New(Config{}).Execute(t.Context(), e)
+
+	select {
+	case <-received:
+		return true, err
+	default:
+		return false, err
 	}
 }
