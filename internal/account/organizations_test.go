@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/platform"
 )
 
 func TestRole(t *testing.T) {
@@ -209,4 +210,53 @@ func TestOrganizationForProject(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, ada.OrganizationUUID)
 		}
 	}
+}
+
+// TestAccountOf checks that nobody is made accountable for the organization of others: an owner is
+// who founded it, joined as an owner, or created a project as one.
+func TestAccountOf(t *testing.T) {
+	t.Parallel()
+
+	i := newInstall(t)
+	ada, bob, eve := i.user("ada"), i.user("bob"), i.user("eve")
+	organization := ada.OrganizationUUID
+	i.join(organization, bob, Viewer)
+	i.join(organization, eve, Owner)
+
+	check := func(step string, want uuid.UUID) {
+		t.Helper()
+
+		got, err := pg.Value[uuid.UUID](t.Context(), i.q, `select platform.account_of($1)`, organization)
+		if err != nil || got != want {
+			t.Errorf("%s: got account %v, %v, want %v", step, got, err, want)
+		}
+	}
+	setRole := func(actor, user User, role Role) {
+		t.Helper()
+
+		if _, err := i.UpdateMember(t.Context(), organization, i.in(i.login(actor), Scope{}), user.UUID, role); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	check("founded", ada.UUID)
+	setRole(ada, bob, Owner)
+	setRole(ada, ada, Admin)
+	check("the founder is no owner any more", eve.UUID)
+
+	setRole(eve, eve, Developer)
+	check("the only owner was promoted", organization)
+
+	setRole(bob, bob, Owner)
+	check("the promoted owner keeps the role", organization)
+
+	if _, err := i.Store.CreateProject(t.Context(), bob.UUID,
+		platform.NewProject{Name: "p", Organization: organization}); err != nil {
+		t.Fatal(err)
+	}
+	check("the promoted owner creates a project", bob.UUID)
+
+	setRole(bob, eve, Owner)
+	setRole(bob, bob, Viewer)
+	check("the next owner was promoted again", organization)
 }

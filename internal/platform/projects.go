@@ -90,10 +90,14 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 	var p Project
 	// No audit entry here: ActivateProject writes it.
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		// The row lock serializes concurrent creations, so that each one counts the others.
-		if _, err := pg.Value[uuid.UUID](ctx, tx,
-			`select uuid from platform.organizations where uuid = @organization for no key update`,
-			pgx.StrictNamedArgs{"organization": n.Organization}); fault.Is(err, fault.NotFound) {
+		// The row lock serializes concurrent creations, so that each one counts the others. An owner
+		// who creates a project accepts that the organization may count to them.
+		if _, err := pg.Value[uuid.UUID](ctx, tx, `
+			with consent as (
+				update platform.members set accountable = true
+				where organization_uuid = @organization and user_uuid = @user and role = 2 and not accountable)
+			select uuid from platform.organizations where uuid = @organization for no key update`,
+			pgx.StrictNamedArgs{"organization": n.Organization, "user": user}); fault.Is(err, fault.NotFound) {
 			return fault.OnField(fault.Unprocessable, "organization_uuid", "not_found",
 				"must name one of your organizations").WithCause(err)
 		} else if err != nil {
@@ -142,9 +146,12 @@ func checkAccountProjects(ctx context.Context, tx pgx.Tx, organization uuid.UUID
 	full, err := pg.Value[bool](ctx, tx, `
 		select count(*) >= @most::bigint and not exists (
 			select from platform.users where uuid = @account and is_administrator)
-		from platform.members m
-		join platform.projects p on p.organization_uuid = m.organization_uuid
-		where m.user_uuid = @account and m.role = 2 and platform.account_of(m.organization_uuid) = @account`,
+		from (
+			select organization_uuid from platform.members where user_uuid = @account and role = 2
+			union select @account
+		) o
+		join platform.projects p on p.organization_uuid = o.organization_uuid
+		where platform.account_of(o.organization_uuid) = @account`,
 		pgx.StrictNamedArgs{"account": account, "most": most})
 	if err != nil || !full {
 		return err

@@ -5,7 +5,7 @@ CREATE FUNCTION platform.account_of(organization uuid) RETURNS uuid
     AS $$
 	select coalesce((
 		select m.user_uuid from platform.members m
-		where m.organization_uuid = organization and m.role = 2
+		where m.organization_uuid = organization and m.role = 2 and m.accountable
 		order by m.created_at, m.user_uuid
 		limit 1), organization)
 $$;
@@ -275,10 +275,13 @@ CREATE TABLE platform.members (
     user_uuid uuid NOT NULL,
     role smallint NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    accountable boolean DEFAULT true NOT NULL,
     CONSTRAINT members_role CHECK (((role >= 2) AND (role <= 5)))
 );
 
 COMMENT ON COLUMN platform.members.role IS '2 owner, 3 admin, 4 developer, 5 viewer';
+
+COMMENT ON COLUMN platform.members.accountable IS 'agreed to the role when joining, or acted on it since: a promoted owner did not ask for the projects of others';
 
 CREATE TABLE platform.migrations (
     id integer NOT NULL,
