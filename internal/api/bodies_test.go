@@ -36,7 +36,7 @@ var pathParam = regexp.MustCompile(`\{[^}]*\}`)
 
 type bodyOperation struct {
 	id, method, path string
-	busy             bool // the operation declares 429
+	limited          bool // the operation declares 429 and holds its body in memory
 }
 
 // bodyOperations returns the operations with a JSON body, with paths to missing entities.
@@ -59,8 +59,9 @@ func bodyOperations(t *testing.T) []bodyOperation {
 		for method, o := range methods {
 			if o.RequestBody.Content["application/json"] != nil {
 				path := pathParam.ReplaceAllString(path, "00000000-0000-0000-0000-000000000001")
+				streamed := len(o.RequestBody.Content) > 1 // imports, which take other formats too
 				all = append(all, bodyOperation{
-					o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil,
+					o.OperationID, strings.ToUpper(method), path, o.Responses["429"] != nil && !streamed,
 				})
 			}
 		}
@@ -157,7 +158,7 @@ func TestBodyBudget(t *testing.T) {
 
 	var refused sync.WaitGroup
 	for _, o := range bodyOperations(t) {
-		if !o.busy || slices.Contains(openOperations, o.id) {
+		if !o.limited || slices.Contains(openOperations, o.id) {
 			continue
 		}
 

@@ -155,7 +155,7 @@ type renameTableInput struct {
 
 type renamedMetadata struct {
 	UUID     uuid.UUID          `json:"uuid" doc:"Stable across renames of the table."`
-	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
+	Mentions []schema.Dependent `json:"mentions,omitempty" nullable:"false" doc:"Functions whose text has the former name, if any: adjust them."`
 }
 
 func (s *Server) renameTable(
@@ -174,7 +174,7 @@ func (s *Server) renameTable(
 
 // mentionsMetadata lists the functions that a change may break.
 type mentionsMetadata struct {
-	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
+	Mentions []schema.Dependent `json:"mentions,omitempty" nullable:"false" doc:"Functions whose text has the former name, if any: adjust them."`
 }
 
 var updateTable = operation.Operation{
@@ -253,13 +253,13 @@ type deleteTableInput struct {
 // deletedMetadata lists the dependents that were deleted too.
 type deletedMetadata struct {
 	Deleted  []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
-	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
+	Mentions []schema.Dependent `json:"mentions,omitempty" nullable:"false" doc:"Functions whose text has the former name, if any: adjust them."`
 }
 
 type deletedTableMetadata struct {
 	UUID     uuid.UUID          `json:"uuid"`
 	Deleted  []schema.Dependent `json:"deleted" nullable:"false" doc:"Dependents that were deleted too."`
-	Mentions []schema.Dependent `json:"mentions" nullable:"false" doc:"Functions whose text has the former name: adjust them."`
+	Mentions []schema.Dependent `json:"mentions,omitempty" nullable:"false" doc:"Functions whose text has the former name, if any: adjust them."`
 }
 
 func (s *Server) deleteTable(

@@ -206,7 +206,7 @@ func TestVariantsDuringReplacement(t *testing.T) {
 func TestTooManyPictures(t *testing.T) {
 	t.Parallel()
 
-	const maxPerProject = 24 // of one project
+	const maxPerProject = 18 // three quarters of what an account may have
 	service := blobtest.New(t)
 	a := apitest.New(t, func(c *config.Config) {
 		service.Configure(c)
@@ -221,6 +221,9 @@ func TestTooManyPictures(t *testing.T) {
 	put(other, theirs, "a", asPNG(t, quarters(40, 40))).Want(200)
 
 	waiting, goOn := make(chan struct{}, 10*maxPerProject), make(chan struct{})
+	proceed := sync.OnceFunc(func() { close(goOn) })
+	defer proceed()
+
 	service.OnRequest(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead && strings.Contains(r.URL.Path, a.Project) {
 			waiting <- struct{}{}
@@ -248,7 +251,7 @@ func TestTooManyPictures(t *testing.T) {
 	}
 
 	other.Get(address(other, theirs, "a") + "?width=30").Want(200)
-	close(goOn)
+	proceed()
 	group.Wait()
 	service.OnRequest(nil)
 	a.Get(path + "?width=30").Want(200)

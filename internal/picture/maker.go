@@ -38,7 +38,7 @@ type Maker struct {
 func NewMaker() *Maker {
 	return &Maker{
 		pending: fair.New(fair.Config{Name: "pictures", Capacity: maxPending, PerAccount: maxPending / 2,
-			Reserve: maxPending / 4}),
+			PerPart: maxPending * 3 / 8, Reserve: maxPending / 4}),
 		memory:    fair.New(fair.Config{Name: "picture_memory", Capacity: memoryBudget, Waiting: maxPending}),
 		minCharge: memoryBudget / int64(2*runtime.GOMAXPROCS(0)),
 	}
