@@ -42,7 +42,7 @@ type importTableInput struct {
 // ImportQuery has the options for parsing a data file.
 type ImportQuery struct {
 	Format    string  `query:"format" enum:"csv,tsv,json,jsonl,xlsx" doc:"Default: by the file's extension or media type."`
-	Delimiter *string `query:"delimiter" maxLength:"1" minLength:"1" doc:"Separator of values. Default: a tab for TSV; for CSV a comma, or the semicolon or tab of a header without a comma."`
+	Delimiter *string `query:"delimiter" maxLength:"1" minLength:"1" doc:"Separator of values. Default: a tab for TSV; for CSV a comma, or the semicolon, tab or bar of a header without a comma."`
 	Null      string  `query:"null" maxLength:"20" doc:"Unquoted text that means null. Default: empty."`
 	Encoding  string  `query:"encoding" enum:"utf-8,utf-16,windows-1252,iso-8859-1" default:"utf-8" doc:"Encoding of the text. A UTF-16 byte order mark is detected."`
 	Sheet     string  `query:"sheet" maxLength:"31" doc:"Sheet of a workbook. Default: the first that is not hidden."`

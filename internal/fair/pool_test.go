@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,9 @@ func take(t *testing.T, p *Pool, names ...string) []*Lease {
 // queue is a pool with callers that wait for a place.
 type queue struct {
 	*Pool
-	t      *testing.T
+	t *testing.T
+
+	mu     sync.Mutex
 	served []string
 	failed []string
 	leases map[string][]*Lease
@@ -49,6 +52,10 @@ func (q *queue) wait(ctx context.Context, names ...string) {
 	for _, name := range names {
 		go func() {
 			lease, err := q.Acquire(ctx, key(name), 1)
+
+			q.mu.Lock()
+			defer q.mu.Unlock()
+
 			if err != nil {
 				q.failed = append(q.failed, name)
 				return
@@ -65,6 +72,9 @@ func (q *queue) wait(ctx context.Context, names ...string) {
 func (q *queue) want(served, failed []string) {
 	q.t.Helper()
 	synctest.Wait()
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
 
 	if !slices.Equal(q.served, served) || !slices.Equal(q.failed, failed) {
 		q.t.Errorf("served %v, failed %v, want %v, %v", q.served, q.failed, served, failed)
@@ -318,6 +328,7 @@ func TestPoolInvariants(t *testing.T) {
 			}
 
 			<-time.After(time.Minute)
+			synctest.Wait() // orders the reads below after all callers
 
 			if p.free != c.Capacity || p.waiting.Load() != 0 || len(p.accounts) != 0 {
 				t.Errorf("seed %d: %d free of %d, %d waiting, %d accounts at the end", seed, p.free, c.Capacity,

@@ -37,6 +37,11 @@ func parseLocalDate(text string) (d parsedDate, local, valid bool) {
 	return d, true, len(m[4]) == 4 && m[4] != "0000" && (d.in(dayFirst) != "" || d.in(monthFirst) != "")
 }
 
+// hasShortYear reports whether a date has a year of two digits, whose century is unclear.
+func (d parsedDate) hasShortYear() bool {
+	return len(d.year) == 2 && min(d.first, d.second) >= 1 && min(d.first, d.second) <= 12 && max(d.first, d.second) <= 31
+}
+
 // in returns the date in a reading, by ISO 8601; "" if that does not read it. Alone, a date has one
 // meaning if its day is beyond 12 or equals its month.
 func (d parsedDate) in(r reading) string {

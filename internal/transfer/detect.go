@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -50,6 +51,8 @@ type facts struct {
 	comma    bool           // a number of unclear meaning has a comma
 	blank    bool           // a number may be a code, such as 12 345
 	local    bool           // a date has its year last
+
+	shortYear string // first date with a year of two digits; "" if none
 
 	noNumber, noDate bool // a value is none in any reading
 }
@@ -159,7 +162,11 @@ func (f *facts) addDate(text string) {
 	}
 
 	f.local = true
-	if !valid {
+	switch {
+	case d.hasShortYear():
+		f.shortYear, f.dates = cmp.Or(f.shortYear, text), [readings]typeSet{}
+		return
+	case !valid:
 		f.keepNoDate()
 		return
 	}

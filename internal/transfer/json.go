@@ -11,15 +11,15 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// jsonSource reads JSON objects: one per line, or the elements of an array.
+// jsonSource reads JSON objects: one per line, the elements of an array, or objects that span lines.
 type jsonSource struct {
-	lines   *lineReader
-	array   *arrayReader // nil for lines
-	order   []string
-	index   map[string]int
-	fixed   bool // order has all columns
-	decoder jsontext.Decoder
-	values  []value
+	lines    *lineReader
+	elements *elementReader // nil for lines
+	order    []string
+	index    map[string]int
+	fixed    bool // order has all columns
+	decoder  jsontext.Decoder
+	values   []value
 }
 
 // newJSONSource returns the source of a JSON file. known are the columns; nil means that they are
@@ -31,11 +31,21 @@ func newJSONSource(lines *lineReader, known []string) *jsonSource {
 	}
 
 	head, _ := lines.r.Peek(lines.r.Size()) // an error is that of the next read
-	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("[")) {
-		j.array = &arrayReader{r: lines.r, line: 1}
+	head = bytes.TrimLeft(head, " \t\r\n")
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	switch {
+	case bytes.HasPrefix(head, []byte("[")):
+		j.elements = &elementReader{r: lines.r, line: 1, inArray: true}
+	case spansLines(bytes.TrimRight(first, " \t\r")):
+		j.elements = &elementReader{r: lines.r, line: 1}
 	}
 
 	return j
+}
+
+// spansLines reports whether the first line of an object ends where another one must follow.
+func spansLines(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("{")) && bytes.IndexByte([]byte("{[,:"), line[len(line)-1]) >= 0
 }
 
 func (j *jsonSource) names() []string { return j.order }
@@ -64,8 +74,8 @@ func (j *jsonSource) next() (row, error) {
 
 // nextObject returns the text of the next object, and a row with its line.
 func (j *jsonSource) nextObject() ([]byte, row, error) {
-	if j.array != nil {
-		return j.array.next()
+	if j.elements != nil {
+		return j.elements.next()
 	}
 
 	line, err := j.lines.next()
@@ -132,11 +142,12 @@ func (j *jsonSource) object(line []byte) *Rejected {
 	return nil
 }
 
-// arrayReader splits a JSON array into the texts of its elements, without parsing these. An element
-// is bounded, the array is not.
-type arrayReader struct {
+// elementReader splits a JSON array, or JSON objects behind one another, into the texts of the
+// elements, without parsing these. An element is bounded, the file is not.
+type elementReader struct {
 	r       *bufio.Reader
-	line    int64 // of the next byte
+	line    int64 // line of the next byte
+	inArray bool
 	element []byte
 	started bool
 	ended   bool
@@ -144,15 +155,26 @@ type arrayReader struct {
 
 // next returns an element, valid until the next call, and a row with its line. It returns io.EOF
 // behind the array.
-func (a *arrayReader) next() ([]byte, row, error) {
+func (a *elementReader) next() ([]byte, row, error) {
 	if a.ended {
 		return nil, row{}, io.EOF
 	}
 
 	c, err := a.skipBlanks()
+	if !a.inArray {
+		switch {
+		case err != nil:
+			return nil, row{}, err
+		case c != '{':
+			return a.end(io.EOF, "has text that is not a JSON object")
+		}
+
+		return a.readElement(c)
+	}
+
 	switch {
 	case err != nil:
-		return a.end(err, "is the end of a JSON array that is not closed")
+		return a.end(err, a.unclosed())
 	case !a.started:
 		a.started = true
 		if c, err = a.skipBlanks(); err == nil && c != ']' {
@@ -164,7 +186,7 @@ func (a *arrayReader) next() ([]byte, row, error) {
 		}
 	}
 	if err != nil {
-		return a.end(err, "is the end of a JSON array that is not closed")
+		return a.end(err, a.unclosed())
 	}
 
 	if _, err = a.skipBlanks(); err == nil {
@@ -175,8 +197,15 @@ func (a *arrayReader) next() ([]byte, row, error) {
 	return nil, row{}, err
 }
 
+func (a *elementReader) unclosed() string {
+	if a.inArray {
+		return "is the end of a JSON array that is not closed"
+	}
+	return "is the end of a JSON object that is not closed"
+}
+
 // end returns the row that rejects the rest of the file, unless reading failed.
-func (a *arrayReader) end(err error, message string) ([]byte, row, error) {
+func (a *elementReader) end(err error, message string) ([]byte, row, error) {
 	if err != io.EOF {
 		return nil, row{}, err
 	}
@@ -185,8 +214,9 @@ func (a *arrayReader) end(err error, message string) ([]byte, row, error) {
 	return nil, row{line: a.line, bad: &Rejected{Code: "malformed", Message: message}}, nil
 }
 
-// readElement reads an element from its first byte to the comma or bracket behind it.
-func (a *arrayReader) readElement(c byte) ([]byte, row, error) {
+// readElement reads an element from its first byte to the comma or bracket behind it, or an object
+// outside an array to its brace.
+func (a *elementReader) readElement(c byte) ([]byte, row, error) {
 	r := row{line: a.line}
 	a.element = a.element[:0]
 	depth, quoted := 0, false
@@ -196,7 +226,7 @@ func (a *arrayReader) readElement(c byte) ([]byte, row, error) {
 			a.element = append(a.element, c)
 			var err error
 			if c, err = a.readByte(); err != nil {
-				return a.end(err, "is the end of a JSON array that is not closed")
+				return a.end(err, a.unclosed())
 			}
 		case c == '"':
 			quoted = !quoted
@@ -212,15 +242,18 @@ func (a *arrayReader) readElement(c byte) ([]byte, row, error) {
 		if a.element = append(a.element, c); len(a.element) > maxRecord {
 			return nil, r, errTooLong
 		}
+		if !a.inArray && depth == 0 {
+			return a.element, r, nil
+		}
 
 		var err error
 		if c, err = a.readByte(); err != nil {
-			return a.end(err, "is the end of a JSON array that is not closed")
+			return a.end(err, a.unclosed())
 		}
 	}
 }
 
-func (a *arrayReader) skipBlanks() (byte, error) {
+func (a *elementReader) skipBlanks() (byte, error) {
 	for {
 		c, err := a.readByte()
 		if err != nil || (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
@@ -229,7 +262,7 @@ func (a *arrayReader) skipBlanks() (byte, error) {
 	}
 }
 
-func (a *arrayReader) readByte() (byte, error) {
+func (a *elementReader) readByte() (byte, error) {
 	c, err := a.r.ReadByte()
 	if err == nil && c == '\n' {
 		a.line++

@@ -100,9 +100,9 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	return c, err
 }
 
-// detectDelimiter returns the delimiter of a header: a comma, or the first semicolon or tab if the
-// header has no comma, since spreadsheets write these in many languages. It reads no further than
-// the buffer.
+// detectDelimiter returns the delimiter of a header: a comma, or the first semicolon, tab or bar if
+// the header has no comma. Spreadsheets write semicolons and tabs in many languages, and exports of
+// databases bars. It reads no further than the buffer.
 func detectDelimiter(r *bufio.Reader, lineEnd byte) byte {
 	head, _ := r.Peek(r.Size()) // an error is that of the next read
 	head = bytes.TrimLeft(head, "\r\n")
@@ -117,7 +117,7 @@ func detectDelimiter(r *bufio.Reader, lineEnd byte) byte {
 			return ','
 		case c == lineEnd:
 			return found
-		case found == ',' && (c == ';' || c == '\t'):
+		case found == ',' && (c == ';' || c == '\t' || c == '|'):
 			found = c
 		}
 	}

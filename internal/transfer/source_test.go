@@ -105,6 +105,7 @@ func TestRowsOfText(t *testing.T) {
 		// Excel declares a delimiter in the first line.
 		{withHeader, nil, "sep=;\r\na,1;b\r\n1,5;2\r\n", `3 [1,5 2]`, []string{"a,1", "b"}},
 		{Options{Format: CSV, Header: true, HeaderLine: 3}, nil, "SEP=|\n\na|b\n1|2\n", `4 [1 2]`, []string{"a", "b"}},
+		{withHeader, nil, "a|b;c\n1|2;3\n", `2 [1 2;3]`, []string{"a", "b;c"}},
 		{Options{Format: CSV, Header: true, Delimiter: ','}, nil, "sep=;\na,b\n1,2\n", `3 [1 2]`, []string{"a", "b"}},
 		{withHeader, nil, "sep=;;\na\n", `2 [a]`, []string{"sep=", "", ""}},
 		// A rejected row tells how many lines it has.
@@ -192,6 +193,10 @@ func TestRowsOfJSON(t *testing.T) {
 		`[{"a": 1}`:                                         `1 malformed: is the end of a JSON array that is not closed`,
 		`[{"a": 1}] x`:                                      `1 [1] 1 malformed: has text behind the JSON array`,
 		`[{"a": "\`:                                         `1 malformed: is the end of a JSON array that is not closed`,
+		"{\n  \"a\": 1\n}\n":                                `1 [1]`,
+		" {\"a\":\n1} {\"a\": \"}\"}\n\n{\n\"a\": 3}":       `1 [1] 2 [}] 4 [3]`,
+		"{\n\"a\": 1}\nx":                                   `1 [1] 3 malformed: has text that is not a JSON object`,
+		"{\n\"a\": 1":                                       `2 malformed: is the end of a JSON object that is not closed`,
 	} {
 		if got := formatRows(t, strings.NewReader(text), Options{Format: JSONL}, []string{"a"}); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)

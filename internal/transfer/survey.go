@@ -242,6 +242,9 @@ func (f *facts) dateReading(file evidence) reading {
 // note tells how the numbers or dates of a column are read, or why they stay text.
 func (f *facts) note(c ImportedColumn, n, d reading) *Note {
 	switch {
+	case c.Type == "text" && f.shortYear != "" && !f.noDate:
+		return c.note("unclear_dates", "stays text, since "+quote(f.shortYear)+
+			" has a year of two digits; write dates as 2026-12-31")
 	case c.Type == "text" && f.unclear != "" && !f.noDate:
 		return c.note("unclear_dates", "stays text, since "+quote(f.unclear)+
 			" can be read day first or month first; write dates as 2026-12-31")
