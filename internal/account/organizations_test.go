@@ -234,7 +234,8 @@ func TestAccountOf(t *testing.T) {
 	setRole := func(actor, user User, role Role) {
 		t.Helper()
 
-		if _, err := i.UpdateMember(t.Context(), organization, i.in(i.login(actor), Scope{}), user.UUID, role); err != nil {
+		caller := i.caller(i.login(actor))
+		if _, err := i.UpdateMember(t.Context(), organization, caller, user.UUID, role); err != nil {
 			t.Fatal(err)
 		}
 	}
