@@ -11,7 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// jsonSource reads JSON objects: one per line, the elements of an array, or objects that span lines.
+// jsonSource reads JSON objects: one per line, the elements of an array, or objects that span
+// lines.
 type jsonSource struct {
 	lines    *lineReader
 	elements *elementReader // nil for lines
