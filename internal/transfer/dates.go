@@ -39,7 +39,8 @@ func parseLocalDate(text string) (d parsedDate, local, valid bool) {
 
 // hasShortYear reports whether a date has a year of two digits, whose century is unclear.
 func (d parsedDate) hasShortYear() bool {
-	return len(d.year) == 2 && min(d.first, d.second) >= 1 && min(d.first, d.second) <= 12 && max(d.first, d.second) <= 31
+	low, high := min(d.first, d.second), max(d.first, d.second)
+	return len(d.year) == 2 && low >= 1 && low <= 12 && high <= 31
 }
 
 // in returns the date in a reading, by ISO 8601; "" if that does not read it. Alone, a date has one
