@@ -21,7 +21,6 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/rest/session"
 )
 
@@ -70,18 +69,15 @@ func newRows(
 }
 
 // errBadKey rejects a key or token that is not valid for the project.
-var errBadKey = &query.Error{
-	Status:  http.StatusUnauthorized,
-	Code:    "PGRST301",
-	Message: "The key or token is not valid for this project",
-}
+var errBadKey = fault.New(fault.Unauthenticated, "The key or token is not valid for this project").
+	WithCode("invalid_key")
 
 // errPlatformToken rejects the token of a member. Rows are for applications, with their own keys.
-var errPlatformToken = &query.Error{
-	Status:  http.StatusUnauthorized,
-	Code:    "PGRST301",
-	Message: "This is a token for the platform API. The rows API takes a key of the project, or a token of its users",
-	Hint:    "Create a key: socle keys create, or POST /projects/{projectUUID}/keys",
+var errPlatformToken = &fault.Error{
+	Kind:   fault.Unauthenticated,
+	Code:   "platform_token",
+	Detail: "This is a token for the platform API. The rows API takes a key of the project, or a token of its users",
+	Extra:  map[string]any{"hint": "Create a key: socle keys create, or POST /projects/{projectUUID}/keys"},
 }
 
 // serve handles a request to the rows API.

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -198,7 +197,7 @@ var inactiveErrors = map[string]*query.Error{
 func inactiveHandler(verify verifier, failure *query.Error) *rest.Server {
 	refuse := func(ctx context.Context, text string) (rest.Caller, error) {
 		_, err := verify(ctx, text)
-		if _, ok := errors.AsType[*query.Error](err); ok {
+		if fault.Is(err, fault.Unauthenticated) {
 			return rest.Caller{}, errBadKey
 		}
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/jwt"
 	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/rest/jwt"
 	"github.com/socle-dev/socle/internal/token"
 )
 

@@ -27,7 +27,6 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/tus"
 )
 
@@ -284,8 +283,8 @@ func (c *call) authenticate() error {
 	}
 
 	caller, err := c.Verify(c.r.Context(), text)
-	if refused, ok := errors.AsType[*query.Error](err); ok {
-		return fault.New(fault.Forbidden, "%s", refused.Message).WithCode("AccessDenied").WithCause(err)
+	if fault.Is(err, fault.Unauthenticated) {
+		return fault.New(fault.Forbidden, "%s", fault.Of(err).Detail).WithCode("AccessDenied").WithCause(err)
 	}
 	if err != nil {
 		return err
