@@ -31,8 +31,8 @@ func TestStatementsPrepare(t *testing.T) {
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 
-	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
-		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
+	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "appkey": {"platform"},
+		"queue": {"platform"}, "server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
 		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "backup/extension": {"project"},
 		"migration": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},

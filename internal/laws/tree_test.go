@@ -31,8 +31,8 @@ var levels = [][]string{
 		"internal/ratelimit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
 		"internal/rest/session"},
-	{"internal/account", "internal/certificate", "internal/idp", "internal/projectdb", "internal/rest/plan",
-		"internal/rest/typescript"},
+	{"internal/account", "internal/appkey", "internal/certificate", "internal/idp", "internal/projectdb",
+		"internal/rest/plan", "internal/rest/typescript"},
 	{"internal/backup/archive", "internal/enduser", "internal/form", "internal/object", "internal/pgproxy",
 		"internal/rest", "internal/statement", "internal/transfer"},
 	{"internal/backup", "internal/migration", "internal/oauth", "internal/s3api", "internal/storageapi",
@@ -48,7 +48,8 @@ var levels = [][]string{
 var testOnly = []string{
 	"internal/pgtest", "internal/pgtest/tmpdir", "internal/blob/blobtest", "internal/idp/idptest",
 	"internal/webauthn/webauthntest", "internal/api/apitest", "internal/projectdb/projectdbtest",
-	"internal/mail/mailtest", "internal/object/objecttest", "internal/backup/integration", "internal/laws",
+	"internal/mail/mailtest", "internal/platform/platformtest", "internal/object/objecttest",
+	"internal/backup/integration", "internal/laws",
 }
 
 // onlyImporter maps an import to the only package allowed to use it.

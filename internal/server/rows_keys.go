@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/jwt"
@@ -163,7 +164,7 @@ func (s *rows) verifyKey(ctx context.Context, project uuid.UUID, key string) (re
 			return cacheEntry{}, errBadKey
 		}
 
-		known, err := s.store.FindProjectKey(ctx, project, key)
+		known, err := appkey.FindProjectKey(ctx, s.store.DB(), project, token.Hash(key))
 		return cacheEntry{value: known.Kind, keyUUID: known.UUID}, err
 	})
 	if err != nil {

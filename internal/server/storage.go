@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/platform"
@@ -42,7 +43,7 @@ func (s *rows) newS3(id uuid.UUID, settings *platform.RestConfig) *s3api.Project
 func (s *rows) hasS3Key(ctx context.Context, project, key uuid.UUID) error {
 	entry, err := s.lookup(ctx, cacheKey{project, token.Sum("S3 key " + key.String())},
 		func(ctx context.Context) (cacheEntry, error) {
-			if err := s.store.HasS3Key(ctx, project, key); err != nil {
+			if err := appkey.FindS3Key(ctx, s.store.DB(), project, key); err != nil {
 				return cacheEntry{}, err
 			}
 			return cacheEntry{value: "s3", keyUUID: key}, nil
