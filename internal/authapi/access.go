@@ -8,8 +8,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
-	"github.com/socle-dev/socle/internal/rest"
 )
 
 // anyone admits requests without a key.
@@ -78,8 +78,8 @@ func (c *call) credentials() (text string, bearer bool) {
 }
 
 // authenticate returns the caller of a key or a token.
-func (c *call) authenticate(text string) (rest.Caller, error) {
-	caller, err := c.Verify(c.r.Context(), text)
+func (c *call) authenticate(text string) (gateway.Caller, error) {
+	caller, err := c.door.Verify(c.r.Context(), text)
 	if !fault.Is(err, fault.Unauthenticated) {
 		return caller, err
 	}

@@ -10,9 +10,9 @@ import (
 // Limits bound a cache. A limit of 0 is none.
 type Limits struct {
 	Entries     int
-	Weight      int64         // of all entries, in a unit of the caller's choice
-	EntryWeight int64         // of one entry
-	TTL         time.Duration // of an entry, from its [Cache.Put]
+	Weight      int64         // sum of all entries, in a unit of the caller's choice
+	EntryWeight int64         // maximum for one entry
+	TTL         time.Duration // age from [Cache.Put] on at which an entry is outdated
 
 	Now func() time.Time // the clock of the TTL; nil means time.Now
 }

@@ -236,7 +236,7 @@ func refusedFailure(f *fault.Error) failure {
 	}
 
 	out := failure{Error: *newError(http.StatusUnauthorized, code, f.Detail)}
-	out.Details, out.Hint = f.Extra["details"], f.Extra["hint"]
+	out.Details = f.Extra["details"]
 
 	return out
 }
