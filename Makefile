@@ -16,17 +16,15 @@ inlined = $(module)/internal/picture
 # nothing between goroutines, and run several times as long when instrumented. Libraries with generic code stay instrumented:
 # the linker keeps one copy of an instance for all packages, and an uninstrumented copy of a sync type reports false races.
 # encoding/json and encoding/xml use sync.Map, so -l keeps it from inlining, and so from instantiating, sync's generic code.
-# Nor does it instrument our packages that parse or compute for one caller at a time.
 uninstrumented = golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/... \
 	github.com/go-json-experiment/json/jsontext github.com/go-json-experiment/json/internal/jsonwire
-computing = rest/query sqllex timetable
 
 # -dwarf=false omits debugging information, which no test reads: a tenth of the time to compile. Of the patterns that match a
 # package the last one counts, so each has all flags of its packages.
 raceflags = -race -gcflags=all=-dwarf=false \
 	$(foreach p,$(uninlined),'-gcflags=$(p)=-dwarf=false -l') $(foreach p,$(inlined),-gcflags=$(p)=-dwarf=false) \
 	$(foreach p,$(uninstrumented),'-gcflags=$(p)=-dwarf=false -race=false') \
-	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-dwarf=false -race=false -l')
+	$(foreach p,encoding/json encoding/xml,'-gcflags=$(p)=-dwarf=false -race=false -l')
 # Without tests there is nothing to run, and `make lint` checks that they compile: the programs of bench/ take 8 s.
 tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
