@@ -2,6 +2,7 @@
 
 export CGO_ENABLED ?= 0
 go = $(if $(shell command -v go 2>/dev/null),go,$(error Go is missing: install Go 1.26 or newer, see https://go.dev/doc/install))
+space := $(subst ,, )
 module := $(shell sed -n "s/^module //p" go.mod)
 golangci = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 gotestsum = v1.13.0
@@ -16,26 +17,26 @@ inlined = $(module)/internal/picture
 # nothing between goroutines, and run several times as long when instrumented. Libraries with generic code stay instrumented:
 # the linker keeps one copy of an instance for all packages, and an uninstrumented copy of a sync type reports false races.
 # encoding/json and encoding/xml use sync.Map, so -l keeps it from inlining, and so from instantiating, sync's generic code.
-# Nor does it instrument our packages that parse or compute for one caller at a time.
 uninstrumented = golang.org/x/crypto/argon2 golang.org/x/crypto/scrypt compress/flate image/... golang.org/x/image/... \
 	github.com/go-json-experiment/json/jsontext github.com/go-json-experiment/json/internal/jsonwire
-computing = rest/query sqllex timetable
 
 # -dwarf=false omits debugging information, which no test reads: a tenth of the time to compile. Of the patterns that match a
 # package the last one counts, so each has all flags of its packages.
 raceflags = -race -gcflags=all=-dwarf=false \
 	$(foreach p,$(uninlined),'-gcflags=$(p)=-dwarf=false -l') $(foreach p,$(inlined),-gcflags=$(p)=-dwarf=false) \
 	$(foreach p,$(uninstrumented),'-gcflags=$(p)=-dwarf=false -race=false') \
-	$(foreach p,encoding/json encoding/xml $(computing:%=$(module)/internal/%),'-gcflags=$(p)=-dwarf=false -race=false -l')
+	$(foreach p,encoding/json encoding/xml,'-gcflags=$(p)=-dwarf=false -race=false -l')
 # Without tests there is nothing to run, and `make lint` checks that they compile: the programs of bench/ take 8 s.
 tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
+.PHONY: help go run build test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
+
+##@ While developing
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) ":" } /^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' Makefile
 
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)
@@ -57,6 +58,14 @@ test: go postgresql postgis pgbackrest chromium compiler clients gateway progres
 	@rm -rf bin/cluster && mkdir -p bin/cluster
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster GOFLAGS="$(testflags)" \
 	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m $(tested)
+
+# Left out are packages whose tests start whole servers, kill programs, or need more than Go and PostgreSQL; so does
+# TestGeoJSON. The tests of an operation are those of its name in internal/api.
+served = api authapi backup/integration blob cli pgserver pgtest server standalone
+quick: go postgresql ## run the tests of packages' own rules, without the race detector: they need Go and PostgreSQL only
+	@rm -rf bin/cluster && mkdir -p bin/cluster
+	GOGC=400 SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster $(go) test -vet=off -skip '^TestGeoJSON$$' \
+		$$(printf '%s\n' $(tested) | grep -vxE '$(module)/internal/($(subst $(space),|,$(served)))')
 
 check: lint test ## run lint and test: what a change must pass
 
@@ -104,6 +113,8 @@ deploy: go ## check what is in deploy/: install the package in a fresh Debian, l
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
 	npx --yes $(dockerfilelint) deploy/Dockerfile
+
+##@ Installing what the targets above need, which they run themselves
 
 # Before anything is installed.
 go: ## check that Go is installed

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -49,10 +49,10 @@ type createJWTKeyInput struct {
 
 func (s *Server) createJWTKey(
 	ctx context.Context, p *projectdb.Project, in *createJWTKeyInput,
-) (platform.JWTKey, error) {
+) (appkey.JWTKey, error) {
 	b := in.Body
 	if b.D != nil {
-		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key",
+		return appkey.JWTKey{}, fault.OnField(fault.Unprocessable, "d", "private_key",
 			"is the private key, which is now compromised: create a new pair, and send only the public key")
 	}
 
@@ -68,13 +68,13 @@ func (s *Server) createJWTKey(
 		E:         b.E,
 	})
 	if e, ok := errors.AsType[*token.JWKError](err); ok {
-		return platform.JWTKey{}, fault.OnField(fault.Unprocessable, e.Member, "invalid_key", "%s", e.Text)
+		return appkey.JWTKey{}, fault.OnField(fault.Unprocessable, e.Member, "invalid_key", "%s", e.Text)
 	}
 	if err != nil {
-		return platform.JWTKey{}, err
+		return appkey.JWTKey{}, err
 	}
 
-	return s.platform.CreateJWTKey(ctx, p.UUID, caller(ctx).User, key)
+	return appkey.CreateJWTKey(ctx, s.platform.DB(), p.UUID, caller(ctx).User, key)
 }
 
 var listJWTKeys = operation.Operation{
@@ -91,9 +91,9 @@ type listJWTKeysInput struct {
 
 func (s *Server) listJWTKeys(
 	ctx context.Context, p *projectdb.Project, in *listJWTKeysInput,
-) (Answer[[]platform.JWTKey, PageMetadata], error) {
+) (Answer[[]appkey.JWTKey, PageMetadata], error) {
 	page := in.By(in.Sort)
-	keys, total, err := s.platform.ListJWTKeys(ctx, p.UUID, page)
+	keys, total, err := appkey.ListJWTKeys(ctx, s.platform.DB(), p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
@@ -111,6 +111,6 @@ type deleteJWTKeyInput struct {
 
 func (s *Server) deleteJWTKey(
 	ctx context.Context, p *projectdb.Project, in *deleteJWTKeyInput,
-) (platform.JWTKey, error) {
-	return s.platform.DeleteJWTKey(ctx, p.UUID, in.UUID)
+) (appkey.JWTKey, error) {
+	return appkey.DeleteJWTKey(ctx, s.platform.DB(), p.UUID, in.UUID)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -42,9 +42,10 @@ type createKeyInput struct {
 
 func (s *Server) createKey(
 	ctx context.Context, p *projectdb.Project, in *createKeyInput,
-) (Answer[platform.ProjectKey, keyMetadata], error) {
-	created, key, err := s.platform.CreateProjectKey(ctx, p.UUID, caller(ctx).User, in.Body.Name, in.Body.Kind)
-	return Answer[platform.ProjectKey, keyMetadata]{Content: created, Metadata: keyMetadata{key},
+) (Answer[appkey.ProjectKey, keyMetadata], error) {
+	created, key, err := appkey.CreateProjectKey(ctx, s.platform.DB(), p.UUID, caller(ctx).User, in.Body.Name,
+		in.Body.Kind)
+	return Answer[appkey.ProjectKey, keyMetadata]{Content: created, Metadata: keyMetadata{key},
 		Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
@@ -61,9 +62,9 @@ type listKeysInput struct {
 
 func (s *Server) listKeys(
 	ctx context.Context, p *projectdb.Project, in *listKeysInput,
-) (Answer[[]platform.ProjectKey, PageMetadata], error) {
+) (Answer[[]appkey.ProjectKey, PageMetadata], error) {
 	page := in.By(in.Sort)
-	keys, total, err := s.platform.ListProjectKeys(ctx, p.UUID, page)
+	keys, total, err := appkey.ListProjectKeys(ctx, s.platform.DB(), p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
@@ -78,8 +79,8 @@ type deleteKeyInput struct {
 	UUID    uuid.UUID `path:"keyUUID" format:"uuid"`
 }
 
-func (s *Server) deleteKey(ctx context.Context, p *projectdb.Project, in *deleteKeyInput) (platform.ProjectKey, error) {
-	return s.platform.DeleteProjectKey(ctx, p.UUID, in.UUID)
+func (s *Server) deleteKey(ctx context.Context, p *projectdb.Project, in *deleteKeyInput) (appkey.ProjectKey, error) {
+	return appkey.DeleteProjectKey(ctx, s.platform.DB(), p.UUID, in.UUID)
 }
 
 var getJWTSecret = operation.Operation{

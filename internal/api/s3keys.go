@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -40,9 +40,9 @@ type createS3KeyInput struct {
 
 func (s *Server) createS3Key(
 	ctx context.Context, p *projectdb.Project, in *createS3KeyInput,
-) (Answer[platform.S3Key, s3KeyMetadata], error) {
-	created, err := s.platform.CreateS3Key(ctx, p.UUID, caller(ctx).User, in.Body.Name)
-	return Answer[platform.S3Key, s3KeyMetadata]{Content: created,
+) (Answer[appkey.S3Key, s3KeyMetadata], error) {
+	created, err := appkey.CreateS3Key(ctx, s.platform.DB(), p.UUID, caller(ctx).User, in.Body.Name)
+	return Answer[appkey.S3Key, s3KeyMetadata]{Content: created,
 		Metadata: s3KeyMetadata{s.projects.S3Secret(p.UUID, created.UUID)},
 		Header:   http.Header{"Cache-Control": {"no-store"}}}, err
 }
@@ -60,9 +60,9 @@ type listS3KeysInput struct {
 
 func (s *Server) listS3Keys(
 	ctx context.Context, p *projectdb.Project, in *listS3KeysInput,
-) (Answer[[]platform.S3Key, PageMetadata], error) {
+) (Answer[[]appkey.S3Key, PageMetadata], error) {
 	page := in.By(in.Sort)
-	keys, total, err := s.platform.ListS3Keys(ctx, p.UUID, page)
+	keys, total, err := appkey.ListS3Keys(ctx, s.platform.DB(), p.UUID, page)
 	return listOf(keys, page, total), err
 }
 
@@ -72,6 +72,6 @@ var deleteS3Key = operation.Operation{
 	Notes: "The key is refused within seconds.",
 }
 
-func (s *Server) deleteS3Key(ctx context.Context, p *projectdb.Project, in *deleteKeyInput) (platform.S3Key, error) {
-	return s.platform.DeleteS3Key(ctx, p.UUID, in.UUID)
+func (s *Server) deleteS3Key(ctx context.Context, p *projectdb.Project, in *deleteKeyInput) (appkey.S3Key, error) {
+	return appkey.DeleteS3Key(ctx, s.platform.DB(), p.UUID, in.UUID)
 }

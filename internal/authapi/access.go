@@ -1,7 +1,6 @@
 package authapi
 
 import (
-	"errors"
 	"net/netip"
 	"strings"
 
@@ -9,9 +8,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
-	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // anyone admits requests without a key.
@@ -80,17 +78,18 @@ func (c *call) credentials() (text string, bearer bool) {
 }
 
 // authenticate returns the caller of a key or a token.
-func (c *call) authenticate(text string) (rest.Caller, error) {
-	caller, err := c.Verify(c.r.Context(), text)
-	if refused, ok := errors.AsType[*query.Error](err); ok {
-		if strings.Contains(text, ".") {
-			return caller, fault.New(fault.Forbidden,
-				"invalid JWT: unable to parse or verify signature, %s", strings.ToLower(refused.Message)).WithCode("bad_jwt")
-		}
-		return caller, fault.New(fault.Unauthenticated, "Invalid API key").WithCode("no_authorization")
+func (c *call) authenticate(text string) (gateway.Caller, error) {
+	caller, err := c.door.Verify(c.r.Context(), text)
+	if !fault.Is(err, fault.Unauthenticated) {
+		return caller, err
 	}
 
-	return caller, err
+	if strings.Contains(text, ".") {
+		return caller, fault.New(fault.Forbidden,
+			"invalid JWT: unable to parse or verify signature, %s", strings.ToLower(fault.Of(err).Detail)).WithCode("bad_jwt")
+	}
+
+	return caller, fault.New(fault.Unauthenticated, "Invalid API key").WithCode("no_authorization")
 }
 
 // withToken admits requests with a token of a user. One that the application's server has signed

@@ -1,14 +1,14 @@
 // Package authapi serves a project's end users over HTTP by the contract of Supabase Auth, so that
 // its clients work unchanged: routes, bodies, errors and redirects.
 //
-// Rules and rows belong to package enduser. Package server finds the project of a request and
+// Rules and rows belong to package enduser. Package gateway finds the project of a request and
 // verifies keys and tokens.
 package authapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -20,32 +20,52 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/rest"
 )
 
 // maxBody is the maximum number of bytes of a request: two kinds of metadata and the rest.
 const maxBody = 64 << 10
 
-// Project is a project that requests are served for.
-type Project struct {
+// Prefix is the path of the interface behind that of the project.
+const Prefix = "/auth/v1"
+
+// New returns the interface. bodies bounds the memory of the bodies of all requests.
+func New(users *enduser.Service, bodies *fair.Pool) gateway.Interface {
+	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {
+		s := p.Settings.EndUsers
+		c, err := users.ParseConfig(p.UUID, enduser.StoredConfig{Settings: s.Settings, Secrets: s.Secrets,
+			Generation: s.KeyGeneration})
+		if err != nil {
+			return gateway.Handler{}, fmt.Errorf("read the settings of end users: %w", err)
+		}
+
+		directory, err := users.Directory(p.UUID, c)
+		if err != nil {
+			return gateway.Handler{}, err
+		}
+
+		return gateway.Handler{Serve: (&project{directory, p, bodies}).serve}, nil
+	}
+
+	return gateway.Interface{Prefix: Prefix, Open: open, Fail: fail}
+}
+
+// project is a project that requests are served for.
+type project struct {
 	*enduser.Directory
-	// Verify returns the caller of a key or token. An invalid one is an error.
-	Verify func(ctx context.Context, text string) (rest.Caller, error)
-	// Unavailable is the failure of every request to an inactive project, nil of an active one.
-	Unavailable *fault.Error
-	// Bodies bounds the memory of the bodies of all requests.
-	Bodies *fair.Pool
+	door   *gateway.Project
+	bodies *fair.Pool
 }
 
 // call is a request under way.
 type call struct {
-	*Project
+	*project
 	w      http.ResponseWriter
 	r      *http.Request
 	client enduser.Client
-	caller rest.Caller
+	caller gateway.Caller
 	bearer bool // the Authorization header has a token
 }
 
@@ -133,29 +153,29 @@ var routes = map[string]route{
 	"DELETE /admin/users/{id}/passkeys/{id}": {asAdmin, (*call).adminDeletePasskey},
 }
 
-// Serve serves a request. path is the part of the path behind /auth/v1.
-func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+// serve serves a request. path is the part of the path behind [Prefix].
+func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 	if httpx.ApplicationCORS(w, r) {
 		return
 	}
 
 	known := httpx.From(r.Context())
-	c := &call{Project: p, w: w, r: r,
+	c := &call{project: p, w: w, r: r,
 		client: enduser.Client{Address: known.Client, Network: networkOf(known.Client), Agent: known.UserAgent}}
 
-	if err := c.serve(path); err != nil {
+	if err := c.dispatch(path); err != nil {
 		c.fail(err)
 	}
 }
 
-// ServeUnknown answers a request whose project does not exist or could not be found.
-func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
+// fail answers a request whose project does not exist or could not be opened.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !httpx.ApplicationCORS(w, r) {
 		(&call{w: w, r: r}).fail(err)
 	}
 }
 
-func (c *call) serve(path string) error {
+func (c *call) dispatch(path string) error {
 	pattern, ids := patternOf(path)
 
 	found, ok := routes[c.r.Method+" "+pattern]
@@ -166,13 +186,13 @@ func (c *call) serve(path string) error {
 		return c.unknownRoute(pattern)
 	}
 
-	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/auth/v1" + pattern
+	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}" + Prefix + pattern
 	if part := httpx.HostileText(c.r); part != "" {
 		return fault.New(fault.Invalid, "%s must be UTF-8 without null characters", part).WithCode("validation_failed")
 	}
 
-	if c.Unavailable != nil {
-		return c.Unavailable
+	if c.door.Inactive != nil {
+		return c.door.Inactive
 	}
 	if err := found.access(c); err != nil {
 		return err
@@ -297,7 +317,7 @@ func uuidIn(member, text string) (uuid.UUID, error) {
 // readBody calls f with the body, within the budget of bodies.
 func (c *call) readBody(f func(body []byte) error) error {
 	ctx := c.r.Context()
-	lease, err := c.Bodies.Acquire(ctx, c.Directory.Key(ctx), maxBody)
+	lease, err := c.bodies.Acquire(ctx, c.Directory.Key(ctx), maxBody)
 	if err != nil {
 		return &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit", Detail: "Request rate limit reached"}
 	}

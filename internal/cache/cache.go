@@ -3,25 +3,28 @@ package cache
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Limits bound a cache. A limit of 0 is none.
 type Limits struct {
-	Entries int
-	Weight  int64         // of all entries, in a unit of the caller's choice
-	TTL     time.Duration // of an entry, from its [Cache.Put]
+	Entries     int
+	Weight      int64         // sum of all entries, in a unit of the caller's choice
+	EntryWeight int64         // maximum for one entry
+	TTL         time.Duration // age from [Cache.Put] on at which an entry is outdated
 
 	Now func() time.Time // the clock of the TTL; nil means time.Now
 }
 
-// Cache maps keys to values. Beyond a limit it evicts arbitrary entries, so a hot entry may go; its
-// next miss brings it back. A nil cache stays empty. It is safe for concurrent use.
+// Cache maps keys to values. Beyond a limit it evicts entries that were not read since the last
+// eviction, and others only if there are none. A nil cache stays empty. It is safe for concurrent
+// use.
 type Cache[K comparable, V any] struct {
 	limits Limits
 
 	mu      sync.RWMutex
-	entries map[K]entry[V]
+	entries map[K]*entry[V]
 	weight  int64
 }
 
@@ -29,6 +32,7 @@ type entry[V any] struct {
 	value  V
 	weight int64
 	putAt  time.Time
+	used   atomic.Bool // read since the last eviction that passed it
 }
 
 // New returns an empty cache.
@@ -37,7 +41,7 @@ func New[K comparable, V any](l Limits) *Cache[K, V] {
 		l.Now = time.Now
 	}
 
-	return &Cache[K, V]{limits: l, entries: map[K]entry[V]{}}
+	return &Cache[K, V]{limits: l, entries: map[K]*entry[V]{}}
 }
 
 // Get returns the value of a key, unless its TTL has passed. An entry from the future, put before
@@ -64,13 +68,17 @@ func (c *Cache[K, V]) GetYounger(key K, ttl time.Duration) (value V, ok bool) {
 		return value, false
 	}
 
+	if !e.used.Load() { // a store would take the cache line from other processors
+		e.used.Store(true)
+	}
+
 	return e.value, true
 }
 
 // Put stores a value of weight 1.
 func (c *Cache[K, V]) Put(key K, value V) { c.PutWeighted(key, value, 1) }
 
-// PutWeighted stores a value. One that outweighs the whole cache is not stored.
+// PutWeighted stores a value. One that outweighs a limit by itself is not stored.
 func (c *Cache[K, V]) PutWeighted(key K, value V, weight int64) {
 	if c == nil {
 		return
@@ -80,23 +88,55 @@ func (c *Cache[K, V]) PutWeighted(key K, value V, weight int64) {
 	defer c.mu.Unlock()
 
 	c.remove(key)
-	if c.limits.Weight > 0 && weight > c.limits.Weight {
+	if c.isTooHeavy(weight) {
 		return
 	}
 
-	for other := range c.entries {
-		if c.hasRoom(weight) {
-			break
-		}
-		c.remove(other)
-	}
-
-	c.entries[key] = entry[V]{value, weight, c.limits.Now()}
+	c.makeRoom(1, weight)
+	c.entries[key] = &entry[V]{value: value, weight: weight, putAt: c.limits.Now()}
 	c.weight += weight
 }
 
-func (c *Cache[K, V]) hasRoom(weight int64) bool {
-	return (c.limits.Entries == 0 || len(c.entries) < c.limits.Entries) &&
+// Weigh measures all values again, for values that grow, and evicts those beyond the limits.
+func (c *Cache[K, V]) Weigh(measure func(V) int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	c.weight = 0
+	for key, e := range c.entries {
+		e.weight = measure(e.value)
+		c.weight += e.weight
+
+		if c.isTooHeavy(e.weight) {
+			c.remove(key)
+		}
+	}
+
+	c.makeRoom(0, 0)
+}
+
+func (c *Cache[K, V]) isTooHeavy(weight int64) bool {
+	return (c.limits.Weight > 0 && weight > c.limits.Weight) ||
+		(c.limits.EntryWeight > 0 && weight > c.limits.EntryWeight)
+}
+
+// makeRoom evicts entries until there is room for more of them, of some weight together. The first
+// pass spares entries that were read, and forgets that they were.
+func (c *Cache[K, V]) makeRoom(entries int, weight int64) {
+	for !c.hasRoom(entries, weight) {
+		for key, e := range c.entries {
+			if c.hasRoom(entries, weight) {
+				return
+			}
+			if !e.used.Swap(false) {
+				c.remove(key)
+			}
+		}
+	}
+}
+
+func (c *Cache[K, V]) hasRoom(entries int, weight int64) bool {
+	return (c.limits.Entries == 0 || len(c.entries)+entries <= c.limits.Entries) &&
 		(c.limits.Weight == 0 || c.weight+weight <= c.limits.Weight)
 }
 
@@ -109,8 +149,24 @@ func (c *Cache[K, V]) Delete(key K) {
 }
 
 func (c *Cache[K, V]) remove(key K) {
-	c.weight -= c.entries[key].weight
-	delete(c.entries, key)
+	if e := c.entries[key]; e != nil {
+		c.weight -= e.weight
+		delete(c.entries, key)
+	}
+}
+
+// Clear removes all entries and returns their values.
+func (c *Cache[K, V]) Clear() []V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	values := make([]V, 0, len(c.entries))
+	for key, e := range c.entries {
+		values = append(values, e.value)
+		c.remove(key)
+	}
+
+	return values
 }
 
 // Len returns the number of entries, outdated ones included.

@@ -54,6 +54,53 @@ func TestWeight(t *testing.T) {
 	}
 }
 
+// TestUsedEntriesStay checks that entries in use survive any number of others.
+func TestUsedEntriesStay(t *testing.T) {
+	t.Parallel()
+
+	c := New[int, int](Limits{Entries: 10})
+	for i := range 100 {
+		c.Put(i, i)
+		for hot := range min(i+1, 3) {
+			if _, ok := c.Get(hot); !ok {
+				t.Fatalf("entry %d was evicted after %d", hot, i)
+			}
+		}
+	}
+
+	for i := range 100 {
+		c.Get(i)
+	}
+	c.Put(100, 100)
+	if c.Len() != 10 {
+		t.Errorf("with all entries in use: got %d, want 10", c.Len())
+	}
+}
+
+func TestWeigh(t *testing.T) {
+	t.Parallel()
+
+	c := New[string, *int64](Limits{Weight: 10, EntryWeight: 6})
+	sizes := map[string]*int64{"a": new(int64(1)), "b": new(int64(1)), "c": new(int64(1)), "d": new(int64(1))}
+	for key, size := range sizes {
+		c.PutWeighted(key, size, *size)
+	}
+	c.Get("a")
+
+	*sizes["a"], *sizes["b"], *sizes["c"], *sizes["d"] = 5, 4, 4, 7
+	c.Weigh(func(size *int64) int64 { return *size })
+
+	_, hasA := c.Get("a")
+	if _, hasD := c.Get("d"); !hasA || hasD || c.Len() != 2 || c.Weight() != 9 {
+		t.Errorf("got %d entries of weight %d, used one: %v, too heavy one: %v; want 2 of 9, true, false",
+			c.Len(), c.Weight(), hasA, hasD)
+	}
+
+	if got := c.Clear(); len(got) != 2 || c.Len() != 0 || c.Weight() != 0 {
+		t.Errorf("Clear: got %d values, %d entries of weight %d left", len(got), c.Len(), c.Weight())
+	}
+}
+
 func TestTTL(t *testing.T) {
 	t.Parallel()
 

@@ -41,23 +41,44 @@ func newKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (k
 		providers: projects.EndUserKey(project, "tokens of providers"),
 	}
 
-	seed := projects.EndUserKey(project, "signing keys")
 	var err error
-	if k.signing, err = token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation)); err != nil {
-		return k, err
-	}
-
-	if generation > 1 {
-		k.previous, err = token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation-1))
-	}
+	k.signing, k.previous, err = signingKeys(projects, project, generation)
 
 	return k, err
 }
 
-// PublicKeys returns the public keys of access tokens as JSON Web Keys, the signing one first.
+// signingKeys returns the keys of access tokens: the current one and the previous one, which is
+// zero before the first rotation.
+func signingKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (token.Key, token.Key, error) {
+	seed := projects.EndUserKey(project, "signing keys")
+	current, err := token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation))
+	if err != nil || generation <= 1 {
+		return current, token.Key{}, err
+	}
+
+	previous, err := token.DeriveSigningKey(seed, fmt.Sprint("generation ", generation-1))
+	return current, previous, err
+}
+
+// PublicKeys returns the public keys of a project's access tokens as JSON Web Keys, the signing one
+// first.
+func (s *Service) PublicKeys(project uuid.UUID, generation int) ([]json.RawMessage, error) {
+	current, previous, err := signingKeys(s.Projects, project, max(generation, 1))
+	if err != nil {
+		return nil, err
+	}
+
+	return publicKeys(current, previous)
+}
+
+// PublicKeys is [Service.PublicKeys] for the project of the directory.
 func (d *Directory) PublicKeys() ([]json.RawMessage, error) {
+	return publicKeys(d.keys.signing, d.keys.previous)
+}
+
+func publicKeys(keys ...token.Key) ([]json.RawMessage, error) {
 	var all []json.RawMessage
-	for _, key := range []token.Key{d.keys.signing, d.keys.previous} {
+	for _, key := range keys {
 		if key.ID == "" {
 			continue
 		}

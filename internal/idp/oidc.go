@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/fair"
-	"github.com/socle-dev/socle/internal/rest/jwt"
+	"github.com/socle-dev/socle/internal/jwt"
 )
 
 const (
@@ -190,7 +190,7 @@ func (c *Client) verifySignature(ctx context.Context, tenant fair.Key, keysURL, 
 			return verified.Claims, nil
 		}
 
-		failure = errors.Join(ErrIDToken, err)
+		failure = fmt.Errorf("%w: %v", ErrIDToken, err) // not its kind, which is for credentials of a caller
 	}
 
 	return nil, failure

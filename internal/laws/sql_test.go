@@ -31,14 +31,13 @@ func TestStatementsPrepare(t *testing.T) {
 	databases := map[string]*pgx.Conn{
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 
-	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "queue": {"platform"},
-		"server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"}, "schema": {"project"},
-		"form": {"project"}, "object": {"project"}, "backup": {"platform", "project"}, "backup/extension": {"project"},
-		"migration": {"platform", "project"}, "rest/catalog": {"project"},
-		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
-		"standalone": {"project"}, "oauth": {"project"}, "rest": {"project"}, "pgproxy": {"platform"},
-		"enduser": {"platform",
-			"project"}, "pgserver": {"platform"}}
+	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "appkey": {"platform"},
+		"queue": {"platform"}, "server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"},
+		"schema": {"project"}, "form": {"project"}, "gateway": {"platform"}, "object": {"project"},
+		"backup": {"platform", "project"}, "backup/extension": {"project"}, "migration": {"platform", "project"},
+		"rest/catalog": {"project"}, "statement": {"project"}, "transfer": {"project"},
+		"audit": {"platform", "project"}, "standalone": {"project"}, "oauth": {"project"}, "rest": {"project"},
+		"pgproxy": {"platform"}, "enduser": {"platform", "project"}, "pgserver": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {

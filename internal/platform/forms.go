@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 // IndexForm records the project of a form. Call it before the form is created: an entry without a
@@ -30,17 +29,6 @@ func (s *Store) FormProject(ctx context.Context, form uuid.UUID) (uuid.UUID, err
 	return pg.Value[uuid.UUID](ctx, s.q, `
 		select p.uuid from platform.forms f join platform.projects p on p.uuid = f.project_uuid
 		where f.uuid = @form and p.status = 'active'`, pgx.StrictNamedArgs{"form": form})
-}
-
-// FormProjectByKey is [Store.FormProject] for a caller with a project key. It fails with NotFound
-// if the key belongs to another project.
-func (s *Store) FormProjectByKey(ctx context.Context, form uuid.UUID, key string) (uuid.UUID, error) {
-	return pg.Value[uuid.UUID](ctx, s.q, `
-		select p.uuid from platform.forms f
-		join platform.projects p on p.uuid = f.project_uuid
-		join platform.project_keys k on k.project_uuid = p.uuid
-		where f.uuid = @form and k.hash = @hash and p.status = 'active'`,
-		pgx.StrictNamedArgs{"form": form, "hash": token.Hash(key)})
 }
 
 // ForeignForms returns the forms that belong to another project.

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -111,32 +110,4 @@ func checkSchemas(names []string) error {
 	}
 
 	return nil
-}
-
-// RestConfig is the configuration that a server needs to serve a project's rows.
-type RestConfig struct {
-	Status string            // active, paused or deleted
-	Keys   []json.RawMessage // public keys for tokens, as JSON Web Keys
-	RestSettings
-
-	EndUsers       json.RawMessage // settings of end users that differ from the defaults
-	EndUserSecrets []byte          // of these settings, sealed
-	KeyGeneration  int             // of the key that signs end users' access tokens
-}
-
-// RestConfig returns a project's [RestConfig] as a JSON object. The text is equal while the
-// configuration is unchanged. It fails with NotFound unless the project is active, paused or
-// deleted.
-func (s *Store) RestConfig(ctx context.Context, project uuid.UUID) (string, error) {
-	return pg.Value[string](ctx, s.q, `
-		select json_build_object('status', p.status, 'schemas', p.rest_schemas, 'maxRows', p.rest_max_rows,
-			'aggregates', p.rest_aggregates, 'plan', p.rest_plan, 'txEnd', p.rest_tx_end,
-			'anonTimeoutMs', p.rest_anon_timeout_ms, 'authenticatedTimeoutMs', p.rest_authenticated_timeout_ms,
-			'serviceRoleTimeoutMs', p.rest_service_role_timeout_ms, 'keys', coalesce(
-			(select json_agg(k.jwk order by k.uuid) from platform.project_jwt_keys k where k.project_uuid = p.uuid), '[]'),
-			'endUsers', coalesce(a.settings, '{}'), 'endUserSecrets', encode(a.secrets, 'base64'),
-			'keyGeneration', coalesce(a.key_generation, 1))::text
-		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid
-		where p.uuid = @project and p.status in ('active', 'paused', 'deleted')`,
-		pgx.StrictNamedArgs{"project": project})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/jwt"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/plan"
 	"github.com/socle-dev/socle/internal/rest/query"
@@ -211,14 +212,31 @@ const fewerRowsHint = "Ask for fewer rows with limit, or for fewer columns with 
 
 // faultFailure maps a domain error, such as one of the injected functions.
 func faultFailure(f *fault.Error) failure {
+	if f.Kind == fault.Unauthenticated {
+		return refusedFailure(f)
+	}
+
 	status := map[fault.Kind]int{
-		fault.Invalid: 400, fault.Unprocessable: 422, fault.Unauthenticated: 401, fault.Forbidden: 403,
-		fault.NotFound: 404, fault.Conflict: 409, fault.TooLarge: 413, fault.TooMany: 429,
+		fault.Invalid: 400, fault.Unprocessable: 422, fault.Forbidden: 403, fault.NotFound: 404, fault.Conflict: 409,
+		fault.TooLarge: 413, fault.TooMany: 429,
 	}[f.Kind]
 	out := failure{Error: *newError(status, f.CodeWord(), f.Detail)}
 	if f.RetryAfter > 0 {
 		out.retryAfter = strconv.Itoa(int(f.RetryAfter.Seconds()) + 1)
 	}
+
+	return out
+}
+
+// refusedFailure maps refused credentials. Claims have a code of their own.
+func refusedFailure(f *fault.Error) failure {
+	code := "PGRST301"
+	if f.Code == jwt.InvalidClaims {
+		code = "PGRST303"
+	}
+
+	out := failure{Error: *newError(http.StatusUnauthorized, code, f.Detail)}
+	out.Details = f.Extra["details"]
 
 	return out
 }

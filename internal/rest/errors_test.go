@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/jwt"
+	"github.com/socle-dev/socle/internal/rest/query"
 )
 
 // TestErrorBodies compares whole error bodies with those that PostgREST documents, since clients
@@ -193,6 +197,36 @@ func TestErrorBodies(t *testing.T) {
 		}
 		if code, _ := body["code"].(string); got.header.Get("Proxy-Status") != "PostgREST; error="+code {
 			t.Errorf("%s %s: Proxy-Status %q", test.method, test.path, got.header.Get("Proxy-Status"))
+		}
+	}
+}
+
+// TestRefusedCredentials checks that refused keys and tokens have the contract's codes and texts.
+func TestRefusedCredentials(t *testing.T) {
+	t.Parallel()
+
+	v, err := jwt.New(jwt.Config{Secret: []byte("a secret of more than thirty-two bytes")})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, malformed := v.Verify("a.b")
+	_, unsigned := v.Verify("eyJhbGciOiJub25lIn0.e30.")
+	for _, test := range []struct {
+		err  error
+		want query.Error
+	}{
+		{malformed, query.Error{Status: 401, Code: "PGRST301", Message: "Expected 3 parts in JWT; got 2"}},
+		{unsigned, query.Error{Status: 401, Code: "PGRST301", Message: "Wrong or unsupported encoding algorithm",
+			Details: "JWT is unsecured but expected 'alg' was not 'none'"}},
+		{fault.New(fault.Unauthenticated, "JWT expired").WithCode(jwt.InvalidClaims),
+			query.Error{Status: 401, Code: "PGRST303", Message: "JWT expired"}},
+		{fault.New(fault.Unauthenticated, "no key").WithCode("invalid_key"),
+			query.Error{Status: 401, Code: "PGRST301", Message: "no key"}},
+	} {
+		got := (&Server{}).failure("", test.err)
+		if diff := cmp.Diff(test.want, got.Error); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", test.err, diff)
 		}
 	}
 }

@@ -5,7 +5,7 @@
 // claims in a single round trip, and the response is the text that PostgreSQL produced.
 //
 // Package catalog reads the schema. Settings files and listeners belong to package standalone,
-// projects and their keys to package server.
+// projects and their keys to package restapi.
 package rest
 
 import (
@@ -115,4 +115,11 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 
 	c.release()
+}
+
+// Fail answers a request that fails before it reaches a database.
+func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	if !s.cors(w, r) {
+		s.writeError(w, r, "", err)
+	}
 }

@@ -55,8 +55,8 @@ func (c *call) postObject() error {
 	if err != nil {
 		return err
 	}
-	if c.Unavailable != nil {
-		return c.Unavailable
+	if c.Inactive != nil {
+		return c.Inactive
 	}
 	if err := p.check(f.fields, c.name, c.started); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c *call) authenticateForm(f form) (policy, error) {
 	}
 
 	got, err := hex.DecodeString(s.text)
-	if err != nil || !hmac.Equal(got, sign(s.derive(c.Secret(s.key)), f.fields["policy"])) {
+	if err != nil || !hmac.Equal(got, sign(s.derive(c.S3Secret(s.key)), f.fields["policy"])) {
 		return policy{}, errSignature
 	}
 	if err := c.hasKey(s.key); err != nil {

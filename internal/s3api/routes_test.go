@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -101,8 +102,8 @@ func newRequest(t *testing.T, text string) *call {
 		r.Header.Set(name, strings.ReplaceAll(value, "~", " "))
 	}
 
-	c := &call{Project: &Project{Database: &projectdb.Project{UUID: uuid.New()}}, r: r, query: at.Query(),
-		bucket: object.Bucket{}, signature: &signature{}}
+	c := &call{project: &project{Project: &gateway.Project{Database: &projectdb.Project{UUID: uuid.New()}}},
+		r: r, query: at.Query(), bucket: object.Bucket{}, signature: &signature{}}
 	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(at.Path, "/"), "/")
 
 	return c

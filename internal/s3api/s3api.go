@@ -1,8 +1,8 @@
 // Package s3api serves a project's files by the S3 protocol, so that programs made for Amazon S3
 // work unchanged: signatures, chunked bodies, routes, XML and errors.
 //
-// Rules and rows belong to package object. Keys bypass policies. Package server finds the project
-// of a request and knows the keys.
+// Rules and rows belong to package object. Keys bypass policies. Package gateway finds the project
+// of a request and its keys.
 package s3api
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 const (
@@ -38,26 +38,36 @@ const (
 // server is the actor of all requests: a key has the rights of a secret key of the project.
 var server = object.Actor{Role: "service_role"}
 
-// Project is a project that requests are served for.
-type Project struct {
-	Root     string // address of the root of the protocol, "" if only clients know it
-	Database *projectdb.Project
-	Blobs    *blob.Store
-	// Secret returns the secret of an access key, whether it exists or not.
-	Secret func(key uuid.UUID) string
-	// HasKey fails with NotFound unless the access key exists.
-	HasKey func(ctx context.Context, key uuid.UUID) error
+// Prefix is the path of the root of the protocol behind that of the project.
+const Prefix = "/storage/v1/s3"
+
+// Config has the dependencies that projects share.
+type Config struct {
+	Blobs *blob.Store
 	// Discard enqueues the removal of the bytes of deleted objects.
 	Discard func(ctx context.Context, project uuid.UUID)
-	// Unavailable is the failure of every request to an inactive project, nil of an active one.
-	Unavailable *fault.Error
 	// Bodies bounds the memory of the XML bodies of all requests.
 	Bodies *fair.Pool
 }
 
+// New returns the interface.
+func New(c Config) gateway.Interface {
+	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {
+		return gateway.Handler{Serve: (&project{&c, p}).serve}, nil
+	}
+
+	return gateway.Interface{Prefix: Prefix, Open: open, Fail: fail}
+}
+
+// project is a project that requests are served for.
+type project struct {
+	*Config
+	*gateway.Project
+}
+
 // call is a request under way.
 type call struct {
-	*Project
+	*project
 	w       http.ResponseWriter
 	r       *http.Request
 	query   url.Values
@@ -71,28 +81,28 @@ type call struct {
 	rootPath  string // escaped path of the root of the protocol
 }
 
-// Serve serves a request. path is the escaped part of the path behind the root of the protocol.
-func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+// serve serves a request. path is the escaped part of the path behind [Prefix].
+func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 	if httpx.ApplicationCORS(w, r) {
 		return
 	}
 
-	c := &call{Project: p, w: w, r: r, query: r.URL.Query(), started: time.Now(),
+	c := &call{project: p, w: w, r: r, query: r.URL.Query(), started: time.Now(),
 		rootPath: strings.TrimSuffix(r.URL.EscapedPath(), path)}
-	if err := c.serve(path); err != nil {
+	if err := c.dispatch(path); err != nil {
 		c.fail(err)
 	}
 }
 
-// ServeUnknown answers a request whose project does not exist or could not be found.
-func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
+// fail answers a request whose project does not exist or could not be opened.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !httpx.ApplicationCORS(w, r) {
 		(&call{w: w, r: r}).fail(err)
 	}
 }
 
-func (c *call) serve(path string) error {
-	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1/s3"
+func (c *call) dispatch(path string) error {
+	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}" + Prefix
 
 	decoded, err := url.PathUnescape(path)
 	if err != nil || !pg.Storable(decoded) {
@@ -109,8 +119,8 @@ func (c *call) serve(path string) error {
 	if err := c.authenticate(); err != nil {
 		return err
 	}
-	if c.Unavailable != nil {
-		return c.Unavailable
+	if c.Inactive != nil {
+		return c.Inactive
 	}
 
 	route, err := c.route()
@@ -151,7 +161,7 @@ func (c *call) authenticate() error {
 	if err != nil {
 		return err
 	}
-	if err := s.verify(c.r, c.query, c.Secret(s.key)); err != nil {
+	if err := s.verify(c.r, c.query, c.S3Secret(s.key)); err != nil {
 		return err
 	}
 	if err := c.hasKey(s.key); err != nil {
@@ -167,8 +177,8 @@ func (c *call) authenticate() error {
 // hasKey fails unless the access key exists. A key is looked up only for a request that is signed
 // with its secret.
 func (c *call) hasKey(key uuid.UUID) error {
-	err := c.HasKey(c.r.Context(), key)
-	if fault.Is(err, fault.NotFound) {
+	err := c.VerifyS3Key(c.r.Context(), key)
+	if fault.Is(err, fault.Unauthenticated) {
 		return denied("InvalidAccessKeyId", "The access key does not exist in our records")
 	}
 	if err == nil {

@@ -178,7 +178,7 @@ func (c *call) verifyObject() (func(io.Reader) io.Reader, error) {
 
 // location returns the address of an object in the bucket of the request.
 func (c *call) location(key string) string {
-	root := c.Root
+	root := c.URL(Prefix)
 	if root == "" { // the address that the client has used
 		scheme := "http"
 		if c.r.TLS != nil {

@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/authapi"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
 )
 
-// routes returns the root handler. It dispatches to the rows of projects, the pages, the server's
-// own few paths, and the platform API for all others.
+// routes returns the root handler. It dispatches to the interfaces of projects, the pages, the
+// server's own few paths, and the platform API for all others.
 func (s *Server) routes() http.Handler {
 	keys := s.services.Accounts.JWKS
 	own := map[string]http.HandlerFunc{
@@ -26,17 +27,7 @@ func (s *Server) routes() http.Handler {
 	maps.Copy(own, docsHandlers())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := metadataPath(r.URL.EscapedPath())
-		if project, rest, ok := splitProject(path, rowsPath); ok {
-			s.rows.serve(w, r, project, rest)
-			return
-		}
-		if project, rest, ok := splitProject(path, authPath); ok {
-			s.rows.serveAuth(w, r, project, rest)
-			return
-		}
-		if project, rest, ok := splitProject(path, storagePath); ok {
-			s.rows.serveStorage(w, r, project, rest)
+		if s.gateway.Serve(w, r, metadataPath(r.URL.EscapedPath())) {
 			return
 		}
 
@@ -75,7 +66,7 @@ func (s *Server) routes() http.Handler {
 // the well-known part before the path of the issuer. It returns any other path unchanged.
 func metadataPath(path string) string {
 	for _, name := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
-		if issuer, ok := strings.CutPrefix(path, name); ok && strings.HasSuffix(issuer, authPath) {
+		if issuer, ok := strings.CutPrefix(path, name); ok && strings.HasSuffix(issuer, authapi.Prefix) {
 			return issuer + name
 		}
 	}

@@ -1,7 +1,7 @@
 // Package server builds Socle from its configuration. It owns the order of start and stop, the root
-// handler with the server's own paths, and the rows API of all projects. It leaves the platform API
-// to package api, the rows protocol to package rest, and the lifecycle of projects to package
-// projectdb.
+// handler with the server's own paths, and the list of interfaces of applications. It leaves the
+// platform API to package api, requests of applications to package gateway, and the lifecycle of
+// projects to package projectdb.
 package server
 
 import (
@@ -26,6 +26,8 @@ import (
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
@@ -40,6 +42,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
+	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/trace"
@@ -69,7 +72,9 @@ type Server struct {
 	services      *Services
 	api           *api.Server
 	pages         *web.Pages
-	rows          *rows
+	bodies        *fair.Pool      // memory of the bodies of all requests
+	responses     *session.Budget // memory of buffered responses of rows
+	gateway       *gateway.Gateway
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -140,7 +145,7 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 
 	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
 	platform.HoldClaims(s.notifications)
-	s.registry.Subscribe(s.notifications, func(project uuid.UUID) { s.rows.invalidateCatalog(project) })
+	s.registry.Subscribe(s.notifications, func(project uuid.UUID) { s.gateway.Forget(project) })
 
 	return s.assemble(ctx, c)
 }
@@ -176,7 +181,7 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
 	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
-		OnChange: func(project uuid.UUID) { s.rows.invalidate(project) }}
+		OnChange: func(project uuid.UUID) { s.gateway.Invalidate(project) }}
 
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
@@ -219,23 +224,21 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.services.EndUsers.HookCalls = hook.NewClient(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Leaked = leaked.New(c.LeakedPasswords)
-	bodies := httpx.NewBodyPool(rest.BodyPoolSize)
+	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
 		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
 		Notifier: s.services.Notifier, Log: s.log})
 	variants := object.NewVariants(s.blobs, s.services.Cleaner.Discard)
-	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
+	s.gateway = s.newGateway(c.PublicURL, variants)
+	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: s.bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
-		Log: s.log, ClaimHolder: s.notifications.PID,
-		DescribeRows: func(ctx context.Context, project uuid.UUID) ([]byte, error) {
-			return s.rows.describe(ctx, project, s.URL)
-		}})
+		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
 
-	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: bodies,
+	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: s.bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})
 
 	if err := lifecycle.Finish(ctx); err != nil {
@@ -256,9 +259,6 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	s.rows = newRows(d.Store, s.registry, s.services.EndUsers, bodies, c.PublicURL, s.log)
-	s.rows.blobs, s.rows.variants, s.rows.discard = s.blobs, variants, s.services.Cleaner.Discard
-	s.rows.signKey = token.Derive(s.secret, "signed URLs of objects")
 	s.requests = newRequestLog(d.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
 	s.metrics.watchState(s)
@@ -380,7 +380,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 
 	s.proxy.Close()
-	s.rows.close()
+	s.gateway.Close()
 	stopWork()
 	wg.Wait()
 	stopWatching()

@@ -96,14 +96,14 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	send(watchdogAlive, boolean(projects.WatchdogAlive))
 	to <- prometheus.MustNewConstMetric(watchdogTerminated, prometheus.CounterValue, float64(projects.Terminated))
 
-	send(memoryBytes, float64(s.rows.bodies.Stats().InUse), "requests")
+	send(memoryBytes, float64(s.bodies.Stats().InUse), "requests")
 	send(memoryMax, rest.BodyPoolSize, "requests")
-	send(memoryBytes, float64(s.rows.responses.InUse()), "responses")
+	send(memoryBytes, float64(s.responses.InUse()), "responses")
 	send(memoryMax, session.BudgetSize, "responses")
 
-	handlers, keys := s.rows.cacheSizes()
-	send(cachedProjects, float64(handlers))
-	send(cachedKeys, float64(keys))
+	cached := s.gateway.Stats()
+	send(cachedProjects, float64(cached.Projects))
+	send(cachedKeys, float64(cached.Lookups))
 
 	if free, size, err := s.blobs.Space(); err == nil && size > 0 {
 		send(storageFree, float64(free))

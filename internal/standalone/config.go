@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/jwt"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/catalog"
-	"github.com/socle-dev/socle/internal/rest/jwt"
 )
 
 // Config is the configuration of a [Server]. [Load] returns a valid one.

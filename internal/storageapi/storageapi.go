@@ -1,7 +1,7 @@
 // Package storageapi serves the files of applications over HTTP by the contract of Supabase
 // Storage, so that its clients work unchanged: routes, bodies and errors.
 //
-// Rules and rows belong to package object. Package server finds the project of a request and
+// Rules and rows belong to package object. Package gateway finds the project of a request and
 // verifies keys and tokens.
 package storageapi
 
@@ -22,40 +22,61 @@ import (
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/rest"
-	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/tus"
 )
 
 // maxBody is the maximum number of bytes of a JSON body: 1000 names.
 const maxBody = 2 << 20
 
-// Project is a project that requests are served for.
-type Project struct {
-	Database *projectdb.Project
+// Prefix is the path of the interface behind that of the project.
+const Prefix = "/storage/v1"
+
+// Config has the dependencies that projects share.
+type Config struct {
 	Blobs    *blob.Store
 	Variants *object.Variants // shared with the platform API, which bounds the memory of both
-	// Verify returns the caller of a key or token. An invalid one is an error.
-	Verify func(ctx context.Context, text string) (rest.Caller, error)
-	// Timeout returns the statement timeout of a role; 0 means none.
-	Timeout func(role string) time.Duration
 	// Discard enqueues the removal of the bytes of deleted objects.
 	Discard func(ctx context.Context, project uuid.UUID)
-	// Unavailable is the failure of every request to an inactive project, nil of an active one.
-	Unavailable *fault.Error
 	// SignKey is the key of the tokens in signed URLs.
 	SignKey []byte
 	// Bodies bounds the memory of the JSON bodies of all requests.
 	Bodies *fair.Pool
 }
 
+// New returns the interface.
+func New(c Config) gateway.Interface {
+	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {
+		return gateway.Handler{Serve: (&project{&c, p}).serve}, nil
+	}
+
+	return gateway.Interface{Prefix: Prefix, Open: open, Fail: fail}
+}
+
+// project is a project that requests are served for.
+type project struct {
+	*Config
+	*gateway.Project
+}
+
+// timeout returns the statement timeout of a role; 0 means none.
+func (p *project) timeout(role string) time.Duration {
+	switch role {
+	case "anon":
+		return time.Duration(p.Settings.Rest.AnonTimeoutMS) * time.Millisecond
+	case "authenticated":
+		return time.Duration(p.Settings.Rest.AuthenticatedTimeoutMS) * time.Millisecond
+	}
+
+	return 0
+}
+
 // call is a request under way.
 type call struct {
-	*Project
+	*project
 	w     http.ResponseWriter
 	r     *http.Request
 	path  string // escaped, behind /storage/v1
@@ -147,8 +168,8 @@ var routes = []route{
 	{"DELETE", tusSignPath + "/", anyone, brief, (*call).tusSigned},
 }
 
-// Serve serves a request. path is the escaped part of the path behind /storage/v1.
-func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
+// serve serves a request. path is the escaped part of the path behind [Prefix].
+func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 	resumable := strings.HasPrefix(path, tusPath)
 	if resumable {
 		tusHeaders(w.Header())
@@ -158,20 +179,20 @@ func Serve(w http.ResponseWriter, r *http.Request, p *Project, path string) {
 		return
 	}
 
-	c := &call{Project: p, w: w, r: r, path: path, trueStatus: resumable}
-	if err := c.serve(); err != nil {
+	c := &call{project: p, w: w, r: r, path: path, trueStatus: resumable}
+	if err := c.dispatch(); err != nil {
 		c.fail(err)
 	}
 }
 
-// ServeUnknown answers a request whose project does not exist or could not be found.
-func ServeUnknown(w http.ResponseWriter, r *http.Request, err error) {
+// fail answers a request whose project does not exist or could not be opened.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !httpx.ApplicationCORS(w, r) {
 		(&call{w: w, r: r}).fail(err)
 	}
 }
 
-func (c *call) serve() error {
+func (c *call) dispatch() error {
 	decoded, err := url.PathUnescape(c.path)
 	if err != nil {
 		return fault.New(fault.Invalid, "Invalid path")
@@ -197,15 +218,15 @@ func (c *call) serve() error {
 		return c.noRoute()
 	}
 
-	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}/storage/v1" + strings.TrimSuffix(found.prefix, "/")
+	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(found.prefix, "/")
 	if found.access == byKey {
 		if err := c.authenticate(); err != nil {
 			return err
 		}
 	}
 
-	if c.Unavailable != nil {
-		return c.Unavailable
+	if c.Inactive != nil {
+		return c.Inactive
 	}
 	if err := c.checkHeaders(found); err != nil {
 		return err
@@ -284,8 +305,8 @@ func (c *call) authenticate() error {
 	}
 
 	caller, err := c.Verify(c.r.Context(), text)
-	if refused, ok := errors.AsType[*query.Error](err); ok {
-		return fault.New(fault.Forbidden, "%s", refused.Message).WithCode("AccessDenied").WithCause(err)
+	if fault.Is(err, fault.Unauthenticated) {
+		return fault.New(fault.Forbidden, "%s", fault.Of(err).Detail).WithCode("AccessDenied").WithCause(err)
 	}
 	if err != nil {
 		return err
@@ -300,7 +321,7 @@ func (c *call) authenticate() error {
 	}
 
 	c.actor = object.Actor{Role: caller.Role, Claims: caller.Claims, Subject: caller.Subject,
-		Timeout: c.Timeout(caller.Role)}
+		Timeout: c.timeout(caller.Role)}
 	return nil
 }
 

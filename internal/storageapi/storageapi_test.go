@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/object/objecttest"
@@ -87,7 +88,8 @@ func TestReadForm(t *testing.T) {
 func TestVerify(t *testing.T) {
 	t.Parallel()
 
-	c := &call{Project: &Project{SignKey: []byte("key"), Database: &projectdb.Project{UUID: uuid.New()}}}
+	c := &call{project: &project{&Config{SignKey: []byte("key")},
+		&gateway.Project{Database: &projectdb.Project{UUID: uuid.New()}}}}
 	valid := grant{Scope: scopeDownload, Name: "a/b", Expires: time.Now().Add(time.Hour).Unix()}
 	sign := func(c *call, g grant) string {
 		text, err := c.sign(g)
@@ -97,7 +99,8 @@ func TestVerify(t *testing.T) {
 		return text
 	}
 
-	other := &call{Project: &Project{SignKey: []byte("key"), Database: &projectdb.Project{UUID: uuid.New()}}}
+	other := &call{project: &project{&Config{SignKey: []byte("key")},
+		&gateway.Project{Database: &projectdb.Project{UUID: uuid.New()}}}}
 	upload, expired := valid, valid
 	upload.Scope, expired.Expires = scopeUpload, time.Now().Add(-2*time.Second).Unix()
 	text := sign(c, valid)

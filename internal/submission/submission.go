@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/form"
@@ -63,7 +64,7 @@ type Response struct {
 // ProjectByKey returns the project of a form for a respondent with a key of that project. It fails
 // with NotFound for an unknown form and for a key of another project.
 func (s *Service) ProjectByKey(ctx context.Context, id uuid.UUID, key string) (uuid.UUID, error) {
-	return s.Platform.FormProjectByKey(ctx, id, key)
+	return appkey.FindFormProject(ctx, s.Platform.DB(), id, key)
 }
 
 // ProjectByLink returns the project of a form for a respondent with the form's public link. It

@@ -1,6 +1,7 @@
-// Package jwt verifies the JSON Web Tokens of the rows API and finds the role that they claim.
+// Package jwt verifies JSON Web Tokens and finds the role that they claim.
 //
-// Its errors are those of PostgREST's contract. Package rest decides which requests have a token.
+// The texts of its errors are those of PostgREST's contract. Other contracts choose status and code
+// by the code of the error.
 package jwt
 
 import (
@@ -8,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +19,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 
 	"github.com/socle-dev/socle/internal/cache"
-	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 // minSecretBytes is the minimum length of a secret. Shorter ones can be guessed from a token.
@@ -148,7 +148,9 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 	return k, nil
 }
 
-// Verify verifies a token. It fails with a *query.Error.
+// Verify verifies a token. It fails with Unauthenticated and the code [InvalidToken] or
+// [InvalidClaims]. The member details of the error's extra members is a further text, if there is
+// one.
 func (v *Verifier) Verify(token string) (Token, error) {
 	c, isCached := v.cache.Get(token)
 	if !isCached {
@@ -175,12 +177,25 @@ func (v *Verifier) Verify(token string) (Token, error) {
 	return c.Token, nil
 }
 
-func decodeError(message string) *query.Error {
-	return &query.Error{Status: http.StatusUnauthorized, Code: "PGRST301", Message: message}
+// Codes of refused tokens.
+const (
+	InvalidToken  = "invalid_token"  // malformed, or not signed by a key of the verifier
+	InvalidClaims = "invalid_claims" // signed, but expired or not for this verifier
+)
+
+func decodeError(message string) *fault.Error {
+	return fault.New(fault.Unauthenticated, "%s", message).WithCode(InvalidToken)
+}
+
+func decodeErrorWith(message, details string) *fault.Error {
+	e := decodeError(message)
+	e.Extra = map[string]any{"details": details}
+
+	return e
 }
 
 func claimsError(message string) error {
-	return &query.Error{Status: http.StatusUnauthorized, Code: "PGRST303", Message: message}
+	return fault.New(fault.Unauthenticated, "%s", message).WithCode(InvalidClaims)
 }
 
 // verifySignature returns the payload of a token signed with one of the keys.
@@ -204,10 +219,8 @@ func (v *Verifier) verifySignature(token string) ([]byte, error) {
 	}
 
 	if header.Algorithm == "none" {
-		e := decodeError("Wrong or unsupported encoding algorithm")
-		e.Details = "JWT is unsecured but expected 'alg' was not 'none'"
-
-		return nil, e
+		return nil, decodeErrorWith("Wrong or unsupported encoding algorithm",
+			"JWT is unsecured but expected 'alg' was not 'none'")
 	}
 
 	algorithm, ok := jwa.LookupSignatureAlgorithm(header.Algorithm)
@@ -229,13 +242,12 @@ func (v *Verifier) verifySignature(token string) ([]byte, error) {
 		}
 	}
 
-	e := decodeError("No suitable key or wrong key type")
-	e.Details = "None of the keys was able to decode the JWT"
+	details := "None of the keys was able to decode the JWT"
 	if !tried {
-		e.Details = "No suitable key was found to decode the JWT"
+		details = "No suitable key was found to decode the JWT"
 	}
 
-	return nil, e
+	return nil, decodeErrorWith("No suitable key or wrong key type", details)
 }
 
 // parseClaims reads a payload and runs the checks that do not depend on time.

@@ -17,7 +17,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"github.com/lestrrat-go/jwx/v3/jws"
 
-	"github.com/socle-dev/socle/internal/rest/query"
+	"github.com/socle-dev/socle/internal/fault"
 )
 
 var secret = []byte("a secret of more than thirty-two bytes")
@@ -57,39 +57,39 @@ func TestVerify(t *testing.T) {
 		{hs256(t, `{"sub":"ann"}`), "", "", ""},
 		{hs256(t, fmt.Sprintf(`{"role":"a","exp":%d,"nbf":%d,"iat":%d,"aud":["them","us"]}`, now-20, now+20, now+20)),
 			"a", "", ""},
-		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", "PGRST303", "JWT expired"},
-		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", "PGRST303", "JWT expired"},
-		{hs256(t, fmt.Sprintf(`{"exp":%d.5,"aud":"them"}`, now-60)), "", "PGRST303", "JWT expired"},
-		{hs256(t, fmt.Sprintf(`{"nbf":%d}`, now+60)), "", "PGRST303", "JWT not yet valid"},
-		{hs256(t, fmt.Sprintf(`{"iat":%d}`, now+60)), "", "PGRST303", "JWT issued at future"},
-		{hs256(t, `{"aud":"them"}`), "", "PGRST303", "JWT not in audience"},
+		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", InvalidClaims, "JWT expired"},
+		{hs256(t, fmt.Sprintf(`{"exp":%d}`, now-31)), "", InvalidClaims, "JWT expired"},
+		{hs256(t, fmt.Sprintf(`{"exp":%d.5,"aud":"them"}`, now-60)), "", InvalidClaims, "JWT expired"},
+		{hs256(t, fmt.Sprintf(`{"nbf":%d}`, now+60)), "", InvalidClaims, "JWT not yet valid"},
+		{hs256(t, fmt.Sprintf(`{"iat":%d}`, now+60)), "", InvalidClaims, "JWT issued at future"},
+		{hs256(t, `{"aud":"them"}`), "", InvalidClaims, "JWT not in audience"},
 		{hs256(t, `{"aud":[],"exp":null}`), "", "", ""},
-		{hs256(t, `{"aud":7}`), "", "PGRST303", "The JWT 'aud' claim must be a string or an array of strings"},
-		{hs256(t, `{"exp":"soon"}`), "", "PGRST303", "The JWT 'exp' claim must be a number"},
-		{hs256(t, `[]`), "", "PGRST303", "Parsing claims failed"},
-		{"a.b", "", "PGRST301", "Expected 3 parts in JWT; got 2"},
-		{strings.Repeat(".", 100_000), "", "PGRST301", "Expected 3 parts in JWT; got 100001"},
-		{"a.b.c", "", "PGRST301", "JWT cryptographic operation failed"},
-		{none, "", "PGRST301",
+		{hs256(t, `{"aud":7}`), "", InvalidClaims, "The JWT 'aud' claim must be a string or an array of strings"},
+		{hs256(t, `{"exp":"soon"}`), "", InvalidClaims, "The JWT 'exp' claim must be a number"},
+		{hs256(t, `[]`), "", InvalidClaims, "Parsing claims failed"},
+		{"a.b", "", InvalidToken, "Expected 3 parts in JWT; got 2"},
+		{strings.Repeat(".", 100_000), "", InvalidToken, "Expected 3 parts in JWT; got 100001"},
+		{"a.b.c", "", InvalidToken, "JWT cryptographic operation failed"},
+		{none, "", InvalidToken,
 			"Wrong or unsupported encoding algorithm: JWT is unsecured but expected 'alg' was not 'none'"},
-		{string(other), "", "PGRST301",
+		{string(other), "", InvalidToken,
 			"No suitable key or wrong key type: None of the keys was able to decode the JWT"},
-		{string(strong), "", "PGRST301",
+		{string(strong), "", InvalidToken,
 			"No suitable key or wrong key type: No suitable key was found to decode the JWT"},
-		{odd, "", "PGRST301", "JWT cryptographic operation failed"},
-		{good[:len(good)-2], "", "PGRST301",
+		{odd, "", InvalidToken, "JWT cryptographic operation failed"},
+		{good[:len(good)-2], "", InvalidToken,
 			"No suitable key or wrong key type: None of the keys was able to decode the JWT"},
 	} {
 		got, err := v.Verify(test.token)
-		e := &query.Error{}
+		e := &fault.Error{}
 		errors.As(err, &e)
-		message := e.Message
-		if e.Details != nil {
-			message += fmt.Sprint(": ", e.Details)
+		message := e.Detail
+		if details := e.Extra["details"]; details != nil {
+			message += fmt.Sprint(": ", details)
 		}
 
 		if got.Role != test.role || e.Code != test.code || message != test.message ||
-			(test.code != "" && e.Status != 401) {
+			(test.code != "" && e.Kind != fault.Unauthenticated) {
 			t.Errorf("%.60s: role %q, error %v; want %q, %s %s", test.token, got.Role, err, test.role,
 				test.code, test.message)
 		}
@@ -170,7 +170,7 @@ func TestVerifyByKeySet(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for id, want := range map[string]string{"one": "", "two": "PGRST301", "": ""} {
+	for id, want := range map[string]string{"one": "", "two": InvalidToken, "": ""} {
 		header := jws.NewHeaders()
 		if id != "" {
 			if err := header.Set(jws.KeyIDKey, id); err != nil {
@@ -185,7 +185,7 @@ func TestVerifyByKeySet(t *testing.T) {
 		}
 
 		got, err := v.Verify(string(token))
-		e := &query.Error{}
+		e := &fault.Error{}
 		errors.As(err, &e)
 
 		if e.Code != want {

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/gateway"
+	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/restapi"
+	"github.com/socle-dev/socle/internal/s3api"
+	"github.com/socle-dev/socle/internal/storageapi"
+	"github.com/socle-dev/socle/internal/token"
+)
+
+// newGateway returns the gateway with all interfaces. publicURL is the address of the install, ""
+// if it is unknown.
+func (s *Server) newGateway(publicURL string, variants *object.Variants) *gateway.Gateway {
+	discard := s.services.Cleaner.Discard
+
+	return gateway.New(gateway.Config{
+		Platform: s.database.Store.DB(), Projects: s.registry, PublicURL: publicURL,
+		SigningKeys: s.services.EndUsers.PublicKeys,
+		Interfaces: []gateway.Interface{
+			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
+				PoolContended: s.registry.PoolContended, Log: s.log}),
+			authapi.New(s.services.EndUsers, s.bodies),
+			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
+				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
+			s3api.New(s3api.Config{Blobs: s.blobs, Discard: discard, Bodies: s.bodies}),
+		},
+	})
+}
+
+// describeRows returns the OpenAPI document of a project's rows. It bypasses the cache of settings:
+// the project may just have been paused.
+func (s *Server) describeRows(ctx context.Context, project uuid.UUID) ([]byte, error) {
+	p, err := s.gateway.Refresh(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+
+	return restapi.Describe(ctx, p, s.URL)
+}
