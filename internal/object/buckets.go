@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -52,13 +53,13 @@ func (b *BucketChange) check() error {
 // FindBucket returns a bucket of project p. No policy decides about it. It fails with NotFound if
 // the bucket does not exist.
 func FindBucket(ctx context.Context, p *projectdb.Project, id string) (Bucket, error) {
-	return GetBucket(ctx, p, Actor{Role: serviceRole}, id)
+	return GetBucket(ctx, p, actor.Actor{Role: actor.ServiceRole}, id)
 }
 
 // GetBucket returns a bucket of project p. It fails with NotFound if the bucket does not exist or
 // the policies hide it.
-func GetBucket(ctx context.Context, p *projectdb.Project, a Actor, id string) (Bucket, error) {
-	q, table := a.buckets(p)
+func GetBucket(ctx context.Context, p *projectdb.Project, a actor.Actor, id string) (Bucket, error) {
+	q, table := buckets(p, a)
 	return pg.One[Bucket](ctx, q, `select `+bucketColumns+` from `+table+` where id = @id and not deleting`,
 		pgx.StrictNamedArgs{"id": id})
 }
@@ -78,12 +79,12 @@ const MaxBucketList = 1000
 var bucketSorts = []string{"id", "name", "created_at", "updated_at"}
 
 // ListBuckets returns the buckets of project p that the policies show.
-func ListBuckets(ctx context.Context, p *projectdb.Project, a Actor, l BucketListing) ([]Bucket, error) {
+func ListBuckets(ctx context.Context, p *projectdb.Project, a actor.Actor, l BucketListing) ([]Bucket, error) {
 	if !slices.Contains(bucketSorts, l.Sort) {
 		l.Sort = "name"
 	}
 
-	q, table := a.buckets(p)
+	q, table := buckets(p, a)
 	return pg.All[Bucket](ctx, q, `
 		select `+bucketColumns+` from `+table+`
 		where not deleting and strpos(lower(name), lower(@search)) > 0
@@ -111,7 +112,7 @@ func direction(descending bool) string {
 // CreateBucket creates a bucket in project p. It fails with Invalid for an invalid name, with
 // Unprocessable for other invalid values, with Forbidden if the policies refuse, and with Conflict
 // if the id or the name is taken.
-func CreateBucket(ctx context.Context, p *projectdb.Project, a Actor, id, name string, n BucketChange) error {
+func CreateBucket(ctx context.Context, p *projectdb.Project, a actor.Actor, id, name string, n BucketChange) error {
 	for _, text := range []string{id, name} {
 		switch {
 		case !bucketName.MatchString(text) || strings.HasSuffix(text, " "):
@@ -131,7 +132,7 @@ func CreateBucket(ctx context.Context, p *projectdb.Project, a Actor, id, name s
 	}
 
 	owned := ownership{owner: a.Subject}
-	args := pgx.StrictNamedArgs{"uuid": container, "id": id, "name": name, "user": a.userUUID(),
+	args := pgx.StrictNamedArgs{"uuid": container, "id": id, "name": name, "user": a.UserUUID(),
 		"public": n.IsPublic != nil && *n.IsPublic, "max": MaxFileSize, "allowed": []string{},
 		"owner": owned.ownerUUID(), "owner_id": optional(owned.owner)}
 	if n.MaxFileSize != nil {
@@ -141,7 +142,7 @@ func CreateBucket(ctx context.Context, p *projectdb.Project, a Actor, id, name s
 		args["allowed"] = *n.Allowed
 	}
 
-	if err := a.mayCreateBucket(ctx, p, args); err != nil {
+	if err := mayCreateBucket(ctx, p, a, args); err != nil {
 		return err
 	}
 
@@ -158,8 +159,8 @@ func CreateBucket(ctx context.Context, p *projectdb.Project, a Actor, id, name s
 	return err
 }
 
-func (a Actor) mayCreateBucket(ctx context.Context, p *projectdb.Project, args pgx.StrictNamedArgs) error {
-	if a.bypassesPolicies() {
+func mayCreateBucket(ctx context.Context, p *projectdb.Project, a actor.Actor, args pgx.StrictNamedArgs) error {
+	if a.BypassesPolicies() {
 		return nil
 	}
 
@@ -178,7 +179,7 @@ func (a Actor) mayCreateBucket(ctx context.Context, p *projectdb.Project, args p
 // UpdateBucket changes a bucket of project p. It fails with NotFound if the bucket does not exist
 // or the policies hide it, with Forbidden if they refuse the change, and with Unprocessable for
 // invalid values. Existing objects stay, even if they exceed a new limit.
-func UpdateBucket(ctx context.Context, p *projectdb.Project, a Actor, id string, u BucketChange) error {
+func UpdateBucket(ctx context.Context, p *projectdb.Project, a actor.Actor, id string, u BucketChange) error {
 	if err := u.check(); err != nil {
 		return err
 	}
@@ -187,14 +188,14 @@ func UpdateBucket(ctx context.Context, p *projectdb.Project, a Actor, id string,
 		set is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
 		    allowed_mime_types = coalesce(@allowed, allowed_mime_types), updated_at = now()`
 	args := pgx.StrictNamedArgs{"id": id, "public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed}
-	seen, err := a.findBucketToChange(ctx, p, id,
+	seen, err := findBucketToChange(ctx, p, a, id,
 		`update storage.buckets`+values+` where id = @id and not deleting`, args)
 	if err != nil {
 		return err
 	}
 
 	delete(args, "id")
-	args["uuid"], args["version"], args["user"] = seen.UUID, seen.UpdatedAt, a.userUUID()
+	args["uuid"], args["version"], args["user"] = seen.UUID, seen.UpdatedAt, a.UserUUID()
 	_, err = projectdb.ChangeOne[Bucket](ctx, p, audit.Change{SQL: `
 		update storage.containers` + values + `, updated_by = @user
 		where uuid = @uuid and updated_at = @version and not deleting
@@ -205,8 +206,8 @@ func UpdateBucket(ctx context.Context, p *projectdb.Project, a Actor, id string,
 
 // DeleteBucket deletes an empty bucket of project p. It fails with NotFound if the bucket does not
 // exist or the policies hide it or refuse, and with Conflict if it has objects.
-func DeleteBucket(ctx context.Context, p *projectdb.Project, a Actor, id string) error {
-	seen, err := a.findBucketToChange(ctx, p, id, `delete from storage.buckets where id = @id and not deleting`,
+func DeleteBucket(ctx context.Context, p *projectdb.Project, a actor.Actor, id string) error {
+	seen, err := findBucketToChange(ctx, p, a, id, `delete from storage.buckets where id = @id and not deleting`,
 		pgx.StrictNamedArgs{"id": id})
 	if err != nil {
 		return err
@@ -221,10 +222,10 @@ func DeleteBucket(ctx context.Context, p *projectdb.Project, a Actor, id string)
 }
 
 // findBucketToChange returns the bucket that the actor may change by a statement.
-func (a Actor) findBucketToChange(
-	ctx context.Context, p *projectdb.Project, id, question string, args pgx.StrictNamedArgs,
+func findBucketToChange(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, id, question string, args pgx.StrictNamedArgs,
 ) (seenObject, error) {
-	if a.bypassesPolicies() {
+	if a.BypassesPolicies() {
 		b, err := FindBucket(ctx, p, id)
 		return seenObject{UUID: b.UUID, UpdatedAt: b.UpdatedAt}, err
 	}
@@ -250,7 +251,7 @@ func bucketChanged(err error) error {
 
 // EmptyBucket deletes the objects of a bucket that the policies allow to delete, in batches, until
 // ctx ends. [Discard] removes their bytes.
-func EmptyBucket(ctx context.Context, p *projectdb.Project, a Actor, b Bucket) error {
+func EmptyBucket(ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket) error {
 	listing := ObjectListing{Limit: MaxObjectList}
 	for {
 		entries, err := ListObjects(ctx, p, a, b, listing)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -300,7 +301,7 @@ func (c Completion) checkSize(size int64) error {
 // repeats the result of an upload that is complete. replaced reports whether there are bytes that
 // [Discard] must remove.
 func CompleteMultipart(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, u Multipart, in Completion,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, b Bucket, u Multipart, in Completion,
 ) (f File, replaced bool, err error) {
 	if u.FileUUID.Valid {
 		f, err = objectAt(ctx, p, u.FileUUID.UUID)

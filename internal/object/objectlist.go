@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -53,9 +54,9 @@ const (
 // on the entries, not on the objects below folders. In other orders it depends on all objects with
 // the prefix.
 func ListObjects(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, l ObjectListing,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, l ObjectListing,
 ) ([]ObjectEntry, error) {
-	q, table := a.objects(p)
+	q, table := objects(p, a)
 	first, last := l.bounds()
 	args := pgx.StrictNamedArgs{"container": b.UUID, "first": first, "last": last,
 		"skip": utf8.RuneCountInString(l.Prefix) + 1, "search": l.Search, "offset": l.Offset}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -30,13 +31,13 @@ var errObjectChanged = errors.New("the object was changed concurrently")
 // and again after the last one, and fails with Forbidden if they refuse. Otherwise it fails as
 // [CreateFile] does. replaced reports whether bytes were replaced, which [Discard] must remove.
 func PutObject(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, n NewObject,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, b Bucket, n NewObject,
 ) (f File, replaced bool, err error) {
 	if err := checkFileName(n.FullFileName); err != nil {
 		return File{}, false, err
 	}
 
-	u, err := newUpload(p, store, a.userUUID(), b.UUID, n.NewFile)
+	u, err := newUpload(p, store, a.UserUUID(), b.UUID, n.NewFile)
 	if err != nil {
 		return File{}, false, err
 	}
@@ -72,7 +73,7 @@ func PutObject(
 // objectUpload is the upload of an object, about which policies decide.
 type objectUpload struct {
 	*upload
-	actor   Actor
+	actor   actor.Actor
 	bucket  Bucket
 	present *seenObject // the object to be replaced, as the policies have seen it
 }
@@ -93,7 +94,7 @@ func (o *objectUpload) ask(ctx context.Context) error {
 		}
 	}
 
-	if o.actor.bypassesPolicies() {
+	if o.actor.BypassesPolicies() {
 		return nil
 	}
 
@@ -154,10 +155,10 @@ func (o *objectUpload) commit(ctx context.Context) (File, error) {
 
 // RemoveObjects deletes those of the objects of a bucket that the policies allow to delete, and
 // returns them. names are at most 1000. [Discard] removes their bytes.
-func RemoveObjects(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, names []string) ([]File, error) {
+func RemoveObjects(ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, names []string) ([]File, error) {
 	var ids []uuid.UUID
 	var times []any
-	if !a.bypassesPolicies() {
+	if !a.BypassesPolicies() {
 		seen, err := ask(ctx, p, a,
 			`delete from storage.objects where container_uuid = @container and full_file_name = any(@names)`,
 			pgx.StrictNamedArgs{"container": b.UUID, "names": names})
@@ -180,7 +181,7 @@ func RemoveObjects(ctx context.Context, p *projectdb.Project, a Actor, b Bucket,
 				insert into storage.discarded (blob_uuid) select blob_uuid from gone
 			)
 			select `+fileColumns+` from gone order by full_file_name`,
-			pgx.StrictNamedArgs{"container": b.UUID, "names": names, "all": a.bypassesPolicies(), "ids": ids,
+			pgx.StrictNamedArgs{"container": b.UUID, "names": names, "all": a.BypassesPolicies(), "ids": ids,
 				"times": times})
 	})
 }
@@ -189,7 +190,7 @@ func RemoveObjects(ctx context.Context, p *projectdb.Project, a Actor, b Bucket,
 // NotFound if the policies hide the object, with Forbidden if they refuse the change, and otherwise
 // as [UpdateFile] does.
 func MoveObject(
-	ctx context.Context, p *projectdb.Project, a Actor, from, to Bucket, source, destination string,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, from, to Bucket, source, destination string,
 ) (File, error) {
 	if err := checkFileName(destination); err != nil {
 		return File{}, err
@@ -201,7 +202,7 @@ func MoveObject(
 			return File{}, err
 		}
 
-		f, err := moveSeen(ctx, p, a.userUUID(), seen, FileUpdate{FullFileName: &destination, Container: &to.UUID})
+		f, err := moveSeen(ctx, p, a.UserUUID(), seen, FileUpdate{FullFileName: &destination, Container: &to.UUID})
 		if !errors.Is(err, errObjectChanged) {
 			return f, err
 		}
@@ -212,9 +213,9 @@ func MoveObject(
 
 // findToMove returns the object that the actor may move.
 func findToMove(
-	ctx context.Context, p *projectdb.Project, a Actor, from, to Bucket, source, destination string,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, from, to Bucket, source, destination string,
 ) (seenObject, error) {
-	if a.bypassesPolicies() {
+	if a.BypassesPolicies() {
 		f, err := pg.One[File](ctx, p.Trusted(), `
 			select `+fileColumns+` from storage.files where `+named,
 			pgx.StrictNamedArgs{"container": from.UUID, "name": source})
@@ -270,7 +271,7 @@ func moveSeen(
 // of the source, and its metadata unless n has some of its own. It fails with NotFound if the
 // policies hide the source, and otherwise as [PutObject] does.
 func CopyObject(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, from, to Bucket, source string, n NewObject,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, from, to Bucket, source string, n NewObject,
 ) (f File, replaced bool, err error) {
 	o, content, err := OpenObject(ctx, p, store, a, from, source)
 	if err != nil {
@@ -326,8 +327,8 @@ func (o Object) CacheControl() string {
 
 // GetObject returns an object of a bucket. It fails with NotFound if the object does not exist or
 // the policies hide it.
-func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string) (Object, error) {
-	q, table := a.objects(p)
+func GetObject(ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, name string) (Object, error) {
+	q, table := objects(p, a)
 	return pg.One[Object](ctx, q, `
 		select uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, updated_at, blob_uuid, version,
 		       cache_control, user_metadata, headers
@@ -337,7 +338,7 @@ func GetObject(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, nam
 
 // OpenObject is [GetObject] with the object's content, which the caller closes.
 func OpenObject(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, name string,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, b Bucket, name string,
 ) (o Object, content *Content, err error) {
 	_, content, err = open(ctx, p, store, func() (storedFile, error) {
 		o, err = GetObject(ctx, p, a, b, name)
@@ -350,9 +351,9 @@ func OpenObject(
 // FindObjects returns those of the names that are objects of a bucket and that the policies show.
 // names are at most 1000.
 func FindObjects(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, names []string,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, names []string,
 ) ([]string, error) {
-	q, table := a.objects(p)
+	q, table := objects(p, a)
 	return pg.Values[string](ctx, q, `
 		select full_file_name from `+table+` where container_uuid = @container and full_file_name = any(@names)`,
 		pgx.StrictNamedArgs{"container": b.UUID, "names": names})
@@ -361,13 +362,13 @@ func FindObjects(
 // CheckUpload fails as [PutObject] does before the first byte of an upload, if the actor may not
 // store an object of this name now.
 func CheckUpload(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string, upsert bool,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, name string, upsert bool,
 ) error {
 	if err := checkFileName(name); err != nil {
 		return err
 	}
 
-	u, err := newUpload(p, nil, a.userUUID(), b.UUID, NewFile{FullFileName: name})
+	u, err := newUpload(p, nil, a.UserUUID(), b.UUID, NewFile{FullFileName: name})
 	if err != nil {
 		return err
 	}
@@ -381,7 +382,7 @@ func CheckUpload(
 		return err
 	}
 
-	_, err = GetObject(ctx, p, Actor{Role: serviceRole}, b, name)
+	_, err = GetObject(ctx, p, actor.Actor{Role: actor.ServiceRole}, b, name)
 	if err == nil {
 		return nameTaken()
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -27,7 +27,7 @@ const ownFolder = `
 type application struct {
 	*bucket
 	found    Bucket
-	ann, bob Actor
+	ann, bob actor.Actor
 }
 
 func newApplication(t *testing.T) *application {
@@ -43,26 +43,26 @@ func newApplication(t *testing.T) *application {
 		t.Fatal(err)
 	}
 
-	user := func() Actor {
+	user := func() actor.Actor {
 		id := uuid.NewString()
 		claims := `{"sub": "` + id + `", "role": "authenticated"}`
 
-		return Actor{Role: "authenticated", Subject: id, Claims: []byte(claims)}
+		return actor.Actor{Role: "authenticated", Subject: id, Claims: []byte(claims)}
 	}
 
 	return &application{b, found, user(), user()}
 }
 
-var server = Actor{Role: "service_role"}
+var server = actor.Actor{Role: "service_role"}
 
-func (a *application) put(actor Actor, name string, content io.Reader, upsert bool) (File, error) {
+func (a *application) put(actor actor.Actor, name string, content io.Reader, upsert bool) (File, error) {
 	f, _, err := PutObject(a.t.Context(), a.project, a.store, actor, a.found, NewObject{
 		NewFile: NewFile{FullFileName: name, MimeType: "text/plain", Content: content}, Upsert: upsert,
 		CacheControl: "max-age=60", Metadata: []byte(`{"a": 1}`)})
 	return f, err
 }
 
-func (a *application) mustPut(actor Actor, name, content string) File {
+func (a *application) mustPut(actor actor.Actor, name, content string) File {
 	a.t.Helper()
 
 	f, err := a.put(actor, name, strings.NewReader(content), true)
@@ -95,7 +95,7 @@ func TestPutObject(t *testing.T) {
 	a.wantKind("taken name", err, fault.Conflict)
 	_, err = a.put(a.bob, anns, strings.NewReader("three"), true)
 	a.wantKind("folder of another user", err, fault.Forbidden)
-	_, err = a.put(Actor{Role: "anon"}, "a.txt", strings.NewReader("three"), false)
+	_, err = a.put(actor.Actor{Role: "anon"}, "a.txt", strings.NewReader("three"), false)
 	a.wantKind("no policy", err, fault.Forbidden)
 
 	servers := a.bob.Subject + "/s.txt"
@@ -208,7 +208,7 @@ func TestMoveObject(t *testing.T) {
 	name := a.ann.Subject + "/a"
 	a.mustPut(a.ann, name, "1")
 	a.mustPut(a.ann, a.ann.Subject+"/taken", "2")
-	move := func(actor Actor, to Bucket, source, destination string) error {
+	move := func(actor actor.Actor, to Bucket, source, destination string) error {
 		_, err := MoveObject(t.Context(), a.project, actor, a.found, to, source, destination)
 		return err
 	}
@@ -242,7 +242,7 @@ func TestListObjects(t *testing.T) {
 	a.mustPut(a.ann, a.ann.Subject+"/mine", "1")
 
 	for _, c := range []struct {
-		actor Actor
+		actor actor.Actor
 		l     ObjectListing
 		want  string
 	}{
@@ -371,7 +371,7 @@ func TestCopyObject(t *testing.T) {
 	a := newApplication(t)
 	source, target := a.ann.Subject+"/a", a.ann.Subject+"/b"
 	a.mustPut(a.ann, source, "one")
-	clone := func(actor Actor, n NewObject) error {
+	clone := func(actor actor.Actor, n NewObject) error {
 		_, _, err := CopyObject(t.Context(), a.project, a.store, actor, a.found, a.found, source, n)
 		return err
 	}
@@ -405,7 +405,7 @@ func TestCheckUpload(t *testing.T) {
 	a := newApplication(t)
 	name := a.ann.Subject + "/a"
 	a.mustPut(a.ann, name, "1")
-	check := func(actor Actor, name string, upsert bool) error {
+	check := func(actor actor.Actor, name string, upsert bool) error {
 		return CheckUpload(t.Context(), a.project, actor, a.found, name, upsert)
 	}
 
@@ -436,7 +436,9 @@ func TestBuckets(t *testing.T) {
 	}
 
 	ctx, p := t.Context(), a.project
-	create := func(actor Actor, id string, n BucketChange) error { return CreateBucket(ctx, p, actor, id, id, n) }
+	create := func(actor actor.Actor, id string, n BucketChange) error {
+		return CreateBucket(ctx, p, actor, id, id, n)
+	}
 	if err := errors.Join(create(a.ann, "my files", BucketChange{MaxFileSize: new(int64(10))}),
 		create(server, "shared", BucketChange{IsPublic: new(true), Allowed: &[]string{"image/*"}})); err != nil {
 		t.Fatal(err)
@@ -451,7 +453,7 @@ func TestBuckets(t *testing.T) {
 	a.wantKind("invalid size", create(server, "c", BucketChange{MaxFileSize: new(int64(0))}), fault.Unprocessable)
 
 	for _, c := range []struct {
-		actor Actor
+		actor actor.Actor
 		l     BucketListing
 		want  string
 	}{
@@ -486,7 +488,7 @@ func TestBuckets(t *testing.T) {
 	_, err = GetBucket(ctx, p, a.bob, "my files")
 	a.wantKind("hidden", err, fault.NotFound)
 
-	update := func(actor Actor, id string, u BucketChange) error { return UpdateBucket(ctx, p, actor, id, u) }
+	update := func(actor actor.Actor, id string, u BucketChange) error { return UpdateBucket(ctx, p, actor, id, u) }
 	a.wantKind("hidden to change", update(a.bob, "my files", BucketChange{}), fault.NotFound)
 	a.wantKind("refused change", update(a.ann, "my files", BucketChange{IsPublic: new(true)}), fault.Forbidden)
 	a.wantKind("missing", update(server, "none", BucketChange{}), fault.NotFound)
@@ -525,44 +527,4 @@ func TestPoliciesOnContent(t *testing.T) {
 	_, err := a.put(a.ann, a.ann.Subject+"/b", strings.NewReader("12345"), false)
 	a.wantKind("large object", err, fault.Forbidden)
 	a.wantFiles(1)
-}
-
-// TestFailingPolicies checks that a failing policy fails its own request only, as the project's
-// mistake, and that a lock of the project's owner does not hold requests.
-func TestFailingPolicies(t *testing.T) {
-	t.Parallel()
-
-	a := newApplication(t)
-	name := a.ann.Subject + "/a"
-	a.mustPut(a.ann, name, "1")
-	open := func(actor Actor) error {
-		_, _, err := OpenObject(t.Context(), a.project, a.store, actor, a.found, name)
-		return err
-	}
-
-	conn, err := a.project.Owner().Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-
-	for _, c := range []struct {
-		what, sql string
-		kind      fault.Kind
-	}{
-		{"error in a policy", `create policy broken on storage.objects as restrictive for select using (1 / (octet_length(name) - octet_length(name)) = 1)`, fault.Unprocessable},
-		{"slow policy", `alter policy broken on storage.objects using (pg_sleep(60) is null)`, fault.Unavailable},
-		{"locked table", `drop policy broken on storage.objects; begin; lock table storage.objects`, fault.Conflict},
-	} {
-		if _, err := conn.Exec(t.Context(), c.sql); err != nil {
-			t.Fatal(err)
-		}
-
-		slow := a.ann
-		slow.Timeout = 200 * time.Millisecond
-		if c.kind == fault.Conflict {
-			slow.Timeout = 0
-		}
-		a.wantKind(c.what, open(slow), c.kind)
-	}
 }

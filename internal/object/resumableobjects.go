@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -46,7 +47,7 @@ type resumableOwnership struct {
 // CreateObjectResumable is [CreateResumable] on behalf of an application. It fails with Forbidden
 // if the policies refuse the object. A negative n.Length is deferred.
 func CreateObjectResumable(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, n NewObject,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, n NewObject,
 ) (ObjectResumable, error) {
 	if err := checkFileName(n.FullFileName); err != nil {
 		return ObjectResumable{}, err
@@ -62,8 +63,8 @@ func CreateObjectResumable(
 }
 
 // askResumable asks whether the actor may insert the object of an upload, as far as it is known.
-func askResumable(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, n NewObject) error {
-	u, err := newUpload(p, nil, a.userUUID(), b.UUID, n.NewFile)
+func askResumable(ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, n NewObject) error {
+	u, err := newUpload(p, nil, a.UserUUID(), b.UUID, n.NewFile)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func askResumable(ctx context.Context, p *projectdb.Project, a Actor, b Bucket, 
 // Access fails with NotFound for the upload of another user. An upload without a user, such as that
 // of a key, belongs to every actor with the right to insert its object: Access fails with Forbidden
 // for others.
-func (r *ObjectResumable) Access(ctx context.Context, p *projectdb.Project, a Actor) error {
+func (r *ObjectResumable) Access(ctx context.Context, p *projectdb.Project, a actor.Actor) error {
 	switch {
 	case r.Owner != a.Subject:
 		return fault.New(fault.NotFound, "the upload is of another user")
@@ -110,7 +111,7 @@ func GetObjectResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID)
 // AppendObjectResumable is [AppendResumable] for an upload of an application. replaced reports
 // whether there are bytes that [Discard] must remove.
 func AppendObjectResumable(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable, n Part,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r *ObjectResumable, n Part,
 ) (replaced bool, err error) {
 	r.Resumable, err = appendPart(ctx, p, store, r.Resumable, n, func(ctx context.Context, now *Resumable) error {
 		r.Resumable = *now
@@ -123,14 +124,14 @@ func AppendObjectResumable(
 // FinishObjectResumable creates the object of a complete upload, unless it exists. replaced reports
 // whether there are bytes that [Discard] must remove.
 func FinishObjectResumable(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r *ObjectResumable,
 ) (replaced bool, err error) {
 	err = finishObject(ctx, p, store, a, r)
 	return r.replaced, err
 }
 
 func finishObject(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, r *ObjectResumable,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r *ObjectResumable,
 ) error {
 	return finishResumable(ctx, p, store, &r.Resumable, func(content io.Reader) error {
 		n := r.object()

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -74,7 +75,7 @@ func (v *Variants) OpenByName(
 
 // OpenObject is [OpenObject] for a variant of the object.
 func (v *Variants) OpenObject(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string, spec picture.Spec,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, b Bucket, name string, spec picture.Spec,
 ) (File, *Content, error) {
 	return v.open(ctx, p, func() (storedFile, error) {
 		o, err := GetObject(ctx, p, a, b, name)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
@@ -36,7 +37,7 @@ const (
 )
 
 // server is the actor of all requests: a key has the rights of a secret key of the project.
-var server = object.Actor{Role: "service_role"}
+var server = actor.Actor{Role: actor.ServiceRole}
 
 // Project is a project that requests are served for.
 type Project struct {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -144,7 +145,7 @@ func (c *call) renderSigned(path string) error {
 		return err
 	}
 
-	c.actor.Role = "service_role" // policies have decided when the URL was signed
+	c.actor.Role = actor.ServiceRole // policies have decided when the URL was signed
 	return c.sendPicture(b, g.Name, t, false)
 }
 

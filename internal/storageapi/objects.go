@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -197,7 +198,7 @@ func (c *call) download(path string) error {
 func (c *call) readable(path string) (object.Bucket, string, error) {
 	b, name, err := c.bucketOf(path)
 	if err == nil && b.IsPublic {
-		c.actor.Role = "service_role"
+		c.actor.Role = actor.ServiceRole
 	}
 
 	return b, name, err

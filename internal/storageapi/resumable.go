@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -70,7 +71,7 @@ func (c *call) serveTus(rest string, signed bool) error {
 func (c *call) grantTus(path string) (grant, error) {
 	g, _, err := c.verify(c.r.Header.Get("X-Signature"), scopeUpload, path)
 	if err == nil {
-		c.actor = object.Actor{Role: "service_role", Subject: g.Owner}
+		c.actor = actor.Actor{Role: actor.ServiceRole, Subject: g.Owner}
 	}
 
 	return g, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 )
@@ -128,7 +129,7 @@ func (c *call) downloadSigned(path string) error {
 		return err
 	}
 
-	c.actor.Role = "service_role" // policies have decided when the URL was signed
+	c.actor.Role = actor.ServiceRole // policies have decided when the URL was signed
 	return c.send(b, g.Name, false)
 }
 
@@ -161,6 +162,6 @@ func (c *call) uploadSigned(path string) error {
 		return err
 	}
 
-	c.actor = object.Actor{Role: "service_role", Subject: g.Owner}
+	c.actor = actor.Actor{Role: actor.ServiceRole, Subject: g.Owner}
 	return c.store(b, g.Name, g.Upsert)
 }
