@@ -25,7 +25,7 @@ func isTus(path string) bool {
 }
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
-// length), termination, expiration, checksum and concatenation. The rules for files apply.
+// length), termination, expiration and checksum. The rules for files apply.
 // Upload-Metadata has the file's name as filename and its type as filetype. Success responses
 // follow tus; failures are envelopes.
 
@@ -44,12 +44,12 @@ func (s *Server) registerTus() {
 		s.pipeline.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			tusHeaders(h)
-			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum,concatenation")
+			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum")
 			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
 			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers",
-				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, "+
+				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Defer-Length, "+
 					"Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Project, X-Request-ID")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
@@ -63,7 +63,7 @@ func tusHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
-		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, "+
+		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "+
 			"Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
@@ -98,9 +98,6 @@ func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
 		}
 
-		if u.Concat != "" {
-			h.Set("Upload-Concat", u.Concat)
-		}
 		if u.MetadataHeader != "" {
 			h.Set("Upload-Metadata", u.MetadataHeader)
 		}
@@ -136,16 +133,10 @@ func (s *Server) createTusUpload(
 		return tusAnswer{}, err
 	}
 
-	concat, err := object.ParseConcat(in.Concat, "/containers/"+in.Container.String()+"/tus/")
-	if err != nil {
-		return tusAnswer{}, err
+	if in.Concat != "" { // ignored, a part of a file would become a file
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Concat", "not_applicable", "must be omitted")
 	}
-
-	if concat.Of != nil && (in.Length >= 0 || in.Deferred != "") {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable",
-			"must be omitted for a concatenation")
-	}
-	if concat.Of == nil && (in.Length < 0) != (in.Deferred == "1") {
+	if (in.Length < 0) != (in.Deferred == "1") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required",
 			"is required unless Upload-Defer-Length is 1, and must be omitted then")
 	}
@@ -168,18 +159,13 @@ func (s *Server) createTusUpload(
 		Most:         maxBytes,
 
 		MetadataHeader: in.Metadata,
-	}, concat)
+	})
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
-	// An empty file is complete, and so is one concatenated from partial uploads.
-	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil { // an empty file is complete
 		return tusAnswer{}, err
-	}
-
-	if concat.Of != nil {
-		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{

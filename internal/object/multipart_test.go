@@ -236,8 +236,7 @@ func (a *application) parts() []uuid.UUID {
 		a.t.Fatal(err)
 	}
 
-	r, err := CreateResumable(a.t.Context(), a.project, a.found.UUID, NewFile{FullFileName: "two", Length: 20},
-		Concat{})
+	r, err := CreateResumable(a.t.Context(), a.project, a.found.UUID, NewFile{FullFileName: "two", Length: 20})
 	if err == nil {
 		_, err = AppendResumable(a.t.Context(), a.project, a.store, uuid.Nil, a.found.UUID, r.UUID,
 			Part{Length: -1, Content: strings.NewReader("resumable")})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,37 +36,28 @@ type Resumable struct {
 	Offset        int64  // bytes received
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
-	Concat        string // see [Concat]; "" without concatenation
 
 	MetadataHeader string // Upload-Metadata of the request that created it
 }
 
 const resumableColumns = `
-	uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, concat, metadata_header`
+	uuid, container_uuid, full_file_name, mime_type, size, deferred, file_uuid, expires_at, metadata_header`
 
 // Finished reports whether the upload has just become complete, so that its file must be created
 // and its parts be discarded.
-func (r Resumable) Finished() bool { return r.isComplete() && !r.FileUUID.Valid }
-
-// isComplete reports whether all bytes of a file were received.
-func (r Resumable) isComplete() bool {
-	return r.Offset == r.Size && !r.Deferred && r.Concat != concatPartial
-}
+func (r Resumable) Finished() bool { return r.Offset == r.Size && !r.Deferred && !r.FileUUID.Valid }
 
 // CreateResumable starts a resumable upload of n.Length bytes to a container of project p. It fails
 // as [CreateFile] does, as far as the announced values allow.
 //
 // Announced bytes count toward the quota. If n.Length is negative, the length is deferred and the
-// received bytes count. A partial upload has no name and no type. A final upload replaces its
-// partial uploads and has their total length.
-func CreateResumable(
-	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, c Concat,
-) (Resumable, error) {
-	return createResumable(ctx, p, container, n, c, resumableOwnership{})
+// received bytes count.
+func CreateResumable(ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile) (Resumable, error) {
+	return createResumable(ctx, p, container, n, resumableOwnership{})
 }
 
 func createResumable(
-	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, c Concat, o resumableOwnership,
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile, o resumableOwnership,
 ) (Resumable, error) {
 	if err := checkDatabase(p); err != nil {
 		return Resumable{}, err
@@ -96,31 +86,16 @@ func createResumable(
 			limits.MaxFileSize = min(limits.MaxFileSize, n.Most)
 		}
 
-		extra := max(n.Length, 0)
-
-		if c.isFinal() {
-			if n.Length, err = c.lockPartials(ctx, tx, container); err != nil {
-				return Resumable{}, err
-			}
-		}
-
 		claimed, size, deferred := claimedType(n.MimeType), n.Length, n.Length < 0
 		if deferred {
 			n.Length, size = 0, limits.MaxFileSize
 		}
 
-		var invalid error
-		if c.isPartial() {
-			n.FullFileName, claimed = "", ""
-		} else {
-			invalid = checkFileName(n.FullFileName)
-		}
-
+		invalid := checkFileName(n.FullFileName)
 		switch {
 		case invalid != nil:
 		case n.Length > limits.MaxFileSize:
 			invalid = tooLarge(limits.MaxFileSize)
-		case c.isPartial():
 		case limits.Taken && !o.upsert:
 			invalid = nameTaken()
 		case claimed != "" && !isActiveContent(claimed):
@@ -131,32 +106,26 @@ func createResumable(
 			return Resumable{}, invalid
 		}
 
-		if err := checkPendingQuota(ctx, tx, extra); err != nil { // the bytes of partial uploads count already
+		if err := checkPendingQuota(ctx, tx, n.Length); err != nil {
 			return Resumable{}, err
 		}
 		if err := checkUploadsInProgress(ctx, tx); err != nil {
 			return Resumable{}, err
 		}
 
-		u, err := pg.One[Resumable](ctx, tx, `
+		return pg.One[Resumable](ctx, tx, `
 			insert into storage.resumable_uploads
-				(uuid, container_uuid, full_file_name, mime_type, size, deferred, concat, application, upsert, owner_id,
+				(uuid, container_uuid, full_file_name, mime_type, size, deferred, application, upsert, owner_id,
 				 cache_control, user_metadata, metadata_header)
-			values (@id, @container, @name, @type, @size, @deferred, @concat, @application, @upsert, @owner_id,
+			values (@id, @container, @name, @type, @size, @deferred, @application, @upsert, @owner_id,
 				@cache_control, @metadata, @metadata_header)
 			returning `+resumableColumns+`, 0::bigint as offset`,
 			pgx.StrictNamedArgs{
 				"id": id, "container": container, "name": n.FullFileName, "type": claimed, "size": size,
-				"deferred": deferred, "concat": c.Said, "application": o.application, "upsert": o.upsert,
+				"deferred": deferred, "application": o.application, "upsert": o.upsert,
 				"owner_id": optional(o.owner), "cache_control": optional(o.cacheControl),
 				"metadata": optional(string(o.metadata)), "metadata_header": n.MetadataHeader,
 			})
-		if err != nil || !c.isFinal() {
-			return u, err
-		}
-
-		u.Offset = u.Size
-		return u, c.adoptParts(ctx, tx, id)
 	})
 }
 
@@ -199,7 +168,8 @@ func checkPendingQuota(ctx context.Context, tx pgx.Tx, extra int64) error {
 }
 
 // GetResumable returns a resumable upload to a container of project p. It fails with NotFound if
-// the upload does not exist or has expired.
+// the upload does not exist or has expired, or is a part of a file that the previous release would
+// concatenate.
 func GetResumable(ctx context.Context, p *projectdb.Project, container, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
 		select `+resumableColumns+`, case
@@ -208,6 +178,7 @@ func GetResumable(ctx context.Context, p *projectdb.Project, container, id uuid.
 		end as offset
 		from storage.resumable_uploads u
 		where uuid = @id and container_uuid = @container and expires_at > now() and not application
+		  and concat <> 'partial'
 		  and not exists (select from storage.containers c where c.uuid = u.container_uuid and c.deleting)`,
 		pgx.StrictNamedArgs{"id": id, "container": container})
 }
@@ -301,10 +272,6 @@ func appendPart(
 ) (Resumable, error) {
 	if err := checkDatabase(p); err != nil {
 		return r, err
-	}
-	if strings.HasPrefix(r.Concat, concatFinal) {
-		return r, fault.New(fault.Forbidden, "the upload is a concatenation and accepts no bytes").
-			WithCode("final_upload")
 	}
 	if r.Offset != n.Offset {
 		return r, offsetMismatch()
@@ -416,8 +383,8 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 	})
 }
 
-// FinishResumable creates the file of a complete upload. It does nothing if the upload is
-// incomplete, partial or has its file already.
+// FinishResumable creates the file of a complete upload. It does nothing if the upload is incomplete
+// or has its file already.
 func FinishResumable(ctx context.Context, p *projectdb.Project, store *blob.Store, user uuid.UUID, r *Resumable) error {
 	return finishResumable(ctx, p, store, r, func(content io.Reader) error {
 		_, err := CreateFile(ctx, p, store, user, r.ContainerUUID, NewFile{FullFileName: r.FullFileName,

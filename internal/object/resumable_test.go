@@ -18,7 +18,7 @@ func TestResumableLimits(t *testing.T) {
 	b := newBucket(t)
 	ctx := t.Context()
 	start := func() (Resumable, error) {
-		return CreateResumable(ctx, b.project, b.container.UUID, NewFile{FullFileName: "a", Length: 1 << 20}, Concat{})
+		return CreateResumable(ctx, b.project, b.container.UUID, NewFile{FullFileName: "a", Length: 1 << 20})
 	}
 	r, err := start()
 	if err != nil {

@@ -57,7 +57,7 @@ func CreateObjectResumable(
 	}
 
 	owned := ownership{application: true, owner: a.Subject, cacheControl: n.CacheControl, metadata: n.Metadata}
-	r, err := createResumable(ctx, p, b.UUID, n.NewFile, Concat{}, resumableOwnership{true, n.Upsert, owned})
+	r, err := createResumable(ctx, p, b.UUID, n.NewFile, resumableOwnership{true, n.Upsert, owned})
 	return ObjectResumable{Resumable: r, BucketID: b.ID, IsPublic: b.IsPublic, Owner: a.Subject, Upsert: n.Upsert,
 		CacheControl: n.CacheControl, Metadata: n.Metadata}, err
 }
@@ -98,7 +98,7 @@ func (r *ObjectResumable) Access(ctx context.Context, p *projectdb.Project, a ac
 func GetObjectResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID) (ObjectResumable, error) {
 	return pg.One[ObjectResumable](ctx, p.Trusted(), `
 		select u.uuid, u.container_uuid, u.full_file_name, u.mime_type, u.size, u.deferred, u.file_uuid, u.expires_at,
-		       u.concat, u.metadata_header, c.id as bucket_id, c.is_public, coalesce(u.owner_id, '') as owner, u.upsert,
+		       u.metadata_header, c.id as bucket_id, c.is_public, coalesce(u.owner_id, '') as owner, u.upsert,
 		       coalesce(u.cache_control, '') as cache_control, u.user_metadata as metadata, case
 			when u.file_uuid is not null then u.size
 			else (select coalesce(sum(p.size), 0)::bigint from storage.upload_parts p where p.upload_uuid = u.uuid)
