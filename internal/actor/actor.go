@@ -27,19 +27,28 @@ const (
 // ServiceRole is the role to which no policy applies.
 const ServiceRole = "service_role"
 
-// Actor is a caller of a project's application: an end user, or the holder of a key. The project's
-// policies decide about its statements, except for [ServiceRole].
+// Actor is a caller of a project's application, an end user or the holder of a key, or a member of
+// the project. The project's policies decide about its statements, except for [ServiceRole].
 type Actor struct {
 	Role    string        // anon, authenticated or service_role
 	Claims  []byte        // claims of its token, a JSON object; nil means the role only
-	Subject string        // sub of its token, "" for a key
+	Subject string        // sub of its token, or UUID of the member; "" for a key
 	Timeout time.Duration // timeout of a statement; 0 means none
+	Member  bool          // a member of the project, by the platform API
 }
+
+// Member returns a member of the project, or with a zero UUID the platform itself.
+func Member(user uuid.UUID) Actor {
+	return Actor{Role: ServiceRole, Subject: user.String(), Member: true}
+}
+
+// Service returns the holder of a secret key.
+func Service() Actor { return Actor{Role: ServiceRole} }
 
 // BypassesPolicies reports whether no policy applies.
 func (a Actor) BypassesPolicies() bool { return a.Role == ServiceRole }
 
-// UserUUID returns the end user, or zero.
+// UserUUID returns the end user or the member, or zero.
 func (a Actor) UserUUID() uuid.UUID {
 	id, _ := uuid.Parse(a.Subject)
 	return id

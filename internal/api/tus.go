@@ -152,7 +152,7 @@ func (s *Server) createTusUpload(
 		return tusAnswer{}, err
 	}
 
-	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{
+	u, err := object.CreateResumable(ctx, p, member(ctx), object.ContainerRef{UUID: in.Container}, object.NewFile{
 		FullFileName: metadata["filename"],
 		MimeType:     metadata["filetype"],
 		Length:       int64(in.Length),
@@ -164,7 +164,7 @@ func (s *Server) createTusUpload(
 		return tusAnswer{}, err
 	}
 
-	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil { // an empty file is complete
+	if err := s.finishTus(ctx, p, &u); err != nil { // an empty file is complete
 		return tusAnswer{}, err
 	}
 
@@ -179,6 +179,29 @@ type tusInput struct {
 	TusVersion
 }
 
+// findTusUpload returns an upload of a container.
+func findTusUpload(ctx context.Context, p *projectdb.Project, container, upload uuid.UUID) (object.Resumable, error) {
+	u, err := object.GetResumable(ctx, p, upload)
+	if err == nil && u.ContainerUUID != container {
+		err = fault.Missing()
+	}
+	if err == nil {
+		err = u.Access(ctx, p, member(ctx))
+	}
+
+	return u, err
+}
+
+// finishTus creates the file of a complete upload, unless it exists.
+func (s *Server) finishTus(ctx context.Context, p *projectdb.Project, u *object.Resumable) error {
+	discard, err := object.FinishResumable(ctx, p, s.blobs, member(ctx), u)
+	if discard {
+		s.cleaner.Discard(ctx, p.UUID)
+	}
+
+	return err
+}
+
 var getTusUpload = operation.Operation{
 	ID: "getTusUpload", Method: "HEAD", Path: tusUpload, Protocol: tusHeaders, Timeout: -1,
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
@@ -189,18 +212,14 @@ func (s *Server) getTusUpload(ctx context.Context, p *projectdb.Project, in *tus
 		return tusAnswer{}, err
 	}
 
-	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
+	u, err := findTusUpload(ctx, p, in.Container, in.Upload)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
 	// Clients take the full offset as proof that the file exists.
-	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+	if err := s.finishTus(ctx, p, &u); err != nil {
 		return tusAnswer{}, err
-	}
-
-	if u.Finished() {
-		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{status: http.StatusOK, upload: u}, nil
@@ -239,9 +258,14 @@ func (s *Server) appendTusUpload(
 		return tusAnswer{}, err
 	}
 
-	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.UUID,
+	u, err := findTusUpload(ctx, p, in.Container, in.UUID)
+	if err != nil {
+		return tusAnswer{}, err
+	}
+
+	discard, err := object.AppendResumable(ctx, p, s.blobs, member(ctx), &u,
 		object.Part{Offset: int64(in.Offset), Length: int64(in.Length), Content: in, Sum: sum})
-	if err == nil && u.Finished() {
+	if discard {
 		s.cleaner.Discard(ctx, p.UUID)
 	}
 

@@ -37,7 +37,7 @@ const (
 )
 
 // server is the actor of all requests: a key has the rights of a secret key of the project.
-var server = actor.Actor{Role: actor.ServiceRole}
+var server = actor.Service()
 
 // Project is a project that requests are served for.
 type Project struct {
@@ -65,7 +65,7 @@ type call struct {
 	body    *body
 	name    string // of the bucket
 	key     string // of the object, "" for a request on a bucket
-	bucket  object.Bucket
+	bucket  object.Container
 	started time.Time
 
 	signature *signature
@@ -138,7 +138,7 @@ func (c *call) serve(path string) error {
 
 // findBucket finds the bucket of the request.
 func (c *call) findBucket() (err error) {
-	c.bucket, err = object.FindBucket(c.r.Context(), c.Database, c.name)
+	c.bucket, err = object.GetContainer(c.r.Context(), c.Database, server, object.ContainerRef{ID: c.name})
 	if fault.Is(err, fault.NotFound) {
 		return errNoBucket
 	}

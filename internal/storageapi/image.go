@@ -150,8 +150,8 @@ func (c *call) renderSigned(path string) error {
 }
 
 // sendPicture sends a variant of a picture.
-func (c *call) sendPicture(b object.Bucket, name string, t transform, public bool) error {
-	f, content, err := c.Variants.OpenObject(c.r.Context(), c.Database, c.actor, b, name, t.spec())
+func (c *call) sendPicture(b object.Container, name string, t transform, public bool) error {
+	f, content, err := c.Variants.Open(c.r.Context(), c.Database, c.actor, fileOf(b, name), t.spec())
 	if fault.Is(err, fault.Unprocessable) { // no picture, or too large a one
 		return invalidTransform(fault.Of(err).Detail)
 	}

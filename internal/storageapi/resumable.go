@@ -78,14 +78,14 @@ func (c *call) grantTus(path string) (grant, error) {
 }
 
 // findTus returns the upload in the path.
-func (c *call) findTus(text string, signed bool) (object.ObjectResumable, error) {
+func (c *call) findTus(text string, signed bool) (object.Resumable, error) {
 	missing := fault.New(fault.NotFound, "The upload does not exist, or has expired")
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return object.ObjectResumable{}, missing
+		return object.Resumable{}, missing
 	}
 
-	upload, err := object.GetObjectResumable(c.r.Context(), c.Database, id)
+	upload, err := object.GetResumable(c.r.Context(), c.Database, id)
 	if err == nil && signed {
 		if _, err := c.grantTus(upload.BucketID + "/" + upload.FullFileName); err != nil {
 			return upload, err
@@ -109,7 +109,7 @@ func (c *call) createTus(signed bool) error {
 		return err
 	}
 
-	n := object.NewObject{Upsert: c.r.Header.Get("X-Upsert") == "true"}
+	n := object.NewFile{Upsert: c.r.Header.Get("X-Upsert") == "true"}
 	path := metadata["bucketName"] + "/" + metadata["objectName"]
 	if signed {
 		g, err := c.grantTus(path)
@@ -138,7 +138,7 @@ func (c *call) createTus(signed bool) error {
 		return err
 	}
 
-	upload, err := object.CreateObjectResumable(c.r.Context(), c.Database, c.actor, b, n)
+	upload, err := object.CreateResumable(c.r.Context(), c.Database, c.actor, b.Ref(), n)
 	if err != nil {
 		return ofKey(err, name)
 	}
@@ -190,7 +190,7 @@ func tusMetadata(header string) (map[string]string, error) {
 }
 
 // headTus tells the offset. Clients take the full offset as proof that the object exists.
-func (c *call) headTus(upload object.ObjectResumable) error {
+func (c *call) headTus(upload object.Resumable) error {
 	if err := c.finishTus(&upload); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (c *call) headTus(upload object.ObjectResumable) error {
 	return nil
 }
 
-func (c *call) patchTus(upload object.ObjectResumable) error {
+func (c *call) patchTus(upload object.Resumable) error {
 	if c.r.Header.Get("Content-Type") != tus.ContentType {
 		return fault.New(fault.Invalid, "Content-Type must be "+tus.ContentType).WithCode("InvalidRequest")
 	}
@@ -218,7 +218,7 @@ func (c *call) patchTus(upload object.ObjectResumable) error {
 }
 
 // appendTus stores the body as the next part.
-func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
+func (c *call) appendTus(upload *object.Resumable, offset int64) error {
 	length := int64(-1)
 	if c.r.Header.Get("Upload-Length") != "" {
 		var err error
@@ -227,7 +227,7 @@ func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
 		}
 	}
 
-	discard, err := object.AppendObjectResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload,
+	discard, err := object.AppendResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload,
 		object.Part{Offset: offset, Length: length, Content: httpx.NewPacedReader(c.w, c.r)})
 	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
@@ -237,8 +237,8 @@ func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
 }
 
 // finishTus creates the object of a complete upload, unless it exists.
-func (c *call) finishTus(upload *object.ObjectResumable) error {
-	discard, err := object.FinishObjectResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
+func (c *call) finishTus(upload *object.Resumable) error {
+	discard, err := object.FinishResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
 	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -246,8 +246,8 @@ func (c *call) finishTus(upload *object.ObjectResumable) error {
 	return err
 }
 
-func (c *call) deleteTus(upload object.ObjectResumable) error {
-	if err := object.DeleteObjectResumable(c.r.Context(), c.Database, upload); err != nil {
+func (c *call) deleteTus(upload object.Resumable) error {
+	if err := object.DeleteResumable(c.r.Context(), c.Database, upload.ContainerUUID, upload.UUID); err != nil {
 		return err
 	}
 
@@ -258,7 +258,7 @@ func (c *call) deleteTus(upload object.ObjectResumable) error {
 }
 
 // writeTus writes a response about an upload.
-func (c *call) writeTus(status int, upload object.ObjectResumable) {
+func (c *call) writeTus(status int, upload object.Resumable) {
 	h := c.w.Header()
 	h.Set("Upload-Offset", strconv.FormatInt(upload.Offset, 10))
 	if upload.MetadataHeader != "" {
