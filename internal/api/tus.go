@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -44,9 +43,8 @@ func (s *Server) registerTus() {
 		s.pipeline.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			tusHeaders(h)
-			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum")
-			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
-			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
+			tus.SetCapabilities(h, "creation,creation-defer-length,termination,expiration,checksum", object.MaxFileSize)
+			h.Set("Tus-Checksum-Algorithm", tus.ChecksumAlgorithms)
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers",
 				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Defer-Length, "+
@@ -58,9 +56,7 @@ func (s *Server) registerTus() {
 }
 
 func tusHeaders(h http.Header) {
-	h.Set("Tus-Resumable", tus.Version)
-	h.Set("Tus-Version", tus.Version) // tells clients of other versions the supported one
-	h.Set("Cache-Control", "no-store")
+	tus.SetHeaders(h)
 	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
 		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "+
@@ -88,23 +84,10 @@ type tusAnswer struct {
 
 // ServeHTTP writes the response.
 func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	h, u := w.Header(), a.upload
-	if u.UUID != uuid.Nil {
-		h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
-
-		if u.Deferred {
-			h.Set("Upload-Defer-Length", "1")
-		} else {
-			h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
-		}
-
-		if u.MetadataHeader != "" {
-			h.Set("Upload-Metadata", u.MetadataHeader)
-		}
-
-		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
+	h := w.Header()
+	if a.upload.UUID != uuid.Nil {
+		a.upload.State().SetHeaders(h)
 	}
-
 	if a.status == http.StatusCreated {
 		h.Set("Location", a.location)
 	}
@@ -248,12 +231,11 @@ func (s *Server) appendTusUpload(
 		return tusAnswer{}, err
 	}
 
-	if in.MimeType() != "application/offset+octet-stream" {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown",
-			"must be application/offset+octet-stream")
+	if in.MimeType() != tus.ContentType {
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be "+tus.ContentType)
 	}
 
-	sum, err := object.ParseChecksum(in.Checksum)
+	sum, err := tus.ParseChecksum(in.Checksum)
 	if err != nil {
 		return tusAnswer{}, err
 	}

@@ -22,11 +22,11 @@ import (
 var levels = [][]string{
 	{
 		"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
-		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/tus", "internal/webauthn",
+		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
 		"internal/weburl",
 	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
-		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
+		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver", "internal/tus"},
 	{"internal/actor", "internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound",
 		"internal/queue", "internal/ratelimit", "internal/rest/query", "internal/rest/catalog"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/jwt",

@@ -14,6 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tus"
 )
 
 // Part is a part of a resumable upload.
@@ -21,7 +22,7 @@ type Part struct {
 	Offset  int64 // must equal the offset of the upload
 	Length  int64 // of the whole file; negative if not given
 	Content io.Reader
-	Sum     *Checksum // may be nil
+	Sum     *tus.Checksum // may be nil
 }
 
 // setLength stores the length of the file if it was deferred.
@@ -88,7 +89,7 @@ func AppendResumable(
 
 	var source io.Reader = part
 	if n.Sum != nil {
-		source = n.Sum.check(n.Content)
+		source = n.Sum.Verify(n.Content)
 	}
 
 	size, err := r.storePart(ctx, p, store, source)

@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tus"
 )
 
 // Limits of resumable uploads. Those on bytes bound everything else.
@@ -52,6 +53,12 @@ const resumableColumns = `
 
 // isFinished reports whether all bytes have arrived and the file does not exist yet.
 func (r Resumable) isFinished() bool { return r.Offset == r.Size && !r.Deferred && !r.FileUUID.Valid }
+
+// State returns what responses tell about the upload.
+func (r Resumable) State() tus.Upload {
+	return tus.Upload{Offset: r.Offset, Length: r.Size, Deferred: r.Deferred, Metadata: r.MetadataHeader,
+		Expires: r.ExpiresAt}
+}
 
 // ref returns the container of the upload.
 func (r Resumable) ref() ContainerRef { return ContainerRef{r.ContainerUUID, r.BucketID} }

@@ -26,11 +26,9 @@ const (
 
 // tusHeaders sets the headers of every response about resumable uploads.
 func tusHeaders(h http.Header) {
-	h.Set("Tus-Resumable", tus.Version)
-	h.Set("Tus-Version", tus.Version)
-	h.Set("Tus-Extension", "creation,creation-with-upload,creation-defer-length,termination,expiration")
-	h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
-	h.Set("Cache-Control", "no-store")
+	tus.SetHeaders(h)
+	tus.SetCapabilities(h, "creation,creation-with-upload,creation-defer-length,termination,expiration",
+		object.MaxFileSize)
 }
 
 // tus handles a request about resumable uploads with a key or token.
@@ -259,17 +257,6 @@ func (c *call) deleteTus(upload object.Resumable) error {
 
 // writeTus writes a response about an upload.
 func (c *call) writeTus(status int, upload object.Resumable) {
-	h := c.w.Header()
-	h.Set("Upload-Offset", strconv.FormatInt(upload.Offset, 10))
-	if upload.MetadataHeader != "" {
-		h.Set("Upload-Metadata", upload.MetadataHeader)
-	}
-	h.Set("Upload-Expires", upload.ExpiresAt.UTC().Format(http.TimeFormat))
-	if upload.Deferred {
-		h.Set("Upload-Defer-Length", "1")
-	} else {
-		h.Set("Upload-Length", strconv.FormatInt(upload.Size, 10))
-	}
-
+	upload.State().SetHeaders(c.w.Header())
 	c.w.WriteHeader(status)
 }
