@@ -1,10 +1,3 @@
-// Package object owns a project's containers and files: names, size limits, media types, quotas,
-// resumable, multipart and signed uploads, and variants of pictures. The bytes of a file are a blob
-// of their own, stored by package blob under a key that reveals nothing about the file. The
-// project's database maps files to blobs.
-//
-// An [actor.Actor] reads and writes them: a member of the project, to whom no policy applies, or a
-// caller of its application, who knows a container as a bucket and a file as an object.
 package object
 
 import (
