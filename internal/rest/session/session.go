@@ -1,11 +1,3 @@
-// Package session runs the statements of requests in PostgreSQL.
-//
-// An [Execution] is one transaction on a pooled connection and, without a check, one round trip:
-// the package speaks PostgreSQL's protocol itself. It caches prepared statements per connection,
-// cancels the execution when its client disconnects or its deadline passes, and resets the session
-// after user code. The [Result] holds a short body, and streams a long one while it arrives.
-//
-// Package plan builds the statements, package rest knows requests and responses.
 package session
 
 import (
