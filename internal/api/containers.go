@@ -57,7 +57,7 @@ func (s *Server) createContainer(
 	ctx context.Context, p *projectdb.Project, in *createContainerInput,
 ) (containerAnswer, error) {
 	b := in.Body
-	return s.answerContainer(object.CreateContainer(ctx, p, caller(ctx).User, object.NewContainer{
+	return s.answerContainer(object.CreateContainer(ctx, p, member(ctx), object.NewContainer{
 		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic,
 		MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
 }
@@ -96,7 +96,7 @@ type getContainerInput struct {
 func (s *Server) getContainer(
 	ctx context.Context, p *projectdb.Project, in *getContainerInput,
 ) (containerAnswer, error) {
-	return s.answerContainer(object.GetContainer(ctx, p, in.UUID))
+	return s.answerContainer(object.GetContainer(ctx, p, member(ctx), object.ContainerRef{UUID: in.UUID}))
 }
 
 var updateContainer = operation.Operation{
@@ -120,7 +120,7 @@ type updateContainerInput struct {
 }
 
 func (s *Server) findContainer(ctx context.Context, p *projectdb.Project, in *updateContainerInput) error {
-	_, err := object.GetContainer(ctx, p, in.UUID)
+	_, err := object.GetContainer(ctx, p, member(ctx), object.ContainerRef{UUID: in.UUID})
 	return err
 }
 
@@ -128,9 +128,9 @@ func (s *Server) updateContainer(
 	ctx context.Context, p *projectdb.Project, in *updateContainerInput,
 ) (containerAnswer, error) {
 	b := in.Body
-	return s.answerContainer(object.UpdateContainer(ctx, p, caller(ctx).User, in.UUID, object.ContainerUpdate{
-		Name: b.Name, Description: b.Description, IsPublic: b.IsPublic,
-		MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
+	return s.answerContainer(object.UpdateContainer(ctx, p, member(ctx), object.ContainerRef{UUID: in.UUID},
+		object.ContainerUpdate{Name: b.Name, Description: b.Description, IsPublic: b.IsPublic,
+			MaxFileSize: b.MaxFileSize, Allowed: b.Allowed}))
 }
 
 var deleteContainer = operation.Operation{
@@ -149,7 +149,7 @@ type deleteContainerInput struct {
 func (s *Server) deleteContainer(
 	ctx context.Context, p *projectdb.Project, in *deleteContainerInput,
 ) (containerAnswer, error) {
-	c, err := object.DeleteContainer(ctx, p, in.UUID, in.Force)
+	c, err := object.DeleteContainer(ctx, p, member(ctx), object.ContainerRef{UUID: in.UUID}, in.Force)
 	if err == nil && c.TotalFiles > 0 {
 		s.cleaner.Discard(ctx, p.UUID)
 	}

@@ -67,8 +67,9 @@ func (s *Server) createFile(ctx context.Context, p *projectdb.Project, in *creat
 		return fileAnswer{}, err
 	}
 
-	return answerFile(object.CreateFile(ctx, p, s.blobs, caller(ctx).User, in.Container, object.NewFile{
-		FullFileName: name, MimeType: mimeType, Content: in, Most: maxBytes}))
+	f, _, err := object.CreateFile(ctx, p, s.blobs, member(ctx), object.ContainerRef{UUID: in.Container},
+		object.NewFile{FullFileName: name, MimeType: mimeType, Content: in, Most: maxBytes})
+	return answerFile(f, err)
 }
 
 // maxFileBytes returns the instance's maximum file size in bytes, regardless of the container's
@@ -93,7 +94,7 @@ type downloadFileInput struct {
 }
 
 func (s *Server) downloadFile(ctx context.Context, p *projectdb.Project, in *downloadFileInput) (download, error) {
-	return s.openFile(ctx, p, in.Container, in.File, in.PictureQuery)
+	return s.openFile(ctx, p, object.FileRef{Container: in.Container, UUID: in.File}, in.PictureQuery)
 }
 
 var readFile = operation.Operation{
@@ -120,15 +121,20 @@ func (s *Server) readFile(ctx context.Context, p *projectdb.Project, in *readFil
 			return download{}, err
 		}
 
-		return s.openFile(ctx, p, in.Container, terms.File, q)
+		return s.openFile(ctx, p, object.FileRef{Container: in.Container, UUID: terms.File}, q)
 	}
 
-	return s.openFileByName(ctx, p, in.Container, in.Name, caller(ctx).Role.AtLeast(account.Viewer), in.PictureQuery)
+	return s.openFile(ctx, p, object.FileRef{Container: in.Container, Name: in.Name,
+		OnlyPublic: !caller(ctx).Role.AtLeast(account.Viewer)}, in.PictureQuery)
 }
 
 type fileInPath struct {
 	Container uuid.UUID `path:"containerUUID" format:"uuid"`
 	File      uuid.UUID `path:"fileUUID" format:"uuid"`
+}
+
+func (in *fileInPath) ref() object.FileRef {
+	return object.FileRef{Container: in.Container, UUID: in.File}
 }
 
 var getFile = operation.Operation{
@@ -138,7 +144,8 @@ var getFile = operation.Operation{
 }
 
 func (s *Server) getFile(ctx context.Context, p *projectdb.Project, in *fileInPath) (fileAnswer, error) {
-	return answerFile(object.GetFile(ctx, p, in.Container, in.File))
+	f, err := object.GetFile(ctx, p, member(ctx), in.ref())
+	return answerFile(f.File, err)
 }
 
 var updateFile = operation.Operation{
@@ -161,13 +168,17 @@ type updateFileInput struct {
 }
 
 func (s *Server) findFile(ctx context.Context, p *projectdb.Project, in *updateFileInput) error {
-	_, err := object.GetFile(ctx, p, in.Container, in.File)
+	_, err := object.GetFile(ctx, p, member(ctx), object.FileRef{Container: in.Container, UUID: in.File})
 	return err
 }
 
 func (s *Server) updateFile(ctx context.Context, p *projectdb.Project, in *updateFileInput) (object.File, error) {
-	return object.UpdateFile(ctx, p, caller(ctx).User, in.Container, in.File,
-		object.FileUpdate{FullFileName: in.Body.FullFileName, Container: in.Body.ContainerUUID})
+	update := object.FileUpdate{FullFileName: in.Body.FullFileName}
+	if in.Body.ContainerUUID != nil {
+		update.Container = &object.ContainerRef{UUID: *in.Body.ContainerUUID}
+	}
+
+	return object.UpdateFile(ctx, p, member(ctx), object.FileRef{Container: in.Container, UUID: in.File}, update)
 }
 
 var deleteFile = operation.Operation{

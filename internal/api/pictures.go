@@ -3,8 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/picture"
@@ -76,8 +74,10 @@ func (q PictureQuery) spec() (*picture.Spec, error) {
 	return &picture.Spec{Width: q.Width, Height: q.Height, Fit: q.Fit, Format: q.Format, Quality: q.Quality}, nil
 }
 
+// openFile opens a file or a variant of the picture. No policy decides about downloads by the
+// platform API.
 func (s *Server) openFile(
-	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, q PictureQuery,
+	ctx context.Context, p *projectdb.Project, r object.FileRef, q PictureQuery,
 ) (download, error) {
 	spec, err := q.spec()
 	if err != nil {
@@ -85,27 +85,12 @@ func (s *Server) openFile(
 	}
 
 	if spec == nil {
-		return newDownload(object.OpenFile(ctx, p, s.blobs, container, file))
+		return newDownload(object.OpenFile(ctx, p, s.blobs, member(ctx), r))
 	}
 
-	return newDownload(s.variants.Open(ctx, p, container, file, *spec))
+	return newDownload(s.variants.Open(ctx, p, member(ctx), r, *spec))
 }
 
-func (s *Server) openFileByName(
-	ctx context.Context, p *projectdb.Project, container uuid.UUID, name string, member bool, q PictureQuery,
-) (download, error) {
-	spec, err := q.spec()
-	if err != nil {
-		return download{}, err
-	}
-
-	if spec == nil {
-		return newDownload(object.OpenFileByName(ctx, p, s.blobs, container, name, member))
-	}
-
-	return newDownload(s.variants.OpenByName(ctx, p, container, name, member, *spec))
-}
-
-func newDownload(f object.File, content *object.Content, err error) (download, error) {
-	return download{f, content}, err
+func newDownload(f object.StoredFile, content *object.Content, err error) (download, error) {
+	return download{f.File, content}, err
 }

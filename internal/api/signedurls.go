@@ -60,7 +60,7 @@ type createSignedURLInput struct {
 }
 
 func (s *Server) findSignedFile(ctx context.Context, p *projectdb.Project, in *createSignedURLInput) error {
-	_, err := object.GetFile(ctx, p, in.Container, in.File)
+	_, err := object.GetFile(ctx, p, member(ctx), object.FileRef{Container: in.Container, UUID: in.File})
 	return err
 }
 
@@ -103,7 +103,7 @@ type createSignedUploadInput struct {
 }
 
 func (s *Server) findSignedContainer(ctx context.Context, p *projectdb.Project, in *createSignedUploadInput) error {
-	_, err := object.GetContainer(ctx, p, in.Container)
+	_, err := object.GetContainer(ctx, p, member(ctx), object.ContainerRef{UUID: in.Container})
 	return err
 }
 

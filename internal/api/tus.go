@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -25,7 +24,7 @@ func isTus(path string) bool {
 }
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
-// length), termination, expiration, checksum and concatenation. The rules for files apply.
+// length), termination, expiration and checksum. The rules for files apply.
 // Upload-Metadata has the file's name as filename and its type as filetype. Success responses
 // follow tus; failures are envelopes.
 
@@ -44,12 +43,11 @@ func (s *Server) registerTus() {
 		s.pipeline.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()
 			tusHeaders(h)
-			h.Set("Tus-Extension", "creation,creation-defer-length,termination,expiration,checksum,concatenation")
-			h.Set("Tus-Checksum-Algorithm", object.ChecksumAlgorithms)
-			h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
+			tus.SetCapabilities(h, "creation,creation-defer-length,termination,expiration,checksum", object.MaxFileSize)
+			h.Set("Tus-Checksum-Algorithm", tus.ChecksumAlgorithms)
 			h.Set("Access-Control-Allow-Methods", "POST, HEAD, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers",
-				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Concat, Upload-Defer-Length, "+
+				"Authorization, Content-Type, Tus-Resumable, Upload-Checksum, Upload-Defer-Length, "+
 					"Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Project, X-Request-ID")
 			h.Set("Access-Control-Max-Age", "86400")
 			w.WriteHeader(http.StatusNoContent)
@@ -58,12 +56,10 @@ func (s *Server) registerTus() {
 }
 
 func tusHeaders(h http.Header) {
-	h.Set("Tus-Resumable", tus.Version)
-	h.Set("Tus-Version", tus.Version) // tells clients of other versions the supported one
-	h.Set("Cache-Control", "no-store")
+	tus.SetHeaders(h)
 	h.Set("Access-Control-Allow-Origin", "*") // requests carry a token, never a cookie
 	h.Set("Access-Control-Expose-Headers",
-		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, "+
+		"Location, Tus-Checksum-Algorithm, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, "+
 			"Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
@@ -88,26 +84,10 @@ type tusAnswer struct {
 
 // ServeHTTP writes the response.
 func (a tusAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	h, u := w.Header(), a.upload
-	if u.UUID != uuid.Nil {
-		h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
-
-		if u.Deferred {
-			h.Set("Upload-Defer-Length", "1")
-		} else {
-			h.Set("Upload-Length", strconv.FormatInt(u.Size, 10))
-		}
-
-		if u.Concat != "" {
-			h.Set("Upload-Concat", u.Concat)
-		}
-		if u.MetadataHeader != "" {
-			h.Set("Upload-Metadata", u.MetadataHeader)
-		}
-
-		h.Set("Upload-Expires", u.ExpiresAt.UTC().Format(http.TimeFormat))
+	h := w.Header()
+	if a.upload.UUID != uuid.Nil {
+		a.upload.State().SetHeaders(h)
 	}
-
 	if a.status == http.StatusCreated {
 		h.Set("Location", a.location)
 	}
@@ -136,16 +116,10 @@ func (s *Server) createTusUpload(
 		return tusAnswer{}, err
 	}
 
-	concat, err := object.ParseConcat(in.Concat, "/containers/"+in.Container.String()+"/tus/")
-	if err != nil {
-		return tusAnswer{}, err
+	if in.Concat != "" { // ignored, a part of a file would become a file
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Concat", "not_applicable", "must be omitted")
 	}
-
-	if concat.Of != nil && (in.Length >= 0 || in.Deferred != "") {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "not_applicable",
-			"must be omitted for a concatenation")
-	}
-	if concat.Of == nil && (in.Length < 0) != (in.Deferred == "1") {
+	if (in.Length < 0) != (in.Deferred == "1") {
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Length", "required",
 			"is required unless Upload-Defer-Length is 1, and must be omitted then")
 	}
@@ -161,25 +135,20 @@ func (s *Server) createTusUpload(
 		return tusAnswer{}, err
 	}
 
-	u, err := object.CreateResumable(ctx, p, in.Container, object.NewFile{
+	u, err := object.CreateResumable(ctx, p, member(ctx), object.ContainerRef{UUID: in.Container}, object.NewFile{
 		FullFileName: metadata["filename"],
 		MimeType:     metadata["filetype"],
 		Length:       int64(in.Length),
 		Most:         maxBytes,
 
 		MetadataHeader: in.Metadata,
-	}, concat)
+	})
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
-	// An empty file is complete, and so is one concatenated from partial uploads.
-	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+	if err := s.finishTus(ctx, p, &u); err != nil { // an empty file is complete
 		return tusAnswer{}, err
-	}
-
-	if concat.Of != nil {
-		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{
@@ -193,6 +162,29 @@ type tusInput struct {
 	TusVersion
 }
 
+// findTusUpload returns an upload of a container.
+func findTusUpload(ctx context.Context, p *projectdb.Project, container, upload uuid.UUID) (object.Resumable, error) {
+	u, err := object.GetResumable(ctx, p, upload)
+	if err == nil && u.ContainerUUID != container {
+		err = fault.Missing()
+	}
+	if err == nil {
+		err = u.Access(ctx, p, member(ctx))
+	}
+
+	return u, err
+}
+
+// finishTus creates the file of a complete upload, unless it exists.
+func (s *Server) finishTus(ctx context.Context, p *projectdb.Project, u *object.Resumable) error {
+	discard, err := object.FinishResumable(ctx, p, s.blobs, member(ctx), u)
+	if discard {
+		s.cleaner.Discard(ctx, p.UUID)
+	}
+
+	return err
+}
+
 var getTusUpload = operation.Operation{
 	ID: "getTusUpload", Method: "HEAD", Path: tusUpload, Protocol: tusHeaders, Timeout: -1,
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 404, 409, 412, 413, 422, 500},
@@ -203,18 +195,14 @@ func (s *Server) getTusUpload(ctx context.Context, p *projectdb.Project, in *tus
 		return tusAnswer{}, err
 	}
 
-	u, err := object.GetResumable(ctx, p, in.Container, in.Upload)
+	u, err := findTusUpload(ctx, p, in.Container, in.Upload)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
 	// Clients take the full offset as proof that the file exists.
-	if err := object.FinishResumable(ctx, p, s.blobs, caller(ctx).User, &u); err != nil {
+	if err := s.finishTus(ctx, p, &u); err != nil {
 		return tusAnswer{}, err
-	}
-
-	if u.Finished() {
-		s.cleaner.Discard(ctx, p.UUID)
 	}
 
 	return tusAnswer{status: http.StatusOK, upload: u}, nil
@@ -243,19 +231,23 @@ func (s *Server) appendTusUpload(
 		return tusAnswer{}, err
 	}
 
-	if in.MimeType() != "application/offset+octet-stream" {
-		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown",
-			"must be application/offset+octet-stream")
+	if in.MimeType() != tus.ContentType {
+		return tusAnswer{}, fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be "+tus.ContentType)
 	}
 
-	sum, err := object.ParseChecksum(in.Checksum)
+	sum, err := tus.ParseChecksum(in.Checksum)
 	if err != nil {
 		return tusAnswer{}, err
 	}
 
-	u, err := object.AppendResumable(ctx, p, s.blobs, caller(ctx).User, in.Container, in.UUID,
+	u, err := findTusUpload(ctx, p, in.Container, in.UUID)
+	if err != nil {
+		return tusAnswer{}, err
+	}
+
+	discard, err := object.AppendResumable(ctx, p, s.blobs, member(ctx), &u,
 		object.Part{Offset: int64(in.Offset), Length: int64(in.Length), Content: in, Sum: sum})
-	if err == nil && u.Finished() {
+	if discard {
 		s.cleaner.Discard(ctx, p.UUID)
 	}
 

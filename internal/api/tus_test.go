@@ -66,7 +66,7 @@ func TestTus(t *testing.T) {
 	options := a.Anonymous().Send("OPTIONS", "/containers/"+c+"/tus", "").Want(204).Header
 	for name, want := range map[string]string{
 		"Tus-Version":            "1.0.0",
-		"Tus-Extension":          "creation,creation-defer-length,termination,expiration,checksum,concatenation",
+		"Tus-Extension":          "creation,creation-defer-length,termination,expiration,checksum",
 		"Tus-Checksum-Algorithm": "sha1,sha256", "Tus-Max-Size": "5368709120", "Access-Control-Allow-Origin": "*",
 	} {
 		if got := options.Get(name); got != want {
@@ -164,6 +164,7 @@ func TestTusRefuses(t *testing.T) {
 
 	tus(a, "POST", path, "", named("a")).Want(400).Field("Upload-Length")
 	tus(a, "POST", path, "", named("a"), "Upload-Length: -1").Want(400)
+	tus(a, "POST", path, "", named("a"), "Upload-Length: 1", "Upload-Concat: partial").Want(400).Field("Upload-Concat")
 	for _, metadata := range []string{
 		"filename =", "filename YQ==,filename Yg==", "filename YQ==,,x", "x " + strings.Repeat("A", 9000),
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -39,6 +40,9 @@ type (
 )
 
 func caller(ctx context.Context) account.Caller { return operation.Caller(ctx) }
+
+// member returns the caller as an actor on the files of its project.
+func member(ctx context.Context) actor.Actor { return actor.Member(caller(ctx).User) }
 
 func listOf[T any](items []T, page pg.Page, total int64) Answer[[]T, PageMetadata] {
 	return operation.ListOf(items, page, total)

@@ -49,7 +49,8 @@ func (s *Server) writeFile(ctx context.Context, p *projectdb.Project, in *writeF
 		return answerFile(s.uploadSigned(ctx, p, in.Container, n, terms))
 	}
 
-	f, replaced, err := object.WriteFile(ctx, p, s.blobs, caller(ctx).User, in.Container, n, in.check)
+	n.Upsert, n.Check = true, in.check
+	f, replaced, err := object.CreateFile(ctx, p, s.blobs, member(ctx), object.ContainerRef{UUID: in.Container}, n)
 	if replaced && err == nil {
 		s.cleaner.Discard(ctx, p.UUID)
 	}
@@ -69,7 +70,8 @@ func (s *Server) uploadSigned(
 		n.Most = min(n.Most, terms.MaxSize)
 	}
 
-	return object.CreateFile(ctx, p, s.blobs, caller(ctx).User, container, n)
+	f, _, err := object.CreateFile(ctx, p, s.blobs, member(ctx), object.ContainerRef{UUID: container}, n)
+	return f, err
 }
 
 // check compares the present file with the request's conditions.

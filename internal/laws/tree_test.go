@@ -20,15 +20,14 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{
-		"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
-		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/tus", "internal/webauthn",
-		"internal/weburl",
-	},
-	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
-		"internal/httpx", "internal/jwt", "internal/mail", "internal/pgdump", "internal/pgserver"},
+	{"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
+		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
+		"internal/weburl"},
+	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
+		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/pgdump",
+		"internal/pgserver", "internal/tus"},
 	{"internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
-		"internal/ratelimit", "internal/rest/query", "internal/rest/catalog"},
+		"internal/ratelimit", "internal/rest/query", "internal/rest/catalog", "internal/actor"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
 		"internal/rest/session"},
 	{"internal/account", "internal/appkey", "internal/certificate", "internal/idp", "internal/projectdb",

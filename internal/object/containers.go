@@ -1,27 +1,21 @@
-// Package object owns a project's containers and files: names, size limits, media types, quotas,
-// resumable and signed uploads, and variants of pictures. The bytes of a file are a blob of their
-// own, stored by package blob under a key that reveals nothing about the file. The project's
-// database maps files to blobs.
 package object
 
 import (
 	"context"
-	"fmt"
-	"regexp"
-	"strings"
+	"maps"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Container holds files.
+// Container holds files. An end user sees neither its description nor its number of files.
 type Container struct {
 	UUID        uuid.UUID `json:"uuid" format:"uuid"`
 	ProjectUUID uuid.UUID `json:"projectUuid" format:"uuid"`
@@ -33,24 +27,113 @@ type Container struct {
 	// media types such as image/png or image/*; empty means all
 	Allowed []string `json:"-" db:"allowed_mime_types"`
 	// set by the API, which knows the server's address
-	URL       string    `json:"url" db:"-" doc:"Base URL of the files."`
-	CreatedAt time.Time `json:"createdAt"`
-	CreatedBy uuid.UUID `json:"createdBy" format:"uuid"`
-	UpdatedAt time.Time `json:"updatedAt"`
-	UpdatedBy uuid.UUID `json:"updatedBy" format:"uuid"`
+	URL       string     `json:"url" db:"-" doc:"Base URL of the files."`
+	ID        string     `json:"-"` // name of the bucket in addresses, which never changes
+	Type      string     `json:"-"` // STANDARD
+	Owner     *uuid.UUID `json:"-"` // end user
+	CreatedAt time.Time  `json:"createdAt"`
+	CreatedBy uuid.UUID  `json:"createdBy" format:"uuid"`
+	UpdatedAt time.Time  `json:"updatedAt"`
+	UpdatedBy uuid.UUID  `json:"updatedBy" format:"uuid"`
 }
 
 const containerColumns = `
-	uuid, @project::uuid as project_uuid, name, description, is_public, max_file_size, allowed_mime_types,
-	total_files, created_at, created_by, updated_at, updated_by`
+	uuid, @project::uuid as project_uuid, id, name, description, is_public, max_file_size, allowed_mime_types,
+	total_files, type, owner, created_at, created_by, updated_at, updated_by`
 
-// NewContainer holds the values of a container to create.
+// ContainerRef identifies a container: by UUID if there is one, or by ID. An actor to whom policies
+// apply needs the ID for the container itself, and both for a change of its files.
+type ContainerRef struct {
+	UUID uuid.UUID
+	ID   string
+}
+
+// Ref returns the identity of the container.
+func (c Container) Ref() ContainerRef { return ContainerRef{c.UUID, c.ID} }
+
+// byRef selects the container of a [ContainerRef], unless it is in deletion.
+const byRef = `uuid = coalesce(@uuid::uuid, (select r.uuid from storage.containers r where r.id = @id)) and not deleting`
+
+// args adds the arguments of byRef.
+func (r ContainerRef) args(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
+	args["uuid"], args["id"] = &r.UUID, r.ID
+	if r.UUID == uuid.Nil {
+		args["uuid"] = nil
+	}
+
+	return args
+}
+
+// GetContainer returns a container of project p. It fails with NotFound if it does not exist or the
+// policies hide it.
+func GetContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef) (Container, error) {
+	if !a.BypassesPolicies() {
+		return pg.One[Container](ctx, a.On(p.Questions()),
+			`select `+containerColumns+` from `+visibleContainers+` where id = @id and not deleting`,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": r.ID})
+	}
+
+	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where `+byRef,
+		r.args(pgx.StrictNamedArgs{"project": p.UUID}))
+}
+
+// NewContainer holds the values of a container to create. The rules of [checkContainer] apply.
 type NewContainer struct {
-	Name        string // 3 to 63 letters, digits, _ or -, not reserved
-	Description string // up to 500 characters
+	ID          string // chosen by an application; "" means the name, or the UUID if it is taken
+	Name        string
+	Description string
 	IsPublic    bool
-	MaxFileSize *int64 // bytes, 1 to MaxFileSize; nil means DefaultFileSize
+	MaxFileSize *int64 // bytes; nil means DefaultFileSize
 	Allowed     []string
+}
+
+// CreateContainer creates a container in project p. It fails with Unprocessable on every invalid
+// field, with Forbidden if the policies refuse it, and with Conflict on name or id if one is taken.
+func CreateContainer(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, n NewContainer,
+) (Container, error) {
+	size := DefaultFileSize
+	if n.MaxFileSize != nil {
+		size = *n.MaxFileSize
+	}
+
+	var id *string
+	if n.ID != "" {
+		id = &n.ID
+	}
+	if err := checkContainer(id, &n.Name, &n.Description, &size, &n.Allowed); err != nil {
+		return Container{}, err
+	}
+	if err := checkReserved(n.ID, n.Name); err != nil {
+		return Container{}, err
+	}
+
+	container, err := uuid.NewV7()
+	if err != nil {
+		return Container{}, err
+	}
+
+	args := pgx.StrictNamedArgs{"uuid": container, "id": id, "name": n.Name, "public": n.IsPublic, "max": size,
+		"allowed": n.Allowed, "owner": ownerUUID(a), "owner_id": optional(ownerID(a))}
+	if !a.BypassesPolicies() {
+		if _, err := ask(ctx, p, a, `
+			insert into storage.buckets (uuid, id, name, is_public, max_file_size, allowed_mime_types, owner, owner_id, type,
+				deleting, created_at, updated_at)
+			values (@uuid, @id, @name, @public, @max, @allowed, @owner, @owner_id, 'STANDARD', false, now(), now())`,
+			args); err != nil {
+			return Container{}, err
+		}
+	}
+
+	args["project"], args["description"], args["user"] = p.UUID, n.Description, a.UserUUID()
+	audit.CreatedUUID(ctx, container)
+	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
+		insert into storage.containers
+			(uuid, id, name, description, is_public, max_file_size, allowed_mime_types, owner, owner_id, created_by, updated_by)
+		values (@uuid, @id, @name, @description, @public, @max, @allowed, @owner, @owner_id, @user, @user)
+		returning ` + containerColumns, Args: args})
+
+	return c, containerTaken(err)
 }
 
 // ContainerUpdate holds the values to change; nil leaves a value unchanged. The rules are those of
@@ -63,112 +146,87 @@ type ContainerUpdate struct {
 	Allowed     *[]string
 }
 
-// Limits of the size of a file, in bytes.
-const (
-	MaxFileSize     int64 = 5 << 30  // upper bound of a container's limit
-	DefaultFileSize int64 = 50 << 20 // default limit of a container
-)
-
-const maxDescriptionLength = 500 // characters
-
-var containerName = regexp.MustCompile(`^[A-Za-z0-9_-]{3,63}$`)
-
-// CreateContainer creates a container in project p on behalf of user. It fails with Unprocessable
-// on every invalid field, and with Conflict on name if the name is taken.
-func CreateContainer(ctx context.Context, p *projectdb.Project, user uuid.UUID, n NewContainer) (Container, error) {
-	size := DefaultFileSize
-	if n.MaxFileSize != nil {
-		size = *n.MaxFileSize
-	}
-
-	if err := checkContainer(&n.Name, &n.Description, &size, &n.Allowed); err != nil {
-		return Container{}, err
-	}
-	if IsReserved(n.Name) {
-		return Container{}, nameReserved()
-	}
-
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Container{}, err
-	}
-
-	audit.CreatedUUID(ctx, id)
-	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
-		insert into storage.containers
-			(uuid, name, description, is_public, max_file_size, allowed_mime_types, created_by, updated_by)
-		values (@id, @name, @description, @public, @max, @allowed, @user, @user)
-		returning ` + containerColumns,
-		Args: pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": n.Name, "description": n.Description,
-			"public": n.IsPublic, "max": size, "allowed": n.Allowed, "user": user}})
-
-	return c, containerNameTaken(err)
-}
-
-// UpdateContainer changes a container of project p on behalf of user. It fails with NotFound if it
-// does not exist, with Unprocessable on every invalid field or if u is empty, and with Conflict on
-// name if the name is taken. Existing files stay, even if they exceed a new size limit.
+// UpdateContainer changes a container of project p. It fails with NotFound if it does not exist or
+// the policies hide it, with Unprocessable on every invalid field or if a member changes nothing,
+// with Forbidden if the policies refuse the change, and with Conflict on name if the name is taken.
+// Existing files stay, even if they exceed a new size limit.
 func UpdateContainer(
-	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u ContainerUpdate,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, u ContainerUpdate,
 ) (Container, error) {
-	if invalid := u.check(); invalid != nil {
-		if _, err := GetContainer(ctx, p, id); err != nil { // NotFound takes precedence
+	if invalid := u.check(a); invalid != nil {
+		if _, err := GetContainer(ctx, p, a, r); err != nil { // NotFound takes precedence
 			return Container{}, err
 		}
 		return Container{}, invalid
 	}
 
 	if u.Name != nil && IsReserved(*u.Name) {
-		present, err := GetContainer(ctx, p, id)
+		present, err := GetContainer(ctx, p, a, r)
 		if err != nil {
 			return present, err
 		}
 		if present.Name != *u.Name { // an older release has taken such names
-			return Container{}, nameReserved()
+			return Container{}, nameReserved("name")
 		}
 	}
 
+	const values = `
+		set is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
+		    allowed_mime_types = coalesce(@allowed, allowed_mime_types), updated_at = now()`
+	args := pgx.StrictNamedArgs{"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed}
+	r, updatedAt, err := askForContainer(ctx, p, a, r, `update storage.buckets`+values, args)
+	if err != nil {
+		return Container{}, err
+	}
+
+	args["project"], args["name"], args["description"] = p.UUID, u.Name, u.Description
+	args["user"], args["version"] = a.UserUUID(), updatedAt
 	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
-		update storage.containers
-		set name = coalesce(@name, name), description = coalesce(@description, description),
-		    is_public = coalesce(@public, is_public), max_file_size = coalesce(@max, max_file_size),
-		    allowed_mime_types = coalesce(@allowed, allowed_mime_types),
-		    updated_by = @user, updated_at = now()
-		where uuid = @id and not deleting
-		returning ` + containerColumns,
-		Args: pgx.StrictNamedArgs{"project": p.UUID, "id": id, "name": u.Name, "description": u.Description,
-			"public": u.IsPublic, "max": u.MaxFileSize, "allowed": u.Allowed, "user": user}})
+		update storage.containers` + values + `, updated_by = @user,
+		    name = coalesce(@name, name), description = coalesce(@description, description)
+		where ` + byRef + ` and (@version::timestamptz is null or updated_at = @version)
+		returning ` + containerColumns, Args: r.args(args)})
+	if fault.Is(err, fault.NotFound) && updatedAt != nil {
+		return c, fault.New(fault.Conflict, "the container was changed concurrently").WithCode("busy").WithCause(err)
+	}
 
-	return c, containerNameTaken(err)
+	return c, containerTaken(err)
 }
 
-// GetContainer returns a container of project p. It fails with NotFound if it does not exist.
-func GetContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Container, error) {
-	return pg.One[Container](ctx, p.Trusted(),
-		`select `+containerColumns+` from storage.containers where uuid = @id and not deleting`,
-		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
-}
+// askForContainer asks whether the policies allow a change of a container. It returns the container
+// and the time of the version that they have decided about; nil for an actor without policies. It
+// fails with NotFound if they hide the container.
+func askForContainer(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, change string, args pgx.StrictNamedArgs,
+) (ContainerRef, *time.Time, error) {
+	if a.BypassesPolicies() {
+		return r, nil, nil
+	}
 
-// ListContainers returns a page of the containers of project p and their total number. Sort keys
-// are name, createdAt and updatedAt.
-func ListContainers(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Container, int64, error) {
-	return pg.List[Container](ctx, p.Trusted(), pg.Listing{
-		Columns: containerColumns,
-		From:    `storage.containers where not deleting`,
-		Sorts:   map[string]string{"name": "name", "createdAt": "created_at", "updatedAt": "updated_at"},
-		Tie:     "uuid",
-	}, page, pgx.StrictNamedArgs{"project": p.UUID})
+	question := maps.Clone(args)
+	question["id"] = r.ID
+	v, err := askForOne(ctx, p, a, change+` where id = @id and not deleting`, question)
+
+	return ContainerRef{UUID: v.UUID}, &v.UpdatedAt, err
 }
 
 // DeleteContainer deletes a container of project p and returns its last state. With force it
 // deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
-// NotFound if the container does not exist, and without force with Conflict if it has files.
-func DeleteContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool) (Container, error) {
+// NotFound if the container does not exist, or the policies hide it or refuse, and without force
+// with Conflict if it has files.
+func DeleteContainer(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, force bool,
+) (Container, error) {
+	r, _, err := askForContainer(ctx, p, a, r, `delete from storage.buckets`, pgx.StrictNamedArgs{})
+	if err != nil {
+		return Container{}, err
+	}
+
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Container, error) {
 		// The row lock keeps new files out, since an upload locks the row before it adds a file.
-		if _, err := pg.Value[uuid.UUID](ctx, tx,
-			`select uuid from storage.containers where uuid = @id and not deleting for update`,
-			pgx.StrictNamedArgs{"id": id}); err != nil {
+		id, err := pg.Value[uuid.UUID](ctx, tx,
+			`select uuid from storage.containers where `+byRef+` for update`, r.args(pgx.StrictNamedArgs{}))
+		if err != nil {
 			return Container{}, err
 		}
 
@@ -194,70 +252,24 @@ func DeleteContainer(ctx context.Context, p *projectdb.Project, id uuid.UUID, fo
 	})
 }
 
-func (u ContainerUpdate) check() error {
-	if u == (ContainerUpdate{}) {
-		return fault.NothingToChange()
-	}
-	return checkContainer(u.Name, u.Description, u.MaxFileSize, u.Allowed)
-}
-
-// checkContainer validates the values that are not nil and reports every invalid field. It
-// normalizes allowed in place.
-func checkContainer(name, description *string, size *int64, allowed *[]string) error {
-	var invalid []fault.Field
-	if name != nil && !containerName.MatchString(*name) {
-		invalid = append(invalid, fault.Field{
-			Name:    "name",
-			Code:    "invalid_format",
-			Message: "must be 3 to 63 letters, digits, _ or -",
-		})
-	}
-	if description != nil && (!utf8.ValidString(*description) || strings.ContainsRune(*description, 0)) {
-		invalid = append(invalid, fault.Field{
-			Name:    "description",
-			Code:    "invalid_format",
-			Message: "must be text without NUL",
-		})
-	}
-	if description != nil && utf8.RuneCountInString(*description) > maxDescriptionLength {
-		invalid = append(invalid, fault.Field{
-			Name:    "description",
-			Code:    "too_long",
-			Message: fmt.Sprintf("must be at most %d characters", maxDescriptionLength),
-		})
-	}
-	if size != nil && (*size < 1 || *size > MaxFileSize) {
-		invalid = append(invalid, fault.Field{
-			Name:    "max_file_size",
-			Code:    "out_of_range",
-			Message: fmt.Sprintf("must be 1 to %d bytes", MaxFileSize),
-		})
-	}
-
-	if allowed != nil {
-		clean, badType := normalizeMimeTypes(*allowed)
-		if badType != nil {
-			invalid = append(invalid, *badType)
+// EmptyContainer deletes the files of a container that the policies allow to delete, in batches,
+// until ctx ends. [Discard] removes their bytes.
+func EmptyContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID) error {
+	listing := EntryListing{Limit: MaxEntries}
+	for {
+		entries, err := ListEntries(ctx, p, a, container, listing)
+		if err != nil || len(entries) == 0 {
+			return err
 		}
 
-		*allowed = clean
+		names := make([]string, 0, len(entries))
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+
+		if _, err := DeleteFilesByName(ctx, p, a, container, names); err != nil {
+			return err
+		}
+		listing.After = names[len(names)-1]
 	}
-
-	if len(invalid) == 0 {
-		return nil
-	}
-
-	return &fault.Error{Kind: fault.Unprocessable, Detail: invalid[0].Name + " " + invalid[0].Message, Fields: invalid}
-}
-
-func nameReserved() *fault.Error {
-	return fault.OnField(fault.Unprocessable, "name", "reserved",
-		"is a word of the paths of the Storage API, such as public or list: choose another one")
-}
-
-func containerNameTaken(err error) error {
-	if pg.Violates(err, "containers_name_key") {
-		return fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another container").WithCause(err)
-	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
@@ -27,7 +28,7 @@ func codes(err error) []string {
 func newContainer(t *testing.T, p *projectdb.Project, name string) Container {
 	t.Helper()
 
-	c, err := CreateContainer(t.Context(), p, projectdbtest.UUID(t), NewContainer{Name: name})
+	c, err := CreateContainer(t.Context(), p, actor.Member(projectdbtest.UUID(t)), NewContainer{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func newContainer(t *testing.T, p *projectdb.Project, name string) Container {
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 
-	p, user := projectdbtest.New(t), projectdbtest.UUID(t)
+	p, member := projectdbtest.New(t), actor.Member(projectdbtest.UUID(t))
 	old, other := newContainer(t, p, "older"), newContainer(t, p, "other")
 	if _, err := p.Trusted().Exec(t.Context(), `update storage.containers set name = 'public', id = 'public'
 		where uuid = $1`, old.UUID); err != nil {
@@ -48,18 +49,18 @@ func TestReservedNames(t *testing.T) {
 	}
 
 	for _, name := range []string{"public", "authenticated", "list-v2"} {
-		_, err := CreateContainer(t.Context(), p, user, NewContainer{Name: name})
+		_, err := CreateContainer(t.Context(), p, member, NewContainer{Name: name})
 		if diff := cmp.Diff([]string{"name reserved"}, codes(err)); diff != "" {
 			t.Errorf("create %s: %s", name, diff)
 		}
-		_, err = UpdateContainer(t.Context(), p, user, other.UUID, ContainerUpdate{Name: &name})
+		_, err = UpdateContainer(t.Context(), p, member, other.Ref(), ContainerUpdate{Name: &name})
 		if diff := cmp.Diff([]string{"name reserved"}, codes(err)); diff != "" {
 			t.Errorf("rename to %s: %s", name, diff)
 		}
 	}
 
 	same := "public"
-	c, err := UpdateContainer(t.Context(), p, user, old.UUID, ContainerUpdate{Name: &same, IsPublic: new(true)})
+	c, err := UpdateContainer(t.Context(), p, member, old.Ref(), ContainerUpdate{Name: &same, IsPublic: new(true)})
 	if err != nil || c.Name != same || !c.IsPublic {
 		t.Errorf("got %+v, %v, want the old name", c, err)
 	}
@@ -69,7 +70,8 @@ func TestCreateContainer(t *testing.T) {
 	t.Parallel()
 
 	p, user := projectdbtest.New(t), projectdbtest.UUID(t)
-	got, err := CreateContainer(t.Context(), p, user, NewContainer{
+	member := actor.Member(user)
+	got, err := CreateContainer(t.Context(), p, member, NewContainer{
 		Name:        "Reports_2026-1",
 		Description: "é",
 		IsPublic:    true,
@@ -82,6 +84,8 @@ func TestCreateContainer(t *testing.T) {
 	want := Container{
 		ProjectUUID: p.UUID,
 		Name:        "Reports_2026-1",
+		ID:          "Reports_2026-1",
+		Type:        "STANDARD",
 		Description: "é",
 		IsPublic:    true,
 		MaxFileSize: 5 << 30,
@@ -97,7 +101,7 @@ func TestCreateContainer(t *testing.T) {
 		t.Errorf("got %+v, want a UUID of version 7 and equal times", got)
 	}
 
-	read, err := GetContainer(t.Context(), p, got.UUID)
+	read, err := GetContainer(t.Context(), p, member, got.Ref())
 	if diff := cmp.Diff(read, got); diff != "" || err != nil {
 		t.Errorf("got -, want + (%v)\n%s", err, diff)
 	}
@@ -106,7 +110,7 @@ func TestCreateContainer(t *testing.T) {
 		t.Errorf("defaults: got %+v, want %d bytes, no description, not public", c, DefaultFileSize)
 	}
 
-	_, err = CreateContainer(t.Context(), p, user, NewContainer{Name: "least"})
+	_, err = CreateContainer(t.Context(), p, member, NewContainer{Name: "least"})
 	if got, want := codes(err), []string{"name already_exists"}; !slices.Equal(got, want) ||
 		!fault.Is(err, fault.Conflict) {
 		t.Errorf("duplicate name: got %v, want Conflict with %q", err, want)
@@ -116,14 +120,15 @@ func TestCreateContainer(t *testing.T) {
 	newContainer(t, projectdbtest.New(t), "least")
 
 	for _, name := range []string{"", "ab", strings.Repeat("a", 64), "a b", "a/b", "été", "abc\n", "a\x00c"} {
-		_, err := CreateContainer(t.Context(), p, user, NewContainer{Name: name})
+		_, err := CreateContainer(t.Context(), p, member, NewContainer{Name: name})
 		if got, want := codes(err), []string{"name invalid_format"}; !slices.Equal(got, want) ||
 			!fault.Is(err, fault.Unprocessable) {
 			t.Errorf("%q: got %v, want %q", name, err, want)
 		}
 	}
 
-	_, err = CreateContainer(t.Context(), p, user, NewContainer{Description: "\x00", MaxFileSize: new(MaxFileSize + 1)})
+	_, err = CreateContainer(t.Context(), p, member,
+		NewContainer{Description: "\x00", MaxFileSize: new(MaxFileSize + 1)})
 	if got, want := codes(err), []string{
 		"name invalid_format", "description invalid_format", "max_file_size out_of_range",
 	}; !slices.Equal(got, want) {
@@ -135,6 +140,7 @@ func TestUpdateContainer(t *testing.T) {
 	t.Parallel()
 
 	p, user := projectdbtest.New(t), projectdbtest.UUID(t)
+	member := actor.Member(user)
 	c := newContainer(t, p, "reports")
 	newContainer(t, p, "taken")
 
@@ -155,7 +161,7 @@ func TestUpdateContainer(t *testing.T) {
 	} {
 		step.change()
 
-		got, err := UpdateContainer(t.Context(), p, user, c.UUID, step.update)
+		got, err := UpdateContainer(t.Context(), p, member, c.Ref(), step.update)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,18 +190,19 @@ func TestUpdateContainer(t *testing.T) {
 		"long and public": {ContainerUpdate{IsPublic: new(true), Description: new(strings.Repeat("x", 501))},
 			fault.Unprocessable, []string{"description too_long"}},
 	} {
-		_, err := UpdateContainer(t.Context(), p, user, c.UUID, test.update)
+		_, err := UpdateContainer(t.Context(), p, member, c.Ref(), test.update)
 		if !fault.Is(err, test.kind) || !slices.Equal(codes(err), test.codes) {
 			t.Errorf("%s: got %v, want kind %d, %q", name, err, test.kind, test.codes)
 		}
 
-		if _, err := UpdateContainer(t.Context(), p, user, projectdbtest.UUID(t), test.update); !fault.Is(err,
+		if _, err := UpdateContainer(t.Context(), p, member, ContainerRef{UUID: projectdbtest.UUID(t)},
+			test.update); !fault.Is(err,
 			fault.NotFound) {
 			t.Errorf("%s, unknown container: got %v, want NotFound", name, err)
 		}
 	}
 
-	if got, err := GetContainer(t.Context(), p, c.UUID); err != nil || !cmp.Equal(got, want) {
+	if got, err := GetContainer(t.Context(), p, member, c.Ref()); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("after refusals (%v): got -, want +\n%s", err, cmp.Diff(got, want))
 	}
 }

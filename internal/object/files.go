@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -31,12 +33,6 @@ type File struct {
 	Headers       Headers   `json:"-"`
 }
 
-// FileUpdate holds the values to change; nil leaves a value unchanged.
-type FileUpdate struct {
-	FullFileName *string
-	Container    *uuid.UUID // the destination
-}
-
 // ETag returns the strong entity tag of the file's bytes, which is derived from their checksum.
 func (f File) ETag() string {
 	return `"` + base64.RawURLEncoding.EncodeToString(f.SHA256[:16]) + `"`
@@ -46,108 +42,169 @@ const fileColumns = `
 	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by,
 	headers`
 
+// StoredFile is a file with its blob, and with the values that an application has stored beside it.
+type StoredFile struct {
+	File
+	BlobUUID     uuid.UUID
+	Version      string  // changes with the blob
+	Cache        *string `db:"cache_control"`
+	UserMetadata []byte  // JSON of the application; nil if there is none
+}
+
+// CacheControl returns the header Cache-Control of a download by an application.
+func (f StoredFile) CacheControl() string {
+	if f.Cache == nil {
+		return "no-cache"
+	}
+	return *f.Cache
+}
+
+const storedColumns = fileColumns + `, blob_uuid, version, cache_control, user_metadata`
+
+// visibleColumns are storedColumns for an actor to whom policies apply.
+const visibleColumns = `
+	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, ` + noUser + ` as created_by, updated_at,
+	` + noUser + ` as updated_by, headers, blob_uuid, version, cache_control, user_metadata`
+
+// FileRef identifies a file of a container: by UUID if there is one, or by name.
+type FileRef struct {
+	Container  uuid.UUID
+	UUID       uuid.UUID
+	Name       string
+	OnlyPublic bool // only in a public container
+}
+
+// inUse is a condition on a file f: its container is not in deletion, and public if that is
+// required.
+const inUse = `exists (
+	select from storage.containers c where c.uuid = f.container_uuid and not c.deleting and (c.is_public or not @public))`
+
 // named ends a statement that selects the file of a name in a container. The order makes PostgreSQL
 // read the index of names by every plan. By a plan from a time without files, it reads equal names
 // from any index on the container, and so all files of the container.
 const named = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
 
-// GetFile returns a file of a container of project p. It fails with NotFound if it does not exist.
-func GetFile(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) (File, error) {
-	return pg.One[File](ctx, p.Trusted(), `
-		select `+fileColumns+` from storage.files f
-		where uuid = @file and container_uuid = @container
-		  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
-		pgx.StrictNamedArgs{"file": file, "container": container})
+// GetFile returns a file of project p. It fails with NotFound if it does not exist or the policies
+// hide it.
+func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef) (StoredFile, error) {
+	if r.UUID != uuid.Nil {
+		return pg.One[StoredFile](ctx, p.Trusted(), `
+			select `+storedColumns+` from storage.files f where uuid = @file and container_uuid = @container and `+inUse,
+			pgx.StrictNamedArgs{"file": r.UUID, "container": r.Container, "public": r.OnlyPublic})
+	}
+	if err := checkFileName(r.Name); err != nil {
+		return StoredFile{}, fault.New(fault.NotFound, "the file does not exist").WithCause(err)
+	}
+
+	if !a.BypassesPolicies() {
+		return pg.One[StoredFile](ctx, a.On(p.Questions()), `
+			select `+visibleColumns+` from storage.objects where `+named,
+			pgx.StrictNamedArgs{"container": r.Container, "name": r.Name})
+	}
+
+	return pg.One[StoredFile](ctx, p.Trusted(), `
+		select `+storedColumns+` from storage.files f where `+inUse+` and `+named,
+		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name, "public": r.OnlyPublic})
 }
 
-// OpenFile returns a file of a container of project p and its content, which the caller closes. It
-// fails with NotFound if the container has no such file.
+// OpenFile is [GetFile] with the file's content, which the caller closes.
 func OpenFile(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, container, file uuid.UUID,
-) (File, *Content, error) {
-	return open(ctx, p, store, fileByUUID(ctx, p, container, file))
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r FileRef,
+) (StoredFile, *Content, error) {
+	return open(ctx, p, store, func() (StoredFile, error) { return GetFile(ctx, p, a, r) })
 }
 
-func fileByUUID(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) func() (storedFile, error) {
-	return func() (storedFile, error) {
-		return pg.One[storedFile](ctx, p.Trusted(), `
-			select `+fileColumns+`, blob_uuid from storage.files f
-			where uuid = @file and container_uuid = @container
-			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
-			pgx.StrictNamedArgs{"file": file, "container": container})
-	}
+// FileUpdate holds the values to change; nil leaves a value unchanged. An application sets both.
+type FileUpdate struct {
+	FullFileName *string
+	Container    *ContainerRef // the destination
 }
 
-// OpenFileByName is [OpenFile] by name. If the caller is not a member of the project, it fails with
-// NotFound unless the container is public.
-func OpenFileByName(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, container uuid.UUID, fullFileName string, member bool,
-) (File, *Content, error) {
-	find, err := fileByName(ctx, p, container, fullFileName, member)
-	if err != nil {
-		return File{}, nil, err
-	}
-
-	return open(ctx, p, store, find)
-}
-
-func fileByName(
-	ctx context.Context, p *projectdb.Project, container uuid.UUID, fullFileName string, member bool,
-) (func() (storedFile, error), error) {
-	if err := checkFileName(fullFileName); err != nil {
-		return nil, fault.New(fault.NotFound, "the file does not exist").WithCause(err)
-	}
-
-	return func() (storedFile, error) {
-		return pg.One[storedFile](ctx, p.Trusted(), `
-			select `+fileColumns+`, blob_uuid from storage.files f
-			where exists (
-				select from storage.containers c
-				where c.uuid = f.container_uuid and not c.deleting and (c.is_public or @member)
-			  )
-			  and `+named,
-			pgx.StrictNamedArgs{"name": fullFileName, "container": container, "member": member})
-	}, nil
-}
-
-// UpdateFile renames a file of a container of project p, or moves it to another container, on
-// behalf of user. It copies no bytes. It fails with NotFound if the file does not exist, with
-// Unprocessable on every invalid field, including the limits of the destination, and with Conflict
-// on full_file_name if the name is taken there.
+// UpdateFile renames a file of project p, or moves it to another container. It copies no bytes. It
+// fails with NotFound if the file does not exist or the policies hide it, with Forbidden if they
+// refuse the change, with Unprocessable on every invalid field, including the limits of the
+// destination, and with Conflict on full_file_name if the name is taken there.
 func UpdateFile(
-	ctx context.Context, p *projectdb.Project, user, container, file uuid.UUID, u FileUpdate,
+	ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef, u FileUpdate,
 ) (File, error) {
-	updated, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
-		f, err := pg.One[File](ctx, tx, `
-			select `+fileColumns+
-			` from storage.files where uuid = @file and container_uuid = @container for no key update`,
-			pgx.StrictNamedArgs{"file": file, "container": container})
+	for range maxReplaceAttempts {
+		v, err := u.ask(ctx, p, a, r)
 		if err != nil {
-			return f, err
+			return File{}, err
 		}
 
-		if err := u.check(ctx, tx, f); err != nil {
-			return f, err
-		}
+		f, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
+			f, err := lockFile(ctx, tx, r)
+			switch {
+			case v != nil && (fault.Is(err, fault.NotFound) || (err == nil && !v.matches(f))):
+				return f, errFileChanged
+			case err != nil:
+				return f, err
+			}
 
-		return u.apply(ctx, tx, user, file)
-	})
-	if pg.Violates(err, "files_full_file_name_key") {
-		return updated, nameTaken().WithCause(err)
+			if err := u.check(ctx, tx, f); err != nil {
+				return f, err
+			}
+
+			return u.apply(ctx, tx, a.UserUUID(), f.UUID)
+		})
+		if !errors.Is(err, errFileChanged) {
+			return f, fileNameTaken(err)
+		}
 	}
 
-	return updated, err
+	return File{}, errContention
+}
+
+// lockFile returns a file and locks its row.
+func lockFile(ctx context.Context, tx pgx.Tx, r FileRef) (File, error) {
+	if r.UUID != uuid.Nil {
+		return pg.One[File](ctx, tx, `
+			select `+fileColumns+`
+			from storage.files where uuid = @file and container_uuid = @container for no key update`,
+			pgx.StrictNamedArgs{"file": r.UUID, "container": r.Container})
+	}
+
+	return pg.One[File](ctx, tx, `select `+fileColumns+` from storage.files where `+named+` for no key update`,
+		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name})
+}
+
+// ask asks whether the policies allow to rename and move the file. It returns the version that they
+// have decided about, nil for an actor without policies.
+func (u FileUpdate) ask(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef) (*version, error) {
+	if a.Member {
+		return nil, nil
+	}
+	if err := checkFileName(*u.FullFileName); err != nil { // takes precedence for applications
+		return nil, err
+	}
+	if a.BypassesPolicies() {
+		return nil, nil
+	}
+
+	v, err := askForOne(ctx, p, a, `
+		update storage.objects set container_uuid = @to, bucket_id = @bucket, full_file_name = @destination, updated_at = now()
+		where uuid = (select uuid from storage.objects where `+named+`)`,
+		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name, "to": u.Container.UUID, "bucket": u.Container.ID,
+			"destination": *u.FullFileName})
+
+	return &v, fileNameTaken(err)
 }
 
 // apply changes a file.
 func (u FileUpdate) apply(ctx context.Context, tx pgx.Tx, user, file uuid.UUID) (File, error) {
+	var to *uuid.UUID
+	if u.Container != nil {
+		to = &u.Container.UUID
+	}
+
 	return pg.One[File](ctx, tx, `
 		update storage.files
 		set full_file_name = coalesce(@name, full_file_name), container_uuid = coalesce(@to, container_uuid),
 		    updated_by = @user, updated_at = now()
 		where uuid = @file
 		returning `+fileColumns,
-		pgx.StrictNamedArgs{"file": file, "name": u.FullFileName, "to": u.Container, "user": user})
+		pgx.StrictNamedArgs{"file": file, "name": u.FullFileName, "to": to, "user": user})
 }
 
 func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
@@ -161,14 +218,11 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 		}
 	}
 
-	if u.Container == nil || *u.Container == f.ContainerUUID {
+	if u.Container == nil || u.Container.UUID == f.ContainerUUID {
 		return nil
 	}
 
-	limits, err := pg.One[uploadLimits](ctx, tx, `
-		select max_file_size, allowed_mime_types from storage.containers
-		where uuid = @to and not deleting for key share`,
-		pgx.StrictNamedArgs{"to": *u.Container})
+	limits, err := lockLimits(ctx, tx, u.Container.UUID)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return fault.OnField(fault.Unprocessable, "container_uuid", "not_found", "must be a container of the project")
@@ -193,6 +247,41 @@ func DeleteFile(ctx context.Context, p *projectdb.Project, container, file uuid.
 				insert into storage.discarded (blob_uuid) select blob_uuid from gone
 			)
 			select `+fileColumns+` from gone`, pgx.StrictNamedArgs{"file": file, "container": container})
+	})
+}
+
+// DeleteFilesByName deletes those of the named files of a container that the policies allow to
+// delete, and returns them. names are at most 1000. [Discard] removes their bytes.
+func DeleteFilesByName(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID, names []string,
+) ([]File, error) {
+	var ids []uuid.UUID
+	var times []any
+	if !a.BypassesPolicies() {
+		versions, err := ask(ctx, p, a,
+			`delete from storage.objects where container_uuid = @container and full_file_name = any(@names)`,
+			pgx.StrictNamedArgs{"container": container, "names": names})
+		if err != nil {
+			return nil, err
+		}
+
+		for _, v := range versions {
+			ids, times = append(ids, v.UUID), append(times, v.UpdatedAt)
+		}
+	}
+
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) ([]File, error) {
+		return pg.All[File](ctx, tx, `
+			with gone as (
+				delete from storage.files f where container_uuid = @container and full_file_name = any(@names)
+				  and (@all or (f.uuid, f.updated_at) in (select * from unnest(@ids::uuid[], @times::timestamptz[])))
+				returning *
+			), noted as (
+				insert into storage.discarded (blob_uuid) select blob_uuid from gone
+			)
+			select `+fileColumns+` from gone order by full_file_name`,
+			pgx.StrictNamedArgs{"container": container, "names": names, "all": a.BypassesPolicies(), "ids": ids,
+				"times": times})
 	})
 }
 
@@ -241,23 +330,17 @@ func DeleteFiles(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
 	return err
 }
 
-// storedFile is a file and the UUID of its blob.
-type storedFile struct {
-	File
-	BlobUUID uuid.UUID
-}
-
 // open opens the blob of the file that find returns. It calls find again if the blob is missing,
 // since the file may have been replaced or deleted in between. A blob that is really missing or
 // truncated is an Internal error, not the client's mistake.
 func open(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, find func() (storedFile, error),
-) (File, *Content, error) {
+	ctx context.Context, p *projectdb.Project, store *blob.Store, find func() (StoredFile, error),
+) (StoredFile, *Content, error) {
 	var missing uuid.UUID
 	for {
 		f, err := find()
 		if err != nil {
-			return File{}, nil, err
+			return StoredFile{}, nil, err
 		}
 
 		content, size, err := store.Open(ctx, blobKey(p.UUID, f.BlobUUID))
@@ -266,16 +349,16 @@ func open(
 			missing = f.BlobUUID
 			continue
 		case fault.Is(err, fault.NotFound):
-			return File{}, nil, &fault.Error{Err: fmt.Errorf("file %s is missing its bytes: %w", f.UUID, err)}
+			return StoredFile{}, nil, &fault.Error{Err: fmt.Errorf("file %s is missing its bytes: %w", f.UUID, err)}
 		case err != nil:
-			return File{}, nil, fmt.Errorf("open file %s: %w", f.UUID, err)
+			return StoredFile{}, nil, fmt.Errorf("open file %s: %w", f.UUID, err)
 		case size != f.Size:
 			content.Close()
-			return File{}, nil, fmt.Errorf("file %s has %d of %d bytes", f.UUID, size, f.Size)
+			return StoredFile{}, nil, fmt.Errorf("file %s has %d of %d bytes", f.UUID, size, f.Size)
 		}
 
 		checked, err := newContent(f.File, content, store.VerifiedFile(content, f.SHA256))
-		return f.File, checked, err
+		return f, checked, err
 	}
 }
 

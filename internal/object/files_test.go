@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -34,6 +35,7 @@ type bucket struct {
 	store     *blob.Store
 	folder    string
 	user      uuid.UUID
+	member    actor.Actor
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -48,7 +50,8 @@ func newBucket(t *testing.T) *bucket {
 	t.Cleanup(func() { store.Close() })
 	p := projectdbtest.New(t)
 
-	return &bucket{t, p, newContainer(t, p, "files"), store, folder, projectdbtest.UUID(t)}
+	user := projectdbtest.UUID(t)
+	return &bucket{t, p, newContainer(t, p, "files"), store, folder, user, actor.Member(user)}
 }
 
 func (b *bucket) create(name, content string) File {
@@ -63,12 +66,22 @@ func (b *bucket) create(name, content string) File {
 }
 
 func (b *bucket) upload(ctx context.Context, name string, content io.Reader) (File, error) {
-	return CreateFile(ctx, b.project, b.store, b.user, b.container.UUID, NewFile{
+	f, _, err := CreateFile(ctx, b.project, b.store, b.member, b.container.Ref(), NewFile{
 		FullFileName: name,
 		MimeType:     "text/plain",
 		Content:      content,
 	})
+
+	return f, err
 }
+
+// open opens a file as a member does.
+func (b *bucket) open(r FileRef) (StoredFile, *Content, error) {
+	return OpenFile(b.t.Context(), b.project, b.store, b.member, r)
+}
+
+// ref identifies a file of the container.
+func (b *bucket) ref(f File) FileRef { return FileRef{Container: b.container.UUID, UUID: f.UUID} }
 
 // wantFiles checks the number of files and blobs, and that no upload is recorded.
 func (b *bucket) wantFiles(want int64) {
@@ -129,22 +142,18 @@ func TestCreateFile(t *testing.T) {
 	b.create("e\u0301", "")
 	b.wantFiles(3)
 
-	for name, open := range map[string]func() (File, io.ReadSeekCloser, error){
-		"by uuid": func() (File, io.ReadSeekCloser, error) {
-			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, got.UUID)
-		},
-		"by name": func() (File, io.ReadSeekCloser, error) {
-			return OpenFileByName(t.Context(), b.project, b.store, b.container.UUID, "a/b.txt", true)
-		},
+	for name, ref := range map[string]FileRef{
+		"by uuid": b.ref(got),
+		"by name": {Container: b.container.UUID, Name: "a/b.txt"},
 	} {
-		f, content, err := open()
+		f, content, err := b.open(ref)
 		if err != nil {
 			t.Errorf("%s: got %v, want no error", name, err)
 			continue
 		}
 
 		text, err := io.ReadAll(content)
-		if err := errors.Join(err, content.Close()); err != nil || string(text) != "hello" || !cmp.Equal(f, got) {
+		if err := errors.Join(err, content.Close()); err != nil || string(text) != "hello" || !cmp.Equal(f.File, got) {
 			t.Errorf("%s: got %q, %+v (%v), want hello, %+v", name, text, f, err, got)
 		}
 	}
@@ -168,7 +177,7 @@ func TestCreateFileRefused(t *testing.T) {
 	}
 
 	for _, name := range []string{"new", "../x"} {
-		_, err = CreateFile(t.Context(), b.project, b.store, b.user, projectdbtest.UUID(t),
+		_, _, err = CreateFile(t.Context(), b.project, b.store, b.member, ContainerRef{UUID: projectdbtest.UUID(t)},
 			NewFile{FullFileName: name, Content: unread})
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("unknown container, name %s: got %v, want NotFound", name, err)
@@ -183,7 +192,7 @@ func TestCreateFileFails(t *testing.T) {
 	t.Parallel()
 
 	b := newBucket(t)
-	if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID,
+	if _, err := UpdateContainer(t.Context(), b.project, b.member, b.container.Ref(),
 		ContainerUpdate{MaxFileSize: new(int64(5))}); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +225,7 @@ func TestCreateFileFails(t *testing.T) {
 	b.wantFiles(2)
 
 	_, err = b.upload(t.Context(), "shrunk", readThenCall("12345", func() {
-		if _, err := UpdateContainer(t.Context(), b.project, b.user, b.container.UUID,
+		if _, err := UpdateContainer(t.Context(), b.project, b.member, b.container.Ref(),
 			ContainerUpdate{MaxFileSize: new(int64(4))}); err != nil {
 			t.Error(err)
 		}
@@ -302,7 +311,7 @@ func TestCreateFileConcurrently(t *testing.T) {
 
 		winners++
 
-		_, content, err := OpenFile(t.Context(), b.project, b.store, b.container.UUID, files[i].UUID)
+		_, content, err := b.open(b.ref(files[i]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,8 +366,12 @@ func TestSweep(t *testing.T) {
 	b.create("kept", "1")
 
 	for _, content := range []string{"", "stored"} {
-		u := upload{project: b.project, store: b.store, user: b.user, blob: uuid.New(),
-			file: File{UUID: projectdbtest.UUID(t), ContainerUUID: b.container.UUID, FullFileName: "dead"}}
+		u, err := newUpload(b.project, b.store, b.member, b.container.Ref(),
+			NewFile{FullFileName: "dead", Content: strings.NewReader(content)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
 		limit, err := u.begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -368,7 +381,7 @@ func TestSweep(t *testing.T) {
 			continue
 		}
 
-		if err := u.receive(t.Context(), NewFile{Content: strings.NewReader(content)}, limit); err != nil {
+		if err := u.receive(t.Context(), limit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -389,21 +402,15 @@ func TestOpenFileFails(t *testing.T) {
 	b := newBucket(t)
 	f := b.create("a", "12345")
 	other := newContainer(t, b.project, "other")
-	for name, open := range map[string]func() (File, io.ReadSeekCloser, error){
-		"another container's file": func() (File, io.ReadSeekCloser, error) {
-			return OpenFile(t.Context(), b.project, b.store, other.UUID, f.UUID)
-		},
-		"unknown file": func() (File, io.ReadSeekCloser, error) {
-			return OpenFile(t.Context(), b.project, b.store, b.container.UUID, projectdbtest.UUID(t))
-		},
-		"another container's name": func() (File, io.ReadSeekCloser, error) {
-			return OpenFileByName(t.Context(), b.project, b.store, other.UUID, "a", true)
-		},
-		"a name that can't be": func() (File, io.ReadSeekCloser, error) {
-			return OpenFileByName(t.Context(), b.project, b.store, b.container.UUID, "a\x00\xff", true)
-		},
+	for name, ref := range map[string]FileRef{
+		"another container's file": {Container: other.UUID, UUID: f.UUID},
+		"unknown file":             {Container: b.container.UUID, UUID: projectdbtest.UUID(t)},
+		"another container's name": {Container: other.UUID, Name: "a"},
+		"a name that can't be":     {Container: b.container.UUID, Name: "a\x00\xff"},
+		"a private name":           {Container: b.container.UUID, Name: "a", OnlyPublic: true},
+		"a private file":           {Container: b.container.UUID, UUID: f.UUID, OnlyPublic: true},
 	} {
-		if _, _, err := open(); !fault.Is(err, fault.NotFound) {
+		if _, _, err := b.open(ref); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: got %v, want NotFound", name, err)
 		}
 	}
@@ -417,8 +424,7 @@ func TestOpenFileFails(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if _, _, err := OpenFile(t.Context(), b.project, b.store, b.container.UUID, f.UUID); !fault.Is(err,
-			fault.Internal) || err == nil {
+		if _, _, err := b.open(b.ref(f)); !fault.Is(err, fault.Internal) || err == nil {
 			t.Errorf("damaged bytes: got %v, want Internal", err)
 		}
 	}
@@ -484,7 +490,7 @@ func TestListFiles(t *testing.T) {
 func (b *bucket) total() int64 {
 	b.t.Helper()
 
-	c, err := GetContainer(b.t.Context(), b.project, b.container.UUID)
+	c, err := GetContainer(b.t.Context(), b.project, b.member, b.container.Ref())
 	if err != nil {
 		b.t.Fatal(err)
 	}

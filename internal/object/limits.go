@@ -1,11 +1,18 @@
 package object
 
 import (
+	"context"
+	"io"
 	"mime"
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // uploadLimits holds the limits of an upload: those of its container and the quota of its project.
@@ -20,6 +27,57 @@ const (
 	maxMimeTypes      = 100
 	maxMimeTypeLength = 127 // bytes
 )
+
+// lockLimits returns the limits of a container, and locks it against its deletion. It fails with
+// NotFound if it does not exist.
+func lockLimits(ctx context.Context, tx pgx.Tx, container uuid.UUID) (uploadLimits, error) {
+	return pg.One[uploadLimits](ctx, tx, `
+		select max_file_size, allowed_mime_types from storage.containers
+		where uuid = @container and not deleting for key share`,
+		pgx.StrictNamedArgs{"container": container})
+}
+
+// check fails if the container does not accept a file.
+func (c uploadLimits) check(f File) error {
+	if f.Size > c.MaxFileSize {
+		return tooLarge(c.MaxFileSize)
+	}
+	return c.checkType(f.MimeType, "file")
+}
+
+// checkLength fails if an announced length exceeds the limits.
+func (c uploadLimits) checkLength(length int64) error {
+	switch {
+	case length > c.MaxFileSize:
+		return tooLarge(c.MaxFileSize)
+	case length > c.FreeBytes:
+		return overQuota(c.MaxBytes)
+	}
+
+	return nil
+}
+
+// checkClaimed fails if the container does not accept a type that a client claims. The type of
+// content that browsers execute is known from its bytes only.
+func (c uploadLimits) checkClaimed(mimeType string) error {
+	if mimeType == "" || isActiveContent(mimeType) {
+		return nil
+	}
+	return c.checkType(mimeType, "file")
+}
+
+// put stores a blob within the limits.
+func (c uploadLimits) put(ctx context.Context, store *blob.Store, key string, content io.Reader) (blob.Object, error) {
+	object, err := store.Put(ctx, key, content, min(c.MaxFileSize, c.FreeBytes))
+	switch {
+	case fault.Is(err, fault.TooLarge) && c.FreeBytes < c.MaxFileSize:
+		err = overQuota(c.MaxBytes).WithCause(err)
+	case fault.Is(err, fault.TooLarge):
+		err = tooLarge(c.MaxFileSize).WithCause(err)
+	}
+
+	return object, err
+}
 
 // checkType fails with Unprocessable on field if the container does not accept files of a type.
 func (c uploadLimits) checkType(mimeType, field string) error {

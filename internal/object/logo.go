@@ -44,9 +44,9 @@ func (f File) isLogo() bool { return f.Size <= maxLogoSize && slices.Contains(lo
 // OpenLogo returns a logo of project p and its content, which the caller closes. It fails with
 // NotFound if the file does not exist or is no logo any more.
 func OpenLogo(ctx context.Context, p *projectdb.Project, store *blob.Store, file uuid.UUID) (File, *Content, error) {
-	f, content, err := open(ctx, p, store, func() (storedFile, error) {
-		return pg.One[storedFile](ctx, p.Trusted(), `
-			select `+fileColumns+`, blob_uuid from storage.files f
+	f, content, err := open(ctx, p, store, func() (StoredFile, error) {
+		return pg.One[StoredFile](ctx, p.Trusted(), `
+			select `+storedColumns+` from storage.files f
 			where uuid = @file
 			  and not exists (select from storage.containers c where c.uuid = f.container_uuid and c.deleting)`,
 			pgx.StrictNamedArgs{"file": file})
@@ -56,5 +56,5 @@ func OpenLogo(ctx context.Context, p *projectdb.Project, store *blob.Store, file
 		err = fault.Missing()
 	}
 
-	return f, content, err
+	return f.File, content, err
 }

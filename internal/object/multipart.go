@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -57,10 +58,10 @@ const multipartColumns = `
 var errNoMultipart = fault.New(fault.NotFound, "The upload does not exist, or was completed or aborted").
 	WithCode("NoSuchUpload")
 
-// CreateMultipart starts a multipart upload of an object to a bucket of project p. It fails as
-// [PutObject] does, as far as the announced values allow, and with TooMany beyond the number of
-// uploads in progress.
-func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewObject) (Multipart, error) {
+// CreateMultipart starts a multipart upload to a container of project p. It fails as [CreateFile]
+// does, as far as the announced values allow, and with TooMany beyond the number of uploads in
+// progress.
+func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile) (Multipart, error) {
 	if err := checkFileName(n.FullFileName); err != nil {
 		return Multipart{}, err
 	}
@@ -74,19 +75,13 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewO
 	}
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Multipart, error) {
-		limits, err := pg.One[uploadLimits](ctx, tx, `
-			select max_file_size, allowed_mime_types from storage.containers
-			where uuid = @container and not deleting for key share`,
-			pgx.StrictNamedArgs{"container": b.UUID})
+		claimed := claimedType(n.MimeType)
+		limits, err := lockLimits(ctx, tx, container)
+		if err == nil {
+			err = limits.checkClaimed(claimed)
+		}
 		if err != nil {
 			return Multipart{}, err
-		}
-
-		claimed := claimedType(n.MimeType)
-		if claimed != "" && !isActiveContent(claimed) {
-			if err := limits.checkType(claimed, "file"); err != nil {
-				return Multipart{}, err
-			}
 		}
 
 		// The lock makes the count exact.
@@ -101,7 +96,7 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewO
 			select @id, @container, @name, @type, @cache, @metadata, @headers, now() + @ttl::interval
 			where (select count(*) from storage.multipart_uploads where file_uuid is null) < @max::bigint
 			returning `+multipartColumns,
-			pgx.StrictNamedArgs{"id": id, "container": b.UUID, "name": n.FullFileName, "type": claimed,
+			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed,
 				"cache": optional(n.CacheControl), "metadata": optional(string(n.Metadata)), "headers": n.Headers,
 				"ttl": multipartTTL, "max": MaxMultipartUploads})
 		if fault.Is(err, fault.NotFound) {
@@ -112,13 +107,15 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, b Bucket, n NewO
 	})
 }
 
-// GetMultipart returns a multipart upload of an object. It fails with NotFound if it does not exist
-// or has expired.
-func GetMultipart(ctx context.Context, p *projectdb.Project, b Bucket, name string, id uuid.UUID) (Multipart, error) {
+// GetMultipart returns a multipart upload of a file. It fails with NotFound if it does not exist or
+// has expired.
+func GetMultipart(
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, name string, id uuid.UUID,
+) (Multipart, error) {
 	u, err := pg.One[Multipart](ctx, p.Trusted(), `
 		select `+multipartColumns+` from storage.multipart_uploads
 		where uuid = @id and container_uuid = @container and full_file_name = @name and expires_at > now()`,
-		pgx.StrictNamedArgs{"id": id, "container": b.UUID, "name": name})
+		pgx.StrictNamedArgs{"id": id, "container": container, "name": name})
 	if fault.Is(err, fault.NotFound) {
 		return u, errNoMultipart
 	}
@@ -126,15 +123,17 @@ func GetMultipart(ctx context.Context, p *projectdb.Project, b Bucket, name stri
 	return u, err
 }
 
-// ListMultiparts returns the multipart uploads in progress to a bucket, by name and start, whose
+// ListMultiparts returns the multipart uploads in progress to a container, by name and start, whose
 // names have a prefix.
-func ListMultiparts(ctx context.Context, p *projectdb.Project, b Bucket, prefix string) ([]Multipart, error) {
+func ListMultiparts(
+	ctx context.Context, p *projectdb.Project, container uuid.UUID, prefix string,
+) ([]Multipart, error) {
 	return pg.All[Multipart](ctx, p.Trusted(), `
 		select `+multipartColumns+` from storage.multipart_uploads
 		where container_uuid = @container and file_uuid is null and expires_at > now()
 		  and starts_with(full_file_name, @prefix)
 		order by full_file_name, created_at, uuid limit @max`,
-		pgx.StrictNamedArgs{"container": b.UUID, "prefix": prefix, "max": MaxMultipartUploads})
+		pgx.StrictNamedArgs{"container": container, "prefix": prefix, "max": MaxMultipartUploads})
 }
 
 // ListParts returns the parts of an upload with numbers after one, by number, at most limit.
@@ -150,7 +149,7 @@ func ListParts(
 // PutPart stores a part of an upload, completely or not at all. It replaces a former part of the
 // number. length is that announced by the client, 0 if unknown.
 func PutPart(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, b Bucket, u Multipart, number int,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, container uuid.UUID, u Multipart, number int,
 	content io.Reader, length int64,
 ) (MultipartPart, error) {
 	if u.FileUUID.Valid {
@@ -166,7 +165,7 @@ func PutPart(
 		return part, err
 	}
 
-	limits, err := pg.One[struct {
+	row, err := pg.One[struct {
 		MaxFileSize, QuotaBytes, Room int64
 	}](ctx, p.Trusted(), `
 		with noted as (
@@ -175,26 +174,19 @@ func PutPart(
 		select c.max_file_size, coalesce(u.max_bytes, @bytes) as quota_bytes,
 		       greatest(coalesce(u.max_bytes, @bytes) - u.bytes, 0) as room
 		from storage.containers c, storage.usage u where c.uuid = @container and not c.deleting`,
-		pgx.StrictNamedArgs{"blob": part.BlobUUID, "container": b.UUID, "bytes": DefaultQuotaBytes})
+		pgx.StrictNamedArgs{"blob": part.BlobUUID, "container": container, "bytes": DefaultQuotaBytes})
 	if err != nil {
 		return part, err
 	}
 
-	err = NewFile{Length: length}.checkLength(uploadLimits{MaxFileSize: limits.MaxFileSize,
-		MaxBytes: limits.QuotaBytes, FreeBytes: limits.Room})
-	var stored blob.Object
-	if err == nil {
-		stored, err = store.Put(ctx, blobKey(p.UUID, part.BlobUUID), content, min(limits.MaxFileSize, limits.Room))
-	}
-	switch {
-	case fault.Is(err, fault.TooLarge) && limits.Room < limits.MaxFileSize:
-		err = overQuota(limits.QuotaBytes).WithCause(err)
-	case fault.Is(err, fault.TooLarge):
-		err = tooLarge(limits.MaxFileSize).WithCause(err)
+	limits := uploadLimits{MaxFileSize: row.MaxFileSize, MaxBytes: row.QuotaBytes, FreeBytes: row.Room}
+	var object blob.Object
+	if err = limits.checkLength(length); err == nil {
+		object, err = limits.put(ctx, store, blobKey(p.UUID, part.BlobUUID), content)
 	}
 
 	if err == nil {
-		part.Size, part.SHA256 = stored.Size, stored.SHA256
+		part.Size, part.SHA256 = object.Size, object.SHA256
 		if part.CreatedAt, err = recordMultipart(ctx, p, u.UUID, part); err == nil {
 			return part, nil
 		}
@@ -219,8 +211,7 @@ func recordMultipart(
 			return err
 		}
 		if deleted == 0 {
-			return fault.New(fault.Conflict, "the part took too long and was discarded; send it again").
-				WithCode("expired")
+			return partExpired()
 		}
 
 		args := pgx.StrictNamedArgs{"id": id, "number": part.Number}
@@ -295,15 +286,16 @@ func (c Completion) checkSize(size int64) error {
 	return nil
 }
 
-// CompleteMultipart creates the object of the parts, in their order, or replaces the present one,
-// and discards all parts. It fails with Invalid if the object has another size than announced. It
-// repeats the result of an upload that is complete. replaced reports whether there are bytes that
-// [Discard] must remove.
+// CompleteMultipart creates the file of the parts, in their order, or replaces the present one, and
+// discards all parts. It fails with Invalid if the file has another size than announced. It repeats
+// the result of an upload that is complete. discard reports whether there are bytes that [Discard]
+// must remove.
 func CompleteMultipart(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, a Actor, b Bucket, u Multipart, in Completion,
-) (f File, replaced bool, err error) {
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, u Multipart,
+	in Completion,
+) (f File, discard bool, err error) {
 	if u.FileUUID.Valid {
-		f, err = objectAt(ctx, p, u.FileUUID.UUID)
+		f, err = fileAt(ctx, p, u.FileUUID.UUID)
 		if err == nil {
 			err = in.checkSize(f.Size)
 		}
@@ -323,35 +315,32 @@ func CompleteMultipart(
 		return f, false, err
 	}
 
-	stored := &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
-		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
-		return content, err
-	}, parts: blobs}
-	defer stored.Close()
+	bytes := openBlobs(ctx, p, store, blobs)
+	defer bytes.Close()
 
-	content := io.Reader(stored)
+	content := io.Reader(bytes)
 	if in.Verify != nil {
-		content = in.Verify(stored)
+		content = in.Verify(content)
 	}
 
-	f, _, err = PutObject(ctx, p, store, a, b, NewObject{Upsert: in.Upsert, CacheControl: u.CacheControl,
-		Metadata: u.Metadata, Headers: u.Headers, NewFile: NewFile{FullFileName: u.FullFileName, MimeType: u.MimeType,
-			Content: content, Length: size, Multipart: u.UUID}})
+	f, _, err = createFile(ctx, p, store, a, to, NewFile{FullFileName: u.FullFileName, MimeType: u.MimeType,
+		Content: content, Length: size, Upsert: in.Upsert, CacheControl: u.CacheControl, Metadata: u.Metadata,
+		Headers: u.Headers}, multipartUpload(u.UUID))
 	if err == nil {
 		return f, true, nil
 	}
 
 	// A concurrent request may have created the object.
-	now, getErr := GetMultipart(ctx, p, b, u.FullFileName, u.UUID)
+	now, getErr := GetMultipart(ctx, p, to.UUID, u.FullFileName, u.UUID)
 	if getErr == nil && now.FileUUID.Valid {
-		f, err = objectAt(ctx, p, now.FileUUID.UUID)
+		f, err = fileAt(ctx, p, now.FileUUID.UUID)
 	}
 
 	return f, true, err
 }
 
-// objectAt returns an object of a container by UUID, or NotFound.
-func objectAt(ctx context.Context, p *projectdb.Project, file uuid.UUID) (File, error) {
+// fileAt returns a file by UUID, or NotFound.
+func fileAt(ctx context.Context, p *projectdb.Project, file uuid.UUID) (File, error) {
 	return pg.One[File](ctx, p.Trusted(), `select `+fileColumns+` from storage.files where uuid = @file`,
 		pgx.StrictNamedArgs{"file": file})
 }
@@ -381,39 +370,6 @@ func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.U
 	}
 
 	return blobs, size, nil
-}
-
-// completeMultipart ends an upload in the transaction that creates its object, before the insert:
-// parts lock the upload before the usage row too.
-func completeMultipart(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
-	if id == uuid.Nil {
-		return nil
-	}
-
-	n, err := pg.Exec(ctx, tx, `
-		update storage.multipart_uploads set file_uuid = @file, size = 0 where uuid = @id and file_uuid is null`,
-		pgx.StrictNamedArgs{"id": id, "file": file})
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return errNoMultipart
-	}
-
-	_, err = pg.Exec(ctx, tx, `delete from storage.multipart_parts where upload_uuid = @id`,
-		pgx.StrictNamedArgs{"id": id})
-	return err
-}
-
-// recordMultipartFile records the object that the upload has replaced.
-func recordMultipartFile(ctx context.Context, tx pgx.Tx, id, file uuid.UUID) error {
-	if id == uuid.Nil {
-		return nil
-	}
-
-	_, err := pg.Exec(ctx, tx, `update storage.multipart_uploads set file_uuid = @file where uuid = @id`,
-		pgx.StrictNamedArgs{"id": id, "file": file})
-	return err
 }
 
 // AbortMultipart deletes an upload in progress. [Discard] removes its bytes.

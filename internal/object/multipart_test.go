@@ -15,7 +15,7 @@ import (
 func (a *application) begin(name string) Multipart {
 	a.t.Helper()
 
-	u, err := CreateMultipart(a.t.Context(), a.project, a.found, NewObject{NewFile: NewFile{FullFileName: name}})
+	u, err := CreateMultipart(a.t.Context(), a.project, a.container.UUID, NewFile{FullFileName: name})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func (a *application) begin(name string) Multipart {
 }
 
 func (a *application) part(u Multipart, number int, content string) (MultipartPart, error) {
-	return PutPart(a.t.Context(), a.project, a.store, a.found, u, number, strings.NewReader(content), 0)
+	return PutPart(a.t.Context(), a.project, a.store, a.container.UUID, u, number, strings.NewReader(content), 0)
 }
 
 // count returns a number of the project's database.
@@ -78,7 +78,7 @@ func TestMultipartBytes(t *testing.T) {
 		t.Fatalf("got %v, %v", parts, err)
 	}
 	named := []CompletedPart{{2, parts[0].Tag()}}
-	f, _, err := CompleteMultipart(ctx, a.project, a.store, server, a.found, u,
+	f, _, err := CompleteMultipart(ctx, a.project, a.store, server, a.container.Ref(), u,
 		Completion{Parts: named, Size: -1, Upsert: true})
 	if err != nil || f.Size != 3 {
 		t.Fatalf("got %+v, %v", f, err)
@@ -95,7 +95,8 @@ func TestMultipartBytes(t *testing.T) {
 		`update storage.multipart_uploads set expires_at = now() - interval '1 second'`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := GetMultipart(ctx, a.project, a.found, "two", expired.UUID); fault.Of(err).Code != "NoSuchUpload" {
+	_, err = GetMultipart(ctx, a.project, a.container.UUID, "two", expired.UUID)
+	if fault.Of(err).Code != "NoSuchUpload" {
 		t.Errorf("an expired upload: got %v", err)
 	}
 	if _, err := a.part(expired, 2, "x"); fault.Of(err).Code != "NoSuchUpload" {
@@ -133,17 +134,16 @@ func TestMultipartLimit(t *testing.T) {
 	if _, err := a.project.Trusted().Exec(t.Context(), `
 		insert into storage.multipart_uploads (uuid, container_uuid, full_file_name, mime_type, expires_at)
 		select gen_random_uuid(), $1, 'x', '', now() + interval '1 day' from generate_series(1, $2::int)`,
-		a.found.UUID, MaxMultipartUploads); err != nil {
+		a.container.UUID, MaxMultipartUploads); err != nil {
 		t.Fatal(err)
 	}
 
-	_, err := CreateMultipart(t.Context(), a.project, a.found, NewObject{NewFile: NewFile{FullFileName: "one more"}})
+	_, err := CreateMultipart(t.Context(), a.project, a.container.UUID, NewFile{FullFileName: "one more"})
 	if !fault.Is(err, fault.TooMany) {
 		t.Errorf("got %v, want TooMany", err)
 	}
 
-	missing := Bucket{UUID: uuid.New(), ID: "none"}
-	_, err = CreateMultipart(t.Context(), a.project, missing, NewObject{NewFile: NewFile{FullFileName: "x"}})
+	_, err = CreateMultipart(t.Context(), a.project, uuid.New(), NewFile{FullFileName: "x"})
 	if !fault.Is(err, fault.NotFound) {
 		t.Errorf("no bucket: got %v, want NotFound", err)
 	}
@@ -236,10 +236,10 @@ func (a *application) parts() []uuid.UUID {
 		a.t.Fatal(err)
 	}
 
-	r, err := CreateResumable(a.t.Context(), a.project, a.found.UUID, NewFile{FullFileName: "two", Length: 20},
-		Concat{})
+	r, err := CreateResumable(a.t.Context(), a.project, a.member, a.container.Ref(),
+		NewFile{FullFileName: "two", Length: 20})
 	if err == nil {
-		_, err = AppendResumable(a.t.Context(), a.project, a.store, uuid.Nil, a.found.UUID, r.UUID,
+		_, err = AppendResumable(a.t.Context(), a.project, a.store, a.member, &r,
 			Part{Length: -1, Content: strings.NewReader("resumable")})
 	}
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,14 +43,6 @@ func checkFileName(name string) error {
 
 	return nil
 }
-
-// reservedNames are the words in the place of a bucket in the paths of the Storage API, and those
-// that clients remove from a path. A bucket of such a name would be another one in some path.
-var reservedNames = []string{".", "..", "authenticated", "copy", "info", "list", "list-v2", "move", "public", "sign",
-	"upload"}
-
-// IsReserved reports whether a new container or bucket can't have the name.
-func IsReserved(name string) bool { return slices.Contains(reservedNames, name) }
 
 // mediaType returns the media type of content: the claimed type if it is valid, else the detected
 // one. A claimed type that browsers execute is accepted only for content detected as text. The

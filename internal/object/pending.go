@@ -3,24 +3,24 @@ package object
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // PendingFile is an upload whose bytes are stored but whose file does not exist yet. The file is
 // created by [PendingFile.Create], in the transaction that creates the record it belongs to. The
-// caller must end every Arrived with [PendingFile.Finish].
+// caller must end every PendingFile with [PendingFile.Finish].
 type PendingFile struct{ upload *upload }
 
-// ReceiveFile stores the bytes of a file for a container of project p on behalf of user. It fails
-// as [CreateFile] does and then leaves nothing behind.
+// ReceiveFile stores the bytes of a file for a container of project p. It fails as [CreateFile]
+// does and then leaves nothing behind.
 func ReceiveFile(
-	ctx context.Context, p *projectdb.Project, store *blob.Store, user, container uuid.UUID, n NewFile,
+	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, n NewFile,
 ) (PendingFile, error) {
-	u, err := newUpload(p, store, user, container, n)
+	u, err := newUpload(p, store, a, to, n, nil)
 	if err != nil {
 		return PendingFile{}, err
 	}
@@ -30,7 +30,7 @@ func ReceiveFile(
 		return PendingFile{}, err
 	}
 
-	if err := u.receive(ctx, n, limits); err != nil {
+	if err := u.receive(ctx, limits); err != nil {
 		_, err = u.cleanUp(ctx, err)
 		return PendingFile{}, err
 	}
@@ -40,15 +40,15 @@ func ReceiveFile(
 
 // Create creates the file in transaction tx if the container still exists and still accepts the
 // file.
-func (a PendingFile) Create(ctx context.Context, tx pgx.Tx) (File, error) {
-	return a.upload.create(ctx, tx)
+func (f PendingFile) Create(ctx context.Context, tx pgx.Tx) (File, error) {
+	return f.upload.create(ctx, tx)
 }
 
-// Finish ends the upload after the transaction of Keep, with the error of that transaction or nil.
-// It removes the bytes unless the file was created. It reports whether the file exists, since a
-// commit can succeed although its reply was lost.
-func (a PendingFile) Finish(ctx context.Context, failure error) (created bool, err error) {
-	if failure == nil && a.upload.inserted {
+// Finish ends the upload after the transaction of Create, with its error or nil. It removes the
+// bytes unless the file was created. It reports whether the file exists, since a commit can succeed
+// although its reply was lost.
+func (f PendingFile) Finish(ctx context.Context, failure error) (created bool, err error) {
+	if failure == nil && f.upload.inserted {
 		return true, nil
 	}
 
@@ -56,7 +56,7 @@ func (a PendingFile) Finish(ctx context.Context, failure error) (created bool, e
 		failure = errNotCreated
 	}
 
-	_, err = a.upload.cleanUp(ctx, failure)
+	_, err = f.upload.cleanUp(ctx, failure)
 	if err == errNotCreated {
 		return false, nil
 	}

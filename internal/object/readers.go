@@ -1,10 +1,14 @@
 package object
 
 import (
+	"context"
 	"errors"
 	"io"
 
 	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // truncatingReader turns a read error of content into EOF and keeps it in err.
@@ -28,6 +32,14 @@ type blobsReader struct {
 	open    func(uuid.UUID) (io.ReadCloser, error)
 	parts   []uuid.UUID
 	current io.ReadCloser
+}
+
+// openBlobs returns a reader of the bytes of blobs of project p.
+func openBlobs(ctx context.Context, p *projectdb.Project, store *blob.Store, blobs []uuid.UUID) *blobsReader {
+	return &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
+		content, _, err := store.Open(ctx, blobKey(p.UUID, b))
+		return content, err
+	}, parts: blobs}
 }
 
 // Read implements io.Reader.

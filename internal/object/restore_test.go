@@ -129,7 +129,7 @@ func TestRepair(t *testing.T) {
 	b := newBucket(t)
 	b.create("a.txt", "one")
 	other := newContainer(t, b.project, "other")
-	if _, err := CreateFile(t.Context(), b.project, b.store, b.user, other.UUID, NewFile{
+	if _, _, err := CreateFile(t.Context(), b.project, b.store, b.member, other.Ref(), NewFile{
 		FullFileName: "b.txt", MimeType: "text/plain", Content: bytes.NewReader([]byte("three")),
 	}); err != nil {
 		t.Fatal(err)

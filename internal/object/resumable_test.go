@@ -18,7 +18,7 @@ func TestResumableLimits(t *testing.T) {
 	b := newBucket(t)
 	ctx := t.Context()
 	start := func() (Resumable, error) {
-		return CreateResumable(ctx, b.project, b.container.UUID, NewFile{FullFileName: "a", Length: 1 << 20}, Concat{})
+		return CreateResumable(ctx, b.project, b.member, b.container.Ref(), NewFile{FullFileName: "a", Length: 1 << 20})
 	}
 	r, err := start()
 	if err != nil {
@@ -33,7 +33,12 @@ func TestResumableLimits(t *testing.T) {
 	}
 
 	appended := func(content string) error {
-		_, err := AppendResumable(ctx, b.project, b.store, b.user, b.container.UUID, r.UUID,
+		upload, err := GetResumable(ctx, b.project, r.UUID)
+		if err != nil {
+			return err
+		}
+
+		_, err = AppendResumable(ctx, b.project, b.store, b.member, &upload,
 			Part{Offset: maxSmallResumableParts, Length: -1, Content: strings.NewReader(content)})
 		return err
 	}

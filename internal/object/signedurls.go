@@ -76,24 +76,6 @@ func CheckTicket(ctx context.Context, p *projectdb.Project, container, ticket uu
 	return nil
 }
 
-// useTicket deletes a ticket in the transaction that creates its file. Concurrent uses of the
-// ticket wait for the row lock and fail after the commit.
-func useTicket(ctx context.Context, tx pgx.Tx, ticket uuid.UUID) error {
-	if ticket == uuid.Nil {
-		return nil
-	}
-
-	n, err := pg.Exec(ctx, tx, `delete from storage.signed_uploads where uuid = @id`, pgx.StrictNamedArgs{"id": ticket})
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return ticketUsed()
-	}
-
-	return nil
-}
-
 func ticketUsed() *fault.Error {
 	return fault.New(fault.Unauthenticated, "the signed URL has already been used").WithCode("signature_used")
 }

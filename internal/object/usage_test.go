@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -38,8 +37,8 @@ func TestCreateFileCounts(t *testing.T) {
 	errs := make([]error, clients)
 	for i := range clients {
 		group.Go(func() {
-			container := []uuid.UUID{b.container.UUID, other.UUID}[i%2]
-			_, errs[i] = CreateFile(t.Context(), b.project, b.store, b.user, container,
+			container := []Container{b.container, other}[i%2]
+			_, _, errs[i] = CreateFile(t.Context(), b.project, b.store, b.member, container.Ref(),
 				NewFile{FullFileName: fmt.Sprint(i), MimeType: "text/plain", Content: strings.NewReader("12345")})
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -52,36 +53,6 @@ func NewVariants(store *blob.Store, discard func(ctx context.Context, project uu
 	return &Variants{store: store, maker: picture.NewMaker(), discard: discard}
 }
 
-// Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
-// as [picture.Maker.Make] does.
-func (v *Variants) Open(
-	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, spec picture.Spec,
-) (File, *Content, error) {
-	return v.open(ctx, p, fileByUUID(ctx, p, container, file), spec)
-}
-
-// OpenByName is [OpenFileByName] for a variant of the file.
-func (v *Variants) OpenByName(
-	ctx context.Context, p *projectdb.Project, container uuid.UUID, fullFileName string, member bool, spec picture.Spec,
-) (File, *Content, error) {
-	find, err := fileByName(ctx, p, container, fullFileName, member)
-	if err != nil {
-		return File{}, nil, err
-	}
-
-	return v.open(ctx, p, find, spec)
-}
-
-// OpenObject is [OpenObject] for a variant of the object.
-func (v *Variants) OpenObject(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, name string, spec picture.Spec,
-) (File, *Content, error) {
-	return v.open(ctx, p, func() (storedFile, error) {
-		o, err := GetObject(ctx, p, a, b, name)
-		return storedFile{File: o.File(), BlobUUID: o.BlobUUID}, err
-	}, spec)
-}
-
 // variant is a cached variant.
 type variant struct {
 	BlobUUID uuid.UUID
@@ -97,13 +68,15 @@ const variantColumns = `blob_uuid, mime_type, size, sha256`
 // variant first.
 var errLostRace = errors.New("the source is gone, or another server stored the variant first")
 
-func (v *Variants) open(
-	ctx context.Context, p *projectdb.Project, find func() (storedFile, error), spec picture.Spec,
-) (File, *Content, error) {
+// Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
+// as [picture.Maker.Make] does.
+func (v *Variants) Open(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef, spec picture.Spec,
+) (StoredFile, *Content, error) {
 	for range maxOpenAttempts {
-		f, err := find()
+		f, err := GetFile(ctx, p, a, r)
 		if err != nil {
-			return File{}, nil, err
+			return StoredFile{}, nil, err
 		}
 
 		cached, err := findVariant(ctx, p, f.BlobUUID, spec)
@@ -115,36 +88,36 @@ func (v *Variants) open(
 			continue
 		}
 		if err != nil {
-			return File{}, nil, err
+			return StoredFile{}, nil, err
 		}
 
 		as := f.asVariant(cached)
 		if cached.content != nil {
-			content, err := newContent(as, memoryContent{bytes.NewReader(cached.content)}, nil)
+			content, err := newContent(as.File, memoryContent{bytes.NewReader(cached.content)}, nil)
 			return as, content, err
 		}
 
 		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, cached.BlobUUID))
 		switch {
 		case err == nil && size == cached.Size:
-			content, err := newContent(as, stored, v.store.VerifiedFile(stored, as.SHA256))
+			content, err := newContent(as.File, stored, v.store.VerifiedFile(stored, as.SHA256))
 			if !errors.Is(err, blob.ErrChecksumMismatch) {
 				return as, content, err
 			}
 		case err == nil:
 			stored.Close()
 		case !fault.Is(err, fault.NotFound):
-			return File{}, nil, fmt.Errorf("open variant of file %s: %w", f.UUID, err)
+			return StoredFile{}, nil, fmt.Errorf("open variant of file %s: %w", f.UUID, err)
 		}
 
 		// The cached bytes are missing or damaged: render the variant again.
 		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
-			return File{}, nil, err
+			return StoredFile{}, nil, err
 		}
 	}
 
-	return File{}, nil, errContention
+	return StoredFile{}, nil, errContention
 }
 
 func findVariant(ctx context.Context, p *projectdb.Project, source uuid.UUID, spec picture.Spec) (variant, error) {
@@ -154,7 +127,7 @@ func findVariant(ctx context.Context, p *projectdb.Project, source uuid.UUID, sp
 }
 
 // asVariant describes the variant as a file. The extension of the name follows the media type.
-func (f storedFile) asVariant(cached variant) File {
+func (f StoredFile) asVariant(cached variant) StoredFile {
 	if f.MimeType != cached.MimeType {
 		format := strings.TrimPrefix(cached.MimeType, "image/")
 		if format == picture.JPEG {
@@ -165,12 +138,12 @@ func (f storedFile) asVariant(cached variant) File {
 	}
 
 	f.MimeType, f.Size, f.SHA256, f.Headers = cached.MimeType, cached.Size, cached.SHA256, nil
-	return f.File
+	return f
 }
 
 // renderOnce renders a variant once for all concurrent requests.
 func (v *Variants) renderOnce(
-	ctx context.Context, p *projectdb.Project, f storedFile, spec picture.Spec,
+	ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec,
 ) (variant, error) {
 	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.CacheKey(), func() (rendered any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
@@ -192,14 +165,14 @@ func (v *Variants) renderOnce(
 	}
 }
 
-func (v *Variants) render(ctx context.Context, p *projectdb.Project, f storedFile, spec picture.Spec) (variant, error) {
+func (v *Variants) render(ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec) (variant, error) {
 	// The previous flight may have just ended.
 	if cached, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
 		return cached, err
 	}
 
 	rendered, err := v.maker.Make(ctx, p.Key(ctx), f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
-		_, content, err := open(ctx, p, v.store, func() (storedFile, error) { return f, nil })
+		_, content, err := open(ctx, p, v.store, func() (StoredFile, error) { return f, nil })
 		return content, err
 	}, spec)
 	if err != nil {
@@ -244,7 +217,7 @@ func (v *Variants) render(ctx context.Context, p *projectdb.Project, f storedFil
 
 // explainFailure returns errLostRace if a failure is due to the replacement or deletion of the
 // source.
-func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f storedFile, failure error) error {
+func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f StoredFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
 	}
@@ -260,7 +233,7 @@ func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f s
 
 // insert records a variant whose bytes are stored.
 func (v *Variants) insert(
-	ctx context.Context, p *projectdb.Project, f storedFile, spec picture.Spec, cached variant,
+	ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec, cached variant,
 ) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,

@@ -40,7 +40,7 @@ func newPictureBucket(t *testing.T) (*bucket, *Variants, File, *int) {
 func (b *bucket) variant(v *Variants, f File, width int) []byte {
 	b.t.Helper()
 
-	_, content, err := v.Open(b.t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: width})
+	_, content, err := v.Open(b.t.Context(), b.project, b.member, b.ref(f), picture.Spec{Width: width})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestVariantFails(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if _, _, err := v.Open(canceled, b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !errors.Is(err,
+	if _, _, err := v.Open(canceled, b.project, b.member, b.ref(f), picture.Spec{Width: 10}); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -185,7 +185,7 @@ func TestVariantFails(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
+	if _, _, err := v.Open(t.Context(), b.project, b.member, b.ref(f), picture.Spec{Width: 10}); !fault.Is(err,
 		fault.Internal) {
 		t.Errorf("file without bytes: got %v, want Internal", err)
 	}
@@ -193,7 +193,7 @@ func TestVariantFails(t *testing.T) {
 	b.wantBlobs(0)
 
 	f = b.create("text.png", "no picture")
-	if _, _, err := v.Open(t.Context(), b.project, b.container.UUID, f.UUID, picture.Spec{Width: 10}); !fault.Is(err,
+	if _, _, err := v.Open(t.Context(), b.project, b.member, b.ref(f), picture.Spec{Width: 10}); !fault.Is(err,
 		fault.Unprocessable) {
 		t.Errorf("text file: got %v, want Unprocessable", err)
 	}

@@ -21,7 +21,7 @@ import (
 var storagePolicyTables = []string{"buckets", "objects"}
 
 // Questions returns a pool of the request login, which may assume the roles anon and authenticated.
-// Package object resets its sessions.
+// Package actor resets its sessions.
 func (p *Project) Questions() *pgxpool.Pool { return p.pool(questions) }
 
 // IsPolicyTable reports whether a table has policies of the project and no rows of its own.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/plan"
@@ -158,7 +159,7 @@ func (c *call) execute(ctx context.Context) (*session.Result, error) {
 func (c *call) setSettings() {
 	s, e, f := c.server, &c.execution, c.planned.function
 	if path := s.searchPath(c.route.target.Schema); string(path) != c.role.SearchPath {
-		e.Settings = append(e.Settings, session.Setting{Name: "search_path", Value: path})
+		e.Settings = append(e.Settings, actor.Setting{Name: "search_path", Value: path})
 	}
 
 	e.Settings = appendSettings(e.Settings, c.role.Settings)
@@ -175,7 +176,7 @@ func (c *call) setSettings() {
 }
 
 // appendRequest appends the parameters that describe the request. Their values share a text.
-func (c *call) appendRequest(to []session.Setting) []session.Setting {
+func (c *call) appendRequest(to []actor.Setting) []actor.Setting {
 	b := c.settingsText[:0]
 	method := len(b)
 	b = append(b, c.r.Method...)
@@ -197,15 +198,15 @@ func (c *call) appendRequest(to []session.Setting) []session.Setting {
 	c.settingsText = b
 
 	to = append(to,
-		session.Setting{Name: "role", Value: b[role:claims]},
-		session.Setting{Name: "request.jwt.claims", Value: b[claims:zone]},
-		session.Setting{Name: "request.method", Value: b[method:path]},
-		session.Setting{Name: "request.path", Value: b[path:headers]},
-		session.Setting{Name: "request.headers", Value: b[headers:cookies]},
-		session.Setting{Name: "request.cookies", Value: b[cookies:role]})
+		actor.Setting{Name: "role", Value: b[role:claims]},
+		actor.Setting{Name: "request.jwt.claims", Value: b[claims:zone]},
+		actor.Setting{Name: "request.method", Value: b[method:path]},
+		actor.Setting{Name: "request.path", Value: b[path:headers]},
+		actor.Setting{Name: "request.headers", Value: b[headers:cookies]},
+		actor.Setting{Name: "request.cookies", Value: b[cookies:role]})
 
 	if c.prefer.Timezone != "" {
-		to = append(to, session.Setting{Name: "timezone", Value: b[zone:]})
+		to = append(to, actor.Setting{Name: "timezone", Value: b[zone:]})
 	}
 
 	return to
@@ -240,14 +241,14 @@ func isolationLevel(level string) string {
 }
 
 // appendSettings appends settings sorted by name, so that equal ones share a statement.
-func appendSettings(to []session.Setting, from map[string]string) []session.Setting {
+func appendSettings(to []actor.Setting, from map[string]string) []actor.Setting {
 	if len(from) == 0 {
 		return to
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if name != isolationSetting {
-			to = append(to, session.Setting{Name: name, Value: []byte(from[name])})
+			to = append(to, actor.Setting{Name: name, Value: []byte(from[name])})
 		}
 	}
 

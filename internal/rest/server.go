@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
@@ -25,7 +26,7 @@ type Server struct {
 	Config
 	searchPaths   map[string][]byte // search_path by schema
 	preRequestSQL string
-	appSettings   []session.Setting
+	appSettings   []actor.Setting
 	descriptions  descriptions
 	plans         plan.Plans
 	sessions      *session.Executor

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 )
@@ -43,7 +41,8 @@ func (c *call) listBuckets() error {
 		return err
 	}
 
-	found, err := object.BucketsAfter(c.r.Context(), c.Database, result.Prefix, after, limit+1)
+	found, err := object.SearchContainers(c.r.Context(), c.Database, server,
+		object.ContainerListing{Prefix: result.Prefix, After: after, Sort: "id", Limit: limit + 1})
 	if err != nil {
 		return err
 	}
@@ -73,12 +72,12 @@ func (c *call) createBucket() error {
 		return err
 	}
 
-	_, err := object.FindBucket(c.r.Context(), c.Database, c.name)
+	_, err := object.GetContainer(c.r.Context(), c.Database, server, object.ContainerRef{ID: c.name})
 	if err == nil {
 		return errOwned
 	}
 	if fault.Is(err, fault.NotFound) {
-		_, err = object.CreateContainer(c.r.Context(), c.Database, uuid.Nil, object.NewContainer{Name: c.name,
+		_, err = object.CreateContainer(c.r.Context(), c.Database, server, object.NewContainer{Name: c.name,
 			IsPublic: c.r.Header.Get("X-Amz-Acl") == publicRead})
 	}
 
@@ -124,7 +123,7 @@ func (c *call) checkBucketBody() error {
 }
 
 func (c *call) deleteBucket() error {
-	_, err := object.DeleteContainer(c.r.Context(), c.Database, c.bucket.UUID, false)
+	_, err := object.DeleteContainer(c.r.Context(), c.Database, server, c.bucket.Ref(), false)
 	switch {
 	case fault.Is(err, fault.Conflict):
 		return fault.New(fault.Conflict, "The bucket you tried to delete is not empty").WithCode("BucketNotEmpty")

@@ -150,8 +150,9 @@ func (c *call) findKey() error {
 }
 
 // describe returns the object of the request without its content.
-func (c *call) describe() (object.Object, error) {
-	o, err := object.GetObject(c.r.Context(), c.Database, server, c.bucket, fileName(c.key))
+func (c *call) describe() (object.StoredFile, error) {
+	o, err := object.GetFile(c.r.Context(), c.Database, server,
+		object.FileRef{Container: c.bucket.UUID, Name: fileName(c.key)})
 	if fault.Is(err, fault.NotFound) {
 		err = errNoKey
 	}

@@ -44,8 +44,8 @@ type page struct {
 	prefix, delimiter string
 	limit             int
 	truncated         bool
-	last              object.ObjectEntry // of a truncated page
-	objects           []object.ObjectEntry
+	last              object.Entry // of a truncated page
+	objects           []object.Entry
 	prefixes          []commonPrefix
 	encode            func(string) string // of keys in the response
 }
@@ -69,7 +69,7 @@ func (c *call) list(after, from string) (page, error) {
 		return p, malformed("InvalidArgument", "The marker must be a key")
 	}
 
-	keys := object.ObjectListing{Prefix: p.prefix, Delimiter: p.delimiter, Limit: p.limit + 1, From: from}
+	keys := object.EntryListing{Prefix: p.prefix, Delimiter: p.delimiter, Limit: p.limit + 1, From: from}
 	if from == "" {
 		keys.After = after
 	}
@@ -77,14 +77,14 @@ func (c *call) list(after, from string) (page, error) {
 		keys.Limit++ // for the marker of this folder, whose name is behind its key
 	}
 
-	var found []object.ObjectEntry
+	var found []object.Entry
 	if p.limit > 0 {
-		if found, err = object.ListObjects(c.r.Context(), c.Database, server, c.bucket, keys); err != nil {
+		if found, err = object.ListEntries(c.r.Context(), c.Database, server, c.bucket.UUID, keys); err != nil {
 			return p, err
 		}
 	}
 
-	found = slices.DeleteFunc(found, func(e object.ObjectEntry) bool {
+	found = slices.DeleteFunc(found, func(e object.Entry) bool {
 		return e.UUID != nil && isFolder(after) && e.Name == fileName(after)
 	})
 	if len(found) > p.limit {
@@ -115,7 +115,7 @@ func (c *call) encoding() (func(string) string, error) {
 	return nil, malformed("InvalidArgument", "Invalid Encoding Method specified in Request")
 }
 
-func (p page) listed(e object.ObjectEntry) listedObject {
+func (p page) listed(e object.Entry) listedObject {
 	return listedObject{Key: p.encode(keyOf(e.Name, p.prefix)), LastModified: timestamp(*e.UpdatedAt),
 		ETag: tag(e.SHA256), Size: *e.Size, StorageClass: "STANDARD"}
 }

@@ -28,9 +28,9 @@ const (
 func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `-1"` }
 
 // headers returns the name, type and metadata of the object in the headers of a request.
-func (c *call) headers() (object.NewObject, error) {
+func (c *call) headers() (object.NewFile, error) {
 	h := c.r.Header
-	n := object.NewObject{CacheControl: textOf(h, "Cache-Control")}
+	n := object.NewFile{CacheControl: textOf(h, "Cache-Control")}
 	n.FullFileName, n.MimeType = fileName(c.key), h.Get("Content-Type")
 
 	var err error
@@ -91,13 +91,13 @@ func textOf(h http.Header, name string) string {
 }
 
 // store stores an object of the request, or fails with a code of the protocol.
-func (c *call) store(n object.NewObject) (object.File, error) {
+func (c *call) store(n object.NewFile) (object.File, error) {
 	if isFolder(c.key) && (n.Length > 0 || c.body.length < 0) {
 		return object.File{}, errFullFolder
 	}
 	n.Upsert = c.r.Header.Get("If-None-Match") == ""
 
-	f, replaced, err := object.PutObject(c.r.Context(), c.Database, c.Blobs, server, c.bucket, n)
+	f, replaced, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), n)
 	if replaced {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -147,12 +147,13 @@ func (c *call) getObject() error {
 
 // send sends an object, or the requested range. The policy of its content keeps browsers from
 // treating it as a page of this origin.
-func (c *call) send(b object.Bucket, key string) error {
+func (c *call) send(b object.Container, key string) error {
 	if part := c.query.Get("partNumber"); part != "" && part != "1" {
 		return malformed("InvalidPartNumber", "The requested partnumber is not satisfiable")
 	}
 
-	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, fileName(key))
+	f, content, err := object.OpenFile(c.r.Context(), c.Database, c.Blobs, server,
+		object.FileRef{Container: b.UUID, Name: fileName(key)})
 	if fault.Is(err, fault.NotFound) {
 		return errNoKey
 	}
@@ -191,7 +192,7 @@ func (c *call) send(b object.Bucket, key string) error {
 }
 
 // metadataOf returns those metadata of an object that are texts.
-func metadataOf(f object.Object) map[string]string {
+func metadataOf(f object.StoredFile) map[string]string {
 	var all map[string]any
 	_ = json.Unmarshal(f.UserMetadata, &all) // without metadata: none
 
@@ -223,7 +224,7 @@ func (c *call) refuse(_ http.ResponseWriter, status int) {
 }
 
 func (c *call) deleteObject() error {
-	gone, err := object.RemoveObjects(c.r.Context(), c.Database, server, c.bucket, []string{fileName(c.key)})
+	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, []string{fileName(c.key)})
 	if err != nil {
 		return err
 	}
@@ -275,7 +276,7 @@ func (c *call) deleteObjects() error {
 		}
 	}
 
-	gone, err := object.RemoveObjects(c.r.Context(), c.Database, server, c.bucket, keys)
+	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, keys)
 	if err != nil {
 		return err
 	}
@@ -296,25 +297,26 @@ func (c *call) deleteObjects() error {
 }
 
 // source opens the object that the request copies, if its conditions hold.
-func (c *call) source() (object.Object, *object.Content, error) {
+func (c *call) source() (object.StoredFile, *object.Content, error) {
 	path, query, _ := strings.Cut(c.r.Header.Get("X-Amz-Copy-Source"), "?")
 	decoded, err := url.PathUnescape(path)
 	id, key, ok := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
 	if err != nil || !ok || !pg.Storable(decoded) || (query != "" && query != "versionId=null") {
-		return object.Object{}, nil, malformed("InvalidArgument",
+		return object.StoredFile{}, nil, malformed("InvalidArgument",
 			"Copy Source must mention the source bucket and key: "+
 				"sourcebucket/sourcekey")
 	}
 
-	b, err := object.FindBucket(c.r.Context(), c.Database, id)
+	b, err := object.GetContainer(c.r.Context(), c.Database, server, object.ContainerRef{ID: id})
 	if fault.Is(err, fault.NotFound) {
-		return object.Object{}, nil, errNoBucket
+		return object.StoredFile{}, nil, errNoBucket
 	}
 	if err != nil {
-		return object.Object{}, nil, err
+		return object.StoredFile{}, nil, err
 	}
 
-	f, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, server, b, fileName(key))
+	f, content, err := object.OpenFile(c.r.Context(), c.Database, c.Blobs, server,
+		object.FileRef{Container: b.UUID, Name: fileName(key)})
 	if fault.Is(err, fault.NotFound) {
 		return f, nil, errNoKey
 	}
@@ -327,7 +329,7 @@ func (c *call) source() (object.Object, *object.Content, error) {
 }
 
 // sourceMatches reports whether the conditions on the source of a copy hold.
-func (c *call) sourceMatches(f object.Object) bool {
+func (c *call) sourceMatches(f object.StoredFile) bool {
 	h := c.r.Header
 	plain := strings.Trim(tag(f.SHA256), `"`)
 	same := func(header string) bool { return strings.Trim(h.Get(header), `"`) == plain }

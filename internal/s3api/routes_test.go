@@ -103,7 +103,7 @@ func newRequest(t *testing.T, text string) *call {
 	}
 
 	c := &call{project: &project{Project: &gateway.Project{Database: &projectdb.Project{UUID: uuid.New()}}},
-		r: r, query: at.Query(), bucket: object.Bucket{}, signature: &signature{}}
+		r: r, query: at.Query(), bucket: object.Container{}, signature: &signature{}}
 	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(at.Path, "/"), "/")
 
 	return c

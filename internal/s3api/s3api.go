@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
@@ -36,7 +37,7 @@ const (
 )
 
 // server is the actor of all requests: a key has the rights of a secret key of the project.
-var server = object.Actor{Role: "service_role"}
+var server = actor.Service()
 
 // Prefix is the path of the root of the protocol behind that of the project.
 const Prefix = "/storage/v1/s3"
@@ -74,7 +75,7 @@ type call struct {
 	body    *body
 	name    string // of the bucket
 	key     string // of the object, "" for a request on a bucket
-	bucket  object.Bucket
+	bucket  object.Container
 	started time.Time
 
 	signature *signature
@@ -147,7 +148,7 @@ func (c *call) dispatch(path string) error {
 
 // findBucket finds the bucket of the request.
 func (c *call) findBucket() (err error) {
-	c.bucket, err = object.FindBucket(c.r.Context(), c.Database, c.name)
+	c.bucket, err = object.GetContainer(c.r.Context(), c.Database, server, object.ContainerRef{ID: c.name})
 	if fault.Is(err, fault.NotFound) {
 		return errNoBucket
 	}

@@ -19,7 +19,7 @@ func (c *call) upload() (object.Multipart, error) {
 	if err != nil {
 		return object.Multipart{}, errNoUpload
 	}
-	return object.GetMultipart(c.r.Context(), c.Database, c.bucket, c.key, id)
+	return object.GetMultipart(c.r.Context(), c.Database, c.bucket.UUID, c.key, id)
 }
 
 func (c *call) createUpload() error {
@@ -32,7 +32,7 @@ func (c *call) createUpload() error {
 		return err
 	}
 
-	u, err := object.CreateMultipart(c.r.Context(), c.Database, c.bucket, n)
+	u, err := object.CreateMultipart(c.r.Context(), c.Database, c.bucket.UUID, n)
 	if err != nil {
 		return c.storeFailure(err)
 	}
@@ -58,7 +58,7 @@ func (c *call) putPart(content io.Reader, length int64) (object.MultipartPart, e
 		return object.MultipartPart{}, err
 	}
 
-	part, err := object.PutPart(c.r.Context(), c.Database, c.Blobs, c.bucket, u, number, content, length)
+	part, err := object.PutPart(c.r.Context(), c.Database, c.Blobs, c.bucket.UUID, u, number, content, length)
 	return part, c.storeFailure(err)
 }
 
@@ -136,7 +136,8 @@ func (c *call) completeUpload() error {
 		return err
 	}
 
-	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket, u, completion)
+	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), u,
+		completion)
 	if replaced {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -274,7 +275,7 @@ func (c *call) listUploads() error {
 		return err
 	}
 
-	found, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket, prefix)
+	found, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket.UUID, prefix)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 )
 
+// maxBucketList is the maximum number of buckets of a list.
+const maxBucketList = 1000
+
 // bucketRow is a bucket as clients know it.
 type bucketRow struct {
 	ID        string    `json:"id"`
@@ -27,7 +30,7 @@ type bucketRow struct {
 	UpdatedAt timestamp `json:"updated_at"`
 }
 
-func newBucketRow(b object.Bucket) bucketRow {
+func newBucketRow(b object.Container) bucketRow {
 	row := bucketRow{ID: b.ID, Name: b.Name, Public: b.IsPublic, CreatedAt: timestamp(b.CreatedAt),
 		UpdatedAt: timestamp(b.UpdatedAt)}
 	if b.Owner != nil && *b.Owner != uuid.Nil {
@@ -45,8 +48,8 @@ func newBucketRow(b object.Bucket) bucketRow {
 
 func (c *call) listBuckets(string) error {
 	query := c.r.URL.Query()
-	l := object.BucketListing{Search: query.Get("search"), Sort: query.Get("sortColumn"),
-		Descending: strings.EqualFold(query.Get("sortOrder"), "desc"), Limit: object.MaxBucketList}
+	l := object.ContainerListing{Search: query.Get("search"), Sort: query.Get("sortColumn"),
+		Descending: strings.EqualFold(query.Get("sortOrder"), "desc"), Limit: maxBucketList}
 	for name, value := range map[string]*int{"limit": &l.Limit, "offset": &l.Offset} {
 		text := query.Get(name)
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -58,7 +61,8 @@ func (c *call) listBuckets(string) error {
 		}
 	}
 
-	found, err := object.ListBuckets(c.r.Context(), c.Database, c.actor, l)
+	l.Limit = min(l.Limit, maxBucketList)
+	found, err := object.SearchContainers(c.r.Context(), c.Database, c.actor, l)
 	if err != nil {
 		return err
 	}
@@ -74,7 +78,7 @@ func (c *call) listBuckets(string) error {
 }
 
 func (c *call) getBucket(id string) error {
-	b, err := object.GetBucket(c.r.Context(), c.Database, c.actor, id)
+	b, err := object.GetContainer(c.r.Context(), c.Database, c.actor, object.ContainerRef{ID: id})
 	if err != nil {
 		return missingBucket(err)
 	}
@@ -92,8 +96,8 @@ type bucketBody struct {
 }
 
 // change returns the values to set.
-func (b bucketBody) change() (object.BucketChange, error) {
-	change := object.BucketChange{IsPublic: b.Public}
+func (b bucketBody) change() (object.ContainerUpdate, error) {
+	change := object.ContainerUpdate{IsPublic: b.Public}
 	if b.Type != nil && *b.Type != "STANDARD" {
 		return change, fault.New(fault.Invalid, "body/type must be STANDARD").WithCode("NotImplemented")
 	}
@@ -167,8 +171,17 @@ func (c *call) createBucket(string) error {
 		in.ID = in.Name
 	}
 
-	if err := object.CreateBucket(c.r.Context(), c.Database, c.actor, in.ID, in.Name, change); err != nil {
-		return err
+	n := object.NewContainer{ID: in.ID, Name: in.Name, IsPublic: change.IsPublic != nil && *change.IsPublic,
+		MaxFileSize: change.MaxFileSize}
+	if n.MaxFileSize == nil {
+		n.MaxFileSize = new(object.MaxFileSize)
+	}
+	if change.Allowed != nil {
+		n.Allowed = *change.Allowed
+	}
+
+	if _, err := object.CreateContainer(c.r.Context(), c.Database, c.actor, n); err != nil {
+		return ofBucket(err, n)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"name": in.Name})
@@ -184,7 +197,8 @@ func (c *call) updateBucket(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := object.UpdateBucket(c.r.Context(), c.Database, c.actor, id, change); err != nil {
+	if _, err := object.UpdateContainer(c.r.Context(), c.Database, c.actor, object.ContainerRef{ID: id},
+		change); err != nil {
 		return missingBucket(err)
 	}
 
@@ -192,7 +206,11 @@ func (c *call) updateBucket(id string) error {
 }
 
 func (c *call) deleteBucket(id string) error {
-	if err := object.DeleteBucket(c.r.Context(), c.Database, c.actor, id); err != nil {
+	_, err := object.DeleteContainer(c.r.Context(), c.Database, c.actor, object.ContainerRef{ID: id}, false)
+	if fault.Is(err, fault.Conflict) && fault.Of(err).Code == "in_use" {
+		return fault.New(fault.Conflict, "the bucket is not empty").WithCode("ResourceNotEmpty").WithCause(err)
+	}
+	if err != nil {
 		return missingBucket(err)
 	}
 
@@ -207,12 +225,12 @@ func (c *call) emptyBucket(rest string) error {
 		return c.noRoute()
 	}
 
-	b, err := object.GetBucket(c.r.Context(), c.Database, c.actor, id)
+	b, err := object.GetContainer(c.r.Context(), c.Database, c.actor, object.ContainerRef{ID: id})
 	if err != nil {
 		return missingBucket(err)
 	}
 
-	err = object.EmptyBucket(c.r.Context(), c.Database, c.actor, b)
+	err = object.EmptyContainer(c.r.Context(), c.Database, c.actor, b.UUID)
 	c.Discard(c.r.Context(), c.Database.UUID)
 	if err != nil {
 		return err
@@ -220,6 +238,27 @@ func (c *call) emptyBucket(rest string) error {
 
 	return c.respond(http.StatusOK, map[string]string{
 		"message": "Empty bucket has been queued. Completion may take up to an hour."})
+}
+
+// ofBucket gives the contract's names to the failures of a new bucket.
+func ofBucket(err error, n object.NewContainer) error {
+	e := fault.Of(err)
+	if len(e.Fields) == 0 {
+		return err
+	}
+
+	name, ok := map[string]string{"id": n.ID, "name": n.Name}[e.Fields[0].Name]
+	switch {
+	case !ok:
+		return err
+	case e.Kind == fault.Conflict:
+		return fault.New(fault.Conflict, "the bucket already exists").WithCode("BucketAlreadyExists").WithCause(err)
+	case e.Fields[0].Code == "reserved":
+		return fault.New(fault.Invalid, "Bucket name invalid: %q is a word of the API's paths, choose another one", name).
+			WithCode("InvalidBucketName").WithCause(err)
+	}
+
+	return fault.New(fault.Invalid, "Bucket name invalid").WithCode("InvalidBucketName").WithCause(err)
 }
 
 // missingBucket gives the contract's name to the failure to find a bucket.

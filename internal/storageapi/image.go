@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -144,13 +145,13 @@ func (c *call) renderSigned(path string) error {
 		return err
 	}
 
-	c.actor.Role = "service_role" // policies have decided when the URL was signed
+	c.actor.Role = actor.ServiceRole // policies have decided when the URL was signed
 	return c.sendPicture(b, g.Name, t, false)
 }
 
 // sendPicture sends a variant of a picture.
-func (c *call) sendPicture(b object.Bucket, name string, t transform, public bool) error {
-	f, content, err := c.Variants.OpenObject(c.r.Context(), c.Database, c.actor, b, name, t.spec())
+func (c *call) sendPicture(b object.Container, name string, t transform, public bool) error {
+	f, content, err := c.Variants.Open(c.r.Context(), c.Database, c.actor, fileOf(b, name), t.spec())
 	if fault.Is(err, fault.Unprocessable) { // no picture, or too large a one
 		return invalidTransform(fault.Of(err).Detail)
 	}

@@ -27,7 +27,7 @@ type entry struct {
 	Metadata       *objectMetadata `json:"metadata"`
 }
 
-func newEntry(o object.ObjectEntry) entry {
+func newEntry(o object.Entry) entry {
 	if o.UUID == nil {
 		return entry{Name: o.Name}
 	}
@@ -41,7 +41,7 @@ func newEntry(o object.ObjectEntry) entry {
 type sortBy struct{ Column, Order string }
 
 // apply sets the order of a listing.
-func (s sortBy) apply(l *object.ObjectListing) error {
+func (s sortBy) apply(l *object.EntryListing) error {
 	switch s.Column {
 	case "", "name", "created_at", "updated_at":
 		l.Sort = s.Column
@@ -61,7 +61,7 @@ func pageSize(limit int) (int, error) {
 	if limit < 1 {
 		return 0, fault.New(fault.Invalid, "body/limit must be at least 1")
 	}
-	return min(limit, object.MaxObjectList), nil
+	return min(limit, object.MaxEntries), nil
 }
 
 // list lists a folder of a bucket. Names are relative to the folder.
@@ -88,17 +88,17 @@ func (c *call) list(path string) error {
 	if err != nil {
 		return err
 	}
-	if in.Offset < 0 || in.Offset > object.MaxObjectOffset {
+	if in.Offset < 0 || in.Offset > object.MaxEntryOffset {
 		return fault.New(fault.Invalid, "body/offset must be from 0 to %d; list longer ones by POST "+
-			"/object/list-v2, whose pages follow a cursor", object.MaxObjectOffset)
+			"/object/list-v2, whose pages follow a cursor", object.MaxEntryOffset)
 	}
 
-	l := object.ObjectListing{Prefix: in.Prefix, Delimiter: "/", Search: in.Search, Offset: in.Offset, Limit: limit}
+	l := object.EntryListing{Prefix: in.Prefix, Delimiter: "/", Search: in.Search, Offset: in.Offset, Limit: limit}
 	if err := in.SortBy.apply(&l); err != nil {
 		return err
 	}
 
-	found, err := object.ListObjects(c.r.Context(), c.Database, c.actor, b, l)
+	found, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ type cursor struct {
 }
 
 // cursorBehind returns the cursor behind an entry.
-func cursorBehind(e object.ObjectEntry, order sortBy) cursor {
+func cursorBehind(e object.Entry, order sortBy) cursor {
 	c := cursor{After: e.Name, Order: order}
 	switch order.Column {
 	case "created_at":
@@ -170,7 +170,7 @@ func (c *call) listByCursor(path string) error {
 		Limit          int
 		Delimited      bool `json:"with_delimiter"`
 		SortBy         sortBy
-	}{Limit: object.MaxObjectList}
+	}{Limit: object.MaxEntries}
 	if err := c.decode(&in); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (c *call) listByCursor(path string) error {
 		return err
 	}
 
-	l := object.ObjectListing{Prefix: in.Prefix, After: position.After, AfterTime: position.AfterTime, Limit: limit + 1}
+	l := object.EntryListing{Prefix: in.Prefix, After: position.After, AfterTime: position.AfterTime, Limit: limit + 1}
 	if in.Delimited {
 		l.Delimiter = "/"
 	}
@@ -200,7 +200,7 @@ func (c *call) listByCursor(path string) error {
 		return err
 	}
 
-	found, err := object.ListObjects(c.r.Context(), c.Database, c.actor, b, l)
+	found, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
 	if err != nil {
 		return err
 	}

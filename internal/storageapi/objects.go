@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -26,11 +27,16 @@ const (
 )
 
 // bucketOf returns the bucket and the name of the object in the rest of a path.
-func (c *call) bucketOf(path string) (object.Bucket, string, error) {
+func (c *call) bucketOf(path string) (object.Container, string, error) {
 	id, name, _ := strings.Cut(path, "/")
-	b, err := object.FindBucket(c.r.Context(), c.Database, id)
+	b, err := object.GetContainer(c.r.Context(), c.Database, actor.Service(), object.ContainerRef{ID: id})
 
 	return b, name, missingBucket(err)
+}
+
+// fileOf identifies the object of a name in a bucket.
+func fileOf(b object.Container, name string) object.FileRef {
+	return object.FileRef{Container: b.UUID, Name: name}
 }
 
 func (c *call) upload(path string) error {
@@ -63,8 +69,8 @@ func checkCacheControl(value string) error {
 }
 
 // store stores an object, whose bytes are the body or a part of it.
-func (c *call) store(b object.Bucket, name string, upsert bool) error {
-	n := object.NewObject{Upsert: upsert, CacheControl: c.r.Header.Get("Cache-Control")}
+func (c *call) store(b object.Container, name string, upsert bool) error {
+	n := object.NewFile{Upsert: upsert, CacheControl: c.r.Header.Get("Cache-Control")}
 	n.FullFileName, n.MimeType = name, c.r.Header.Get("Content-Type")
 	n.Length = max(c.r.ContentLength, 0)
 	body := httpx.NewPacedReader(c.w, c.r)
@@ -89,7 +95,7 @@ func (c *call) store(b object.Bucket, name string, upsert bool) error {
 	}
 
 	n.Content = uploadedBody{n.Content}
-	f, replaced, err := object.PutObject(c.r.Context(), c.Database, c.Blobs, c.actor, b, n)
+	f, replaced, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, c.actor, b.Ref(), n)
 	if replaced {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -134,7 +140,7 @@ func ofKey(err error, name string) error {
 
 // readForm reads the fields of a form up to the file, which is the part without a name. It returns
 // the field metadata.
-func readForm(form *multipart.Reader, n *object.NewObject) (metadata []byte, err error) {
+func readForm(form *multipart.Reader, n *object.NewFile) (metadata []byte, err error) {
 	n.Length = 0 // that of the form
 	kind := ""
 	for range 8 {
@@ -194,10 +200,10 @@ func (c *call) download(path string) error {
 }
 
 // readable returns the bucket and the name of an object to read.
-func (c *call) readable(path string) (object.Bucket, string, error) {
+func (c *call) readable(path string) (object.Container, string, error) {
 	b, name, err := c.bucketOf(path)
 	if err == nil && b.IsPublic {
-		c.actor.Role = "service_role"
+		c.actor.Role = actor.ServiceRole
 	}
 
 	return b, name, err
@@ -216,8 +222,8 @@ func (c *call) downloadPublic(path string) error {
 }
 
 // send sends an object. Caches shared by several clients keep it only if its address is public.
-func (c *call) send(b object.Bucket, name string, public bool) error {
-	o, content, err := object.OpenObject(c.r.Context(), c.Database, c.Blobs, c.actor, b, name)
+func (c *call) send(b object.Container, name string, public bool) error {
+	o, content, err := object.OpenFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(b, name))
 	if err != nil {
 		return err
 	}
@@ -269,8 +275,8 @@ func (c *call) infoPublic(path string) error {
 	return c.describe(b, name)
 }
 
-func (c *call) describe(b object.Bucket, name string) error {
-	o, err := object.GetObject(c.r.Context(), c.Database, c.actor, b, name)
+func (c *call) describe(b object.Container, name string) error {
+	o, err := object.GetFile(c.r.Context(), c.Database, c.actor, fileOf(b, name))
 	if err != nil {
 		return err
 	}
@@ -305,7 +311,7 @@ func (c *call) remove(path string) error {
 		return fault.New(fault.Invalid, "body/prefixes must have 1 to %d items", maxNames)
 	}
 
-	gone, err := object.RemoveObjects(c.r.Context(), c.Database, c.actor, b, in.Prefixes)
+	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, c.actor, b.UUID, in.Prefixes)
 	if err != nil {
 		return err
 	}
@@ -342,7 +348,8 @@ func (c *call) move(string) error {
 		return err
 	}
 
-	_, err = object.MoveObject(c.r.Context(), c.Database, c.actor, from, to, in.SourceKey, in.DestinationKey)
+	_, err = object.UpdateFile(c.r.Context(), c.Database, c.actor, fileOf(from, in.SourceKey),
+		object.FileUpdate{FullFileName: &in.DestinationKey, Container: new(to.Ref())})
 	if err != nil {
 		return ofKey(err, in.DestinationKey)
 	}
@@ -366,7 +373,7 @@ func (c *call) copy(string) error {
 		return err
 	}
 
-	n := object.NewObject{Upsert: c.r.Header.Get("X-Upsert") == "true", CacheControl: in.Metadata.CacheControl}
+	n := object.NewFile{Upsert: c.r.Header.Get("X-Upsert") == "true", CacheControl: in.Metadata.CacheControl}
 	n.FullFileName, n.MimeType = in.DestinationKey, in.Metadata.Mimetype
 	if err := checkCacheControl(n.CacheControl); err != nil {
 		return err
@@ -383,7 +390,8 @@ func (c *call) copy(string) error {
 		n.Metadata = []byte("{}")
 	}
 
-	f, replaced, err := object.CopyObject(c.r.Context(), c.Database, c.Blobs, c.actor, from, to, in.SourceKey, n)
+	f, replaced, err := object.CopyFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(from, in.SourceKey),
+		to.Ref(), n)
 	if replaced {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -398,7 +406,7 @@ func (c *call) copy(string) error {
 }
 
 // bucketsOf returns the source and the destination of an object, the same unless another is named.
-func (c *call) bucketsOf(source, destination string) (from, to object.Bucket, err error) {
+func (c *call) bucketsOf(source, destination string) (from, to object.Container, err error) {
 	if from, _, err = c.bucketOf(source); err != nil || destination == "" {
 		return from, from, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
@@ -25,11 +26,9 @@ const (
 
 // tusHeaders sets the headers of every response about resumable uploads.
 func tusHeaders(h http.Header) {
-	h.Set("Tus-Resumable", tus.Version)
-	h.Set("Tus-Version", tus.Version)
-	h.Set("Tus-Extension", "creation,creation-with-upload,creation-defer-length,termination,expiration")
-	h.Set("Tus-Max-Size", strconv.FormatInt(object.MaxFileSize, 10))
-	h.Set("Cache-Control", "no-store")
+	tus.SetHeaders(h)
+	tus.SetCapabilities(h, "creation,creation-with-upload,creation-defer-length,termination,expiration",
+		object.MaxFileSize)
 }
 
 // tus handles a request about resumable uploads with a key or token.
@@ -70,21 +69,21 @@ func (c *call) serveTus(rest string, signed bool) error {
 func (c *call) grantTus(path string) (grant, error) {
 	g, _, err := c.verify(c.r.Header.Get("X-Signature"), scopeUpload, path)
 	if err == nil {
-		c.actor = object.Actor{Role: "service_role", Subject: g.Owner}
+		c.actor = actor.Actor{Role: actor.ServiceRole, Subject: g.Owner}
 	}
 
 	return g, err
 }
 
 // findTus returns the upload in the path.
-func (c *call) findTus(text string, signed bool) (object.ObjectResumable, error) {
+func (c *call) findTus(text string, signed bool) (object.Resumable, error) {
 	missing := fault.New(fault.NotFound, "The upload does not exist, or has expired")
 	id, err := uuid.Parse(text)
 	if err != nil {
-		return object.ObjectResumable{}, missing
+		return object.Resumable{}, missing
 	}
 
-	upload, err := object.GetObjectResumable(c.r.Context(), c.Database, id)
+	upload, err := object.GetResumable(c.r.Context(), c.Database, id)
 	if err == nil && signed {
 		if _, err := c.grantTus(upload.BucketID + "/" + upload.FullFileName); err != nil {
 			return upload, err
@@ -108,7 +107,7 @@ func (c *call) createTus(signed bool) error {
 		return err
 	}
 
-	n := object.NewObject{Upsert: c.r.Header.Get("X-Upsert") == "true"}
+	n := object.NewFile{Upsert: c.r.Header.Get("X-Upsert") == "true"}
 	path := metadata["bucketName"] + "/" + metadata["objectName"]
 	if signed {
 		g, err := c.grantTus(path)
@@ -137,7 +136,7 @@ func (c *call) createTus(signed bool) error {
 		return err
 	}
 
-	upload, err := object.CreateObjectResumable(c.r.Context(), c.Database, c.actor, b, n)
+	upload, err := object.CreateResumable(c.r.Context(), c.Database, c.actor, b.Ref(), n)
 	if err != nil {
 		return ofKey(err, name)
 	}
@@ -189,7 +188,7 @@ func tusMetadata(header string) (map[string]string, error) {
 }
 
 // headTus tells the offset. Clients take the full offset as proof that the object exists.
-func (c *call) headTus(upload object.ObjectResumable) error {
+func (c *call) headTus(upload object.Resumable) error {
 	if err := c.finishTus(&upload); err != nil {
 		return err
 	}
@@ -198,7 +197,7 @@ func (c *call) headTus(upload object.ObjectResumable) error {
 	return nil
 }
 
-func (c *call) patchTus(upload object.ObjectResumable) error {
+func (c *call) patchTus(upload object.Resumable) error {
 	if c.r.Header.Get("Content-Type") != tus.ContentType {
 		return fault.New(fault.Invalid, "Content-Type must be "+tus.ContentType).WithCode("InvalidRequest")
 	}
@@ -217,7 +216,7 @@ func (c *call) patchTus(upload object.ObjectResumable) error {
 }
 
 // appendTus stores the body as the next part.
-func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
+func (c *call) appendTus(upload *object.Resumable, offset int64) error {
 	length := int64(-1)
 	if c.r.Header.Get("Upload-Length") != "" {
 		var err error
@@ -226,7 +225,7 @@ func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
 		}
 	}
 
-	discard, err := object.AppendObjectResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload,
+	discard, err := object.AppendResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload,
 		object.Part{Offset: offset, Length: length, Content: httpx.NewPacedReader(c.w, c.r)})
 	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
@@ -236,8 +235,8 @@ func (c *call) appendTus(upload *object.ObjectResumable, offset int64) error {
 }
 
 // finishTus creates the object of a complete upload, unless it exists.
-func (c *call) finishTus(upload *object.ObjectResumable) error {
-	discard, err := object.FinishObjectResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
+func (c *call) finishTus(upload *object.Resumable) error {
+	discard, err := object.FinishResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
 	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
@@ -245,8 +244,8 @@ func (c *call) finishTus(upload *object.ObjectResumable) error {
 	return err
 }
 
-func (c *call) deleteTus(upload object.ObjectResumable) error {
-	if err := object.DeleteObjectResumable(c.r.Context(), c.Database, upload); err != nil {
+func (c *call) deleteTus(upload object.Resumable) error {
+	if err := object.DeleteResumable(c.r.Context(), c.Database, upload.ContainerUUID, upload.UUID); err != nil {
 		return err
 	}
 
@@ -257,18 +256,7 @@ func (c *call) deleteTus(upload object.ObjectResumable) error {
 }
 
 // writeTus writes a response about an upload.
-func (c *call) writeTus(status int, upload object.ObjectResumable) {
-	h := c.w.Header()
-	h.Set("Upload-Offset", strconv.FormatInt(upload.Offset, 10))
-	if upload.MetadataHeader != "" {
-		h.Set("Upload-Metadata", upload.MetadataHeader)
-	}
-	h.Set("Upload-Expires", upload.ExpiresAt.UTC().Format(http.TimeFormat))
-	if upload.Deferred {
-		h.Set("Upload-Defer-Length", "1")
-	} else {
-		h.Set("Upload-Length", strconv.FormatInt(upload.Size, 10))
-	}
-
+func (c *call) writeTus(status int, upload object.Resumable) {
+	upload.State().SetHeaders(c.w.Header())
 	c.w.WriteHeader(status)
 }

@@ -49,23 +49,24 @@ func (c *call) sign(g grant) (string, error) {
 // verify returns the grant in a token, and the bucket of path, which is the id of a bucket and the
 // name of an object. It fails unless the token was signed for this action on this object. The
 // failure does not reveal whether the bucket exists.
-func (c *call) verify(text, scope, path string) (grant, object.Bucket, error) {
+func (c *call) verify(text, scope, path string) (grant, object.Container, error) {
 	signed, mac, _ := strings.Cut(text, ".")
 	body, err := base64.RawURLEncoding.Strict().DecodeString(signed)
 	if err != nil || !hmac.Equal([]byte(mac), []byte(encodeToken(c.mac(body)))) {
-		return grant{}, object.Bucket{}, fault.New(fault.Invalid, "invalid signature").WithCode("InvalidJWT")
+		return grant{}, object.Container{}, fault.New(fault.Invalid, "invalid signature").WithCode("InvalidJWT")
 	}
 
 	var g grant
 	if err := json.Unmarshal(body, &g); err != nil {
-		return g, object.Bucket{}, err
+		return g, object.Container{}, err
 	}
 
 	switch {
 	case g.Scope != scope:
-		return g, object.Bucket{}, invalidSignature("Token is not scoped for " + scope)
+		return g, object.Container{}, invalidSignature("Token is not scoped for " + scope)
 	case g.Expires < time.Now().Unix():
-		return g, object.Bucket{}, fault.New(fault.Invalid, "The provided token has expired.").WithCode("ExpiredToken")
+		return g, object.Container{},
+			fault.New(fault.Invalid, "The provided token has expired.").WithCode("ExpiredToken")
 	}
 
 	b, err := c.signedBucket(g, path)
@@ -77,9 +78,9 @@ func (c *call) verify(text, scope, path string) (grant, object.Bucket, error) {
 }
 
 // signedBucket returns the bucket of path, which must be that of the signed object.
-func (c *call) signedBucket(g grant, path string) (object.Bucket, error) {
+func (c *call) signedBucket(g grant, path string) (object.Container, error) {
 	if _, name, _ := strings.Cut(path, "/"); name != g.Name {
-		return object.Bucket{}, invalidSignature("Invalid signature")
+		return object.Container{}, invalidSignature("Invalid signature")
 	}
 
 	b, _, err := c.bucketOf(path)

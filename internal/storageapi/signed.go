@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/object"
 )
@@ -52,7 +53,7 @@ func (c *call) signDownload(path string) error {
 		return c.signDownloads(b, in.Paths, expires)
 	}
 
-	if _, err := object.GetObject(c.r.Context(), c.Database, c.actor, b, name); err != nil {
+	if _, err := object.GetFile(c.r.Context(), c.Database, c.actor, fileOf(b, name)); err != nil {
 		return err
 	}
 
@@ -74,12 +75,12 @@ func (c *call) signDownload(path string) error {
 }
 
 // signDownloads signs the URLs of the objects that the policies show. The others have an error.
-func (c *call) signDownloads(b object.Bucket, names []string, expires int64) error {
+func (c *call) signDownloads(b object.Container, names []string, expires int64) error {
 	if len(names) == 0 || len(names) > maxNames {
 		return fault.New(fault.Invalid, "body/paths must have 1 to %d items", maxNames)
 	}
 
-	found, err := object.FindObjects(c.r.Context(), c.Database, c.actor, b, names)
+	found, err := object.FindFiles(c.r.Context(), c.Database, c.actor, b.UUID, names)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (c *call) signDownloads(b object.Bucket, names []string, expires int64) err
 
 // signedURL returns the URL of an object below the root of the interface, which opens as it is.
 // Supabase's clients escape it once more: verify takes both.
-func signedURL(root string, b object.Bucket, name, token string) string {
+func signedURL(root string, b object.Container, name, token string) string {
 	return (&url.URL{Path: root + b.ID + "/" + name, RawQuery: "token=" + token}).String()
 }
 
@@ -128,7 +129,7 @@ func (c *call) downloadSigned(path string) error {
 		return err
 	}
 
-	c.actor.Role = "service_role" // policies have decided when the URL was signed
+	c.actor.Role = actor.ServiceRole // policies have decided when the URL was signed
 	return c.send(b, g.Name, false)
 }
 
@@ -140,7 +141,8 @@ func (c *call) signUpload(path string) error {
 	}
 
 	upsert := c.r.Header.Get("X-Upsert") == "true"
-	if err := object.CheckUpload(c.r.Context(), c.Database, c.actor, b, name, upsert); err != nil {
+	if err := object.CheckUpload(c.r.Context(), c.Database, c.actor, b.Ref(),
+		object.NewFile{FullFileName: name, Upsert: upsert}); err != nil {
 		return ofKey(err, name)
 	}
 
@@ -161,6 +163,6 @@ func (c *call) uploadSigned(path string) error {
 		return err
 	}
 
-	c.actor = object.Actor{Role: "service_role", Subject: g.Owner}
+	c.actor = actor.Actor{Role: actor.ServiceRole, Subject: g.Owner}
 	return c.store(b, g.Name, g.Upsert)
 }

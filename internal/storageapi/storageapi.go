@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/fair"
@@ -80,7 +81,7 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	path  string // escaped, behind /storage/v1
-	actor object.Actor
+	actor actor.Actor
 	// trueStatus reports that a failure has its true status, not 400.
 	trueStatus bool
 }
@@ -320,7 +321,7 @@ func (c *call) authenticate() error {
 		return fault.New(fault.Forbidden, "The role of the token is none of the Storage API").WithCode("AccessDenied")
 	}
 
-	c.actor = object.Actor{Role: caller.Role, Claims: caller.Claims, Subject: caller.Subject,
+	c.actor = actor.Actor{Role: caller.Role, Claims: caller.Claims, Subject: caller.Subject,
 		Timeout: c.timeout(caller.Role)}
 	return nil
 }

@@ -72,7 +72,7 @@ func TestReadForm(t *testing.T) {
 		"--b\r\nContent-Disposition: form-data; name=\"cacheControl\"\r\n\r\n60\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=\"metadata\"\r\n\r\n{}\r\n" +
 		"--b\r\nContent-Disposition: form-data; name=\"\"; filename=\"blob\"\r\nContent-Type: text/plain\r\n\r\nx\r\n--b--\r\n"
-	var n object.NewObject
+	var n object.NewFile
 	metadata, err := readForm(multipart.NewReader(strings.NewReader(form), "b"), &n)
 	if err != nil || string(metadata) != "{}" || n.CacheControl != "max-age=60" || n.MimeType != "text/csv" {
 		t.Errorf("got %q, %+v, %v", metadata, n, err)
@@ -157,7 +157,7 @@ func TestSignedURL(t *testing.T) {
 	t.Parallel()
 
 	for _, name := range objecttest.HostileNames {
-		printed := signedURL("/object/sign/", object.Bucket{ID: "a?b +&"}, name, "to.ken")
+		printed := signedURL("/object/sign/", object.Container{ID: "a?b +&"}, name, "to.ken")
 		for _, text := range []string{printed, encodeURI(printed)} {
 			at, err := url.Parse("http://localhost" + text)
 			if err != nil || at.Query().Get("token") != "to.ken" || at.Fragment != "" {

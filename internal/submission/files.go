@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/object"
@@ -87,8 +88,9 @@ func (s *Service) receive(
 		}
 
 		path := r.Form.String() + "/" + folder + "/" + field.String() + "/"
-		files[field], err = object.ReceiveFile(ctx, p, s.Blobs, r.User, *to.Container, object.NewFile{
-			FullFileName: path + part.Name, MimeType: part.MimeType, Content: part.Content})
+		files[field], err = object.ReceiveFile(ctx, p, s.Blobs, actor.Member(r.User),
+			object.ContainerRef{UUID: *to.Container},
+			object.NewFile{FullFileName: path + part.Name, MimeType: part.MimeType, Content: part.Content})
 		if err != nil {
 			delete(files, field)
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/form"
@@ -54,7 +55,8 @@ func open(t *testing.T) opened {
 		t.Fatal(err)
 	}
 
-	container, err := object.CreateContainer(t.Context(), o.project, user, object.NewContainer{Name: "answers"})
+	container, err := object.CreateContainer(t.Context(), o.project, actor.Member(user),
+		object.NewContainer{Name: "answers"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,8 @@ func (o opened) stored() (responses, files int64) {
 		o.t.Fatal(err)
 	}
 
-	usage, err := object.GetContainer(o.t.Context(), o.project, *o.form.ContainerUUID)
+	usage, err := object.GetContainer(o.t.Context(), o.project, actor.Service(),
+		object.ContainerRef{UUID: *o.form.ContainerUUID})
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -1,13 +1,16 @@
 // Package tus has the parts of the tus protocol for resumable uploads that do not depend on where
 // the bytes go: https://tus.io/protocols/resumable-upload, version 1.0.0. Packages api and
-// storageapi word its failures as their contracts do.
+// storageapi have its routes, and word failures as their contracts do; package object has the
+// uploads.
 package tus
 
 import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -23,6 +26,46 @@ const (
 
 // ErrMetadata is the failure of [ParseMetadata].
 var ErrMetadata = errors.New("malformed Upload-Metadata header")
+
+// SetHeaders sets the headers of every response. Those to clients of another version tell the
+// supported one.
+func SetHeaders(h http.Header) {
+	h.Set("Tus-Resumable", Version)
+	h.Set("Tus-Version", Version)
+	h.Set("Cache-Control", "no-store")
+}
+
+// SetCapabilities sets the headers with the extensions, separated by commas, and the maximum size
+// of a file in bytes.
+func SetCapabilities(h http.Header, extensions string, maxSize int64) {
+	h.Set("Tus-Extension", extensions)
+	h.Set("Tus-Max-Size", strconv.FormatInt(maxSize, 10))
+}
+
+// Upload is the state of an upload.
+type Upload struct {
+	Offset   int64 // bytes received
+	Length   int64 // bytes of the file, unless Deferred
+	Deferred bool  // the client sends the length later
+	Metadata string
+	Expires  time.Time
+}
+
+// SetHeaders sets the headers of a response about the upload.
+func (u Upload) SetHeaders(h http.Header) {
+	h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
+	h.Set("Upload-Expires", u.Expires.UTC().Format(http.TimeFormat))
+
+	if u.Deferred {
+		h.Set("Upload-Defer-Length", "1")
+	} else {
+		h.Set("Upload-Length", strconv.FormatInt(u.Length, 10))
+	}
+
+	if u.Metadata != "" {
+		h.Set("Upload-Metadata", u.Metadata)
+	}
+}
 
 // OverrideMethod replaces the method of a request by that of the header, which the protocol
 // requires.

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/query"
 )
@@ -108,7 +108,7 @@ func (b *builder) settings() {
 	)
 
 	if b.releasesLocks { // no user code runs after it: the body's aggregate is complete
-		b.text(pg.UnlockAdvisory)
+		b.text(actor.UnlockAdvisory)
 		return
 	}
 

@@ -2,21 +2,30 @@ package session
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
-	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/actor"
 )
 
 // unlock releases the session's advisory locks after a read whose statement does not.
-const unlock = "select " + pg.UnlockAdvisory
+const unlock = "select " + actor.UnlockAdvisory
 
-// cleanupStatements are prepared one by one, so that they are not parsed again for each request.
-var cleanupStatements = pg.ResetStatements()
+// cleanup resets the session. As prepared statements, these are not parsed again for each request.
+var cleanup = actor.ResetStatements()
 
-// finalQuery is a simple query that ends the transaction and resets the session. An error after
-// settledAfter of its statements does not change the outcome of the request.
+const commit = "commit"
+
+// finalQuery is a simple query that ends the transaction and resets the session. An error in the
+// reset does not change the outcome of the request.
 type finalQuery struct {
-	sql          string
-	settledAfter int
+	outcome []string // statements that must succeed
+	sql     string
+}
+
+// newFinalQuery returns the query of statements that must succeed and of a reset.
+func newFinalQuery(outcome []string, reset ...string) finalQuery {
+	return finalQuery{outcome, strings.Join(slices.Concat(outcome, reset), "; ")}
 }
 
 // The end* queries end a transaction: endRead after the locks were released, endWrite commits
@@ -24,21 +33,13 @@ type finalQuery struct {
 // whose changes are not wanted. The clean* queries reset the session after a failure, outside a
 // transaction or within.
 var (
-	endRead     = resetAfter(true)
-	endWrite    = finalQuery{"commit; " + cleanIdle.sql, 1}
-	endUndone   = finalQuery{"rollback; " + cleanIdle.sql, 1}
-	endTried    = finalQuery{"set constraints all immediate; rollback; " + cleanIdle.sql, 2}
-	cleanIdle   = resetAfter(false)
-	cleanFailed = finalQuery{"rollback; " + cleanIdle.sql, 1 + cleanIdle.settledAfter}
+	endRead     = newFinalQuery(cleanup[:len(cleanup)-1]) // without the locks
+	endWrite    = newFinalQuery([]string{commit}, cleanup...)
+	endUndone   = newFinalQuery([]string{"rollback"}, cleanup...)
+	endTried    = newFinalQuery([]string{"set constraints all immediate", "rollback"}, cleanup...)
+	cleanIdle   = newFinalQuery(cleanup)
+	cleanFailed = newFinalQuery(append([]string{"rollback"}, cleanup...))
 )
-
-// resetAfter returns the query that resets the session, all of whose statements must succeed.
-func resetAfter(unlocked bool) finalQuery {
-	sql, statements := pg.ResetQuery(unlocked)
-	return finalQuery{sql, statements}
-}
-
-const commit = "commit"
 
 // resetSession cleans a session that was last used with an older catalog. Relations that ran no
 // user code by that catalog may have got some before it was replaced.
@@ -47,7 +48,7 @@ func (p *pipeline) resetSession() error {
 		return nil
 	}
 
-	p.settledAfter = cleanIdle.settledAfter
+	p.outcome = cleanIdle.outcome
 	p.pending = append(p.pending, pendingReply{kind: kindSimpleQuery})
 
 	err := errors.Join(p.query(cleanIdle.sql), p.roundTrip())
@@ -69,7 +70,7 @@ func (p *pipeline) queueCommit() error {
 		return err
 	}
 
-	for _, sql := range cleanupStatements {
+	for _, sql := range cleanup {
 		if err := p.queueStatement(kindOther, "", sql, nil); err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ func (p *pipeline) queueCommit() error {
 
 // queueEnd queues a simple query that ends the transaction.
 func (p *pipeline) queueEnd(end finalQuery) error {
-	p.settledAfter = end.settledAfter
+	p.outcome = end.outcome
 	p.pending = append(p.pending, pendingReply{kind: kindSimpleQuery})
 
 	if err := p.query(end.sql); err != nil || !p.mayPrepare {
@@ -93,7 +94,7 @@ func (p *pipeline) queueEnd(end finalQuery) error {
 // queueSync queues Sync, and before it the query for statements that user code prepared.
 func (p *pipeline) queueSync() error {
 	if p.mayPrepare {
-		if err := p.queueStatement(kindSelectPrepared, "", pg.SelectUserStatements, nil); err != nil {
+		if err := p.queueStatement(kindSelectPrepared, "", actor.SelectUserStatements, nil); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func answer(row [][]byte, served func()) func(*pgproto3.Backend) {
 			case *pgproto3.Execute:
 				b.Send(&pgproto3.CommandComplete{CommandTag: []byte("SELECT 1")})
 			case *pgproto3.Query:
-				for range endRead.settledAfter {
+				for range endRead.outcome {
 					b.Send(&pgproto3.CommandComplete{CommandTag: []byte("RESET")})
 				}
 				b.Send(&pgproto3.ReadyForQuery{TxStatus: txIdle})

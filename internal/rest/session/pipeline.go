@@ -42,15 +42,15 @@ type pipeline struct {
 
 	deallocateSQL []byte // removes statements that user code prepared; nil if there are none
 
-	inBlock      bool // BEGIN was queued
-	reused       bool // a prepared statement was reused
-	mayPrepare   bool // user code may leave prepared statements
-	deallocated  bool // user code may deallocate prepared statements
-	settledAfter int  // statements of the simple query after which the outcome stands
-	txStatus     byte // as in ReadyForQuery
-	skipping     bool // the server discards messages until Sync
-	dirty        bool // the session may have leftovers
-	unknown      bool // the change may have been made despite the failure
+	inBlock     bool     // BEGIN was queued
+	reused      bool     // a prepared statement was reused
+	mayPrepare  bool     // user code may leave prepared statements
+	deallocated bool     // user code may deallocate prepared statements
+	outcome     []string // statements of the simple query that must succeed
+	txStatus    byte     // as in ReadyForQuery
+	skipping    bool     // the server discards messages until Sync
+	dirty       bool     // the session may have leftovers
+	unknown     bool     // the change may have been made despite the failure
 }
 
 var pipelinePool = sync.Pool{New: func() any { return new(pipeline) }}
@@ -70,7 +70,7 @@ func (p *pipeline) reset() {
 	p.result.reset(p)
 	p.wire = wire{out: p.out[:0], watchdog: p.watchdog}
 	p.prepared, p.deallocateSQL = nil, nil
-	p.inBlock, p.reused, p.deallocated, p.settledAfter = false, false, false, 0
+	p.inBlock, p.reused, p.deallocated, p.outcome = false, false, false, nil
 	p.mayPrepare, p.check = p.Statement.MayPrepare, p.Check
 
 	if p.check == nil && p.waitsForBudget() {

@@ -156,7 +156,7 @@ func (p *pipeline) readEnd() error {
 		if err != nil && (p.broken || !isPgError(err)) {
 			p.broken = true
 
-			if done >= p.settledAfter {
+			if done >= len(p.outcome) {
 				return nil
 			}
 
@@ -166,7 +166,7 @@ func (p *pipeline) readEnd() error {
 		if err != nil {
 			p.dirty = true
 
-			if done < p.settledAfter {
+			if done < len(p.outcome) {
 				failed = err
 			}
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/socle-dev/socle/internal/actor"
 )
 
 // maxPooledBuffer is the size in bytes up to which a buffer is reused.
@@ -43,7 +45,7 @@ var settingsStatements = struct {
 
 // settingsStatement returns the statement that sets parameters for the transaction. It first checks
 // the schema version. Its arguments are in values.
-func (s *scratch) settingsStatement(all []Setting, readOnly bool, v Version) string {
+func (s *scratch) settingsStatement(all []actor.Setting, readOnly bool, v Version) string {
 	s.values = s.values[:0]
 	s.names = s.names[:0]
 	for _, set := range all {
@@ -83,7 +85,7 @@ func (s *scratch) settingsStatement(all []Setting, readOnly bool, v Version) str
 // settingsSQL compares the versions first. The cast fails if they differ: PostgreSQL then skips the
 // following messages, and nothing has run. The version query is a subselect, so its privileges are
 // checked for the login, before a setting changes the role.
-func settingsSQL(all []Setting, readOnly bool, v Version) string {
+func settingsSQL(all []actor.Setting, readOnly bool, v Version) string {
 	var b strings.Builder
 	b.WriteString("select ")
 
@@ -92,12 +94,7 @@ func settingsSQL(all []Setting, readOnly bool, v Version) string {
 			v.Query, len(all)+1, staleCatalogMarker)
 	}
 
-	for i, set := range all {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "pg_catalog.set_config('%s', $%d, true)", strings.ReplaceAll(set.Name, "'", "''"), i+1)
-	}
+	b.WriteString(actor.SettingsSQL(all))
 
 	if readOnly {
 		b.WriteString(", pg_catalog.set_config('transaction_read_only', 'on', true)")

@@ -1,11 +1,3 @@
-// Package session runs the statements of requests in PostgreSQL.
-//
-// An [Execution] is one transaction on a pooled connection and, without a check, one round trip:
-// the package speaks PostgreSQL's protocol itself. It caches prepared statements per connection,
-// cancels the execution when its client disconnects or its deadline passes, and resets the session
-// after user code. The [Result] holds a short body, and streams a long one while it arrives.
-//
-// Package plan builds the statements, package rest knows requests and responses.
 package session
 
 import (
@@ -18,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
@@ -81,7 +74,7 @@ type Execution struct {
 	Version Version // required version of the schema
 
 	Role       string // that the settings assume; part of the key of prepared statements
-	Settings   []Setting
+	Settings   []actor.Setting
 	Isolation  string // "" means read committed
 	ReadOnly   bool
 	Rollback   bool
@@ -109,12 +102,6 @@ type Statement struct {
 
 // Version requires that Query returns Value. An empty value requires nothing.
 type Version struct{ Query, Value string }
-
-// Setting is a configuration parameter for the transaction.
-type Setting struct {
-	Name  string // constant, or from the configuration: becomes SQL text
-	Value []byte
-}
 
 // Execute runs e. It returns errors of PostgreSQL, of the check or of a context, and the errors of
 // this package. The caller releases the result, and does not change e until then.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -247,7 +248,7 @@ func (r *recorder) SetWriteDeadline(t time.Time) error {
 func TestSettingsStatement(t *testing.T) {
 	t.Parallel()
 
-	all := []Setting{{"role", []byte("anon")}, {"it's", []byte("x")}}
+	all := []actor.Setting{{Name: "role", Value: []byte("anon")}, {Name: "it's", Value: []byte("x")}}
 	var s scratch
 	got := s.settingsStatement(all, true, Version{"select v", "3"})
 	want := "select (case when (select v) operator(pg_catalog.=) $3 then '0' else '" + staleCatalogMarker +

@@ -43,10 +43,3 @@ await new Promise((resolve, reject) => {
 const whole = await fetch(`${server}/files/${id}/${container}/streamed`, { headers })
 assert.equal(whole.status, 200)
 assert.ok(bytes.equals(Buffer.from(await whole.arrayBuffer())))
-
-// Parts go side by side, and become one file.
-await upload({ parallelUploads: 3, chunkSize: 1 << 20, metadata: { filename: 'parallel', filetype: 'application/x-bytes' } })
-const parallel = await fetch(`${server}/files/${id}/${container}/parallel`, { headers })
-assert.equal(parallel.status, 200)
-assert.equal(parallel.headers.get('content-type'), 'application/x-bytes')
-assert.ok(bytes.equals(Buffer.from(await parallel.arrayBuffer())))

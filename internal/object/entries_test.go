@@ -11,7 +11,7 @@ import (
 )
 
 // TestListReadsEntriesOnly checks that a list under policies reads its own entries with the index,
-// and no other objects of the bucket.
+// and no other files of the container.
 func TestListReadsEntriesOnly(t *testing.T) {
 	t.Parallel()
 
@@ -40,9 +40,9 @@ func TestListReadsEntriesOnly(t *testing.T) {
 	}
 
 	for _, descending := range []bool{false, true} {
-		l := ObjectListing{Prefix: a.ann.Subject + "/", Delimiter: "/", Descending: descending, Limit: 100}
+		l := EntryListing{Prefix: a.ann.Subject + "/", Delimiter: "/", Descending: descending, Limit: 100}
 		first, last := l.bounds()
-		args := pgx.NamedArgs{"container": a.found.UUID, "first": first, "last": last, "skip": len(l.Prefix) + 1,
+		args := pgx.NamedArgs{"container": a.container.UUID, "first": first, "last": last, "skip": len(l.Prefix) + 1,
 			"search": "", "offset": 0, "delimiter": "/", "most": 100, "behind": prefixEnd("/")}
 
 		plan, err := pg.Values[string](t.Context(), tx,

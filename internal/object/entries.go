@@ -9,13 +9,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// ObjectEntry is an entry of a list: an object, or a folder with objects below it. A folder has a
+// Entry is an entry of a list: a file, or a folder with files below it. A folder has a
 // name only, which ends in the delimiter.
-type ObjectEntry struct {
+type Entry struct {
 	Name      string
 	UUID      *uuid.UUID
 	Size      *int64
@@ -26,8 +27,8 @@ type ObjectEntry struct {
 	UpdatedAt *time.Time
 }
 
-// ObjectListing selects a page of the objects of a bucket.
-type ObjectListing struct {
+// EntryListing selects a page of the entries of a container.
+type EntryListing struct {
 	Prefix     string // of the names
 	Delimiter  string // one ASCII character, or ""; names with it behind the prefix are entries of folders
 	From       string // the first name, inclusive; ascending, by name only
@@ -36,45 +37,45 @@ type ObjectListing struct {
 	Descending bool
 	After      string // last entry of the previous page
 
-	// AfterTime is the time of the object After, in an order by time; nil if After is a folder.
+	// AfterTime is the time of the file After, in an order by time; nil if After is a folder.
 	AfterTime *time.Time
 
 	Offset int // entries to skip
 	Limit  int
 }
 
-// MaxObjectList is the maximum number of entries of a list, and MaxObjectOffset of those before it.
+// MaxEntries is the maximum number of entries of a list, and MaxEntryOffset of those before it.
 const (
-	MaxObjectList   = 1000
-	MaxObjectOffset = 100_000
+	MaxEntries     = 1000
+	MaxEntryOffset = 100_000
 )
 
-// ListObjects returns entries of a bucket, those that the policies show. By name the cost depends
-// on the entries, not on the objects below folders. In other orders it depends on all objects with
-// the prefix.
-func ListObjects(
-	ctx context.Context, p *projectdb.Project, a Actor, b Bucket, l ObjectListing,
-) ([]ObjectEntry, error) {
-	q, table := a.objects(p)
+// ListEntries returns entries of a container, those that the policies show. By name the cost
+// depends on the entries, not on the files below folders. In other orders it depends on all files
+// with the prefix.
+func ListEntries(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID, l EntryListing,
+) ([]Entry, error) {
+	q, table := fileSource(p, a)
 	first, last := l.bounds()
-	args := pgx.StrictNamedArgs{"container": b.UUID, "first": first, "last": last,
+	args := pgx.StrictNamedArgs{"container": container, "first": first, "last": last,
 		"skip": utf8.RuneCountInString(l.Prefix) + 1, "search": l.Search, "offset": l.Offset}
 
 	switch {
 	case l.byTimes():
 		args["delimiter"], args["limit"] = l.Delimiter, l.Limit
 		args["after"], args["after_time"] = l.After, l.AfterTime
-		return pg.All[ObjectEntry](ctx, q, l.byTime(table), args)
+		return pg.All[Entry](ctx, q, l.byTime(table), args)
 	case l.Delimiter != "":
 		args["delimiter"], args["most"] = l.Delimiter, l.Offset+l.Limit
 		if !l.Descending {
 			args["behind"] = prefixEnd(l.Delimiter)
 		}
-		return pg.All[ObjectEntry](ctx, q, l.byEntry(table), args)
+		return pg.All[Entry](ctx, q, l.byEntry(table), args)
 	}
 
 	args["limit"] = l.Limit
-	return pg.All[ObjectEntry](ctx, q, `
+	return pg.All[Entry](ctx, q, `
 		select full_file_name as name, uuid, size, mime_type, sha256, cache_control as cache, created_at, updated_at
 		from `+table+`
 		where container_uuid = @container and full_file_name >= @first and full_file_name < @last
@@ -85,7 +86,7 @@ func ListObjects(
 
 // bounds returns the first name of the page, and the first name behind it. Names are ordered by
 // code point.
-func (l ObjectListing) bounds() (first, last string) {
+func (l EntryListing) bounds() (first, last string) {
 	first, last = max(l.Prefix, l.From), prefixEnd(l.Prefix)
 	switch {
 	case l.After == "" || l.byTimes():
@@ -99,11 +100,11 @@ func (l ObjectListing) bounds() (first, last string) {
 	return first, last
 }
 
-func (l ObjectListing) byTimes() bool { return l.Sort == "created_at" || l.Sort == "updated_at" }
+func (l EntryListing) byTimes() bool { return l.Sort == "created_at" || l.Sort == "updated_at" }
 
 // Following returns the first possible name behind the entry, with which the next page of a list by
 // name begins.
-func (e ObjectEntry) Following() string { return nameBehind(e.Name, e.UUID == nil) }
+func (e Entry) Following() string { return nameBehind(e.Name, e.UUID == nil) }
 
 func nameBehind(entry string, isFolder bool) string {
 	if isFolder {
@@ -134,11 +135,11 @@ func prefixEnd(prefix string) string {
 	return strings.Repeat(string(utf8.MaxRune), maxFileNameLength/4+1)
 }
 
-// byEntry returns the statement that lists folders and objects by name. Each step finds the next
+// byEntry returns the statement that lists folders and files by name. Each step finds the next
 // entry with the index: behind a folder that is the first name behind all names below it. The bound
 // of the next step is a column: under policies, PostgreSQL compares an index with no expression of
-// functions that could leak rows, and would read the bucket from its first name at each step.
-func (l ObjectListing) byEntry(table string) string {
+// functions that could leak rows, and would read the container from its first name at each step.
+func (l EntryListing) byEntry(table string) string {
 	next := func(first, last string) string {
 		return `
 			select o.full_file_name, o.uuid, o.size, o.mime_type, o.sha256, o.cache_control, o.created_at, o.updated_at,
@@ -175,8 +176,8 @@ func (l ObjectListing) byEntry(table string) string {
 		from entries where found order by step offset @offset`
 }
 
-// byTime returns the statement that lists objects by a time, behind the folders by name.
-func (l ObjectListing) byTime(table string) string {
+// byTime returns the statement that lists files by a time, behind the folders by name.
+func (l EntryListing) byTime(table string) string {
 	behind := ">"
 	if l.Descending {
 		behind = "<"
@@ -203,4 +204,15 @@ func (l ObjectListing) byTime(table string) string {
 		           else uuid is not null and (` + l.Sort + `, name) ` + behind + ` (@after_time, @after) end
 		order by uuid is not null, ` + l.Sort + direction(l.Descending) + `, name` + direction(l.Descending) + `
 		offset @offset limit @limit`
+}
+
+// FindFiles returns those of the names that are files of a container and that the policies show.
+// names are at most 1000.
+func FindFiles(
+	ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID, names []string,
+) ([]string, error) {
+	q, table := fileSource(p, a)
+	return pg.Values[string](ctx, q, `
+		select full_file_name from `+table+` where container_uuid = @container and full_file_name = any(@names)`,
+		pgx.StrictNamedArgs{"container": container, "names": names})
 }

@@ -1,16 +1,17 @@
 package object
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -26,8 +27,7 @@ const ownFolder = `
 // application is a bucket with end users.
 type application struct {
 	*bucket
-	found    Bucket
-	ann, bob Actor
+	ann, bob actor.Actor
 }
 
 func newApplication(t *testing.T) *application {
@@ -38,31 +38,26 @@ func newApplication(t *testing.T) *application {
 		t.Fatal(err)
 	}
 
-	found, err := FindBucket(t.Context(), b.project, "files")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	user := func() Actor {
+	user := func() actor.Actor {
 		id := uuid.NewString()
 		claims := `{"sub": "` + id + `", "role": "authenticated"}`
 
-		return Actor{Role: "authenticated", Subject: id, Claims: []byte(claims)}
+		return actor.Actor{Role: "authenticated", Subject: id, Claims: []byte(claims)}
 	}
 
-	return &application{b, found, user(), user()}
+	return &application{b, user(), user()}
 }
 
-var server = Actor{Role: "service_role"}
+var server = actor.Service()
 
-func (a *application) put(actor Actor, name string, content io.Reader, upsert bool) (File, error) {
-	f, _, err := PutObject(a.t.Context(), a.project, a.store, actor, a.found, NewObject{
-		NewFile: NewFile{FullFileName: name, MimeType: "text/plain", Content: content}, Upsert: upsert,
+func (a *application) put(actor actor.Actor, name string, content io.Reader, upsert bool) (File, error) {
+	f, _, err := CreateFile(a.t.Context(), a.project, a.store, actor, a.container.Ref(), NewFile{
+		FullFileName: name, MimeType: "text/plain", Content: content, Upsert: upsert,
 		CacheControl: "max-age=60", Metadata: []byte(`{"a": 1}`)})
 	return f, err
 }
 
-func (a *application) mustPut(actor Actor, name, content string) File {
+func (a *application) mustPut(actor actor.Actor, name, content string) File {
 	a.t.Helper()
 
 	f, err := a.put(actor, name, strings.NewReader(content), true)
@@ -71,6 +66,11 @@ func (a *application) mustPut(actor Actor, name, content string) File {
 	}
 
 	return f
+}
+
+// named identifies a file of the container.
+func (a *application) named(name string) FileRef {
+	return FileRef{Container: a.container.UUID, Name: name}
 }
 
 // wantKind checks the kind of a failure.
@@ -82,8 +82,8 @@ func (a *application) wantKind(what string, err error, want fault.Kind) {
 	}
 }
 
-// TestPutObject stores objects as the policies allow.
-func TestPutObject(t *testing.T) {
+// TestCreateFileWithRights stores objects as the policies allow.
+func TestCreateFileWithRights(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
@@ -95,7 +95,7 @@ func TestPutObject(t *testing.T) {
 	a.wantKind("taken name", err, fault.Conflict)
 	_, err = a.put(a.bob, anns, strings.NewReader("three"), true)
 	a.wantKind("folder of another user", err, fault.Forbidden)
-	_, err = a.put(Actor{Role: "anon"}, "a.txt", strings.NewReader("three"), false)
+	_, err = a.put(actor.Actor{Role: "anon"}, "a.txt", strings.NewReader("three"), false)
 	a.wantKind("no policy", err, fault.Forbidden)
 
 	servers := a.bob.Subject + "/s.txt"
@@ -131,8 +131,8 @@ func (c *changing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestPutObjectAsksAgain changes rights and objects while the bytes of an upload arrive.
-func TestPutObjectAsksAgain(t *testing.T) {
+// TestCreateFileAsksAgain changes rights and objects while the bytes of an upload arrive.
+func TestCreateFileAsksAgain(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
@@ -151,7 +151,7 @@ func TestPutObjectAsksAgain(t *testing.T) {
 	}}, false)
 	a.wantKind("the policy was dropped", err, fault.Forbidden)
 
-	f, content, err := OpenObject(t.Context(), a.project, a.store, server, a.found, name)
+	f, content, err := OpenFile(t.Context(), a.project, a.store, server, a.named(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestPutObjectAsksAgain(t *testing.T) {
 	}
 }
 
-// TestRemoveObjects removes an end user's own objects only.
-func TestRemoveObjects(t *testing.T) {
+// TestDeleteFilesByName removes an end user's own objects only.
+func TestDeleteFilesByName(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
@@ -172,7 +172,7 @@ func TestRemoveObjects(t *testing.T) {
 	a.mustPut(a.ann, names[1], "2")
 	a.mustPut(a.bob, names[2], "3")
 
-	gone, err := RemoveObjects(t.Context(), a.project, a.ann, a.found, names)
+	gone, err := DeleteFilesByName(t.Context(), a.project, a.ann, a.container.UUID, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,8 @@ func TestRemoveObjects(t *testing.T) {
 		t.Errorf("removed %q, want %q", got, names[:2])
 	}
 
-	if gone, err := RemoveObjects(t.Context(), a.project, server, a.found, names); err != nil || len(gone) != 1 {
+	if gone, err = DeleteFilesByName(t.Context(), a.project, server, a.container.UUID, names); err != nil ||
+		len(gone) != 1 {
 		t.Errorf("the server removed %v, %v, want one object", gone, err)
 	}
 	if _, err := Discard(t.Context(), a.project, a.store); err != nil {
@@ -194,45 +195,41 @@ func TestRemoveObjects(t *testing.T) {
 	a.wantFiles(0)
 }
 
-// TestMoveObject moves objects between names and buckets, as the policies allow.
-func TestMoveObject(t *testing.T) {
+// TestMoveFile moves objects between names and buckets, as the policies allow.
+func TestMoveFile(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
-	newContainer(t, a.project, "other")
-	other, err := FindBucket(t.Context(), a.project, "other")
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	other := newContainer(t, a.project, "other")
 	name := a.ann.Subject + "/a"
 	a.mustPut(a.ann, name, "1")
 	a.mustPut(a.ann, a.ann.Subject+"/taken", "2")
-	move := func(actor Actor, to Bucket, source, destination string) error {
-		_, err := MoveObject(t.Context(), a.project, actor, a.found, to, source, destination)
+	move := func(actor actor.Actor, to Container, source, destination string) error {
+		_, err := UpdateFile(t.Context(), a.project, actor, a.named(source),
+			FileUpdate{FullFileName: &destination, Container: new(to.Ref())})
 		return err
 	}
 
-	a.wantKind("hidden object", move(a.bob, a.found, name, "x"), fault.NotFound)
-	a.wantKind("missing object", move(server, a.found, "missing", "x"), fault.NotFound)
-	a.wantKind("invalid name", move(a.ann, a.found, name, "../x"), fault.Unprocessable)
-	a.wantKind("taken name", move(a.ann, a.found, name, a.ann.Subject+"/taken"), fault.Conflict)
+	a.wantKind("hidden object", move(a.bob, a.container, name, "x"), fault.NotFound)
+	a.wantKind("missing object", move(server, a.container, "missing", "x"), fault.NotFound)
+	a.wantKind("invalid name", move(a.ann, a.container, name, "../x"), fault.Unprocessable)
+	a.wantKind("taken name", move(a.ann, a.container, name, a.ann.Subject+"/taken"), fault.Conflict)
 	if err := move(a.ann, other, name, "b"); err != nil {
 		t.Error(err)
 	}
 
-	_, content, err := OpenObject(t.Context(), a.project, a.store, a.ann, other, "b")
+	_, content, err := OpenFile(t.Context(), a.project, a.store, a.ann, FileRef{Container: other.UUID, Name: "b"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	content.Close()
 
-	_, _, err = OpenObject(t.Context(), a.project, a.store, a.bob, other, "b")
+	_, _, err = OpenFile(t.Context(), a.project, a.store, a.bob, FileRef{Container: other.UUID, Name: "b"})
 	a.wantKind("object of another user", err, fault.NotFound)
 }
 
-// TestListObjects lists folders and objects, as far as the policies show them.
-func TestListObjects(t *testing.T) {
+// TestListEntries lists folders and objects, as far as the policies show them.
+func TestListEntries(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
@@ -242,39 +239,39 @@ func TestListObjects(t *testing.T) {
 	a.mustPut(a.ann, a.ann.Subject+"/mine", "1")
 
 	for _, c := range []struct {
-		actor Actor
-		l     ObjectListing
+		actor actor.Actor
+		l     EntryListing
 		want  string
 	}{
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/"}, "é/Y é/x.txt é/x/ é/z/"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Offset: 1, Limit: 2}, "é/x.txt é/x/"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Offset: 4}, ""},
-		{server, ObjectListing{Prefix: "é/x/", Delimiter: "/"}, "é/x/1 é/x/2"},
-		{server, ObjectListing{Prefix: "none/", Delimiter: "/"}, ""},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Descending: true}, "é/z/ é/x/ é/x.txt é/Y"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Descending: true, Limit: 1, After: "é/x/"}, "é/x.txt"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", After: "é/x/"}, "é/z/"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", After: "é/Y", Limit: 1}, "é/x.txt"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Search: "X", Limit: 2}, "é/x.txt é/x/"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Search: "y"}, "é/Y"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Sort: "created_at"}, "é/x/ é/z/ é/x.txt é/Y"},
-		{server, ObjectListing{Prefix: "é/", Delimiter: "/", Sort: "updated_at", Descending: true, Limit: 3},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/"}, "é/Y é/x.txt é/x/ é/z/"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Offset: 1, Limit: 2}, "é/x.txt é/x/"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Offset: 4}, ""},
+		{server, EntryListing{Prefix: "é/x/", Delimiter: "/"}, "é/x/1 é/x/2"},
+		{server, EntryListing{Prefix: "none/", Delimiter: "/"}, ""},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Descending: true}, "é/z/ é/x/ é/x.txt é/Y"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Descending: true, Limit: 1, After: "é/x/"}, "é/x.txt"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", After: "é/x/"}, "é/z/"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", After: "é/Y", Limit: 1}, "é/x.txt"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Search: "X", Limit: 2}, "é/x.txt é/x/"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Search: "y"}, "é/Y"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Sort: "created_at"}, "é/x/ é/z/ é/x.txt é/Y"},
+		{server, EntryListing{Prefix: "é/", Delimiter: "/", Sort: "updated_at", Descending: true, Limit: 3},
 			"é/z/ é/x/ é/Y"},
-		{server, ObjectListing{Prefix: "é/", Sort: "created_at", Offset: 1, Limit: 2}, "é/x/2 é/x.txt"},
-		{server, ObjectListing{Prefix: "é/x"}, "é/x.txt é/x/1 é/x/2"},
-		{server, ObjectListing{Prefix: "é/x", After: "é/x.txt", Limit: 1}, "é/x/1"},
-		{server, ObjectListing{Prefix: "é/x", Descending: true, After: "é/x/2"}, "é/x/1 é/x.txt"},
-		{server, ObjectListing{Prefix: "\U0010FFFF", Delimiter: "/"}, "\U0010FFFF/"},
-		{server, ObjectListing{Search: "zz", Delimiter: "/"}, "zz/"},
-		{a.ann, ObjectListing{Delimiter: "/"}, a.ann.Subject + "/"},
-		{a.ann, ObjectListing{Prefix: a.ann.Subject + "/", Delimiter: "/"}, a.ann.Subject + "/mine"},
-		{a.bob, ObjectListing{Delimiter: "/"}, ""},
+		{server, EntryListing{Prefix: "é/", Sort: "created_at", Offset: 1, Limit: 2}, "é/x/2 é/x.txt"},
+		{server, EntryListing{Prefix: "é/x"}, "é/x.txt é/x/1 é/x/2"},
+		{server, EntryListing{Prefix: "é/x", After: "é/x.txt", Limit: 1}, "é/x/1"},
+		{server, EntryListing{Prefix: "é/x", Descending: true, After: "é/x/2"}, "é/x/1 é/x.txt"},
+		{server, EntryListing{Prefix: "\U0010FFFF", Delimiter: "/"}, "\U0010FFFF/"},
+		{server, EntryListing{Search: "zz", Delimiter: "/"}, "zz/"},
+		{a.ann, EntryListing{Delimiter: "/"}, a.ann.Subject + "/"},
+		{a.ann, EntryListing{Prefix: a.ann.Subject + "/", Delimiter: "/"}, a.ann.Subject + "/mine"},
+		{a.bob, EntryListing{Delimiter: "/"}, ""},
 	} {
 		if c.l.Limit == 0 {
 			c.l.Limit = 10
 		}
 
-		entries, err := ListObjects(t.Context(), a.project, c.actor, a.found, c.l)
+		entries, err := ListEntries(t.Context(), a.project, c.actor, a.container.UUID, c.l)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
@@ -302,7 +299,7 @@ func TestListByCursor(t *testing.T) {
 		for _, descending := range []bool{false, true} {
 			for _, delimiter := range []string{"", "/"} {
 				prefix := fmt.Sprint(sort, descending, len(delimiter), "/")
-				a.checkPages(ObjectListing{
+				a.checkPages(EntryListing{
 					Prefix: prefix, Delimiter: delimiter, Limit: 2, Sort: sort, Descending: descending,
 				})
 			}
@@ -310,7 +307,7 @@ func TestListByCursor(t *testing.T) {
 	}
 }
 
-func (a *application) checkPages(l ObjectListing) {
+func (a *application) checkPages(l EntryListing) {
 	a.t.Helper()
 
 	want := map[string]int{}
@@ -324,7 +321,7 @@ func (a *application) checkPages(l ObjectListing) {
 
 	seen := map[string]int{}
 	for page := 0; ; page++ {
-		entries, err := ListObjects(a.t.Context(), a.project, server, a.found, l)
+		entries, err := ListEntries(a.t.Context(), a.project, server, a.container.UUID, l)
 		if err != nil {
 			a.t.Fatal(err)
 		}
@@ -335,7 +332,8 @@ func (a *application) checkPages(l ObjectListing) {
 		for _, e := range entries {
 			seen[e.Name]++
 
-			if _, err := RemoveObjects(a.t.Context(), a.project, server, a.found, []string{e.Name}); err != nil {
+			if _, err := DeleteFilesByName(a.t.Context(), a.project, server, a.container.UUID,
+				[]string{e.Name}); err != nil {
 				a.t.Fatal(err)
 			}
 		}
@@ -364,22 +362,23 @@ func (a *application) checkPages(l ObjectListing) {
 	}
 }
 
-// TestCopyObject copies an object that the policies show, with its metadata or others.
-func TestCopyObject(t *testing.T) {
+// TestCopyFile copies an object that the policies show, with its metadata or others.
+func TestCopyFile(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
 	source, target := a.ann.Subject+"/a", a.ann.Subject+"/b"
 	a.mustPut(a.ann, source, "one")
-	clone := func(actor Actor, n NewObject) error {
-		_, _, err := CopyObject(t.Context(), a.project, a.store, actor, a.found, a.found, source, n)
+	clone := func(actor actor.Actor, name string) error {
+		_, _, err := CopyFile(t.Context(), a.project, a.store, actor, a.named(source), a.container.Ref(),
+			NewFile{FullFileName: name})
 		return err
 	}
 
-	if err := clone(a.ann, NewObject{NewFile: NewFile{FullFileName: target}}); err != nil {
+	if err := clone(a.ann, target); err != nil {
 		t.Fatal(err)
 	}
-	o, content, err := OpenObject(t.Context(), a.project, a.store, a.ann, a.found, target)
+	o, content, err := OpenFile(t.Context(), a.project, a.store, a.ann, a.named(target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,9 +390,9 @@ func TestCopyObject(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 
-	a.wantKind("taken name", clone(a.ann, NewObject{NewFile: NewFile{FullFileName: target}}), fault.Conflict)
+	a.wantKind("taken name", clone(a.ann, target), fault.Conflict)
 
-	bobs := NewObject{NewFile: NewFile{FullFileName: a.bob.Subject + "/b"}}
+	bobs := a.bob.Subject + "/b"
 	a.wantKind("hidden source", clone(a.bob, bobs), fault.NotFound)
 	a.wantKind("refused target", clone(a.ann, bobs), fault.Forbidden)
 }
@@ -405,8 +404,9 @@ func TestCheckUpload(t *testing.T) {
 	a := newApplication(t)
 	name := a.ann.Subject + "/a"
 	a.mustPut(a.ann, name, "1")
-	check := func(actor Actor, name string, upsert bool) error {
-		return CheckUpload(t.Context(), a.project, actor, a.found, name, upsert)
+	check := func(actor actor.Actor, name string, upsert bool) error {
+		return CheckUpload(t.Context(), a.project, actor, a.container.Ref(),
+			NewFile{FullFileName: name, Upsert: upsert})
 	}
 
 	if err := errors.Join(check(a.ann, name, true), check(a.ann, name+"b", false),
@@ -421,8 +421,9 @@ func TestCheckUpload(t *testing.T) {
 	a.wantKind("upload to a taken name without rights", err, fault.Forbidden)
 }
 
-// TestBuckets creates, lists, changes, empties and deletes buckets, as the policies allow.
-func TestBuckets(t *testing.T) {
+// TestContainersWithRights creates, lists, changes, empties and deletes containers, as the policies
+// allow.
+func TestContainersWithRights(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
@@ -436,36 +437,42 @@ func TestBuckets(t *testing.T) {
 	}
 
 	ctx, p := t.Context(), a.project
-	create := func(actor Actor, id string, n BucketChange) error { return CreateBucket(ctx, p, actor, id, id, n) }
-	if err := errors.Join(create(a.ann, "my files", BucketChange{MaxFileSize: new(int64(10))}),
-		create(server, "shared", BucketChange{IsPublic: new(true), Allowed: &[]string{"image/*"}})); err != nil {
+	create := func(actor actor.Actor, id string, n NewContainer) error {
+		n.ID, n.Name = id, cmp.Or(n.Name, id)
+		_, err := CreateContainer(ctx, p, actor, n)
+		return err
+	}
+	if err := errors.Join(create(a.ann, "my files", NewContainer{MaxFileSize: new(int64(10))}),
+		create(server, "shared", NewContainer{IsPublic: true, Allowed: []string{"image/*"}})); err != nil {
 		t.Fatal(err)
 	}
-	a.wantKind("taken id", create(a.ann, "my files", BucketChange{}), fault.Conflict)
-	a.wantKind("refused", create(a.bob, "files of bob", BucketChange{}), fault.Forbidden)
-	a.wantKind("invalid id", create(server, " a/b", BucketChange{}), fault.Invalid)
+	a.wantKind("taken id", create(a.ann, "my files", NewContainer{}), fault.Conflict)
+	a.wantKind("refused", create(a.bob, "files of bob", NewContainer{}), fault.Forbidden)
+	a.wantKind("invalid id", create(server, " a/b", NewContainer{}), fault.Unprocessable)
 	for _, name := range reservedNames {
-		a.wantKind("id "+name, create(server, name, BucketChange{}), fault.Invalid)
-		a.wantKind("name "+name, CreateBucket(ctx, p, server, "other", name, BucketChange{}), fault.Invalid)
+		a.wantKind("id "+name, create(server, name, NewContainer{}), fault.Unprocessable)
+		a.wantKind("name "+name, create(server, "other", NewContainer{Name: name}), fault.Unprocessable)
 	}
-	a.wantKind("invalid size", create(server, "c", BucketChange{MaxFileSize: new(int64(0))}), fault.Unprocessable)
+	a.wantKind("invalid size", create(server, "c", NewContainer{MaxFileSize: new(int64(0))}), fault.Unprocessable)
 
 	for _, c := range []struct {
-		actor Actor
-		l     BucketListing
+		actor actor.Actor
+		l     ContainerListing
 		want  string
 	}{
-		{server, BucketListing{}, "files my files shared"},
-		{server, BucketListing{Sort: "created_at", Descending: true, Limit: 1}, "shared"},
-		{server, BucketListing{Search: "FILES", Offset: 1}, "my files"},
-		{a.ann, BucketListing{}, "my files"},
-		{a.bob, BucketListing{}, ""},
+		{server, ContainerListing{}, "files my files shared"},
+		{server, ContainerListing{Sort: "created_at", Descending: true, Limit: 1}, "shared"},
+		{server, ContainerListing{Search: "FILES", Offset: 1}, "my files"},
+		{a.ann, ContainerListing{}, "my files"},
+		{server, ContainerListing{Prefix: "my", Sort: "id"}, "my files"},
+		{server, ContainerListing{After: "my files", Sort: "id"}, "shared"},
+		{a.bob, ContainerListing{}, ""},
 	} {
 		if c.l.Limit == 0 {
 			c.l.Limit = 10
 		}
 
-		found, err := ListBuckets(ctx, p, c.actor, c.l)
+		found, err := SearchContainers(ctx, p, c.actor, c.l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -479,33 +486,40 @@ func TestBuckets(t *testing.T) {
 		}
 	}
 
-	b, err := GetBucket(ctx, p, a.ann, "my files")
+	b, err := GetContainer(ctx, p, a.ann, ContainerRef{ID: "my files"})
 	if err != nil || b.MaxFileSize != 10 || b.Owner == nil {
 		t.Errorf("got %+v, %v", b, err)
 	}
-	_, err = GetBucket(ctx, p, a.bob, "my files")
+	_, err = GetContainer(ctx, p, a.bob, ContainerRef{ID: "my files"})
 	a.wantKind("hidden", err, fault.NotFound)
 
-	update := func(actor Actor, id string, u BucketChange) error { return UpdateBucket(ctx, p, actor, id, u) }
-	a.wantKind("hidden to change", update(a.bob, "my files", BucketChange{}), fault.NotFound)
-	a.wantKind("refused change", update(a.ann, "my files", BucketChange{IsPublic: new(true)}), fault.Forbidden)
-	a.wantKind("missing", update(server, "none", BucketChange{}), fault.NotFound)
-	if err := errors.Join(update(a.ann, "my files", BucketChange{Allowed: &[]string{"text/*"}}),
-		update(server, "shared", BucketChange{IsPublic: new(false)})); err != nil {
+	update := func(actor actor.Actor, id string, u ContainerUpdate) error {
+		_, err := UpdateContainer(ctx, p, actor, ContainerRef{ID: id}, u)
+		return err
+	}
+	remove := func(actor actor.Actor, id string) error {
+		_, err := DeleteContainer(ctx, p, actor, ContainerRef{ID: id}, false)
+		return err
+	}
+	a.wantKind("hidden to change", update(a.bob, "my files", ContainerUpdate{}), fault.NotFound)
+	a.wantKind("refused change", update(a.ann, "my files", ContainerUpdate{IsPublic: new(true)}), fault.Forbidden)
+	a.wantKind("missing", update(server, "none", ContainerUpdate{}), fault.NotFound)
+	if err := errors.Join(update(a.ann, "my files", ContainerUpdate{Allowed: &[]string{"text/*"}}),
+		update(server, "shared", ContainerUpdate{IsPublic: new(false)})); err != nil {
 		t.Error(err)
 	}
 
-	a.found = b
+	a.container = b
 	_, err = a.put(server, "big", strings.NewReader("more than ten"), false)
 	a.wantKind("object over the limit", err, fault.TooLarge)
 	a.mustPut(server, "small", "1")
-	a.wantKind("not empty", DeleteBucket(ctx, p, a.ann, "my files"), fault.Conflict)
-	a.wantKind("hidden to delete", DeleteBucket(ctx, p, a.bob, "my files"), fault.NotFound)
-	if err := errors.Join(EmptyBucket(ctx, p, server, b), DeleteBucket(ctx, p, a.ann, "my files"),
-		DeleteBucket(ctx, p, server, "shared")); err != nil {
+	a.wantKind("not empty", remove(a.ann, "my files"), fault.Conflict)
+	a.wantKind("hidden to delete", remove(a.bob, "my files"), fault.NotFound)
+	if err := errors.Join(EmptyContainer(ctx, p, server, b.UUID), remove(a.ann, "my files"),
+		remove(server, "shared")); err != nil {
 		t.Error(err)
 	}
-	_, err = FindBucket(ctx, p, "my files")
+	_, err = GetContainer(ctx, p, server, ContainerRef{ID: "my files"})
 	a.wantKind("deleted", err, fault.NotFound)
 }
 
@@ -525,44 +539,4 @@ func TestPoliciesOnContent(t *testing.T) {
 	_, err := a.put(a.ann, a.ann.Subject+"/b", strings.NewReader("12345"), false)
 	a.wantKind("large object", err, fault.Forbidden)
 	a.wantFiles(1)
-}
-
-// TestFailingPolicies checks that a failing policy fails its own request only, as the project's
-// mistake, and that a lock of the project's owner does not hold requests.
-func TestFailingPolicies(t *testing.T) {
-	t.Parallel()
-
-	a := newApplication(t)
-	name := a.ann.Subject + "/a"
-	a.mustPut(a.ann, name, "1")
-	open := func(actor Actor) error {
-		_, _, err := OpenObject(t.Context(), a.project, a.store, actor, a.found, name)
-		return err
-	}
-
-	conn, err := a.project.Owner().Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
-
-	for _, c := range []struct {
-		what, sql string
-		kind      fault.Kind
-	}{
-		{"error in a policy", `create policy broken on storage.objects as restrictive for select using (1 / (octet_length(name) - octet_length(name)) = 1)`, fault.Unprocessable},
-		{"slow policy", `alter policy broken on storage.objects using (pg_sleep(60) is null)`, fault.Unavailable},
-		{"locked table", `drop policy broken on storage.objects; begin; lock table storage.objects`, fault.Conflict},
-	} {
-		if _, err := conn.Exec(t.Context(), c.sql); err != nil {
-			t.Fatal(err)
-		}
-
-		slow := a.ann
-		slow.Timeout = 200 * time.Millisecond
-		if c.kind == fault.Conflict {
-			slow.Timeout = 0
-		}
-		a.wantKind(c.what, open(slow), c.kind)
-	}
 }

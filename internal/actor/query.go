@@ -1,8 +1,7 @@
-package object
+package actor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -12,30 +11,28 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/trace"
 )
 
-// actorQuerier executes statements to which the project's policies apply. Each is a transaction of
-// its own and takes one round trip: settings, the statement, the end of the transaction, and the
-// reset of the session, which user code may have changed.
-type actorQuerier struct {
-	project *projectdb.Project
-	actor   Actor
+// Querier executes the statements of an actor. Each is a transaction of its own and takes one round
+// trip: settings, the statement, the end of the transaction, and the reset of the session.
+type Querier struct {
+	pool  *pgxpool.Pool
+	actor Actor
 }
 
 // Query executes a statement in a read-only transaction. The errors of its rows are faults.
-func (q actorQuerier) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+func (q Querier) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	rows, err := q.start(ctx, true, sql, args)
 	if err != nil {
-		return nil, policyFault(err)
+		return nil, Fault(err)
 	}
 
 	return rows, nil
 }
 
 // Exec executes a statement. Its errors are those of PostgreSQL.
-func (q actorQuerier) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+func (q Querier) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	rows, err := q.start(ctx, false, sql, args)
 	if err != nil {
 		return pgconn.CommandTag{}, err
@@ -47,14 +44,14 @@ func (q actorQuerier) Exec(ctx context.Context, sql string, args ...any) (pgconn
 
 // start sends a statement. If the prepared one was deallocated by user code or is out of date, it
 // sends it again on another connection.
-func (q actorQuerier) start(ctx context.Context, readOnly bool, sql string, args []any) (*actorRows, error) {
-	settings, err := q.actor.settings(readOnly)
-	if err != nil {
-		return nil, err
+func (q Querier) start(ctx context.Context, readOnly bool, sql string, args []any) (*sessionRows, error) {
+	var settings [][]byte
+	for _, s := range q.actor.settings(readOnly) {
+		settings = append(settings, s.Value)
 	}
 
 	for {
-		conn, err := pg.Acquire(ctx, q.project.Questions())
+		conn, err := pg.Acquire(ctx, q.pool)
 		if err != nil {
 			return nil, err
 		}
@@ -83,50 +80,33 @@ func (q actorQuerier) start(ctx context.Context, readOnly bool, sql string, args
 // has other types.
 var stalePlanStates = map[string]bool{"26000": true, "0A000": true}
 
-// settings returns the arguments of setLocal.
-func (a Actor) settings(readOnly bool) ([][]byte, error) {
-	claims := a.Claims
-	if claims == nil {
-		var err error
-		if claims, err = json.Marshal(map[string]string{"role": a.Role}); err != nil {
-			return nil, err
-		}
-	}
-
-	return [][]byte{claims, []byte(a.statementTimeout()), strconv.AppendBool(nil, readOnly), []byte(a.Role)}, nil
-}
-
-const setLocal = `
-	select pg_catalog.set_config('request.jwt.claims', $1, true),
-	       pg_catalog.set_config('statement_timeout', $2, true),
-	       pg_catalog.set_config('lock_timeout', '` + questionLockTimeout + `', true),
-	       pg_catalog.set_config('transaction_read_only', $3, true),
-	       pg_catalog.set_config('role', $4, true)`
+// setLocal sets the parameters of a transaction. Their names are those of every actor.
+var setLocal = "select " + SettingsSQL(Actor{}.settings(false))
 
 // resetStatements undo the effects of user code on a session. The last one finds the prepared
 // statements that it left.
-var resetStatements = append(pg.ResetStatements(), pg.SelectUserStatements)
+var resetStatements = append(ResetStatements(), SelectUserStatements)
 
 const closeTimeout = time.Second
 
-// actorSession is a connection with its prepared statements.
-type actorSession struct {
+// session is a connection with its prepared statements.
+type session struct {
 	conn       *pgx.Conn
 	statements map[statementKey]*pgconn.StatementDescription
 }
 
 // statementKey identifies a statement. Each role has its own, since row security makes plans depend
 // on the role.
-type statementKey struct{ role, sql string } // role is "" for statements without policies
+type statementKey struct{ role, sql string } // role is "" for settings and resets
 
 // sessionKey is the key of the session in the connection's custom data.
-const sessionKey = "object/session"
+const sessionKey = "actor/session"
 
-func sessionOf(conn *pgx.Conn) *actorSession {
+func sessionOf(conn *pgx.Conn) *session {
 	data := conn.PgConn().CustomData()
-	s, ok := data[sessionKey].(*actorSession)
+	s, ok := data[sessionKey].(*session)
 	if !ok {
-		s = &actorSession{conn: conn, statements: map[statementKey]*pgconn.StatementDescription{}}
+		s = &session{conn: conn, statements: map[statementKey]*pgconn.StatementDescription{}}
 		data[sessionKey] = s
 	}
 
@@ -134,9 +114,9 @@ func sessionOf(conn *pgx.Conn) *actorSession {
 }
 
 // start sends a statement and reads up to its first row.
-func (s *actorSession) start(
+func (s *session) start(
 	ctx context.Context, role string, settings [][]byte, sql string, args []any,
-) (*actorRows, error) {
+) (*sessionRows, error) {
 	query, values := sql, args
 	if len(args) == 1 {
 		if named, ok := args[0].(pgx.QueryRewriter); ok {
@@ -158,7 +138,7 @@ func (s *actorSession) start(
 	}
 
 	_, span := pg.StartSpan(ctx, sql)
-	rows := &actorRows{session: s, pipeline: s.conn.PgConn().StartPipeline(ctx), span: span}
+	rows := &sessionRows{session: s, pipeline: s.conn.PgConn().StartPipeline(ctx), span: span}
 
 	rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: setLocal}], settings, nil, nil)
 	rows.pipeline.SendQueryStatement(statement, encoded.ParamValues, encoded.ParamFormats, encoded.ResultFormats)
@@ -181,7 +161,7 @@ func (s *actorSession) start(
 
 // prepare prepares the statements that the session lacks, in the role that executes them: the
 // session's login has no rights of its own.
-func (s *actorSession) prepare(
+func (s *session) prepare(
 	ctx context.Context, role string, settings [][]byte, sql, query string,
 ) (*pgconn.StatementDescription, error) {
 	if st := s.statements[statementKey{role, sql}]; st != nil {
@@ -196,7 +176,7 @@ func (s *actorSession) prepare(
 		}
 	}
 
-	begin := "begin; set local lock_timeout = '" + questionLockTimeout + "'; set local role " + pg.Quote(role)
+	begin := "begin; set local lock_timeout = '" + lockTimeout + "'; set local role " + pg.Quote(role)
 	tx, err := s.conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
 		return nil, err
@@ -207,8 +187,8 @@ func (s *actorSession) prepare(
 	return s.statements[statementKey{role, sql}], err
 }
 
-func (s *actorSession) add(ctx context.Context, key statementKey, query string) error {
-	st, err := s.conn.PgConn().Prepare(ctx, "object_"+strconv.Itoa(len(s.statements)), query, nil)
+func (s *session) add(ctx context.Context, key statementKey, query string) error {
+	st, err := s.conn.PgConn().Prepare(ctx, "actor_"+strconv.Itoa(len(s.statements)), query, nil)
 	if err == nil {
 		s.statements[key] = st
 	}
@@ -216,29 +196,29 @@ func (s *actorSession) add(ctx context.Context, key statementKey, query string) 
 	return err
 }
 
-func (s *actorSession) close() {
+func (s *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 
 	_ = s.conn.Close(ctx)
 }
 
-// actorRows are the rows of a statement. Closing them resets the session and releases its
+// sessionRows are the rows of a statement. Closing them resets the session and releases its
 // connection.
-type actorRows struct {
+type sessionRows struct {
 	pgx.Rows
-	session  *actorSession
+	session  *session
 	pipeline *pgconn.Pipeline
 	pooled   *pgxpool.Conn // nil once it is released
 	span     *trace.Span
 }
 
 // first sends the queued messages and returns the result of the statement.
-func (r *actorRows) first() (*pgconn.ResultReader, error) {
+func (r *sessionRows) first() (*pgconn.ResultReader, error) {
 	if err := r.pipeline.Sync(); err != nil {
 		return nil, err
 	}
-	if _, err := r.pipeline.GetResults(); err != nil { // of setLocal
+	if _, err := r.pipeline.GetResults(); err != nil { // settings
 		return nil, err
 	}
 
@@ -252,7 +232,7 @@ func (r *actorRows) first() (*pgconn.ResultReader, error) {
 
 // finish reads the remaining replies. The session is closed if it could not be reset, or if user
 // code prepared statements, which may have names of ours.
-func (r *actorRows) finish() {
+func (r *sessionRows) finish() {
 	r.span.End()
 
 	prepared, err := r.readReset()
@@ -263,7 +243,7 @@ func (r *actorRows) finish() {
 
 // readReset reads the replies to resetStatements. It reports whether user code left prepared
 // statements.
-func (r *actorRows) readReset() (prepared bool, err error) {
+func (r *sessionRows) readReset() (prepared bool, err error) {
 	for {
 		reply, err := r.pipeline.GetResults()
 		if err != nil || reply == nil {
@@ -283,7 +263,7 @@ func (r *actorRows) readReset() (prepared bool, err error) {
 }
 
 // Next reads the next row. After the last one it closes the rows.
-func (r *actorRows) Next() bool {
+func (r *sessionRows) Next() bool {
 	if r.Rows.Next() {
 		return true
 	}
@@ -293,7 +273,7 @@ func (r *actorRows) Next() bool {
 }
 
 // Close reads the rest, and releases the connection.
-func (r *actorRows) Close() {
+func (r *sessionRows) Close() {
 	r.Rows.Close()
 	if r.pooled == nil {
 		return
@@ -308,4 +288,4 @@ func (r *actorRows) Close() {
 }
 
 // Err returns the failure of the statement.
-func (r *actorRows) Err() error { return policyFault(r.Rows.Err()) }
+func (r *sessionRows) Err() error { return Fault(r.Rows.Err()) }

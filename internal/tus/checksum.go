@@ -1,4 +1,4 @@
-package object
+package tus
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // detect transmission errors; tampering is prevented by the client's token.
 const ChecksumAlgorithms = "sha1,sha256"
 
-// Checksum is the checksum that a client sends along with content.
+// Checksum is the checksum that a client sends along with the bytes of a part.
 type Checksum struct {
 	hash hash.Hash
 	want []byte
@@ -47,8 +47,8 @@ func ParseChecksum(text string) (*Checksum, error) {
 	return c, nil
 }
 
-// check wraps content in a reader that fails with Mismatch at the end unless the checksum matches.
-func (c *Checksum) check(content io.Reader) io.Reader { return &checked{content, c} }
+// Verify wraps content in a reader that fails with Mismatch at the end unless the checksum matches.
+func (c *Checksum) Verify(content io.Reader) io.Reader { return &checked{content, c} }
 
 type checked struct {
 	content io.Reader
