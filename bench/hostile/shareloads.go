@@ -259,13 +259,14 @@ var signIns = contest{name: "sign-in", rounds: signInRounds,
 
 // providers returns settings with n providers, p0 and so on, at a URL.
 func providers(n int, url string) string {
-	all := map[string]any{}
+	all, secrets := map[string]any{}, map[string]string{}
 	for i := range n {
-		all[fmt.Sprintf("custom:p%d", i)] = map[string]any{"enabled": true, "client_id": "x",
-			"url": fmt.Sprintf("%s/%d", url, i)}
+		name := fmt.Sprintf("custom:p%d", i)
+		all[name] = map[string]any{"enabled": true, "client_id": "x", "url": fmt.Sprintf("%s/%d", url, i)}
+		secrets["providers."+name] = "x"
 	}
 
-	text, _ := json.Marshal(map[string]any{"providers": all, "sign_ins_per_five_minutes": 100_000})
+	text, _ := json.Marshal(map[string]any{"providers": all, "secrets": secrets, "sign_ins_per_five_minutes": 100_000})
 	return string(text)
 }
 

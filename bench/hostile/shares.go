@@ -32,11 +32,6 @@ type contest struct {
 // act is an act of the bystander. i counts the acts.
 type act func(ctx context.Context, i int) error
 
-// errStatus is the failure of an act with a status.
-type errStatus int
-
-func (e errStatus) Error() string { return fmt.Sprint("status ", int(e)) }
-
 func (c contest) run(ctx context.Context, s *environment) string { return contend(ctx, s, c) }
 
 // everything runs the worst loads at once.
@@ -199,7 +194,7 @@ func (s *environment) request(ctx context.Context, method, path string, a accoun
 
 	status, text, err := s.send(bounded, method, path, a, []byte(body), "application/json")
 	if err == nil && status >= 400 {
-		err = errStatus(status)
+		err = fmt.Errorf("status %d: %.200s", status, text)
 	}
 
 	return text, err

@@ -251,7 +251,7 @@ func TestImportWithoutRow(t *testing.T) {
 	for _, path := range []string{"/tables/objects/import?on_error=skip", "/tables/import?name=newobjects"} {
 		for body, want := range map[string]string{
 			`[5]`:   "can't be imported: line 1 is not a JSON object",
-			"\n{\n": "can't be imported: line 2 is not a JSON object",
+			"\n{\n": "can't be imported: line 2 begins a JSON object that is not closed",
 		} {
 			r := a.Send("POST", path, body, jsonl).Want(422).Code("malformed").Field("file")
 			if got := r.Metadata("fields.0.message"); got != want {

@@ -175,7 +175,7 @@ func (a *elementReader) next() ([]byte, row, error) {
 
 	switch {
 	case err != nil:
-		return a.end(err, a.unclosed())
+		return a.end(err, "is the end of a JSON array that is not closed")
 	case !a.started:
 		a.started = true
 		if c, err = a.skipBlanks(); err == nil && c != ']' {
@@ -187,7 +187,7 @@ func (a *elementReader) next() ([]byte, row, error) {
 		}
 	}
 	if err != nil {
-		return a.end(err, a.unclosed())
+		return a.end(err, "is the end of a JSON array that is not closed")
 	}
 
 	if _, err = a.skipBlanks(); err == nil {
@@ -198,11 +198,16 @@ func (a *elementReader) next() ([]byte, row, error) {
 	return nil, row{}, err
 }
 
-func (a *elementReader) unclosed() string {
+// endUnclosed is end in the middle of an array, or of the object of r outside an array.
+func (a *elementReader) endUnclosed(err error, r row) ([]byte, row, error) {
 	if a.inArray {
-		return "is the end of a JSON array that is not closed"
+		return a.end(err, "is the end of a JSON array that is not closed")
 	}
-	return "is the end of a JSON object that is not closed"
+
+	_, bad, err := a.end(err, "begins a JSON object that is not closed")
+	bad.line = r.line
+
+	return nil, bad, err
 }
 
 // end returns the row that rejects the rest of the file, unless reading failed.
@@ -227,7 +232,7 @@ func (a *elementReader) readElement(c byte) ([]byte, row, error) {
 			a.element = append(a.element, c)
 			var err error
 			if c, err = a.readByte(); err != nil {
-				return a.end(err, a.unclosed())
+				return a.endUnclosed(err, r)
 			}
 		case c == '"':
 			quoted = !quoted
@@ -249,7 +254,7 @@ func (a *elementReader) readElement(c byte) ([]byte, row, error) {
 
 		var err error
 		if c, err = a.readByte(); err != nil {
-			return a.end(err, a.unclosed())
+			return a.endUnclosed(err, r)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func TestRowsOfJSON(t *testing.T) {
 		"{\n  \"a\": 1\n}\n":                                `1 [1]`,
 		" {\"a\":\n1} {\"a\": \"}\"}\n\n{\n\"a\": 3}":       `1 [1] 2 [}] 4 [3]`,
 		"{\n\"a\": 1}\nx":                                   `1 [1] 3 malformed: has text that is not a JSON object`,
-		"{\n\"a\": 1":                                       `2 malformed: is the end of a JSON object that is not closed`,
+		"{\n\"a\": 1":                                       `1 malformed: begins a JSON object that is not closed`,
 	} {
 		if got := formatRows(t, strings.NewReader(text), Options{Format: JSONL}, []string{"a"}); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)
