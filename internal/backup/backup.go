@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
@@ -26,7 +27,7 @@ import (
 
 // Config configures a [Service].
 type Config struct {
-	Lifecycle     projectdb.Lifecycle
+	Lifecycle     *lifecycle.Service
 	Binaries      pgserver.Binaries
 	Queue         *queue.Queue
 	Files         *object.Cleaner

@@ -22,6 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
@@ -30,7 +31,7 @@ import (
 
 // compare fails unless each restored table of a copy has the row count of the manifest. It skips
 // tables that PostgreSQL has not created again, or whose rows it has refused.
-func compare(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, failures []pgdump.Failure) error {
+func compare(ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, failures []pgdump.Failure) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func rows(tables []archive.Table) map[archive.Table]int64 {
 // the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
 // dumps of unknown time zone, whose times cannot be compared.
 func (s *Service) compareRows(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry,
 ) error {
 	if manifest.TimeZone == "" {
 		return nil
@@ -99,7 +100,7 @@ func (s *Service) compareRows(
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e pgdump.Entry) bool {
 		_, ok := counted[archive.Table{Schema: e.Namespace, Name: e.Tag}]
 		// tables of extensions have rows that are in no dump
-		return e.Desc != "TABLE DATA" || slices.Contains(schemas, e.Namespace) || !ok
+		return e.Desc != "TABLE DATA" || slices.Contains(projectdb.Schemas, e.Namespace) || !ok
 	})
 	if len(entries) == 0 {
 		return nil

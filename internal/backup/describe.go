@@ -13,6 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -28,7 +29,7 @@ func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Ma
 		return manifest, nil, err
 	}
 
-	settings, err := projectdb.LoginSettings(ctx, tx)
+	settings, err := pgcluster.LoginSettings(ctx, tx)
 	if err != nil {
 		return manifest, nil, err
 	}

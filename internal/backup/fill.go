@@ -14,6 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
@@ -26,7 +27,7 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 // fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
 func (s *Service) fill(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
 ) ([]Missing, error) {
 	settings, err := s.platform.Settings(ctx)
@@ -55,7 +56,7 @@ func (s *Service) fill(
 //
 // It returns the user's objects that PostgreSQL does not create again.
 func (s *Service) fillCopy(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
 ) ([]Missing, error) {
 	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
@@ -115,7 +116,7 @@ func (s *Service) fillCopy(
 
 // fillPlatform loads the platform's tables of a copy and returns the tables of its extensions.
 func (s *Service) fillPlatform(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
 ) ([]projectdb.ExtensionMember, error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
@@ -131,7 +132,7 @@ func (s *Service) fillPlatform(
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
-func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest) error {
+func (s *Service) restoreExtensions(ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}

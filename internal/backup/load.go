@@ -101,7 +101,7 @@ func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, erro
 		where c.relkind = 'r' and n.nspname = any(@schemas)
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
-		"schemas": schemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
+		"schemas": projectdb.Schemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
 	})
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func (s *Service) DropOrphanedCopies(ctx context.Context) error {
 	orphans, err := pg.Values[string](ctx, s.Queue.Pool, `
 		select d.name
 		from (
-			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see projectdb.Copy
+			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see lifecycle.Copy
 			from unnest(@names::text[], @projects::uuid[]) as copies (name, project)
 		) d
 		join platform.projects p on p.uuid = d.project
@@ -163,7 +163,8 @@ func (s *Service) DropOrphanedCopies(ctx context.Context) error {
 
 	errs := []error{err}
 	for _, name := range orphans {
-		errs = append(errs, s.projects.DropOrphan(ctx, name))
+		project, _ := s.projects.ProjectOf(name)
+		errs = append(errs, s.Lifecycle.DropOrphan(ctx, project, name))
 	}
 
 	return errors.Join(errs...)

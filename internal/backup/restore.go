@@ -56,7 +56,7 @@ func (s *Service) AbandonRestore(ctx context.Context, r Restore, reason string) 
 
 // removeCopy removes the database and the blobs created by a restore.
 func (s *Service) removeCopy(ctx context.Context, r Restore) error {
-	c := s.projects.Copy(r.ProjectUUID, r.UUID)
+	c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
 	blobs, err := blobsOf(ctx, c.ConnectTrusted)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 	}
 	defer manifest.Files.Close()
 
-	c := s.projects.Copy(r.ProjectUUID, r.UUID)
+	c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
 
 	confirm := func() error { return s.restoreTasks().heartbeat(ctx, r.UUID) }
 	missing, err := s.fill(ctx, c, manifest, entries, r.Target == IntoNew, confirm)

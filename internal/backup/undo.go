@@ -25,7 +25,7 @@ func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, err
 			return err
 		}
 
-		c := s.projects.Copy(r.ProjectUUID, r.UUID)
+		c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
 		conn, err := c.ConnectReplaced(ctx)
 		if pg.State(err) == "3D000" { // invalid_catalog_name
 			return fault.New(fault.Conflict, "the database from before this restore is no longer kept").
@@ -64,11 +64,11 @@ func (s *Service) OpenGates(ctx context.Context) error {
 		return err
 	}
 
-	closed, err := s.projects.ClosedProjects(ctx, projects)
+	closed, err := s.Lifecycle.ClosedProjects(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
 		errs = append(errs, s.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
-			closedNow, err := s.projects.ClosedProjects(ctx, []uuid.UUID{id})
+			closedNow, err := s.Lifecycle.ClosedProjects(ctx, []uuid.UUID{id})
 			if err != nil || len(closedNow) == 0 {
 				return err
 			}
@@ -78,7 +78,7 @@ func (s *Service) OpenGates(ctx context.Context) error {
 				return fault.Ignore(err, fault.NotFound)
 			}
 
-			return s.projects.Copy(id, uuid.Nil).Reopen(ctx)
+			return s.Lifecycle.Copy(id, uuid.Nil).Reopen(ctx)
 		}))
 	}
 
@@ -104,7 +104,7 @@ func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
 			return err
 		}
 
-		c := s.projects.Copy(r.ProjectUUID, r.UUID)
+		c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
 		blobs, err := blobsOf(ctx, c.ConnectReplaced)
 		if err != nil {
 			return err

@@ -1,10 +1,13 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 const insertUser = `insert into auth.users (id, email, encrypted_password)
@@ -14,9 +17,9 @@ const insertUser = `insert into auth.users (id, email, encrypted_password)
 func TestReferencesToEndUsers(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	conn := connect(t, p, owner)
-	exec(t, conn, `create function public.welcome() returns trigger language plpgsql as 'begin return new; end'`)
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, conn, `create function public.welcome() returns trigger language plpgsql as 'begin return new; end'`)
 
 	for sql, want := range map[string]string{
 		`create table public.r (id uuid primary key references auth.users on delete cascade)`:                             "",
@@ -43,21 +46,21 @@ func TestReferencesToEndUsers(t *testing.T) {
 		`update auth.users set email = 'x'`:                                                                               "42501",
 		`create or replace function auth.uid() returns uuid language sql stable return gen_random_uuid()`:                 "42501",
 		`create function auth.mine() returns int language sql return 1`:                                                   "42501",
-		`create table public.r (); alter table public.r owner to "` + p.registry.login(p.UUID, auth) + `"`:                "42501",
-		`create table public.r (); grant select on public.r to "` + p.registry.login(p.UUID, auth) + `"`:                  "",
-		`set role "` + p.registry.login(p.UUID, auth) + `"`:                                                               "42501",
+		`create table public.r (); alter table public.r owner to "` + p.Cluster().Login(p.UUID, pgcluster.Auth) + `"`:     "42501",
+		`create table public.r (); grant select on public.r to "` + p.Cluster().Login(p.UUID, pgcluster.Auth) + `"`:       "",
+		`set role "` + p.Cluster().Login(p.UUID, pgcluster.Auth) + `"`:                                                    "42501",
 		`create materialized view public.r as select count(*) from auth.users`:                                            "42501",
 		`create function public.r(auth.users) returns int language sql return 1`:                                          "42501",
 	} {
-		if got := state(t, conn, "begin; "+sql); got != want {
+		if got := pgtest.State(t, conn, "begin; "+sql); got != want {
 			t.Errorf("%s: got state %q, want %q", sql, got, want)
 		}
-		exec(t, conn, "rollback")
+		pgtest.Exec(t, conn, "rollback")
 	}
 
-	for _, l := range []login{request, service} {
+	for _, l := range []pgcluster.Login{pgcluster.Request, pgcluster.Service} {
 		for _, sql := range []string{"select id from auth.users", "insert into auth.users default values"} {
-			if got := state(t, connect(t, p, l), sql); got != "42501" {
+			if got := pgtest.State(t, projectdbtest.Connect(t, p, l), sql); got != "42501" {
 				t.Errorf("%s as %s: got state %q, want 42501", sql, l, got)
 			}
 		}
@@ -69,11 +72,11 @@ func TestReferencesToEndUsers(t *testing.T) {
 func TestUsersDDL(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	conn := connect(t, p, owner)
-	login := pg.Quote(p.registry.login(p.UUID, owner))
-	exec(t, connect(t, p, auth), insertUser)
-	exec(t, conn, `
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	login := pg.Quote(p.Cluster().Login(p.UUID, pgcluster.Owner))
+	pgtest.Exec(t, projectdbtest.Connect(t, p, pgcluster.Auth), insertUser)
+	pgtest.Exec(t, conn, `
 		create function public.f() returns trigger language plpgsql as 'begin return new; end';
 		create table public.profiles (id uuid references auth.users on delete cascade);
 		create trigger mine after insert on auth.users for each row execute function public.f();
@@ -173,19 +176,19 @@ func TestUsersDDL(t *testing.T) {
 		`alter event trigger socle_return_users disable`: "42501",
 		`create function public.evil() returns text security definer language sql as 'select encrypted_password from auth.users'; select public.evil()`: "42501",
 	} {
-		if got := state(t, conn, "begin; "+sql); got != want {
+		if got := pgtest.State(t, conn, "begin; "+sql); got != want {
 			t.Errorf("%s: got state %q, want %q", sql, got, want)
 		}
-		exec(t, conn, "rollback")
+		pgtest.Exec(t, conn, "rollback")
 	}
 
-	exec(t, conn, "drop trigger mine on auth.users")
-	if got := value[bool](t, conn, `select relowner = (select relowner from pg_class where oid = 'auth.identities'::regclass)
+	pgtest.Exec(t, conn, "drop trigger mine on auth.users")
+	if got := pgtest.Value[bool](t, conn, `select relowner = (select relowner from pg_class where oid = 'auth.identities'::regclass)
 		from pg_class where oid = 'auth.users'::regclass`); !got {
 		t.Error("the owner keeps auth.users after a statement on its triggers")
 	}
-	exec(t, connect(t, p, auth), `update auth.users set email = 'bob@example.com'; delete from auth.users`)
-	if got := value[int](t, conn, "select count(*)::int from public.profiles"); got != 0 {
+	pgtest.Exec(t, projectdbtest.Connect(t, p, pgcluster.Auth), `update auth.users set email = 'bob@example.com'; delete from auth.users`)
+	if got := pgtest.Value[int](t, conn, "select count(*)::int from public.profiles"); got != 0 {
 		t.Errorf("got %d profiles after the user is deleted, want 0", got)
 	}
 }
@@ -195,8 +198,8 @@ func TestUsersDDL(t *testing.T) {
 func TestUserCodeOfEndUsers(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	conn := connect(t, p, owner)
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
 
 	for _, sql := range []string{
 		"drop table auth.sessions cascade", "alter table auth.users add column evil int",
@@ -204,29 +207,29 @@ func TestUserCodeOfEndUsers(t *testing.T) {
 		"grant select on auth.users to public", "create table public.evil ()", "comment on table auth.users is 'mine'",
 		"select * from socle.audit", "set role anon", "set session_replication_role = replica",
 	} {
-		exec(t, conn, `drop function if exists public.evil() cascade;
+		pgtest.Exec(t, conn, `drop function if exists public.evil() cascade;
 			create function public.evil() returns trigger language plpgsql as $$ begin execute `+"'"+
 			strings.ReplaceAll(sql, "'", "''")+`'; return new; end $$;
 			create trigger evil before insert on auth.users for each row execute function public.evil()`)
 
-		if got := state(t, connect(t, p, auth), insertUser); got != "42501" {
+		if got := pgtest.State(t, projectdbtest.Connect(t, p, pgcluster.Auth), insertUser); got != "42501" {
 			t.Errorf("%s in a trigger: got state %q, want 42501", sql, got)
 		}
 	}
 
-	exec(t, conn, `drop function public.evil() cascade; create table public.profiles (id uuid primary key references auth.users on delete cascade, name text);
+	pgtest.Exec(t, conn, `drop function public.evil() cascade; create table public.profiles (id uuid primary key references auth.users on delete cascade, name text);
 		create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
 		begin insert into public.profiles (id, name) values (new.id, new.email); return new; end $$;
 		create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user()`)
 
-	users := connect(t, p, auth)
-	exec(t, users, insertUser)
-	if got := value[int](t, conn, "select count(*)::int from public.profiles where name = 'ann@example.com'"); got != 1 {
+	users := projectdbtest.Connect(t, p, pgcluster.Auth)
+	pgtest.Exec(t, users, insertUser)
+	if got := pgtest.Value[int](t, conn, "select count(*)::int from public.profiles where name = 'ann@example.com'"); got != 1 {
 		t.Errorf("got %d profiles of the new user, want 1", got)
 	}
 
-	exec(t, users, "delete from auth.users")
-	if got := value[int](t, conn, "select count(*)::int from public.profiles"); got != 0 {
+	pgtest.Exec(t, users, "delete from auth.users")
+	if got := pgtest.Value[int](t, conn, "select count(*)::int from public.profiles"); got != 0 {
 		t.Errorf("got %d profiles after the user is deleted, want 0", got)
 	}
 }
@@ -235,22 +238,22 @@ func TestUserCodeOfEndUsers(t *testing.T) {
 func TestPolicyFunctions(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	exec(t, connect(t, p, owner), `create table public.notes (owner uuid default auth.uid());
+	p := projectdbtest.New(t)
+	pgtest.Exec(t, projectdbtest.Connect(t, p, pgcluster.Owner), `create table public.notes (owner uuid default auth.uid());
 		create policy own on public.notes using (owner = auth.uid() and auth.role() = 'authenticated' and auth.email() = 'ann@example.com');
 		grant select, insert on public.notes to authenticated`)
 
-	conn := connect(t, p, request)
-	exec(t, conn, `set role authenticated; set request.jwt.claims = '{"sub": "0192d5b0-0000-7000-8000-000000000001",
+	conn := projectdbtest.Connect(t, p, pgcluster.Request)
+	pgtest.Exec(t, conn, `set role authenticated; set request.jwt.claims = '{"sub": "0192d5b0-0000-7000-8000-000000000001",
 		"role": "authenticated", "email": "ann@example.com"}'; insert into public.notes default values`)
 
-	if got := value[int](t, conn, "select count(*)::int from public.notes"); got != 1 {
+	if got := pgtest.Value[int](t, conn, "select count(*)::int from public.notes"); got != 1 {
 		t.Errorf("got %d notes of the user, want 1", got)
 	}
 
 	for _, claims := range []string{"", "{}", `{"role": "anon"}`} {
-		exec(t, conn, "set request.jwt.claims = '"+claims+"'")
-		if got := value[int](t, conn, "select count(*)::int from public.notes"); got != 0 {
+		pgtest.Exec(t, conn, "set request.jwt.claims = '"+claims+"'")
+		if got := pgtest.Value[int](t, conn, "select count(*)::int from public.notes"); got != 0 {
 			t.Errorf("with the claims %q: got %d notes, want 0", claims, got)
 		}
 	}

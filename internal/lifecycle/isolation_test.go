@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"strings"
@@ -7,19 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	a, b := newProject(t, r), newProject(t, r)
-	for _, l := range projectLogins {
-		connect(t, a, l)
+	r := projectdbtest.NewRegistry(t, 8)
+	a, b := projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)
+	for _, l := range pgcluster.ProjectLogins {
+		projectdbtest.Connect(t, a, l)
 
-		for _, name := range []string{b.registry.Database(b.UUID), "postgres", "template1", template()} {
-			c := r.config(a.UUID, l)
+		for _, name := range []string{b.Cluster().Database(b.UUID), "postgres", "template1", lifecycle.Template()} {
+			c := r.Cluster(a.UUID).Config(a.UUID, l)
 			c.Database = name
 			conn, err := pgx.ConnectConfig(t.Context(), c)
 			if err == nil {
@@ -39,15 +43,16 @@ func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
 func TestDatabaseIsNeverOpen(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	stranger := newProject(t, r)
-	p := &Project{UUID: newUUID(t), registry: r}
-	t.Cleanup(func() { _, _ = r.Destroy(t.Context(), p.UUID) })
+	r := projectdbtest.NewRegistry(t, 8)
+	stranger := projectdbtest.NewIn(t, r)
+	databases := lifecycle.Databases{Registry: r}
+	p := r.Open(projectdbtest.UUID(t))
+	t.Cleanup(func() { _, _ = databases.Destroy(t.Context(), p.UUID) })
 
-	conn := connect(t, stranger, trusted)
-	c := r.config(stranger.UUID, request)
-	c.Database = p.registry.Database(p.UUID)
-	for i, step := range r.provisionSteps() {
+	conn := projectdbtest.Connect(t, stranger, pgcluster.Trusted)
+	c := r.Cluster(stranger.UUID).Config(stranger.UUID, pgcluster.Request)
+	c.Database = p.Cluster().Database(p.UUID)
+	for i, step := range databases.ProvisionSteps() {
 		if err := step(t.Context(), conn, p.UUID); err != nil {
 			t.Fatal(err)
 		}
@@ -58,13 +63,13 @@ func TestDatabaseIsNeverOpen(t *testing.T) {
 		}
 	}
 
-	connect(t, p, owner)
+	projectdbtest.Connect(t, p, pgcluster.Owner)
 }
 
 func TestRolesOfProject(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
+	p := projectdbtest.New(t)
 
 	type role struct {
 		Login                                                      string
@@ -72,13 +77,13 @@ func TestRolesOfProject(t *testing.T) {
 		Groups                                                     []string
 	}
 
-	got, err := pg.All[role](t.Context(), connect(t, p, trusted), `
+	got, err := pg.All[role](t.Context(), projectdbtest.Connect(t, p, pgcluster.Trusted), `
 		select regexp_replace(rolname, '.*_', '') as login, rolsuper as super, rolcreatedb as createdb, rolcreaterole as createrole,
 		       rolreplication as replication, rolbypassrls as bypass, rolinherit as inherits,
 		       array(select m.roleid::regrole::text from pg_auth_members m where m.member = r.oid order by 1) as groups
 		from pg_roles r
 		where rolname like $1 and rolconnlimit > 0
-		order by 1`, p.registry.Database(p.UUID)+"%")
+		order by 1`, p.Cluster().Database(p.UUID)+"%")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,56 +105,56 @@ func TestRolesOfProject(t *testing.T) {
 func TestDenied(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	a, b := newProject(t, r), newProject(t, r)
-	fill := strings.NewReplacer("$A", a.registry.Database(a.UUID), "$B", b.registry.Database(b.UUID),
-		"$platform", r.base.ConnConfig.User).Replace
+	r := projectdbtest.NewRegistry(t, 8)
+	a, b := projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)
+	fill := strings.NewReplacer("$A", a.Cluster().Database(a.UUID), "$B", b.Cluster().Database(b.UUID),
+		"$platform", r.Platform().PlatformConfig().User).Replace
 
-	exec(t, connect(t, a, owner),
+	pgtest.Exec(t, projectdbtest.Connect(t, a, pgcluster.Owner),
 		"create table public.mine (id int); create function public.f() returns int language sql as 'select 1'")
 
-	exec(t, connect(t, b, owner), "create table public.theirs as select 1 as id")
+	pgtest.Exec(t, projectdbtest.Connect(t, b, pgcluster.Owner), "create table public.theirs as select 1 as id")
 
-	other := connect(t, b, owner) // a target for pg_terminate_backend
+	other := projectdbtest.Connect(t, b, pgcluster.Owner) // a target for pg_terminate_backend
 
-	inspect := connect(t, a, trusted)
-	before := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID))
+	inspect := projectdbtest.Connect(t, a, pgcluster.Trusted)
+	before := pgtest.Value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID))
 
-	for _, l := range projectLogins {
-		t.Run(string(l), func(t *testing.T) {
-			conn := connect(t, a, l)
-			exec(t, conn, "set default_transaction_read_only = off")
+	for _, l := range pgcluster.ProjectLogins {
+		t.Run(l.String(), func(t *testing.T) {
+			conn := projectdbtest.Connect(t, a, l)
+			pgtest.Exec(t, conn, "set default_transaction_read_only = off")
 
 			for _, sql := range ignored {
-				state(t, conn, fill(sql))
+				pgtest.State(t, conn, fill(sql))
 			}
 
 			for _, sql := range denied {
-				if l == dump && readsAll[sql] {
+				if l.String() == "dump" && readsAll[sql] {
 					continue
 				}
 
 				sql = fill(sql)
-				if got := state(t, conn, sql); !refusals[got] {
+				if got := pgtest.State(t, conn, sql); !refusals[got] {
 					t.Errorf("%s: got state %q, want one of the denials", sql, got)
 				}
 			}
 
-			if value[bool](t, conn, "select pg_has_role(current_user, 'pg_signal_backend', 'member')") {
+			if pgtest.Value[bool](t, conn, "select pg_has_role(current_user, 'pg_signal_backend', 'member')") {
 				t.Error("the login may signal sessions")
 			}
-			if got := state(t, conn,
-				"select pg_terminate_backend("+value[string](t, other, "select pg_backend_pid()::text")+
+			if got := pgtest.State(t, conn,
+				"select pg_terminate_backend("+pgtest.Value[string](t, other, "select pg_backend_pid()::text")+
 					")"); got != "42501" {
 				t.Errorf("terminate another project's session: got state %q, want 42501", got)
 			}
 		})
 	}
 
-	if after := value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID)); after != before {
+	if after := pgtest.Value[string](t, inspect, serverState, a.UUID.String(), r.Database(a.UUID)); after != before {
 		t.Error(cmp.Diff(before, after))
 	}
-	if got := value[int](t, other, "select count(*)::int from public.theirs"); got != 1 {
+	if got := pgtest.Value[int](t, other, "select count(*)::int from public.theirs"); got != 1 {
 		t.Errorf("the other project's table has %d rows, want 1", got)
 	}
 }
@@ -159,9 +164,9 @@ func TestDenied(t *testing.T) {
 func TestInstalledExtensions(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	platform, conn := connect(t, p, trusted), connect(t, p, owner)
-	exec(t, platform, "create schema extensions; create extension hstore schema extensions")
+	p := projectdbtest.New(t)
+	platform, conn := projectdbtest.Connect(t, p, pgcluster.Trusted), projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, platform, "create schema extensions; create extension hstore schema extensions")
 
 	const create = "create extension if not exists hstore"
 	for sql, want := range map[string]string{
@@ -181,24 +186,24 @@ func TestInstalledExtensions(t *testing.T) {
 		"do $$ begin " + create + "; end $$":                                                "42501",
 		create + "; do $$ begin execute 'create exten' || 'sion citext'; end $$":            "42501",
 	} {
-		if got := state(t, conn, sql); got != want {
+		if got := pgtest.State(t, conn, sql); got != want {
 			t.Errorf("%s: got state %q, want %q", sql, got, want)
 		}
 	}
 
-	exec(t, conn, "begin isolation level repeatable read; select count(*) from pg_extension")
-	exec(t, platform, "drop extension hstore")
+	pgtest.Exec(t, conn, "begin isolation level repeatable read; select count(*) from pg_extension")
+	pgtest.Exec(t, platform, "drop extension hstore")
 
-	if got := state(t, conn, create); got != "42501" {
+	if got := pgtest.State(t, conn, create); got != "42501" {
 		t.Errorf("an extension that was dropped after the snapshot: got state %q, want 42501", got)
 	}
 
-	exec(t, conn, "rollback; begin")
-	exec(t, platform, "create extension hstore schema extensions")
-	exec(t, conn, create)
-	exec(t, platform, "set lock_timeout = '50ms'")
+	pgtest.Exec(t, conn, "rollback; begin")
+	pgtest.Exec(t, platform, "create extension hstore schema extensions")
+	pgtest.Exec(t, conn, create)
+	pgtest.Exec(t, platform, "set lock_timeout = '50ms'")
 
-	if got := state(t, platform, "drop extension hstore"); got != "55P03" {
+	if got := pgtest.State(t, platform, "drop extension hstore"); got != "55P03" {
 		t.Errorf("drop an extension in use: got state %q, want 55P03", got)
 	}
 }

@@ -1,10 +1,15 @@
-package projectdb
+// Package lifecycle creates, pauses, copies, swaps and removes projects: their rows in the platform
+// database, and their databases and logins on a PostgreSQL server.
+//
+// A project at run time is package projectdb's, the server is package pgcluster's.
+package lifecycle
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,34 +17,62 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // undoTimeout is the timeout for undoing a failed change, after the request that failed.
 const undoTimeout = 30 * time.Second
 
-// Lifecycle creates, pauses and removes projects: a row of the platform database, roles, a database
-// and blobs, which no transaction spans. The row holds the state, and every step is idempotent, so
-// that [Lifecycle.Finish] completes interrupted changes.
-type Lifecycle struct {
+// Config configures a [Service].
+type Config struct {
 	Store    *platform.Store
-	Registry *Registry
+	Registry *projectdb.Registry
 	Blobs    *blob.Store
-	OnChange func(uuid.UUID) // called after a project was paused, resumed, deleted or restored; may be nil
+	OnChange func(uuid.UUID) // called after a project was paused, resumed, deleted or restored; nil: nothing
+	Log      *slog.Logger
+}
+
+// Service creates, pauses and removes projects: a row of the platform database, roles, a database
+// and blobs, which no transaction spans. The row holds the state, and every step is idempotent, so
+// that [Service.Finish] completes interrupted changes.
+type Service struct {
+	Databases
+	Store *platform.Store
+	Blobs *blob.Store
+
+	onChange     func(uuid.UUID)
+	provisioning *fair.Pool // projects being created or removed
+	log          *slog.Logger
+}
+
+const (
+	// maxProvisioning is the number of projects created or removed at a time. Each takes two
+	// connections to the platform database and some outside the pools.
+	maxProvisioning = 4
+	maxWaiting      = 1 << 16 // changes that wait for their turn
+)
+
+// New returns a service.
+func New(c Config) *Service {
+	return &Service{Databases: Databases{c.Registry}, Store: c.Store, Blobs: c.Blobs, onChange: c.OnChange,
+		provisioning: fair.New(fair.Config{Name: "provisioning", Capacity: maxProvisioning,
+			PerAccount: maxProvisioning / 2, Reserve: 1, Waiting: maxWaiting}), log: c.Log}
 }
 
 // Create creates a project and returns when it is ready for use. After a failure nothing is left of
 // it. It fails as [platform.Store.CreateProject] does.
-func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
-	p, err := l.Store.CreateProject(ctx, user, n)
+func (s *Service) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
+	p, err := s.Store.CreateProject(ctx, user, n)
 	if err != nil {
 		return p, err
 	}
 
-	err = l.withLock(ctx, p.UUID, pg.LockBlocking, func() error {
-		created, err := l.provision(ctx, p.UUID, l.Registry.creationSteps())
+	err = s.withLock(ctx, p.UUID, pg.LockBlocking, func() error {
+		created, err := s.provision(ctx, p.UUID, s.creationSteps())
 		if err == nil {
 			p = created
 			return nil
@@ -49,12 +82,12 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 		defer cancel()
 
 		// Only the response to the last step was lost.
-		if created, unknown := l.Store.GetProject(after, p.UUID); unknown == nil {
+		if created, unknown := s.Store.GetProject(after, p.UUID); unknown == nil {
 			p = created
 			return nil
 		}
 
-		return errors.Join(err, l.undo(after, p.UUID, user))
+		return errors.Join(err, s.undo(after, p.UUID, user))
 	})
 
 	return p, err
@@ -62,18 +95,18 @@ func (l Lifecycle) Create(ctx context.Context, user uuid.UUID, n platform.NewPro
 
 // undo removes a project after its creation failed. It first marks the project as being removed:
 // the last step may have committed, with only the response lost.
-func (l Lifecycle) undo(ctx context.Context, id, user uuid.UUID) error {
-	if _, err := l.Store.StartPurge(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
+func (s *Service) undo(ctx context.Context, id, user uuid.UUID) error {
+	if _, err := s.Store.StartPurge(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	return l.remove(ctx, id)
+	return s.remove(ctx, id)
 }
 
 // Remove removes a project and all its data, whether it was deleted before or not. It fails with
 // NotFound if there is no such project.
-func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
+func (s *Service) Remove(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	var p platform.Project
-	err := l.Store.InTx(ctx, func(tx *platform.Store) error {
+	err := s.Store.InTx(ctx, func(tx *platform.Store) error {
 		var err error
 		p, err = tx.StartPurge(ctx, id, user)
 		return err
@@ -82,94 +115,94 @@ func (l Lifecycle) Remove(ctx context.Context, id, user uuid.UUID) (platform.Pro
 		return p, err
 	}
 
-	return p, l.withLock(ctx, id, pg.LockBlocking, func() error { return l.remove(ctx, id) })
+	return p, s.withLock(ctx, id, pg.LockBlocking, func() error { return s.remove(ctx, id) })
 }
 
 // Finish completes interrupted creations, pauses and removals, migrates databases to the newest
 // version, and purges projects whose retention after deletion is over. A failure in one project
 // does not stop the others.
-func (l Lifecycle) Finish(ctx context.Context) error {
-	settings, err := l.Store.Settings(ctx)
+func (s *Service) Finish(ctx context.Context) error {
+	settings, err := s.Store.Settings(ctx)
 	if err != nil {
 		return err
 	}
 
-	unfinished, err := l.Store.UnfinishedProjects(ctx, Version(), settings.DeletedKept())
+	unfinished, err := s.Store.UnfinishedProjects(ctx, projectdb.Version(), settings.DeletedKept())
 	if err != nil {
 		return err
 	}
 
 	var errs []error
 	for _, u := range unfinished {
-		err := l.withLock(ctx, u.UUID, pg.LockTry, func() error {
-			return l.finish(ctx, u.UUID, settings.DeletedKept())
+		err := s.withLock(ctx, u.UUID, pg.LockTry, func() error {
+			return s.finish(ctx, u.UUID, settings.DeletedKept())
 		})
 		if err != nil && !errors.Is(err, errLocked) {
 			errs = append(errs, fmt.Errorf("project %s: %w", u.UUID, err))
 		}
 	}
 
-	errs = append(errs, l.dropRetiredLogin(ctx))
+	errs = append(errs, s.dropRetiredLogin(ctx))
 	return errors.Join(errs...)
 }
 
 // finish reads the state of the project again under its lock and completes the change.
-func (l Lifecycle) finish(ctx context.Context, id uuid.UUID, retention time.Duration) error {
-	status, err := l.Store.ProjectStatus(ctx, id)
+func (s *Service) finish(ctx context.Context, id uuid.UUID, retention time.Duration) error {
+	status, err := s.Store.ProjectStatus(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil
 	case err != nil:
 		return err
 	case status == "deleting":
-		return l.remove(ctx, id)
+		return s.remove(ctx, id)
 	case status == platform.Deleted:
-		expired, err := l.Store.ExpireProject(l.AsSystem(ctx, "removeExpiredProject", id), id, retention)
+		expired, err := s.Store.ExpireProject(s.AsSystem(ctx, "removeExpiredProject", id), id, retention)
 		if err != nil {
 			return err
 		}
 
 		if expired {
-			return l.remove(ctx, id)
+			return s.remove(ctx, id)
 		}
 
-		return l.closeInactive(ctx, id)
+		return s.closeInactive(ctx, id)
 	case status == platform.Paused:
-		return l.closeInactive(ctx, id)
+		return s.closeInactive(ctx, id)
 	case status == platform.Creating:
-		return l.completeCreation(ctx, id)
+		return s.completeCreation(ctx, id)
 	}
 
-	_, err = l.provision(ctx, id, l.Registry.provisionSteps())
+	_, err = s.provision(ctx, id, s.provisionSteps())
 	return err
 }
 
 // completeCreation finishes the creation of a project whose server died. The audit entry names the
 // requesting user and has the idempotency key of the request, so that a repeated request finds the
 // result.
-func (l Lifecycle) completeCreation(ctx context.Context, id uuid.UUID) error {
-	c, err := l.Store.ProjectCreation(ctx, id)
+func (s *Service) completeCreation(ctx context.Context, id uuid.UUID) error {
+	c, err := s.Store.ProjectCreation(ctx, id)
 	if err != nil {
 		return err
 	}
 
-	_, err = l.provision(audit.Begin(ctx, l.Registry.auditKey(),
+	_, err = s.provision(audit.Begin(ctx, s.Registry.AuditKey(),
 		audit.Entry{Action: "createProject", Actor: c.User.String(), Project: id.String(), Key: c.RequestKey}),
-		id, l.Registry.provisionSteps())
+		id, s.provisionSteps())
 	return err
 }
 
-// VisitActive calls f with each active project, see [Registry.Visit]. A failure in one project does
-// not stop the others.
-func (l Lifecycle) VisitActive(ctx context.Context, f func(*Project) error) error {
-	projects, err := l.Store.ActiveProjects(ctx)
-	return errors.Join(err, visit(projects, func(id uuid.UUID) error { return l.Registry.Visit(id, f) }))
+// VisitActive calls f with each active project, see [projectdb.Registry.Visit]. A failure in one
+// project does not stop the others.
+func (s *Service) VisitActive(ctx context.Context, f func(*projectdb.Project) error) error {
+	projects, err := s.Store.ActiveProjects(ctx)
+	return errors.Join(err, visit(projects, func(id uuid.UUID) error { return s.Registry.Visit(id, f) }))
 }
 
-// VisitInactive calls f with each paused or deleted project, see [Lifecycle.Maintain].
-func (l Lifecycle) VisitInactive(ctx context.Context, f func(*Project) error) error {
-	projects, err := l.Store.InactiveProjects(ctx)
-	return errors.Join(err, visit(projects, func(id uuid.UUID) error { return l.Maintain(ctx, id, f) }))
+// VisitInactive calls f with each paused or deleted project, see [Service.Maintain].
+func (s *Service) VisitInactive(ctx context.Context, f func(*projectdb.Project) error) error {
+	projects, err := s.Store.InactiveProjects(ctx)
+	return errors.Join(err, visit(projects, func(id uuid.UUID) error { return s.Maintain(ctx, id, f) }))
 }
 
 func visit(projects []uuid.UUID, f func(uuid.UUID) error) error {
@@ -185,41 +218,41 @@ func visit(projects []uuid.UUID, f func(uuid.UUID) error) error {
 
 // Maintain calls f with a paused or deleted project. It skips a project with pending migrations,
 // which run when the project resumes.
-func (l Lifecycle) Maintain(ctx context.Context, id uuid.UUID, f func(*Project) error) error {
-	return fault.Ignore(l.Registry.WithInactive(ctx, id, f), fault.Conflict)
+func (s *Service) Maintain(ctx context.Context, id uuid.UUID, f func(*projectdb.Project) error) error {
+	return fault.Ignore(s.Registry.WithInactive(ctx, id, f), fault.Conflict)
 }
 
 // AsSystem returns a context whose changes are audited as actions of the server itself.
-func (l Lifecycle) AsSystem(ctx context.Context, action string, project uuid.UUID) context.Context {
-	return audit.Begin(ctx, l.Registry.auditKey(),
+func (s *Service) AsSystem(ctx context.Context, action string, project uuid.UUID) context.Context {
+	return audit.Begin(ctx, s.Registry.AuditKey(),
 		audit.Entry{Action: action, Project: project.String()})
 }
 
-func (l Lifecycle) provision(ctx context.Context, id uuid.UUID, steps []provisionStep) (platform.Project, error) {
-	err := l.Store.DB().WithConn(ctx, func(conn *pgx.Conn) error {
-		return l.Registry.provision(ctx, conn, id, steps)
+func (s *Service) provision(ctx context.Context, id uuid.UUID, steps []provisionStep) (platform.Project, error) {
+	err := s.Store.DB().WithConn(ctx, func(conn *pgx.Conn) error {
+		return s.runSteps(ctx, conn, id, steps)
 	})
 	if err != nil {
 		return platform.Project{}, err
 	}
 
-	return l.Store.ActivateProject(ctx, id, Version())
+	return s.Store.ActivateProject(ctx, id, projectdb.Version())
 }
 
-func (l Lifecycle) remove(ctx context.Context, id uuid.UUID) error {
-	retired, err := l.Registry.Destroy(ctx, id)
+func (s *Service) remove(ctx context.Context, id uuid.UUID) error {
+	retired, err := s.Destroy(ctx, id)
 	if err != nil {
 		return err
 	}
 
-	if err := l.Store.RetireLogins(ctx, retired); err != nil {
+	if err := s.Store.RetireLogins(ctx, retired); err != nil {
 		return err
 	}
-	if err := l.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
+	if err := s.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
 		return err
 	}
 
-	return l.Store.DeletePurgedProject(ctx, id)
+	return s.Store.DeletePurgedProject(ctx, id)
 }
 
 // errLocked means that another server or goroutine works on the project.
@@ -227,23 +260,38 @@ var errLocked = errors.New("the project is locked by another change")
 
 // WithLock runs f under the lock of a project as a whole, which creation, pause, swap and removal
 // take.
-func (l Lifecycle) WithLock(ctx context.Context, id uuid.UUID, f func() error) error {
-	return l.withLock(ctx, id, pg.LockBlocking, f)
+func (s *Service) WithLock(ctx context.Context, id uuid.UUID, f func() error) error {
+	return s.withLock(ctx, id, pg.LockBlocking, f)
 }
 
 // withLock runs f under the project's lock, which is released at the latest when this process ends.
-func (l Lifecycle) withLock(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
-	place, err := l.Registry.provisioning.Acquire(ctx, l.Registry.Open(id).Key(ctx), 1)
+func (s *Service) withLock(ctx context.Context, id uuid.UUID, lock string, f func() error) error {
+	place, err := s.provisioning.Acquire(ctx, s.Registry.Open(id).Key(ctx), 1)
 	if err != nil {
 		return err
 	}
 	defer place.Release()
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
-	acquired, err := l.Store.DB().WithLock(ctx, lock, key, f)
+	acquired, err := s.Store.DB().WithLock(ctx, lock, key, f)
 	if err == nil && !acquired {
 		return errLocked
 	}
 
 	return err
+}
+
+// Audit returns a page of the platform's audit log and the number of entries that match the filter.
+// Pending entries are chained first.
+func (s *Service) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
+	if err := s.ChainAudit(ctx); err != nil {
+		return nil, 0, err
+	}
+
+	return s.Store.Audit(ctx, f, page)
+}
+
+// ChainAudit chains the pending entries of the platform's audit log, see [audit.Chain].
+func (s *Service) ChainAudit(ctx context.Context) error {
+	return s.Store.ChainAudit(ctx, s.Registry.AuditKey())
 }

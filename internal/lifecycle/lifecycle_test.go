@@ -1,9 +1,8 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,9 +16,13 @@ import (
 
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // install is an install with one user and two lifecycles: healthy, and one whose connections can
@@ -28,17 +31,14 @@ type install struct {
 	t            *testing.T
 	user         uuid.UUID
 	organization uuid.UUID
-	healthy      Lifecycle
-	failing      Lifecycle
+	healthy      *lifecycle.Service
+	failing      *lifecycle.Service
 	cut          *cutter
+	server       *pgx.ConnConfig // of the projects of healthy
 }
 
 func newInstall(t *testing.T) *install {
 	t.Helper()
-
-	if err := prepared(); err != nil {
-		t.Fatal(err)
-	}
 
 	url := pgtest.Clone(t, "platform", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)
@@ -49,11 +49,11 @@ func newInstall(t *testing.T) *install {
 		return errors.Join(platform.Migrate(ctx, conn), conn.Close(ctx))
 	})
 
-	i := &install{t: t, user: newUUID(t), organization: newUUID(t), cut: &cutter{}}
-	i.healthy = i.lifecycle(url, nil)
-	i.failing = i.lifecycle(url, i.cut)
+	i := &install{t: t, user: projectdbtest.UUID(t), organization: projectdbtest.UUID(t), cut: &cutter{}}
+	i.healthy = i.service(url, nil)
+	i.failing = i.service(url, i.cut)
 
-	conn := connectTo(t, i.healthy.Registry.base.ConnConfig)
+	conn := pgtest.Connect(t, i.healthy.Registry.Platform().PlatformConfig())
 	if _, err := conn.Exec(t.Context(), `insert into platform.organizations (uuid, name) values ($1, 'o')`,
 		i.organization); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func newInstall(t *testing.T) *install {
 
 	t.Cleanup(func() {
 		for _, id := range i.projects() {
-			if _, err := i.healthy.Registry.Destroy(context.Background(), id); err != nil {
+			if _, err := i.healthy.Destroy(context.Background(), id); err != nil {
 				t.Errorf("destroy: %v", err)
 			}
 		}
@@ -70,7 +70,7 @@ func newInstall(t *testing.T) *install {
 	return i
 }
 
-func (i *install) lifecycle(url string, cut *cutter) Lifecycle {
+func (i *install) service(url string, cut *cutter) *lifecycle.Service {
 	i.t.Helper()
 
 	c, err := pg.PoolConfig(url, 10)
@@ -78,14 +78,14 @@ func (i *install) lifecycle(url string, cut *cutter) Lifecycle {
 		i.t.Fatal(err)
 	}
 
-	r, err := NewRegistry(url, secret, names, 8, slog.New(slog.DiscardHandler))
-	if err != nil {
-		i.t.Fatal(err)
-	}
-
 	if cut != nil {
 		cut.wrap(&c.ConnConfig.DialFunc)
-		cut.wrap(&r.base.ConnConfig.DialFunc)
+	}
+
+	config := projectdbtest.Config(i.t, 8)
+	config.Server = c.Copy()
+	if cut == nil {
+		i.server = config.Server.ConnConfig
 	}
 
 	pool, err := pgxpool.NewWithConfig(i.t.Context(), c)
@@ -100,18 +100,18 @@ func (i *install) lifecycle(url string, cut *cutter) Lifecycle {
 
 	i.t.Cleanup(func() {
 		pool.Close()
-		r.closeAll()
 		blobs.Close()
 	})
 
-	return Lifecycle{Store: platform.New(pool), Registry: r, Blobs: blobs}
+	return lifecycle.New(lifecycle.Config{Store: platform.New(pool), Registry: projectdbtest.Open(i.t, config),
+		Blobs: blobs, Log: config.Log})
 }
 
 // projects returns the projects in the platform database.
 func (i *install) projects() []uuid.UUID {
 	i.t.Helper()
 
-	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
+	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.Platform().PlatformConfig())
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func (i *install) projects() []uuid.UUID {
 func (i *install) exec(sql string) {
 	i.t.Helper()
 
-	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.base.ConnConfig)
+	conn, err := pgx.ConnectConfig(context.Background(), i.healthy.Registry.Platform().PlatformConfig())
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (i *install) exec(sql string) {
 	}
 }
 
-func (i *install) create(ctx context.Context, l Lifecycle) (platform.Project, error) {
+func (i *install) create(ctx context.Context, l *lifecycle.Service) (platform.Project, error) {
 	return l.Create(ctx, i.user, platform.NewProject{Organization: i.organization, Name: "the project"})
 }
 
@@ -148,12 +148,12 @@ func (i *install) create(ctx context.Context, l Lifecycle) (platform.Project, er
 func (i *install) finish() {
 	i.t.Helper()
 
-	eventually(i.t, "all projects are finished", func() bool {
+	pgtest.Eventually(i.t, "all projects are finished", func() bool {
 		if err := i.healthy.Finish(i.t.Context()); err != nil {
 			i.t.Fatalf("finish: %v", err)
 		}
 
-		unfinished, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), Version(), 7*24*time.Hour)
+		unfinished, err := i.healthy.Store.UnfinishedProjects(i.t.Context(), projectdb.Version(), 7*24*time.Hour)
 		if err != nil {
 			i.t.Fatal(err)
 		}
@@ -176,16 +176,16 @@ func (i *install) check(created ...uuid.UUID) {
 			i.t.Errorf("a project is not usable: %v", err)
 		}
 
-		value[int](i.t, p.Trusted(), "select count(*)::int from storage.files")
+		pgtest.Value[int](i.t, p.Trusted(), "select count(*)::int from storage.files")
 
-		for _, l := range projectLogins {
-			connect(i.t, p, l).Close(i.t.Context())
+		for _, l := range pgcluster.ProjectLogins {
+			projectdbtest.Connect(i.t, p, l).Close(i.t.Context())
 		}
 	}
 
-	conn := connectTo(i.t, i.healthy.Registry.base.ConnConfig)
+	conn := pgtest.Connect(i.t, i.healthy.Registry.Platform().PlatformConfig())
 	for _, id := range created {
-		remaining := value[int](i.t, conn, `
+		remaining := pgtest.Value[int](i.t, conn, `
 			select (select count(*) from pg_database where datname = $1)::int + (select count(*) from pg_roles where rolname like $1 || '_%')::int`, i.healthy.Registry.Database(id))
 		if !known[id] && remaining > 0 {
 			i.t.Errorf("got %d remaining databases and roles of a removed project, want 0", remaining)
@@ -323,10 +323,10 @@ func TestCreateCanceled(t *testing.T) {
 
 	i := newInstall(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	step := i.healthy.Registry.base.ConnConfig.DialFunc
+	step := i.server.DialFunc
 
 	var dials atomic.Int32
-	i.healthy.Registry.base.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+	i.server.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if dials.Add(1) == 1 { // the first dial goes to the project's database; the platform's pool is separate
 			cancel()
 		}
@@ -361,10 +361,10 @@ func TestFinishAtOnce(t *testing.T) {
 		made = append(made, p.UUID)
 	}
 
-	if _, err := i.healthy.Registry.Provision(t.Context(), made[0]); err != nil {
+	if _, err := i.healthy.Provision(t.Context(), made[0]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.healthy.Store.ActivateProject(t.Context(), made[0], Version()); err != nil {
+	if _, err := i.healthy.Store.ActivateProject(t.Context(), made[0], projectdb.Version()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := i.healthy.Store.StartPurge(t.Context(), made[0], i.user); err != nil {
@@ -399,7 +399,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	conn := connectTo(t, i.healthy.Registry.base.ConnConfig)
+	conn := pgtest.Connect(t, i.healthy.Registry.Platform().PlatformConfig())
 	old := func() {
 		t.Helper()
 
@@ -408,16 +408,16 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 
-	tenant := connect(t, i.healthy.Registry.Open(p.UUID), owner)
-	exec(t, tenant, `revoke usage on schema public from anon`)
+	tenant := projectdbtest.Connect(t, i.healthy.Registry.Open(p.UUID), pgcluster.Owner)
+	pgtest.Exec(t, tenant, `revoke usage on schema public from anon`)
 	old()
 	i.finish()
 
-	if value[bool](t, tenant, `select has_schema_privilege('anon', 'public', 'usage')`) {
+	if pgtest.Value[bool](t, tenant, `select has_schema_privilege('anon', 'public', 'usage')`) {
 		t.Error("the upgrade granted a privilege that the owner had revoked")
 	}
 
-	exec(t, tenant, `drop schema public cascade`)
+	pgtest.Exec(t, tenant, `drop schema public cascade`)
 	old()
 	i.finish()
 }
@@ -426,7 +426,7 @@ func TestRemoveUnknown(t *testing.T) {
 	t.Parallel()
 
 	i := newInstall(t)
-	if _, err := i.healthy.Remove(t.Context(), newUUID(t), i.user); !fault.Is(err, fault.NotFound) {
+	if _, err := i.healthy.Remove(t.Context(), projectdbtest.UUID(t), i.user); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want NotFound", err)
 	}
 }

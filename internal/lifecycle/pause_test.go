@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"context"
@@ -8,8 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // consistent returns the status of a project. It fails the test unless the database accepts the
@@ -22,8 +27,8 @@ func (i *install) consistent(id uuid.UUID) string {
 		i.t.Fatal(err)
 	}
 
-	for _, l := range projectLogins {
-		conn, err := pgx.ConnectConfig(i.t.Context(), i.healthy.Registry.config(id, l))
+	for _, l := range pgcluster.ProjectLogins {
+		conn, err := pgx.ConnectConfig(i.t.Context(), i.healthy.Registry.Cluster(id).Config(id, l))
 		if err == nil {
 			conn.Close(i.t.Context())
 		}
@@ -42,7 +47,7 @@ func TestStatesInterrupted(t *testing.T) {
 	t.Parallel()
 
 	for name, change := range map[string]struct {
-		prepare, run func(l Lifecycle, id, user uuid.UUID) error
+		prepare, run func(l *lifecycle.Service, id, user uuid.UUID) error
 		from, to     string
 	}{
 		"pause":   {nil, pause, platform.Active, platform.Paused},
@@ -67,7 +72,7 @@ func TestStatesInterrupted(t *testing.T) {
 			status := i.consistent(p.UUID)
 			for writes, whole := 1, false; !whole; writes += stride {
 				if status != change.from {
-					back := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{
+					back := map[string]func(*lifecycle.Service, uuid.UUID, uuid.UUID) error{
 						platform.Paused: resume, platform.Deleted: restore, platform.Active: change.prepare,
 					}
 					if err := back[status](i.healthy, p.UUID, i.user); err != nil {
@@ -95,34 +100,34 @@ func TestStatesInterrupted(t *testing.T) {
 			}
 
 			if status != platform.Active {
-				if err := map[string]func(Lifecycle, uuid.UUID, uuid.UUID) error{
+				if err := map[string]func(*lifecycle.Service, uuid.UUID, uuid.UUID) error{
 					platform.Paused: resume, platform.Deleted: restore,
 				}[change.to](i.healthy, p.UUID, i.user); err != nil {
 					t.Fatal(err)
 				}
 			}
 
-			value[int](t, i.healthy.Registry.Open(p.UUID).Owner(), "select count(*)::int from public.kept")
+			pgtest.Value[int](t, i.healthy.Registry.Open(p.UUID).Owner(), "select count(*)::int from public.kept")
 		})
 	}
 }
 
-func pause(l Lifecycle, id, user uuid.UUID) error {
+func pause(l *lifecycle.Service, id, user uuid.UUID) error {
 	_, err := l.Pause(context.Background(), id, user)
 	return err
 }
 
-func resume(l Lifecycle, id, user uuid.UUID) error {
+func resume(l *lifecycle.Service, id, user uuid.UUID) error {
 	_, err := l.Resume(context.Background(), id, user)
 	return err
 }
 
-func softDelete(l Lifecycle, id, user uuid.UUID) error {
+func softDelete(l *lifecycle.Service, id, user uuid.UUID) error {
 	_, err := l.Delete(context.Background(), id, user)
 	return err
 }
 
-func restore(l Lifecycle, id, user uuid.UUID) error {
+func restore(l *lifecycle.Service, id, user uuid.UUID) error {
 	_, err := l.Restore(context.Background(), id, user)
 	return err
 }
@@ -192,8 +197,9 @@ func TestPausedOwnership(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	exec(t, connect(t, i.healthy.Registry.Open(granter.UUID), trusted), // as owners could in earlier releases
-		"create table public.shared (); grant select on public.shared to "+pg.Quote(names.login(other.UUID, owner)))
+	registry := i.healthy.Registry
+	pgtest.Exec(t, projectdbtest.Connect(t, registry.Open(granter.UUID), pgcluster.Trusted), // as owners could once
+		"create table public.shared (); grant select on public.shared to "+pg.Quote(registry.OwnerLogin(other.UUID)))
 
 	if err := pause(i.healthy, granter.UUID, i.user); err != nil {
 		t.Fatal(err)
@@ -220,7 +226,7 @@ func TestUpgradePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	conn := connectTo(t, i.healthy.Registry.base.ConnConfig)
+	conn := pgtest.Connect(t, i.healthy.Registry.Platform().PlatformConfig())
 	if _, err := conn.Exec(t.Context(), `update platform.projects set schema_version = 0`); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +241,7 @@ func TestUpgradePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got := value[int64](t, conn, `select schema_version from platform.projects`); got != Version() {
-		t.Errorf("got migration %d after resuming, want %d", got, Version())
+	if got := pgtest.Value[int64](t, conn, `select schema_version from platform.projects`); got != projectdb.Version() {
+		t.Errorf("got migration %d after resuming, want %d", got, projectdb.Version())
 	}
 }

@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"slices"
@@ -9,15 +9,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestNewTablesAreClosed creates tables by every SQL statement that can.
 func TestNewTablesAreClosed(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	conn := connect(t, p, owner)
-	exec(t, conn, `create schema other; create type public.pair as (a int, b int);
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, conn, `create schema other; create type public.pair as (a int, b int);
 		create function public.make() returns void language plpgsql as 'begin execute ''create table public.by_function ()''; create table public.by_plpgsql (); end'`)
 
 	for _, sql := range []string{
@@ -38,10 +41,10 @@ func TestNewTablesAreClosed(t *testing.T) {
 		`begin; create table public.in_transaction (); commit`,
 		`create table public.renamed_later (); alter table public.renamed_later rename to renamed`,
 	} {
-		exec(t, conn, "set search_path = public; "+sql)
+		pgtest.Exec(t, conn, "set search_path = public; "+sql)
 	}
 
-	exec(t, conn, `create temp table temporary ()`)
+	pgtest.Exec(t, conn, `create temp table temporary ()`)
 
 	type table struct {
 		Closed bool
@@ -66,7 +69,7 @@ func TestNewTablesAreClosed(t *testing.T) {
 		}
 	}
 
-	if value[bool](t, conn, `select relrowsecurity from pg_class where oid = 'pg_temp.temporary'::regclass`) {
+	if pgtest.Value[bool](t, conn, `select relrowsecurity from pg_class where oid = 'pg_temp.temporary'::regclass`) {
 		t.Error("a temporary table is inaccessible to its own session")
 	}
 }
@@ -75,9 +78,9 @@ func TestNewTablesAreClosed(t *testing.T) {
 func TestNothingIsGranted(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	conn := connect(t, p, owner)
-	exec(t, conn, `create table public.t (id serial); create function public.f() returns int language sql as 'select 1';
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, conn, `create table public.t (id serial); create function public.f() returns int language sql as 'select 1';
 		create procedure public.p() language sql as ''; create aggregate public.a(int) (sfunc = int4pl, stype = int);
 		create view public.v as select 1; create schema s; create function s.f() returns int language sql as 'select 1'`)
 
@@ -97,8 +100,9 @@ func TestNothingIsGranted(t *testing.T) {
 		"aggregate", "function", "insert", "other function", "procedure", "select", "sequence", "view",
 	}
 	for role, want := range map[string][]string{"anon": {}, "authenticated": {}, "service_role": everything,
-		p.registry.login(p.UUID, request): {}, p.registry.login(p.UUID, service): {}} {
-		got, err := pg.Values[string](t.Context(), connect(t, p, trusted), may, pgx.StrictNamedArgs{"role": role})
+		p.Cluster().Login(p.UUID, pgcluster.Request): {}, p.Cluster().Login(p.UUID, pgcluster.Service): {}} {
+		got, err := pg.Values[string](t.Context(), projectdbtest.Connect(t, p, pgcluster.Trusted), may,
+			pgx.StrictNamedArgs{"role": role})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,21 +119,21 @@ func TestNothingIsGranted(t *testing.T) {
 func TestLoginRoles(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	for l, roles := range map[login][]string{
-		request: {"anon", "authenticated"},
-		service: {"service_role"},
-		owner:   nil,
-		dump:    nil,
+	p := projectdbtest.New(t)
+	for l, roles := range map[*pgcluster.Login][]string{
+		&pgcluster.Request: {"anon", "authenticated"},
+		&pgcluster.Service: {"service_role"},
+		&pgcluster.Owner:   nil,
+		&pgcluster.Dump:    nil,
 	} {
-		conn := connect(t, p, l)
+		conn := projectdbtest.Connect(t, p, *l)
 		for _, role := range []string{"anon", "authenticated", "service_role"} {
 			want := "42501"
 			if slices.Contains(roles, role) {
 				want = ""
 			}
 
-			if got := state(t, conn, "set role "+role+"; reset role"); got != want {
+			if got := pgtest.State(t, conn, "set role "+role+"; reset role"); got != want {
 				t.Errorf("%s becomes %s: got state %q, want %q", l, role, got, want)
 			}
 		}
@@ -140,7 +144,7 @@ func TestLoginRoles(t *testing.T) {
 func TestSessionsAreCleaned(t *testing.T) {
 	t.Parallel()
 
-	pool := newProject(t, newRegistry(t, 8)).Owner()
+	pool := projectdbtest.New(t).Owner()
 	first, err := pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +155,7 @@ func TestSessionsAreCleaned(t *testing.T) {
 
 	session := first.Conn().PgConn().PID()
 
-	exec(t, first.Conn(),
+	pgtest.Exec(t, first.Conn(),
 		`set search_path = public; set statement_timeout = '50s'; set "app.user" = 'me'; set client_encoding = 'LATIN1';
 		create temp table left_behind (); create temp sequence counter; prepare left_behind as select 1;
 		declare left_behind cursor with hold for select 1; listen left_behind; select pg_advisory_lock(1); select nextval('counter')`)
@@ -170,7 +174,7 @@ func TestSessionsAreCleaned(t *testing.T) {
 
 	defer second.Release()
 
-	got := value[map[string]any](t, second, `
+	got := pgtest.Value[map[string]any](t, second, `
 		select jsonb_build_object('search_path', current_setting('search_path'), 'timeout', current_setting('statement_timeout'),
 			'user', current_setting('app.user', true), 'encoding', current_setting('client_encoding'), 'temporary', to_regclass('pg_temp.left_behind'),
 			'prepared', (select count(*) from pg_prepared_statements where name <> ''), 'cursors', (select count(*) from pg_cursors where name <> ''),
@@ -188,17 +192,17 @@ func TestSessionsAreCleaned(t *testing.T) {
 func TestOwnerChangesItself(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	conn := connect(t, p, owner)
-	exec(t, conn, `alter role current_user password 'mine'; alter role current_user set search_path = public;
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, conn, `alter role current_user password 'mine'; alter role current_user set search_path = public;
 		alter role current_user set client_encoding = 'LATIN1'; alter role current_user set statement_timeout = 1;
 		alter role current_user set default_transaction_read_only = on`)
 
 	if _, err := p.Owner().Exec(t.Context(), "select"); pg.State(err) != "28P01" {
 		t.Fatalf("first attempt: got %v, want a wrong password", err)
 	}
-	if got := value[string](t, p.Owner(),
+	if got := pgtest.Value[string](t, p.Owner(),
 		`select current_setting('search_path') || ' ' || current_setting('client_encoding')`); got !=
 		"pg_catalog, pg_temp UTF8" {
 		t.Errorf("settings of a session: got %q", got)
@@ -208,7 +212,7 @@ func TestOwnerChangesItself(t *testing.T) {
 		t.Error(err)
 	}
 
-	if got := value[*string](t, conn, "select rolconfig::text from pg_roles where rolname = current_user"); got != nil {
+	if got := pgtest.Value[*string](t, conn, "select rolconfig::text from pg_roles where rolname = current_user"); got != nil {
 		t.Errorf("the login's settings: got %s, want none", *got)
 	}
 }
@@ -217,36 +221,36 @@ func TestOwnerChangesItself(t *testing.T) {
 func TestOwnerChangesItselfMeanwhile(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	conn := connect(t, p, owner)
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
 	for _, change := range []string{
 		"alter role current_user password 'mine'", "alter role current_user set search_path = public",
 	} {
-		exec(t, conn, change) // creates the row for the conflict
-		exec(t, conn, "begin; "+change)
+		pgtest.Exec(t, conn, change) // creates the row for the conflict
+		pgtest.Exec(t, conn, "begin; "+change)
 		done := make(chan error, 1)
 
-		go func() { done <- r.resetLogins(t.Context(), p.UUID) }()
+		go func() { done <- p.Cluster().ResetLogins(t.Context(), p.UUID) }()
 
 		for waiting := false; !waiting; {
 			if len(done) > 0 {
 				t.Fatalf("%s: no conflict with the owner's change", change)
 			}
 
-			waiting = value[bool](t, p.Trusted(),
-				`select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%')`, p.registry.login(p.UUID, owner))
+			waiting = pgtest.Value[bool](t, p.Trusted(),
+				`select exists (select from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%')`, p.Cluster().Login(p.UUID, pgcluster.Owner))
 		}
 
-		exec(t, conn, "commit")
+		pgtest.Exec(t, conn, "commit")
 		if err := <-done; err != nil {
 			t.Errorf("%s: got %v", change, err)
 		}
 
-		connect(t, p, owner)
+		projectdbtest.Connect(t, p, pgcluster.Owner)
 	}
 
-	if got := value[*string](t, conn, "select rolconfig::text from pg_roles where rolname = current_user"); got != nil {
+	if got := pgtest.Value[*string](t, conn, "select rolconfig::text from pg_roles where rolname = current_user"); got != nil {
 		t.Errorf("the login's settings: got %s, want none", *got)
 	}
 }

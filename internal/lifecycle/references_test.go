@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"fmt"
@@ -9,6 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // platformObject is an object in one of the platform's schemas.
@@ -77,8 +80,8 @@ var references = map[string][]string{
 func TestNoReferencesToPlatform(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	inspect, conn := connect(t, p, trusted), connect(t, p, owner)
+	p := projectdbtest.New(t)
+	inspect, conn := projectdbtest.Connect(t, p, pgcluster.Trusted), projectdbtest.Connect(t, p, pgcluster.Owner)
 	objects, err := pg.All[platformObject](t.Context(), inspect, selectPlatformObjects)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +101,7 @@ func TestNoReferencesToPlatform(t *testing.T) {
 				continue // see TestReferencesToEndUsers
 			}
 
-			got := state(t, conn, "begin; "+sql)
+			got := pgtest.State(t, conn, "begin; "+sql)
 			switch byNumber := strings.Contains(template, "$ID"); {
 			case byNumber && got != "42501":
 				t.Errorf("%s: got state %q, want 42501", sql, got)
@@ -106,7 +109,7 @@ func TestNoReferencesToPlatform(t *testing.T) {
 				t.Errorf("%s: created a dependency on the platform", sql)
 			}
 
-			exec(t, conn, "rollback")
+			pgtest.Exec(t, conn, "rollback")
 		}
 	}
 
@@ -142,11 +145,11 @@ func dependents(t *testing.T, conn *pgx.Conn) []string {
 func TestNoReferencesToOtherProjects(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	a, b := newProject(t, r), newProject(t, r)
-	conn := connect(t, a, owner)
-	exec(t, conn, `create table public.t (id int); create function public.f() returns int language sql as 'select 1'`)
-	own, theirs := pg.Quote(a.registry.login(a.UUID, owner)), pg.Quote(b.registry.login(b.UUID, request))
+	r := projectdbtest.NewRegistry(t, 8)
+	a, b := projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)
+	conn := projectdbtest.Connect(t, a, pgcluster.Owner)
+	pgtest.Exec(t, conn, `create table public.t (id int); create function public.f() returns int language sql as 'select 1'`)
+	own, theirs := pg.Quote(r.OwnerLogin(a.UUID)), pg.Quote(r.Login(b.UUID, pgcluster.Request))
 
 	for _, sql := range []string{
 		`create policy p on public.t to $R using (true)`,
@@ -163,17 +166,17 @@ func TestNoReferencesToOtherProjects(t *testing.T) {
 		`savepoint s; grant select on public.t to $R; release s`,
 	} {
 		for role, want := range map[string]string{theirs: "42501", own: "", "anon": ""} {
-			if got := state(t, conn, "begin; "+strings.ReplaceAll(sql, "$R", role)); got != want {
+			if got := pgtest.State(t, conn, "begin; "+strings.ReplaceAll(sql, "$R", role)); got != want {
 				t.Errorf("%s: got state %q, want %q", strings.ReplaceAll(sql, "$R", role), got, want)
 			}
-			exec(t, conn, "rollback")
+			pgtest.Exec(t, conn, "rollback")
 		}
 	}
 
-	if got := value[int](t, connect(t, a, trusted), `
+	if got := pgtest.Value[int](t, projectdbtest.Connect(t, a, pgcluster.Trusted), `
 		select count(*)::int from pg_shdepend where dbid = (select oid from pg_database where datname = current_database())
 			and refobjid in (select oid from pg_roles where rolname like $1)`,
-		b.registry.Database(b.UUID)+"%"); got != 0 {
+		b.Cluster().Database(b.UUID)+"%"); got != 0 {
 		t.Errorf("got %d references to roles of the other project, want 0", got)
 	}
 }

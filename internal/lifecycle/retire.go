@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
 // A login cannot be dropped while any object on the server refers to it. New objects cannot refer
 // to a login of another project, see socle.refuse_references. Older ones may, and a transaction of
 // another tenant may lock them. Removing a project therefore tries once to drop each login and
-// retires the rest: a retired login cannot log in, and [Lifecycle.Finish] retries to drop it.
+// retires the rest: a retired login cannot log in, and [Service.Finish] retries to drop it.
 const (
 	retireLockTimeout = "1s"
 	retireTimeout     = 5 * time.Second // for one attempt to drop a retired login; partial progress stays
@@ -29,11 +30,11 @@ func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (retired []
 	}
 
 	for _, name := range names {
-		err := execRetrying(ctx, conn, "drop role if exists "+pg.Quote(name))
+		err := pgcluster.Exec(ctx, conn, "drop role if exists "+pg.Quote(name))
 		switch pg.State(err) {
 		case "2BP01", "55P03": // dependent_objects_still_exist, lock_not_available
 			retired = append(retired, name)
-			err = execRetrying(ctx, conn, "alter role "+pg.Quote(name)+" nologin connection limit 0 password null")
+			err = pgcluster.Exec(ctx, conn, "alter role "+pg.Quote(name)+" nologin connection limit 0 password null")
 		}
 
 		if err != nil {
@@ -45,8 +46,8 @@ func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (retired []
 }
 
 // dropRetiredLogin tries to drop the retired login that is due, if there is one.
-func (l Lifecycle) dropRetiredLogin(ctx context.Context) error {
-	name, err := l.Store.DueRetiredRole(ctx)
+func (s *Service) dropRetiredLogin(ctx context.Context) error {
+	name, err := s.Store.DueRetiredRole(ctx)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
@@ -57,17 +58,19 @@ func (l Lifecycle) dropRetiredLogin(ctx context.Context) error {
 	trying, cancel := context.WithTimeout(ctx, retireTimeout)
 	defer cancel()
 
-	if err := l.Registry.dropReferencedLogin(trying, name); err != nil {
+	if err := s.dropReferencedLogin(trying, name); err != nil {
 		return fmt.Errorf("drop login %s of a removed project: %w", name, err)
 	}
 
-	return l.Store.ForgetRetiredRole(ctx, name)
+	return s.Store.ForgetRetiredRole(ctx, name)
 }
 
 // dropReferencedLogin drops a login after removing the references to it from the databases of other
 // projects.
-func (r *Registry) dropReferencedLogin(ctx context.Context, role string) error {
-	return r.admin(ctx, func(conn *pgx.Conn) error {
+func (d Databases) dropReferencedLogin(ctx context.Context, role string) error {
+	project, _ := d.Registry.ProjectOf(role)
+	cluster := d.Registry.Cluster(project)
+	return cluster.WithConn(ctx, func(conn *pgx.Conn) error {
 		databases, err := pg.Values[string](ctx, conn, `
 			select distinct d.datname
 			from pg_shdepend s join pg_database d on d.oid = s.dbid
@@ -79,7 +82,7 @@ func (r *Registry) dropReferencedLogin(ctx context.Context, role string) error {
 
 		var errs []error
 		for _, name := range databases {
-			if err := r.removeReferences(ctx, name, role); err != nil {
+			if err := removeReferences(ctx, cluster, name, role); err != nil {
 				errs = append(errs, fmt.Errorf("database %s: %w", name, err))
 			}
 		}
@@ -95,9 +98,8 @@ func (r *Registry) dropReferencedLogin(ctx context.Context, role string) error {
 
 // removeReferences removes a login from the policies of a database, in batches, and then its
 // privileges there. It skips the policies of a table that another session has locked.
-func (r *Registry) removeReferences(ctx context.Context, database, role string) error {
-	c := r.base.ConnConfig.Copy()
-	c.Database = database
+func removeReferences(ctx context.Context, cluster *pgcluster.Cluster, database, role string) error {
+	c := cluster.TrustedConfig(database)
 	c.RuntimeParams["lock_timeout"] = retireLockTimeout
 
 	conn, err := pgx.ConnectConfig(ctx, c)
@@ -142,7 +144,7 @@ func removeFromPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role 
 			return err
 		}
 
-		if err := execBatch(ctx, conn, statements); err != nil {
+		if err := pgcluster.ExecBatch(ctx, conn, statements); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"fmt"
@@ -6,8 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestRemoveReferencedLogins removes a project whose logins appear in objects of another
@@ -29,12 +33,12 @@ func TestRemoveReferencedLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	role := pg.Quote(names.login(named.UUID, owner))
+	role := pg.Quote(i.healthy.Registry.Login(named.UUID, pgcluster.Owner))
 	p := i.healthy.Registry.Open(other.UUID)
-	inspect, tenant := connect(t, p, trusted), connect(t, p, owner)
-	policies := 2*policyBatch + 1
+	inspect, tenant := projectdbtest.Connect(t, p, pgcluster.Trusted), projectdbtest.Connect(t, p, pgcluster.Owner)
+	policies := 2*lifecycle.PolicyBatch + 1
 
-	exec(t, inspect, fmt.Sprintf(`
+	pgtest.Exec(t, inspect, fmt.Sprintf(`
 		create table public.t (id int);
 		alter table public.t owner to %[1]s;
 		do 'begin
@@ -44,17 +48,16 @@ func TestRemoveReferencedLogins(t *testing.T) {
 		grant select on public.t to %[3]s;
 		grant usage on schema public to %[3]s;
 		alter default privileges for role %[1]s grant select on tables to %[3]s`,
-		pg.Quote(names.login(other.UUID, owner)), policies, role))
+		pg.Quote(i.healthy.Registry.Login(other.UUID, pgcluster.Owner)), policies, role))
 
-	exec(t, tenant, "begin; lock table public.t")
+	pgtest.Exec(t, tenant, "begin; lock table public.t")
 
 	if _, err := i.healthy.Remove(t.Context(), named.UUID, i.user); err != nil {
 		t.Fatal(err)
 	}
 
-	login := i.healthy.Registry.config(other.UUID, owner)
-	login.User, login.Password = names.login(named.UUID,
-		owner), i.healthy.Registry.password(names.login(named.UUID, owner))
+	login := p.Cluster().Config(named.UUID, pgcluster.Owner)
+	login.Database = i.healthy.Registry.Database(other.UUID)
 	if _, err := pgx.ConnectConfig(t.Context(), login); pg.State(err) != "28P01" { // invalid_password: it has none
 		t.Errorf("a login of the removed project: got %v, want state 28P01", err)
 	}
@@ -72,22 +75,22 @@ func TestRemoveReferencedLogins(t *testing.T) {
 		t.Error(err)
 	}
 
-	exec(t, tenant, "rollback")
+	pgtest.Exec(t, tenant, "rollback")
 	i.exec(`update platform.retired_roles set next_try = now()`)
 
 	if err := i.healthy.Finish(t.Context()); err != nil {
 		t.Error(err)
 	}
 
-	if got := value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`,
-		names.Database(named.UUID)+"%"); got != 0 {
+	if got := pgtest.Value[int](t, inspect, `select count(*)::int from pg_roles where rolname like $1`,
+		i.healthy.Registry.Database(named.UUID)+"%"); got != 0 {
 		t.Errorf("got %d logins, want 0", got)
 	}
-	if got := value[string](t, tenant,
+	if got := pgtest.Value[string](t, tenant,
 		`select string_agg(polname || ' ' || polroles::regrole[]::text, ', ') from pg_policy`); got != "shared {anon}" {
 		t.Errorf("got policies %s, want the one for another role", got)
 	}
-	if got := value[int](t, connectTo(t, i.healthy.Registry.base.ConnConfig),
+	if got := pgtest.Value[int](t, pgtest.Connect(t, i.healthy.Registry.Platform().PlatformConfig()),
 		`select count(*)::int from platform.retired_roles`); got != 0 {
 		t.Errorf("got %d retired logins, want 0", got)
 	}

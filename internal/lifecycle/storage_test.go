@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"errors"
@@ -8,7 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 const (
@@ -62,7 +67,7 @@ func checkObjects(t *testing.T, conn *pgx.Conn, renamed string) {
 		`select string_agg(concat_ws('|', name, total_files, total_size), ';' order by name) from storage.containers`:                                "docs|1|5;portraits|1|3",
 		`select concat_ws('|', files, bytes) from storage.usage`:                                                                                     "2|8",
 	} {
-		if got := value[string](t, conn, sql); got != want {
+		if got := pgtest.Value[string](t, conn, sql); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", sql, got, want)
 		}
 	}
@@ -72,20 +77,20 @@ func checkObjects(t *testing.T, conn *pgx.Conn, renamed string) {
 func TestFormerStatements(t *testing.T) {
 	t.Parallel()
 
-	conn := connect(t, newProject(t, newRegistry(t, 8)), trusted)
+	conn := projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Trusted)
 	for _, sql := range formerStatements {
-		exec(t, conn, sql)
+		pgtest.Exec(t, conn, sql)
 	}
 
 	checkObjects(t, conn, "avatars")
-	if got := value[string](t, conn, `select id from storage.buckets where name = 'portraits'`); got != "avatars" {
+	if got := pgtest.Value[string](t, conn, `select id from storage.buckets where name = 'portraits'`); got != "avatars" {
 		t.Errorf("got id %q of the renamed bucket, want avatars", got)
 	}
 
-	exec(t, conn, `update storage.containers set deleting = true, name = uuid::text where uuid = '`+bucketUUID+`';
+	pgtest.Exec(t, conn, `update storage.containers set deleting = true, name = uuid::text where uuid = '`+bucketUUID+`';
 		insert into storage.containers (uuid, name, max_file_size, created_by, updated_by)
 			values ('0192d5b0-0000-7000-8000-00000000000c', 'avatars', 1, '`+ann+`', '`+ann+`')`)
-	if got := value[string](t, conn, `select id from storage.buckets where name = 'avatars'`); got != "avatars" {
+	if got := pgtest.Value[string](t, conn, `select id from storage.buckets where name = 'avatars'`); got != "avatars" {
 		t.Errorf("got id %q of the bucket after one in deletion, want avatars", got)
 	}
 }
@@ -95,29 +100,31 @@ func TestMigrateFormerFiles(t *testing.T) {
 	t.Parallel()
 
 	const version = 12 // of commit 0dc44af
-	r := newRegistry(t, 8)
-	p := r.Open(newUUID(t))
-	admin := connectTo(t, r.base.ConnConfig.Copy())
+	r := projectdbtest.NewRegistry(t, 8)
+	databases := lifecycle.Databases{Registry: r}
+	p := r.Open(projectdbtest.UUID(t))
+	admin := pgtest.Connect(t, r.Platform().PlatformConfig())
 	t.Cleanup(func() {
-		if _, err := r.Destroy(t.Context(), p.UUID); err != nil && !errors.Is(err, t.Context().Err()) {
+		if _, err := databases.Destroy(t.Context(), p.UUID); err != nil && !errors.Is(err, t.Context().Err()) {
 			t.Error(err)
 		}
 	})
 
-	exec(t, admin, "create database "+pg.Quote(r.Database(p.UUID))+" template template0 encoding 'UTF8'")
-	if err := pg.MigrateTo(t.Context(), r.config(p.UUID, trusted), Schema, migrations, version); err != nil {
+	pgtest.Exec(t, admin, "create database "+pg.Quote(r.Database(p.UUID))+" template template0 encoding 'UTF8'")
+	if err := pg.MigrateTo(t.Context(), p.Cluster().Config(p.UUID, pgcluster.Trusted), projectdb.Schema,
+		projectdb.Migrations(), version); err != nil {
 		t.Fatal(err)
 	}
 
-	conn := connect(t, p, trusted)
+	conn := projectdbtest.Connect(t, p, pgcluster.Trusted)
 	for _, sql := range formerStatements {
-		exec(t, conn, sql)
+		pgtest.Exec(t, conn, sql)
 	}
-	if _, err := r.Provision(t.Context(), p.UUID); err != nil {
+	if _, err := databases.Provision(t.Context(), p.UUID); err != nil {
 		t.Fatal(err)
 	}
 
-	checkObjects(t, connect(t, p, trusted), "portraits")
+	checkObjects(t, projectdbtest.Connect(t, p, pgcluster.Trusted), "portraits")
 }
 
 // policies let end users use their own folder of the bucket avatars.
@@ -136,15 +143,16 @@ const policies = `
 func TestStoragePolicies(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	platform, developer, conn := connect(t, p, trusted), connect(t, p, owner), connect(t, p, request)
-	exec(t, developer, policies)
-	exec(t, platform, formerStatements[0]+`;
+	p := projectdbtest.New(t)
+	platform, developer := projectdbtest.Connect(t, p, pgcluster.Trusted), projectdbtest.Connect(t, p, pgcluster.Owner)
+	conn := projectdbtest.Connect(t, p, pgcluster.Request)
+	pgtest.Exec(t, developer, policies)
+	pgtest.Exec(t, platform, formerStatements[0]+`;
 		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by, owner_id)
 		select gen_random_uuid(), '`+bucketUUID+`', '`+ann+`/' || n || '.png', 'image/png', n, sha256('1'), gen_random_uuid(), '`+ann+`', '`+ann+`',
 			case when n < 3 then '`+ann+`' end
 		from generate_series(1, 3) n`)
-	exec(t, conn, `set role authenticated; set request.jwt.claims = '{"sub": "`+ann+`", "role": "authenticated"}'`)
+	pgtest.Exec(t, conn, `set role authenticated; set request.jwt.claims = '{"sub": "`+ann+`", "role": "authenticated"}'`)
 
 	const granted = "storage_api_only"
 	for sql, want := range map[string]string{
@@ -169,7 +177,7 @@ func TestStoragePolicies(t *testing.T) {
 		}
 	}
 
-	if got := value[int](t, conn, `select count(*)::int from storage.objects`); got != 2 {
+	if got := pgtest.Value[int](t, conn, `select count(*)::int from storage.objects`); got != 2 {
 		t.Errorf("the end user sees %d objects, want 2", got)
 	}
 	for _, sql := range []string{
@@ -177,11 +185,11 @@ func TestStoragePolicies(t *testing.T) {
 		`copy storage.objects (bucket_id) from program 'echo'`, `update storage.objects set owner_id = null`,
 		`insert into storage.objects default values`, `with gone as (delete from storage.objects returning 1) select 1`,
 	} {
-		if got := state(t, developer, sql); got != "42501" && got != "23514" {
+		if got := pgtest.State(t, developer, sql); got != "42501" && got != "23514" {
 			t.Errorf("%s as the owner: got state %q, want 42501 or 23514", sql, got)
 		}
 	}
-	if got := value[int](t, developer, `select count(*)::int from storage.objects`); got != 3 {
+	if got := pgtest.Value[int](t, developer, `select count(*)::int from storage.objects`); got != 3 {
 		t.Errorf("the owner sees %d objects, want 3", got)
 	}
 }
@@ -190,9 +198,9 @@ func TestStoragePolicies(t *testing.T) {
 func TestStorageDDL(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 8))
-	conn := connect(t, p, owner)
-	exec(t, conn, policies+`; create function public.f() returns trigger language plpgsql as 'begin return null; end';
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, conn, policies+`; create function public.f() returns trigger language plpgsql as 'begin return null; end';
 		create function public.g() returns text language sql as 'select 1::text'`)
 
 	for sql, want := range map[string]string{
@@ -262,9 +270,9 @@ func TestStorageDDL(t *testing.T) {
 		`create table public.t (id int); create policy evil on public.t using (exists (select from storage.objects))`: "42501",
 		`create or replace function storage.filename(text) returns text language sql return 'x'`:                      "42501",
 	} {
-		if got := state(t, conn, "begin; "+sql); got != want {
+		if got := pgtest.State(t, conn, "begin; "+sql); got != want {
 			t.Errorf("%s: got state %q, want %q", sql, got, want)
 		}
-		exec(t, conn, "rollback")
+		pgtest.Exec(t, conn, "rollback")
 	}
 }

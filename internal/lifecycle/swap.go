@@ -1,4 +1,4 @@
-package projectdb
+package lifecycle
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 //
 // Both databases have no connections while f runs. f receives the statements and must execute them
 // in the transaction of the platform database that records the swap. If f fails, nothing has
-// changed. Requests on all servers wait meanwhile, see [Registry.Subscribe].
+// changed. Requests on all servers wait meanwhile, see [projectdb.Registry.Subscribe].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
-		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
-		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.registry.Database(c.Project)),
+		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.cluster.Database(c.Project)),
 	}, f)
 }
 
@@ -30,21 +30,21 @@ func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 // [Copy.Swap].
 func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.replaced(), []string{
-		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " rename to " + pg.Quote(c.name()),
-		"alter database " + pg.Quote(c.replaced()) + " rename to " + pg.Quote(c.registry.Database(c.Project)),
+		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " rename to " + pg.Quote(c.name()),
+		"alter database " + pg.Quote(c.replaced()) + " rename to " + pg.Quote(c.cluster.Database(c.Project)),
 		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.replaced()),
-		"alter database " + pg.Quote(c.registry.Database(c.Project)) + " connection limit -1",
+		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " connection limit -1",
 	}, f)
 }
 
 // MigrateReplaced migrates the database that the copy replaced to the newest version. conn is from
 // [Copy.ConnectReplaced].
 func (c *Copy) MigrateReplaced(ctx context.Context, conn *pgx.Conn) error {
-	return c.registry.migrate(ctx, conn, c.Project)
+	return c.databases.migrate(ctx, conn, c.Project)
 }
 
 func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f func(renames []string) error) error {
-	release, err := c.registry.closeGatesEverywhere(ctx, c.Project)
+	release, err := c.databases.Registry.HoldRequests(ctx, c.Project)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 		return errors.Join(err, c.Reopen(after))
 	}
 
-	c.registry.resetPools(c.Project)
+	c.databases.Registry.ResetPools(c.Project)
 	return nil
 }
 
@@ -65,8 +65,8 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 func (c *Copy) swapClosed(
 	ctx context.Context, incoming string, renames []string, f func(renames []string) error,
 ) error {
-	if err := c.registry.admin(ctx, func(conn *pgx.Conn) error {
-		if err := c.registry.closeDatabase(ctx, conn, c.Project); err != nil {
+	if err := c.cluster.WithConn(ctx, func(conn *pgx.Conn) error {
+		if err := c.databases.closeDatabase(ctx, conn, c.Project); err != nil {
 			return err
 		}
 		if err := c.copyAuditLog(ctx, incoming); err != nil {
@@ -83,13 +83,13 @@ func (c *Copy) swapClosed(
 
 // copyAuditLog replaces the audit log of the incoming database by that of the project's database.
 func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
-	from, err := c.connect(ctx, trusted, c.registry.Database(c.Project))
+	from, err := c.cluster.ConnectTrusted(ctx, c.cluster.Database(c.Project))
 	if err != nil {
 		return err
 	}
 	defer from.Close(context.WithoutCancel(ctx))
 
-	to, err := c.connect(ctx, trusted, incoming)
+	to, err := c.cluster.ConnectTrusted(ctx, incoming)
 	if err != nil {
 		return err
 	}
@@ -122,13 +122,13 @@ func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 }
 
 // ClosedProjects returns the projects among those given whose database accepts no connections.
-func (r *Registry) ClosedProjects(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
+func (d Databases) ClosedProjects(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
 	names := make([]string, len(projects))
 	for i, id := range projects {
-		names[i] = r.Database(id)
+		names[i] = d.Registry.Database(id)
 	}
 
-	err = r.admin(ctx, func(conn *pgx.Conn) error {
+	err = d.Registry.Platform().WithConn(ctx, func(conn *pgx.Conn) error {
 		found, err := pg.Values[string](ctx, conn,
 			`select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`,
 			pgx.StrictNamedArgs{"names": names})

@@ -1,9 +1,13 @@
-package projectdb
+package lifecycle_test
 
 import (
 	"testing"
 
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // traps record the role that executes them: objects in the tenant's schema with names of the system
@@ -38,27 +42,27 @@ const traps = `
 func TestTraps(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	tenant, platform := connect(t, p, owner), connect(t, p, trusted)
-	exec(t, tenant, traps)
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	tenant, platform := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Trusted)
+	pgtest.Exec(t, tenant, traps)
 
-	if got := value[string](t, platform, `select current_setting('search_path')`); got != "pg_catalog, pg_temp" {
+	if got := pgtest.Value[string](t, platform, `select current_setting('search_path')`); got != "pg_catalog, pg_temp" {
 		t.Errorf("search path of the platform's login: %s", got)
 	}
 
-	if _, err := r.Provision(t.Context(), p.UUID); err != nil {
+	if _, err := (lifecycle.Databases{Registry: r}).Provision(t.Context(), p.UUID); err != nil {
 		t.Error(err)
 	}
 
-	exec(t, platform,
+	pgtest.Exec(t, platform,
 		`create table storage.upgraded (name text default lower('A') check (lower(name) = name), at timestamptz default now())`)
 
-	exec(t, platform, `insert into storage.upgraded default values`)
+	pgtest.Exec(t, platform, `insert into storage.upgraded default values`)
 
 	for _, sql := range []string{`vacuum full public.bait`, `vacuum analyze`, `analyze public.bait`,
 		`reindex table public.bait`, `cluster public.bait using bait_index`, `refresh materialized view public.kept`} {
-		exec(t, platform, sql)
+		pgtest.Exec(t, platform, sql)
 	}
 
 	sprung, err := pg.Values[string](t.Context(), tenant, `select distinct who::text from public.sprung`)
@@ -66,7 +70,7 @@ func TestTraps(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if len(sprung) != 1 || sprung[0] != p.registry.login(p.UUID, owner) {
+	if len(sprung) != 1 || sprung[0] != p.Cluster().Login(p.UUID, pgcluster.Owner) {
 		t.Errorf("traps ran as %q, want only the owner", sprung)
 	}
 }

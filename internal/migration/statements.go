@@ -6,11 +6,12 @@ import (
 
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // platformSchemas are the schemas in a project's database that are no part of the user's schema.
-var platformSchemas = []string{"auth", "forms", "realtime", projectdb.Schema, "storage", "extensions"}
+var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema)
 
 // unrelated are the kinds of entries that are no part of the user's schema.
 var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}

@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
@@ -19,7 +20,7 @@ import (
 func TestCloseDatabasesKeepsOthersAccess(t *testing.T) {
 	t.Parallel()
 
-	newRegistry(t, 4)
+	newDatabase(t, newCluster(t, 4))
 	platform := pgConnect(t, pgtest.URL(t))
 	database := platform.Config().Database
 
@@ -57,12 +58,12 @@ func TestCloseDatabasesKeepsOthersAccess(t *testing.T) {
 			}
 		}
 
-		if !value[bool](t, platform, `select has_database_privilege($1, $2, 'temporary')`, login.User, database) {
+		if !pgtest.Value[bool](t, platform, `select has_database_privilege($1, $2, 'temporary')`, login.User, database) {
 			t.Errorf("%s lost TEMPORARY", login.User)
 		}
 	}
 
-	if value[bool](t, platform, `select has_database_privilege('public', $1, 'connect')`, database) {
+	if pgtest.Value[bool](t, platform, `select has_database_privilege('public', $1, 'connect')`, database) {
 		t.Error("the database is open to PUBLIC")
 	}
 }
@@ -81,7 +82,7 @@ func TestCloseDatabasesRespectsAdministrators(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	exec(t, platform, "revoke all on database "+pg.Quote(database)+" from "+excluded.User)
+	pgtest.Exec(t, platform, "revoke all on database "+pg.Quote(database)+" from "+excluded.User)
 	if err := CloseDatabases(t.Context(), platform, discard, database); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestCloseDatabasesRespectsAdministrators(t *testing.T) {
 		t.Errorf("an excluded login after the next start: got %q, want 42501", got)
 	}
 
-	exec(t, platform, "alter database "+pg.Quote(database)+" reset socle.access")
+	pgtest.Exec(t, platform, "alter database "+pg.Quote(database)+" reset socle.access")
 	for range 2 {
 		found, err := pg.All[databaseAccess](t.Context(), platform, selectAccess,
 			pgx.StrictNamedArgs{"names": []string{database}})
@@ -117,12 +118,12 @@ func TestCloseDatabasesRespectsAdministrators(t *testing.T) {
 func TestCloseDatabasesAfterOldRelease(t *testing.T) {
 	t.Parallel()
 
-	newRegistry(t, 4) // the template shows that Socle has worked here
+	newDatabase(t, newCluster(t, 4)) // shows that Socle has worked here
 	platform := pgConnect(t, pgtest.URL(t))
 	database := platform.Config().Database
 	lost := otherLogin(t, platform, "lost")
 
-	exec(t, platform, "revoke all on database "+pg.Quote(database)+" from public")
+	pgtest.Exec(t, platform, "revoke all on database "+pg.Quote(database)+" from public")
 	if err := CloseDatabases(t.Context(), platform, slog.New(slog.DiscardHandler), database); err != nil {
 		t.Fatal(err)
 	}
@@ -137,23 +138,23 @@ func TestCloseDatabasesAfterOldRelease(t *testing.T) {
 func TestCloseDatabasesGrantsNoMore(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	p := newProject(t, r)
+	c := newCluster(t, 4)
+	project := newDatabase(t, c)
 	platform := pgConnect(t, pgtest.URL(t))
 	database := platform.Config().Database
 	member, super := otherLogin(t, platform, "member"), otherLogin(t, platform, "super")
 	group := member.User + "_group"
-	exec(t, platform, "create role "+group+"; grant connect, temporary on database "+pg.Quote(database)+" to "+group+
-		"; grant "+group+" to "+member.User+"; alter role "+super.User+" superuser")
+	pgtest.Exec(t, platform, "create role "+group+"; grant connect, temporary on database "+pg.Quote(database)+
+		" to "+group+"; grant "+group+" to "+member.User+"; alter role "+super.User+" superuser")
 	t.Cleanup(func() { dropLogin(t, platform, group) })
 
 	if err := CloseDatabases(t.Context(), platform, slog.New(slog.DiscardHandler), database); err != nil {
 		t.Fatal(err)
 	}
 
-	granted := value[[]string](t, platform, `select array(select a.grantee::regrole::text from pg_database d
+	granted := pgtest.Value[[]string](t, platform, `select array(select a.grantee::regrole::text from pg_database d
 		cross join aclexplode(d.datacl) a where d.datname = current_database())`)
-	for _, name := range []string{member.User, super.User, r.login(p.UUID, owner), r.login(p.UUID, request)} {
+	for _, name := range []string{member.User, super.User, c.OwnerLogin(project), c.Login(project, Request)} {
 		if slices.Contains(granted, name) || slices.Contains(granted, pg.Quote(name)) {
 			t.Errorf("%s was granted privileges: %v", name, granted)
 		}
@@ -169,7 +170,7 @@ func pgConnect(t *testing.T, url string) *pgx.Conn {
 		t.Fatal(err)
 	}
 
-	return connectTo(t, c)
+	return pgtest.Connect(t, c)
 }
 
 // otherLogin creates the login of another program, which is dropped when the test ends.
@@ -177,21 +178,26 @@ func otherLogin(t *testing.T, admin *pgx.Conn, name string) *pgx.ConnConfig {
 	t.Helper()
 
 	c := admin.Config().Copy()
-	c.User, c.Password = "other_"+name+"_"+newUUID(t).String()[24:], "password"
-	exec(t, admin, "create role "+c.User+" login password 'password'")
+	c.User, c.Password = "other_"+name+"_"+uuid.NewString()[24:], "password"
+	pgtest.Exec(t, admin, "create role "+c.User+" login password 'password'")
 	t.Cleanup(func() { dropLogin(t, admin, c.User) })
 
 	return c
 }
 
-// dropLogin drops a role with its privileges on databases.
+// dropLogin drops a role with its privileges on databases. Other tests may grant it some meanwhile.
 func dropLogin(t *testing.T, admin *pgx.Conn, name string) {
 	t.Helper()
 
-	if err := execAll(context.WithoutCancel(t.Context()), admin, []string{
-		"revoke all on database postgres, template1, " + pg.Quote(admin.Config().Database) + " from " + name,
-		"drop role " + name,
-	}); err != nil {
+	var err error
+	for range maxConflicts {
+		err = ExecBatch(context.WithoutCancel(t.Context()), admin,
+			[]string{"drop owned by " + name, "drop role " + name})
+		if pg.State(err) != "2BP01" { // dependent_objects_still_exist
+			break
+		}
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"context"
@@ -50,6 +50,26 @@ func newBudget(connections int, evict func(fair.Key) bool, endReason func(pid ui
 
 // maxDials is the maximum number of waiting dials, far more than the pools of all projects in use.
 const maxDials = 1 << 16
+
+const (
+	// MaxSessions is the maximum number of client sessions of a project on a server. The owner's
+	// CONNECTION LIMIT leaves as many for its pools and for another server.
+	MaxSessions = 8
+
+	// sessionPlaceTimeout bounds the wait for another account to give up a session.
+	sessionPlaceTimeout = 5 * time.Second
+)
+
+// newSessionPool returns the pool of client sessions, for half of the connections. An account may
+// have half of it. A newcomer takes the place of the oldest session of the account with the most.
+func newSessionPool(connections int) *fair.Pool {
+	capacity := int64(max(connections/2, 1))
+	perAccount := max(capacity/2, min(capacity, MaxSessions))
+
+	return fair.New(fair.Config{Name: "database_sessions", Capacity: capacity, PerAccount: perAccount,
+		PerPart: min(perAccount, MaxSessions), Reserve: (capacity - perAccount) / 2,
+		Waiting: 256, Timeout: sessionPlaceTimeout, Revocable: true})
+}
 
 // maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
 // work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
@@ -160,9 +180,9 @@ func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
 // slotKey is the key of a connection's slot in its custom data.
 const slotKey = "socle slot"
 
-// mustClose reports whether a connection must be closed instead of used again, because its slot was
+// MustClose reports whether a connection must be closed instead of used again, because its slot was
 // revoked.
-func mustClose(conn *pgx.Conn) bool {
+func MustClose(conn *pgx.Conn) bool {
 	s, ok := conn.PgConn().CustomData()[slotKey].(*slot)
 	if !ok {
 		return false

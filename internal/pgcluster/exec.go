@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// execIgnoring executes a statement and treats the given SQLSTATE as success.
-func execIgnoring(conn *pgx.Conn, ctx context.Context, sql, state string) error {
-	if err := execRetrying(ctx, conn, sql); pg.State(err) != state {
+// ExecIgnoring executes a statement and treats an SQLSTATE as success.
+func ExecIgnoring(ctx context.Context, conn *pgx.Conn, sql, state string) error {
+	if err := Exec(ctx, conn, sql); pg.State(err) != state {
 		return err
 	}
 	return nil
 }
 
-func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
+// ExecAll executes statements one by one.
+func ExecAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	for _, sql := range statements {
-		if err := execRetrying(ctx, conn, sql); err != nil {
+		if err := Exec(ctx, conn, sql); err != nil {
 			return errors.Join(fmt.Errorf("%s", sql), err)
 		}
 	}
@@ -29,29 +30,29 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	return nil
 }
 
-// execBatch executes statements in one transaction and one round trip. CREATE DATABASE and DROP
+// ExecBatch executes statements in one transaction and one round trip. CREATE DATABASE and DROP
 // DATABASE cannot be among them.
-func execBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	return execRetrying(ctx, conn, strings.Join(statements, ";\n"))
+func ExecBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	return Exec(ctx, conn, strings.Join(statements, ";\n"))
 }
 
-// execUntriggered is execBatch in a project's database, without the event triggers, which check the
-// statements of users.
-func execUntriggered(ctx context.Context, conn *pgx.Conn, statements []string) error {
-	return execBatch(ctx, conn, append([]string{"set local session_replication_role = replica"}, statements...))
+// ExecUntriggered is [ExecBatch] in a project's database, without the event triggers, which check
+// the statements of users.
+func ExecUntriggered(ctx context.Context, conn *pgx.Conn, statements []string) error {
+	return ExecBatch(ctx, conn, append([]string{"set local session_replication_role = replica"}, statements...))
 }
 
 // maxConflicts is the maximum number of attempts of a conflicting statement. Each conflict means
 // that a concurrent statement succeeded.
 const maxConflicts = 20
 
-// execRetrying executes one or more statements in one transaction on the catalogs shared by all
-// databases of the server, and retries on conflict.
+// Exec executes one or more statements in one transaction on the catalogs shared by all databases
+// of the server, and retries on conflict.
 //
 // PostgreSQL makes a concurrent update of the same row wait and then fail. Two jobs of a project
 // may set the attributes of its logins at the same time, and the owner may set its own. A failed
 // statement has changed nothing.
-func execRetrying(ctx context.Context, conn *pgx.Conn, sql string) error {
+func Exec(ctx context.Context, conn *pgx.Conn, sql string) error {
 	var err error
 	for range maxConflicts {
 		_, err = conn.Exec(ctx, sql)

@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"crypto/aes"
@@ -9,25 +9,6 @@ import (
 
 	"github.com/google/uuid"
 )
-
-// login is one of the PostgreSQL logins of a project's database. None can assume another.
-type login string
-
-const (
-	trusted login = ""        // the platform's own login
-	owner   login = "owner"   // the project's owner: DDL and SQL of users
-	request login = "request" // may assume anon or authenticated
-	service login = "service" // may assume service_role
-	dump    login = "dump"    // reads everything, password hashes included; for pg_dump only
-	auth    login = "auth"    // owns the tables of schema auth; see endusers.go
-	reader  login = "reader"  // reads the owner's tables; see reader.go
-
-	// questions is the pool of the request login for questions about rights; see storage.go.
-	questions login = "questions"
-)
-
-// projectLogins are the logins of every project. Some projects also have a reader.
-var projectLogins = []login{owner, request, service, dump, auth}
 
 // Names maps projects to the names of their databases and logins.
 //
@@ -61,18 +42,17 @@ func (n Names) Database(project uuid.UUID) string {
 	return namePrefix + hex.EncodeToString(project[:])
 }
 
+// Login returns the name of a project's login.
+func (n Names) Login(project uuid.UUID, l Login) string { return n.Database(project) + "_" + l.name }
+
 // OwnerLogin returns the name of a project's owner login.
-func (n Names) OwnerLogin(project uuid.UUID) string { return n.login(project, owner) }
+func (n Names) OwnerLogin(project uuid.UUID) string { return n.Login(project, Owner) }
 
 // DumpLogin returns the name of the login that backs up a project.
-func (n Names) DumpLogin(project uuid.UUID) string { return n.login(project, dump) }
+func (n Names) DumpLogin(project uuid.UUID) string { return n.Login(project, Dump) }
 
 // OwnerLoginOf returns the name of the owner login of the project whose database has this name.
-func OwnerLoginOf(database string) string { return database + "_" + string(owner) }
-
-func (n Names) login(project uuid.UUID, l login) string {
-	return n.Database(project) + "_" + string(l)
-}
+func OwnerLoginOf(database string) string { return database + "_" + Owner.name }
 
 // ProjectOf returns the project that a database or login belongs to, by its name. It reports false
 // for names of another form. Another install's name yields a UUID that no project has.

@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"context"
@@ -8,15 +8,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
 )
 
 const (
-	orphansTimeout     = 15 * time.Second // for the sessions of a killed server to end
-	onlyServerTimeout  = time.Second      // for PostgreSQL to notice lost connections
-	onlyServerInterval = 100 * time.Millisecond
+	orphansTimeout    = 15 * time.Second      // for the sessions of a killed server to end
+	terminateInterval = 20 * time.Millisecond // between checks for terminated sessions
 )
 
 // TerminateSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits
@@ -26,77 +24,44 @@ func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
 	return endSessions(ctx, conn, ofProjects)
 }
 
-// TerminateOrphans terminates the sessions that a killed server left running, unless another server
-// of this install is running. known filters project UUIDs for those of this install, since other
-// installs may share the PostgreSQL. It must be called before the registry is used.
-func (r *Registry) TerminateOrphans(
-	ctx context.Context, platform *pgxpool.Pool, known func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
+// TerminateOrphans terminates the sessions that a killed server left running. choose returns those
+// of the projects that are this install's, since other installs may share the PostgreSQL. Call it
+// while no other server of the install is running, before the first session begins.
+func (c *Cluster) TerminateOrphans(
+	ctx context.Context, choose func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
-	pooled, err := pg.Acquire(ctx, platform)
-	if err != nil {
-		return err
-	}
-	defer pooled.Release()
-
-	conn := pooled.Conn()
-	only, err := isOnlyServer(ctx, conn)
-	if err != nil || !only {
-		return err
-	}
-
-	logins, err := pg.Values[string](ctx, conn,
-		withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
-		pgx.StrictNamedArgs{"pattern": ofProjects})
-	if err != nil {
-		return err
-	}
-
-	var projects []uuid.UUID
-	for _, login := range logins {
-		id, ok := r.ProjectOf(login)
-		if ok && !slices.Contains(projects, id) {
-			projects = append(projects, id)
-		}
-	}
-
-	if len(projects) == 0 {
-		return nil
-	}
-
-	if projects, err = known(ctx, projects); err != nil {
-		return err
-	}
-
-	for _, id := range projects {
-		if err := endSessions(ctx, conn, "^"+r.Database(id)+"_"); err != nil {
+	return c.WithConn(ctx, func(conn *pgx.Conn) error {
+		logins, err := pg.Values[string](ctx, conn,
+			withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
+			pgx.StrictNamedArgs{"pattern": ofProjects})
+		if err != nil {
 			return err
 		}
-	}
 
-	return nil
-}
-
-// isOnlyServer reports whether no other server of the install is running. Each server holds a
-// shared lock as long as it listens, see [Registry.Subscribe].
-func isOnlyServer(ctx context.Context, conn *pgx.Conn) (only bool, err error) {
-	for deadline := time.Now().Add(onlyServerTimeout); ; {
-		only, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
-		if err != nil || only || time.Now().After(deadline) {
-			break
+		var projects []uuid.UUID
+		for _, login := range logins {
+			id, ok := c.ProjectOf(login)
+			if ok && !slices.Contains(projects, id) {
+				projects = append(projects, id)
+			}
 		}
 
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(onlyServerInterval):
+		if len(projects) == 0 {
+			return nil
 		}
-	}
 
-	if only {
-		_, err = pg.Exec(ctx, conn, `select pg_advisory_unlock($1, 0)`, swapLock)
-	}
+		if projects, err = choose(ctx, projects); err != nil {
+			return err
+		}
 
-	return only, err
+		for _, id := range projects {
+			if err := endSessions(ctx, conn, "^"+c.Database(id)+"_"); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
 }
 
 // endSessions terminates the sessions of the logins that match a pattern and waits until they are

@@ -1,4 +1,4 @@
-package projectdb
+package pgcluster
 
 import (
 	"context"
@@ -54,13 +54,15 @@ type projectSession struct {
 // project returns the common prefix of the names of the project's logins and databases.
 func (s projectSession) project() string { return s.Login[:strings.LastIndexByte(s.Login, '_')] }
 
-func (s projectSession) hasLogin(l login) bool { return strings.HasSuffix(s.Login, "_"+string(l)) }
+// ScratchKind marks a scratch copy in the name of its database, after the name of the project's.
+const ScratchKind = "_scratch_"
 
 // isPlatformWork reports whether a session works for the platform: it dumps the project or restores
 // it into a copy. Its locks and duration depend on the project's size, and its job has limits of
 // its own. In a scratch copy runs the user's own SQL.
 func (s projectSession) isPlatformWork() bool {
-	return s.hasLogin(dump) || (s.Database != s.project() && !strings.HasPrefix(s.Database, s.project()+scratchKind))
+	return loginOf(s.Login).platformWork ||
+		(s.Database != s.project() && !strings.HasPrefix(s.Database, s.project()+ScratchKind))
 }
 
 // watchLimits are the limits of a PostgreSQL server.
@@ -146,11 +148,7 @@ func (l watchLimits) exceededLimit(s projectSession) string {
 		return ""
 	}
 
-	age := rowsTxTimeout
-	if s.hasLogin(owner) || s.hasLogin(reader) {
-		age = ownerTxTimeout
-	}
-
+	age := loginOf(s.Login).maxTxAge
 	switch {
 	case s.Locks > l.sessionLocks():
 		return fmt.Sprintf("the session held more than %d locks", l.sessionLocks())
@@ -205,10 +203,15 @@ type watchRow struct {
 	projectSession
 }
 
-// watchdog is the watchdog's state in a registry.
+// MemoryLimit limits the memory of each project's sessions together.
+type MemoryLimit struct {
+	Bytes     int64               // 0 is unlimited
+	OfProcess func(pid int) int64 // the private bytes of a process; nil: unknown
+}
+
+// watchdog is the state of a cluster's watchdog.
 type watchdog struct {
-	memory func(pid int) int64 // nil if unknown
-	limit  int64               // bytes of a project's sessions together
+	memory MemoryLimit
 
 	mu sync.Mutex
 	// Number of checks that found another server's session beyond a limit, by PID.
@@ -227,22 +230,16 @@ type termination struct {
 // terminationTTL is the time for which the reason of a termination is remembered.
 const terminationTTL = time.Minute
 
-// LimitProjectMemory limits the memory of each project's sessions together to limit bytes. of
-// returns the private bytes of a process. It must be called before Watch.
-func (r *Registry) LimitProjectMemory(limit int64, of func(pid int) int64) {
-	r.watchdog.memory, r.watchdog.limit = of, limit
-}
-
 // Watch runs the watchdog until ctx ends.
-func (r *Registry) Watch(ctx context.Context) error {
+func (c *Cluster) Watch(ctx context.Context) error {
 	for {
-		err := r.watch(ctx)
+		err := c.watch(ctx)
 
 		if ctx.Err() != nil {
 			return nil
 		}
 
-		r.log.Warn("watchdog failed, restarting", "error", err)
+		c.log.Warn("watchdog failed, restarting", "error", err)
 
 		select {
 		case <-ctx.Done():
@@ -256,14 +253,14 @@ func (r *Registry) Watch(ctx context.Context) error {
 // first check takes the catalog locks that its query needs, and a lock table that fills up later
 // does not stop the next checks. Between statements the transaction holds no snapshot, so it does
 // not hold back vacuum.
-func (r *Registry) watch(ctx context.Context) error {
-	c := r.base.ConnConfig.Copy()
-	c.RuntimeParams["application_name"] = "socle watchdog"
-	c.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+func (c *Cluster) watch(ctx context.Context) error {
+	config := c.PlatformConfig()
+	config.RuntimeParams["application_name"] = "socle watchdog"
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
 
-	conn, err := pgx.ConnectConfig(ctx, c)
+	conn, err := connect(ctx, config)
 	if err != nil {
-		return pg.Fault(err)
+		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
@@ -281,12 +278,12 @@ func (r *Registry) watch(ctx context.Context) error {
 	defer tick.Stop()
 
 	for checks := 0; ; checks++ {
-		if err := r.check(ctx, tx); err != nil {
+		if err := c.check(ctx, tx); err != nil {
 			return err
 		}
 
 		if checks%checksPerSettingsCheck == 0 {
-			if err := r.findAltered(ctx, tx); err != nil {
+			if err := c.FindAltered(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -300,7 +297,7 @@ func (r *Registry) watch(ctx context.Context) error {
 }
 
 // check terminates the sessions beyond a limit.
-func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
+func (c *Cluster) check(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
@@ -309,7 +306,8 @@ func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	limits := watchLimits{capacity: rows[0].Capacity, queue: rows[0].Queue, memory: r.watchdog.limit}
+	w := &c.watchdog
+	limits := watchLimits{capacity: rows[0].Capacity, queue: rows[0].Queue, memory: w.memory.Bytes}
 	sessions := make([]projectSession, 0, len(rows))
 	for _, row := range rows {
 		if row.PID != 0 {
@@ -317,17 +315,16 @@ func (r *Registry) check(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 
-	w := &r.watchdog
-	if w.memory != nil {
+	if w.memory.OfProcess != nil {
 		for i := range sessions {
-			sessions[i].Memory = w.memory(int(sessions[i].PID))
+			sessions[i].Memory = w.memory.OfProcess(int(sessions[i].PID))
 		}
 	}
 
-	over := w.due(limits.violations(sessions), r.supervisor.Supervises)
+	over := w.due(limits.violations(sessions), c.supervisor.Supervises)
 	pids := make([]int32, 0, len(over))
 	for _, e := range over {
-		r.log.Warn("terminating a project's session", "project", e.project(), "login", e.Login, "database", e.Database,
+		c.log.Warn("terminating a project's session", "project", e.project(), "login", e.Login, "database", e.Database,
 			"limit", e.limit,
 			"pid", e.PID, "locks", e.Locks, "seconds", int(e.Age), "memory", e.Memory, "statement", e.Query)
 		pids = append(pids, e.PID)
@@ -388,11 +385,12 @@ func (w *watchdog) due(over []violation, ours func(pid uint32) bool) []violation
 }
 
 // explain puts the reason into the error of a session that the watchdog terminated.
-func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
+func (c *Cluster) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	if err.Code != "57P01" { // admin_shutdown
 		return
 	}
 
+	w := &c.watchdog
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -401,9 +399,10 @@ func (w *watchdog) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	}
 }
 
-// endReason returns the reason for a session that ended without an error message, or nil unless the
+// EndReason returns the reason for a session that ended without an error message, or nil unless the
 // watchdog terminated it.
-func (w *watchdog) endReason(pid uint32) error {
+func (c *Cluster) EndReason(pid uint32) error {
+	w := &c.watchdog
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -419,19 +418,19 @@ func (w *watchdog) endReason(pid uint32) error {
 }
 
 // WatchdogAlive reports whether the watchdog checked the sessions recently.
-func (r *Registry) WatchdogAlive() bool {
-	r.watchdog.mu.Lock()
-	defer r.watchdog.mu.Unlock()
+func (c *Cluster) WatchdogAlive() bool {
+	c.watchdog.mu.Lock()
+	defer c.watchdog.mu.Unlock()
 
-	return time.Since(r.watchdog.lastCheck) < watchTimeout
+	return time.Since(c.watchdog.lastCheck) < watchTimeout
 }
 
-// terminatedSessions returns the number of sessions terminated since the start.
-func (w *watchdog) terminatedSessions() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// Terminated returns the number of sessions that the watchdog has terminated since the start.
+func (c *Cluster) Terminated() int64 {
+	c.watchdog.mu.Lock()
+	defer c.watchdog.mu.Unlock()
 
-	return w.total
+	return c.watchdog.total
 }
 
 // selectAltered selects the logins of projects with settings that the platform did not give them.
@@ -447,9 +446,9 @@ const selectAltered = `
 	)
 	select distinct name from named where name ~ '^socle_[0-9a-f]{32}_(owner|request|service|reader)$'`
 
-// findAltered schedules a reset of the logins that changed their own settings, see
-// [Registry.guard]. Sessions that began with those settings are closed when idle.
-func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
+// FindAltered finds the projects with a login that changed its own settings, and reports each to
+// [Config.Altered].
+func (c *Cluster) FindAltered(ctx context.Context, q pg.Querier) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
@@ -460,27 +459,26 @@ func (r *Registry) findAltered(ctx context.Context, q pg.Querier) error {
 
 	altered := map[uuid.UUID]bool{}
 	for _, login := range logins {
-		if id, ok := r.ProjectOf(login); ok {
+		if id, ok := c.ProjectOf(login); ok {
 			altered[id] = true
 		}
 	}
 
-	var open []*Project
-	r.mu.Lock()
-	r.altered = altered
+	c.mu.Lock()
+	c.altered = altered // before the reports: a project opened meanwhile asks [Cluster.IsAltered]
+	c.mu.Unlock()
 
 	for id := range altered {
-		if p := r.projects[id]; p != nil {
-			open = append(open, p)
-		}
-	}
-
-	r.mu.Unlock()
-
-	for _, p := range open {
-		p.loginsAltered.Store(true)
-		r.resetPools(p.UUID)
+		c.onAltered(id)
 	}
 
 	return nil
+}
+
+// IsAltered reports whether a project had a login that changed its own settings at the last check.
+func (c *Cluster) IsAltered(project uuid.UUID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return c.altered[project]
 }

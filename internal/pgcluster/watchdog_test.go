@@ -1,16 +1,15 @@
-package projectdb
+package pgcluster
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
@@ -22,8 +21,8 @@ func TestWatchLimits(t *testing.T) {
 	name := "socle_" + strings.Repeat("a", 32)
 	other := "socle_" + strings.Repeat("b", 32)
 
-	of := func(pid int32, project string, l login, change func(*projectSession)) projectSession {
-		w := projectSession{PID: pid, Login: project + "_" + string(l), Database: project}
+	of := func(pid int32, project string, l Login, change func(*projectSession)) projectSession {
+		w := projectSession{PID: pid, Login: project + "_" + l.name, Database: project}
 		change(&w)
 
 		return w
@@ -40,40 +39,40 @@ func TestWatchLimits(t *testing.T) {
 	}{
 		"nothing much": {limits,
 			[]projectSession{
-				of(1, name, owner, locks(8000)), of(2, name, request, age(1799)), of(3, name, owner, age(4199)),
+				of(1, name, Owner, locks(8000)), of(2, name, Request, age(1799)), of(3, name, Owner, age(4199)),
 			},
 			nil},
-		"locks": {limits, []projectSession{of(1, name, owner, locks(8001)), of(2, other, owner, locks(10))},
+		"locks": {limits, []projectSession{of(1, name, Owner, locks(8001)), of(2, other, Owner, locks(10))},
 			[]int32{1}},
 		"a small lock table": {watchLimits{capacity: 6400},
-			[]projectSession{of(1, name, service, locks(1001))}, []int32{1}},
+			[]projectSession{of(1, name, Service, locks(1001))}, []int32{1}},
 		"locks together": {limits,
-			[]projectSession{of(1, name, owner, locks(7000)), of(2, name, request, locks(7500)),
-				of(3, name, service, locks(2000)), of(4, other, owner, locks(7900))}, []int32{2}},
+			[]projectSession{of(1, name, Owner, locks(7000)), of(2, name, Request, locks(7500)),
+				of(3, name, Service, locks(2000)), of(4, other, Owner, locks(7900))}, []int32{2}},
 		"a dump": {limits,
-			[]projectSession{of(1, name, dump, locks(50_000)), of(2, name, dump, age(1e6))}, nil},
-		"a huge dump": {limits, []projectSession{of(1, name, dump, locks(50_001))}, []int32{1}},
+			[]projectSession{of(1, name, Dump, locks(50_000)), of(2, name, Dump, age(1e6))}, nil},
+		"a huge dump": {limits, []projectSession{of(1, name, Dump, locks(50_001))}, []int32{1}},
 		"a restore": {limits,
-			[]projectSession{of(1, name, owner, func(w *projectSession) {
+			[]projectSession{of(1, name, Owner, func(w *projectSession) {
 				w.Locks, w.Age, w.Database = 50_000, 1e6, name+"_new_0123"
 			})}, nil},
 		"the lock table": {limits,
-			[]projectSession{of(1, name, dump, locks(40_000)), of(2, other, dump, locks(36_000))}, []int32{1}},
-		"a request": {limits, []projectSession{of(1, name, request, age(1801))}, []int32{1}},
-		"a change":  {limits, []projectSession{of(1, name, owner, age(4201))}, []int32{1}},
+			[]projectSession{of(1, name, Dump, locks(40_000)), of(2, other, Dump, locks(36_000))}, []int32{1}},
+		"a request": {limits, []projectSession{of(1, name, Request, age(1801))}, []int32{1}},
+		"a change":  {limits, []projectSession{of(1, name, Owner, age(4201))}, []int32{1}},
 		"an idle transaction": {
-			limits, []projectSession{of(1, name, owner, func(w *projectSession) { w.Idle = 301 })}, []int32{1},
+			limits, []projectSession{of(1, name, Owner, func(w *projectSession) { w.Idle = 301 })}, []int32{1},
 		},
 		"memory": {limits,
-			[]projectSession{of(1, name, owner, func(w *projectSession) { w.Memory = 600 << 20 }),
-				of(2, name, owner, func(w *projectSession) { w.Memory = 500 << 20 })}, []int32{1}},
+			[]projectSession{of(1, name, Owner, func(w *projectSession) { w.Memory = 600 << 20 }),
+				of(2, name, Owner, func(w *projectSession) { w.Memory = 500 << 20 })}, []int32{1}},
 		"memory of two": {limits,
-			[]projectSession{of(1, name, owner, func(w *projectSession) { w.Memory = 600 << 20 }),
-				of(2, other, owner, func(w *projectSession) { w.Memory = 500 << 20 })}, nil},
+			[]projectSession{of(1, name, Owner, func(w *projectSession) { w.Memory = 600 << 20 }),
+				of(2, other, Owner, func(w *projectSession) { w.Memory = 500 << 20 })}, nil},
 		"notifications": {watchLimits{capacity: 100_000, queue: 0.3},
-			[]projectSession{of(1, name, owner, age(5)), of(2, other, request, age(9))}, []int32{2}},
+			[]projectSession{of(1, name, Owner, age(5)), of(2, other, Request, age(9))}, []int32{2}},
 		"notifications at once": {watchLimits{capacity: 100_000, queue: 0.3},
-			[]projectSession{of(1, name, owner, age(0.1))}, nil},
+			[]projectSession{of(1, name, Owner, age(0.1))}, nil},
 	} {
 		var ends []int32
 		for _, e := range test.limits.violations(test.sessions) {
@@ -89,117 +88,19 @@ func TestWatchLimits(t *testing.T) {
 	}
 }
 
-// TestWatchdog fills the lock table of the server from one project. The session is terminated with
-// the reason, and another project keeps working. It is not parallel: other tests need locks too.
-func TestWatchdog(t *testing.T) {
-	r := newRegistry(t, 8)
-	p, bystander := newProject(t, r), newProject(t, r)
-	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan error)
-
-	go func() { stopped <- r.Watch(ctx) }()
-
-	defer func() {
-		stop()
-		if err := <-stopped; err != nil {
-			t.Error(err)
-		}
-	}()
-
-	eventually(t, "the watchdog checks the sessions", r.WatchdogAlive)
-	r.resetPools(p.UUID) // the session begins after that check
-
-	_, err := pg.Exec(t.Context(), p.Owner(),
-		`select pg_advisory_lock(n), case when n = 12000 then pg_sleep(3600) end from generate_series(1, 12000) n`)
-	if f := fault.Of(err); f.Kind != fault.Unprocessable || f.CodeWord() != "session_ended" ||
-		!strings.Contains(f.Detail, "more than 8000 locks") {
-		t.Errorf("12,000 locks: got %v", err)
-	}
-
-	eventually(t, "its locks are gone", func() bool {
-		return value[bool](t, bystander.Trusted(),
-			`select not exists (select from pg_locks l join pg_database d on d.oid = l.database where l.locktype = 'advisory' and d.datname = $1)`, p.registry.Database(p.UUID))
-	})
-
-	for _, pool := range []login{owner, request, service} {
-		value[int](t, bystander.pool(pool), "select 1")
-		value[int](t, p.pool(pool), "select 1")
-	}
-
-	if !r.WatchdogAlive() {
-		t.Error("the watchdog is not alive")
-	}
-}
-
-// TestOrphans terminates the sessions of a killed server.
-func TestOrphans(t *testing.T) {
-	t.Parallel()
-
-	if err := prepared(); err != nil {
-		t.Fatal(err)
-	}
-
-	// Use a separate platform database: servers of other tests share theirs.
-	r, err := NewRegistry(pgtest.URL(t), secret, names, 8, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	t.Cleanup(r.closeAll)
-	platform, err := pgxpool.NewWithConfig(t.Context(), r.base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer platform.Close()
-
-	p, foreign := newProject(t, r), newProject(t, r)
-	left, theirs := connect(t, p, owner), connect(t, foreign, owner)
-	known := func(_ context.Context, projects []uuid.UUID) ([]uuid.UUID, error) { return []uuid.UUID{p.UUID}, nil }
-
-	other := connectTo(t, r.base.ConnConfig) // another running server
-	value[any](t, other, "select pg_advisory_lock_shared($1, 0)", swapLock)
-
-	if err := r.TerminateOrphans(t.Context(), platform, known); err != nil {
-		t.Fatal(err)
-	}
-
-	exec(t, left, "select 1")
-	other.Close(t.Context())
-
-	failed := make(chan error)
-	go func() {
-		_, err := left.Exec(t.Context(), endless)
-		failed <- err
-	}()
-
-	eventually(t, "the statement runs", func() bool {
-		return value[bool](t, p.Trusted(),
-			`select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep')`)
-	})
-
-	if err := r.TerminateOrphans(t.Context(), platform, known); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := <-failed; pg.State(err) != "57P01" {
-		t.Errorf("the statement of a killed server: got %v", err)
-	}
-
-	exec(t, theirs, "select 1")
-}
-
 // TestEndedBetweenRows terminates a session that waits for its client to read rows. PostgreSQL
 // cannot tell that client the reason, but Socle does.
 func TestEndedBetweenRows(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	p := newProject(t, r)
-	conn, err := p.Owner().Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Release()
+	c := newCluster(t, 4)
+	project := newDatabase(t, c)
+
+	config := c.Config(project, Owner)
+	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
+	var open atomic.Int32
+	c.Attach(config, &open, func(context.Context) fair.Key { return fair.Key{Account: "a"} })
+	conn := pgtest.Connect(t, config)
 
 	rows, err := conn.Query(t.Context(), "select repeat('x', 1000) from generate_series(1, 100000)")
 	if err != nil {
@@ -207,16 +108,18 @@ func TestEndedBetweenRows(t *testing.T) {
 	}
 	defer rows.Close()
 
-	pid := conn.Conn().PgConn().PID()
-	eventually(t, "the session waits for its client", func() bool {
-		return value[bool](t, p.Trusted(),
+	pid := conn.PgConn().PID()
+	admin := pgtest.Connect(t, c.PlatformConfig())
+	pgtest.Eventually(t, "the session waits for its client", func() bool {
+		return pgtest.Value[bool](t, admin,
 			"select exists (select from pg_stat_activity where pid = $1 and wait_event = 'ClientWrite')", int32(pid))
 	})
 
-	over := []violation{{projectSession{PID: int32(pid), Login: p.registry.login(p.UUID, owner)}, "it took too much"}}
-	r.watchdog.due(over, func(uint32) bool { return true })
+	login := c.OwnerLogin(project)
+	over := []violation{{projectSession{PID: int32(pid), Login: login}, "it took too much"}}
+	c.watchdog.due(over, func(uint32) bool { return true })
 
-	if err := r.supervisor.Terminate(t.Context(), p.registry.login(p.UUID, owner), pid); err != nil {
+	if err := c.supervisor.Terminate(t.Context(), login, pid); err != nil {
 		t.Fatal(err)
 	}
 
@@ -235,15 +138,15 @@ func TestWatchdogAmongManyRoles(t *testing.T) {
 	t.Parallel()
 
 	const roles, connections = 1000, 10
-	r := newRegistry(t, connections)
-	conn, err := pgx.ConnectConfig(t.Context(), r.base.ConnConfig)
+	c := newCluster(t, connections)
+	conn, err := pgx.ConnectConfig(t.Context(), c.PlatformConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
 
 	for range connections {
-		other, err := pgx.ConnectConfig(t.Context(), r.base.ConnConfig)
+		other, err := pgx.ConnectConfig(t.Context(), c.PlatformConfig())
 		if err != nil {
 			t.Fatal(err)
 		}

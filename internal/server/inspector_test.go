@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
@@ -63,12 +64,12 @@ func (p *process) inspect(t *testing.T) *inspector {
 		t.Fatal(err)
 	}
 
-	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
+	projects := lifecycle.New(lifecycle.Config{Store: d.Store, Registry: b.registry, Blobs: b.blobs, Log: log})
 	notifications := pg.NewListener(d.Pool.Config().ConnConfig, log)
 	clients := pgproxy.New(pgproxy.Config{Projects: b.registry, Platform: d.Store.DB(), Notifications: notifications,
 		Log: log})
 
-	services, err := server.NewServices(d, lifecycle, clients, account.Config{}, notifications, log)
+	services, err := server.NewServices(d, projects, clients, account.Config{}, notifications, log)
 	if err != nil {
 		t.Fatal(err)
 	}

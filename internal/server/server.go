@@ -30,13 +30,13 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
-	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
@@ -129,10 +129,6 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	if s.database.private != nil {
-		s.registry.LimitProjectMemory(pgserver.ProjectMemoryLimit(), pgserver.PrivateMemory)
-	}
-
 	if err := s.registry.TerminateOrphans(ctx, s.database.Pool, s.database.Store.ExistingProjects); err != nil {
 		// the watchdog ends those beyond a limit
 		s.log.Error("could not end orphaned sessions", "error", err)
@@ -175,8 +171,8 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 // assemble builds the handlers and the background services.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	d := s.database
-	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
-		OnChange: func(project uuid.UUID) { s.rows.invalidate(project) }}
+	projects := lifecycle.New(lifecycle.Config{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
+		OnChange: func(project uuid.UUID) { s.rows.invalidate(project) }, Log: s.log})
 
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
@@ -193,7 +189,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
 		Notifications: s.notifications, Log: s.log})
 
-	if s.services, err = NewServices(d, lifecycle, s.proxy, account.Config{
+	if s.services, err = NewServices(d, projects, s.proxy, account.Config{
 		RateLimit:  c.RateLimit,
 		Passwords:  password.New(c.PasswordMin),
 		Keyring:    keyring,
@@ -225,7 +221,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Notifier: s.services.Notifier, Log: s.log})
 	variants := object.NewVariants(s.blobs, s.services.Cleaner.Discard)
 	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: bodies,
-		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
+		Projects: s.registry, Blobs: s.blobs, Lifecycle: projects, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
@@ -238,7 +234,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})
 
-	if err := lifecycle.Finish(ctx); err != nil {
+	if err := projects.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work
 		s.log.Error("could not finish interrupted changes", "error", err)
 	}

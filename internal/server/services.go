@@ -9,6 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/oauth"
 	"github.com/socle-dev/socle/internal/object"
@@ -16,15 +17,16 @@ import (
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tablejob"
 )
 
 // Services are the queue and the domains with background work.
 type Services struct {
 	Queue      *queue.Queue
-	Lifecycle  projectdb.Lifecycle
+	Lifecycle  *lifecycle.Service
 	Accounts   *account.Service
 	Cleaner    *object.Cleaner
-	TableJobs  *projectdb.TableJobs
+	TableJobs  *tablejob.Service
 	Migrations *migration.Service
 	Backups    *backup.Service
 	Notifier   *form.Notifier
@@ -34,7 +36,7 @@ type Services struct {
 // NewServices returns the services with all workers registered. It sets the store, the queue and
 // the log of accounts.
 func NewServices(
-	d *Database, l projectdb.Lifecycle, clients *pgproxy.Proxy, accounts account.Config, notifications *pg.Listener,
+	d *Database, l *lifecycle.Service, clients *pgproxy.Proxy, accounts account.Config, notifications *pg.Listener,
 	log *slog.Logger,
 ) (*Services, error) {
 	q, err := queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
@@ -47,8 +49,8 @@ func NewServices(
 		Queue:      q,
 		Lifecycle:  l,
 		Accounts:   account.New(accounts),
-		Cleaner:    object.NewCleaner(l, q, log),
-		TableJobs:  projectdb.NewTableJobs(l, q, log),
+		Cleaner:    object.NewCleaner(l.Registry, l.Blobs, q, log),
+		TableJobs:  tablejob.New(l, q, log),
 		Migrations: migration.New(l, d.Binaries, log),
 	}
 

@@ -1,9 +1,8 @@
-package projectdb
+package tablejob
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/schema"
 )
@@ -29,35 +29,26 @@ func (indexArgs) Kind() string { return "index" }
 
 // buildIndex builds an index. Clients see the returned error, so it contains only the detail of a
 // fault.
-func (t *TableJobs) buildIndex(ctx context.Context, job *queue.Job[indexArgs]) error {
-	ctx, cancel := context.WithTimeout(ctx, tableJobTimeout)
+func (s *Service) buildIndex(ctx context.Context, job *queue.Job[indexArgs]) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
 	a := job.Args
-	err := schema.BuildIndex(ctx, t.lifecycle.Registry.Open(a.Project).Owner(), a.Table, a.Index)
+	err := schema.BuildIndex(ctx, s.lifecycle.Registry.Open(a.Project).Owner(), a.Table, a.Index)
 	if err == nil {
 		return job.Complete(ctx) // at once: until then the index counts as being built
 	}
 
-	t.log.Error("build index", "project", a.Project, "table", a.Table, "error", err)
+	s.log.Error("build index", "project", a.Project, "table", a.Table, "error", err)
 
-	f := fault.Of(err)
-	switch {
-	case f.Kind == fault.Unprocessable, f.Kind == fault.NotFound,
-		f.Kind == fault.Conflict && f.CodeWord() != "busy":
-		return queue.Cancel(errors.New(f.Detail)) // a retry would fail alike
-	case f.Kind == fault.Internal:
-		return errors.New("something went wrong on the server")
-	}
-
-	return errors.New(f.Detail)
+	return indexError(err)
 }
 
 // CreateIndex enqueues the build of an index. It fails with Conflict on name if an index of that
 // name exists or is being built.
-func (t *TableJobs) CreateIndex(ctx context.Context, p *Project, table uint32, n schema.NewIndex) error {
+func (s *Service) CreateIndex(ctx context.Context, p *projectdb.Project, table uint32, n schema.NewIndex) error {
 	project := p.UUID
-	return t.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
+	return s.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
 		if _, err := pg.Exec(ctx, tx.Tx(), `select pg_advisory_xact_lock(hashtextextended(@key, 0))`,
 			pgx.StrictNamedArgs{
 				"key": strings.Join([]string{
@@ -86,19 +77,19 @@ func (t *TableJobs) CreateIndex(ctx context.Context, p *Project, table uint32, n
 			return err
 		}
 
-		_, err = t.queue.InsertTx(ctx, tx.Tx(), indexArgs{Project: project, Table: table, Index: n})
+		_, err = s.queue.InsertTx(ctx, tx.Tx(), indexArgs{Project: project, Table: table, Index: n})
 		return err
 	})
 }
 
 // ListIndexes returns the indexes of a table that are being built or failed to build: the latest
 // attempt per name.
-func (t *TableJobs) ListIndexes(ctx context.Context, project uuid.UUID, table uint32) ([]schema.Index, error) {
+func (s *Service) ListIndexes(ctx context.Context, project uuid.UUID, table uint32) ([]schema.Index, error) {
 	tries, err := pg.All[struct {
 		Index  []byte
 		Failed bool
 		Error  string
-	}](ctx, t.queue.Pool, `
+	}](ctx, s.queue.Pool, `
 		select index, state in ('cancelled', 'discarded') as failed, error
 		from (
 			select distinct on (j.args -> 'index' ->> 'name') j.args -> 'index' as index, j.state,
@@ -129,8 +120,8 @@ func (t *TableJobs) ListIndexes(ctx context.Context, project uuid.UUID, table ui
 }
 
 // ForgetIndex deletes the failed builds of an index.
-func (t *TableJobs) ForgetIndex(ctx context.Context, project uuid.UUID, table uint32, name string) error {
-	return t.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
+func (s *Service) ForgetIndex(ctx context.Context, project uuid.UUID, table uint32, name string) error {
+	return s.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
 		_, err := pg.Exec(ctx, tx.Tx(), `
 			delete from river.river_job
 			where kind = 'index' and args ->> 'project' = @project::text and (args ->> 'table')::bigint = @table
