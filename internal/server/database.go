@@ -118,11 +118,10 @@ func openDatabase(
 		}
 	}
 
-	if err := d.prepare(ctx, log); err != nil {
+	if err := d.prepare(ctx, c.SignUp, log); err != nil {
 		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
 	}
 
-	d.Store.Defaults.SignUp = c.SignUp
 	return d, nil
 }
 
@@ -210,8 +209,9 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	return err
 }
 
-// prepare opens the pools, and closes and migrates the platform database.
-func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
+// prepare opens the pools, and closes and migrates the platform database. signUp is the default of
+// the setting.
+func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) error {
 	pool, err := pg.PrimaryPoolConfig(d.URL, platformPool)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("platform database: %w", err)
 	}
 
-	d.Store = platform.New(d.Pool)
+	d.Store = platform.New(d.Pool).WithSignUp(signUp)
 
 	_, err = pg.WithPoolLock(ctx, d.Pool, pg.LockBlocking, migrationLock, func(conn *pgx.Conn) error {
 		readOnly, err := pg.Value[bool](ctx, conn,
