@@ -39,9 +39,7 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.Desc):
-		case projectdb.IsUserTrigger(e.Desc, e.Namespace, e.Tag):
-			p.user = append(p.user, e)
-		case slices.Contains(projectdb.Schemas, e.Namespace) && !projectdb.IsStoragePolicy(e.Desc, e.Namespace, e.Tag):
+		case slices.Contains(projectdb.Schemas, e.Namespace) && !projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
 			if e.Desc == "TABLE DATA" && !projectdb.IsPolicyTable(e.Namespace, e.Tag) &&
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {
 				p.platform = append(p.platform, e)

@@ -23,7 +23,7 @@ func relevant(entries []pgdump.Entry, owner string) []pgdump.Entry {
 	for _, e := range entries {
 		kind, name, _ := strings.Cut(e.Tag, " ")
 		switch {
-		case projectdb.IsUserTrigger(e.Desc, e.Namespace, e.Tag), projectdb.IsStoragePolicy(e.Desc, e.Namespace, e.Tag):
+		case projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
 		case slices.Contains(platformSchemas, e.Namespace), e.Namespace == "pg_catalog",
 			slices.Contains(unrelated, e.Desc),
 			e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(platformSchemas, e.Tag)),

@@ -2,7 +2,6 @@ package projectdb
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -48,9 +47,3 @@ func (r *Registry) EndUserKey(project uuid.UUID, purpose string) []byte {
 
 // EndUserKey is [Registry.EndUserKey] of the project.
 func (p *Project) EndUserKey(purpose string) []byte { return p.registry.EndUserKey(p.UUID, purpose) }
-
-// IsUserTrigger reports whether an entry of a dump is a trigger of the project on auth.users, or a
-// comment on one. The platform has none there.
-func IsUserTrigger(desc, namespace, tag string) bool {
-	return namespace == "auth" && (desc == "TRIGGER" || (desc == "COMMENT" && strings.HasPrefix(tag, "TRIGGER ")))
-}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"io/fs"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -44,6 +45,14 @@ const Schema = "socle"
 
 // Schemas are the platform's schemas in every project database.
 var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
+
+// IsUserObject reports whether an entry of a dump is an object of the project in a schema of the
+// platform, or a comment on one: a trigger on auth.users, or a policy of storage.buckets or
+// storage.objects. The platform has none there.
+func IsUserObject(desc, namespace, tag string) bool {
+	kind, ok := map[string]string{"auth": "TRIGGER", "storage": "POLICY"}[namespace]
+	return ok && (desc == kind || (desc == "COMMENT" && strings.HasPrefix(tag, kind+" ")))
+}
 
 // JWTSecret derives the key that signs the tokens of a project's own users from the secret of the
 // install, in hexadecimal.

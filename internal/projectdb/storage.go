@@ -2,7 +2,6 @@ package projectdb
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -22,10 +21,4 @@ func (p *Project) Questions() *pgxpool.Pool { return p.pool(questionsPool) }
 // IsPolicyTable reports whether a table has policies of the project and no rows of its own.
 func IsPolicyTable(schema, table string) bool {
 	return schema == "storage" && slices.Contains(PolicyTables, table)
-}
-
-// IsStoragePolicy reports whether an entry of a dump is a policy of the project on storage.buckets
-// or storage.objects, or a comment on one. The platform has none there.
-func IsStoragePolicy(desc, namespace, tag string) bool {
-	return namespace == "storage" && (desc == "POLICY" || (desc == "COMMENT" && strings.HasPrefix(tag, "POLICY ")))
 }
