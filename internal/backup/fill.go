@@ -15,7 +15,6 @@ import (
 	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/lifecycle"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -111,7 +110,7 @@ func (s *Service) fillCopy(
 		return nil, fmt.Errorf("restore extensions: %w", err)
 	}
 
-	return missingOf(failures), compare(ctx, c, manifest, failures)
+	return missingOf(failures), s.compare(ctx, c, manifest, failures)
 }
 
 // fillPlatform loads the platform's tables of a copy and returns the tables of its extensions.
@@ -165,7 +164,7 @@ func (s *Service) restoreFiles(
 	ctx context.Context, conn *pgx.Conn, project uuid.UUID, manifest archive.Manifest,
 ) error {
 	for last := uuid.Nil; ; {
-		files, err := object.ContentsAfter(ctx, conn, last, restoreBatchSize)
+		files, err := s.files.ContentsAfter(ctx, conn, last, restoreBatchSize)
 		if err != nil || len(files) == 0 {
 			return err
 		}

@@ -54,14 +54,14 @@ func (c *Cleaner) Discard(ctx context.Context, project uuid.UUID) {
 	}
 }
 
-// SweepStorage removes the bytes that aborted uploads left in the storage.
-func (c *Cleaner) SweepStorage(ctx context.Context) error {
+// sweepStorage removes the bytes that aborted uploads left in the storage.
+func (c *Cleaner) sweepStorage(ctx context.Context) error {
 	_, err := c.blobs.Sweep(ctx, uploadTTL)
 	return err
 }
 
-// SweepProject removes the abandoned uploads and the discarded blobs of a project.
-func (c *Cleaner) SweepProject(ctx context.Context, p *projectdb.Project) error {
+// sweepProject removes the abandoned uploads and the discarded blobs of a project.
+func (c *Cleaner) sweepProject(ctx context.Context, p *projectdb.Project) error {
 	_, swept := Sweep(ctx, p, c.blobs, uploadTTL)
 	_, discarded := Discard(ctx, p, c.blobs)
 

@@ -54,7 +54,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	}
 	defer blobs.Close()
 
-	long := time.Now().Add(-object.MinOrphanAge - time.Hour)
+	long := time.Now().Add(-projectdb.MinOrphanAge - time.Hour)
 	plant := func(project, rest string, old bool) string {
 		t.Helper()
 
@@ -123,7 +123,8 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	}
 
 	projects := lifecycle.New(lifecycle.Config{Store: platform.New(pool), Registry: registry, Blobs: blobs, Log: log})
-	backups := backup.New(backup.Config{Lifecycle: projects, Queue: q, Log: log})
+	backups := backup.New(backup.Config{Lifecycle: projects, Queue: q, Log: log,
+		Subjects: []projectdb.Subject{object.NewCleaner(registry, blobs, q, log).Subject()}})
 	if err := backups.RemoveOrphans(t.Context()); err != nil {
 		t.Fatal(err)
 	}
