@@ -2,7 +2,7 @@ package enduser
 
 import "github.com/socle-dev/socle/internal/projectdb"
 
-// Subject returns what end users give the house. A backup keeps their rows as they are.
+// Subject returns the subject of end users. A restore keeps their rows as they are.
 func (s *Service) Subject() projectdb.Subject {
 	return projectdb.Subject{Schema: "auth", Sweep: s.Sweep}
 }

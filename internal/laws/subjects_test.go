@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// subjects are the packages with rows in project databases that give the house a
-// projectdb.Subject.
+// subjects are the packages with a projectdb.Subject.
 var subjects = []string{"internal/enduser", "internal/form", "internal/oauth", "internal/object"}
 
 // TestBackupImportsNoSubject checks that backups know the rows of a subject by its Subject only, so

@@ -129,10 +129,10 @@ func (d Databases) ClosedProjects(ctx context.Context, projects []uuid.UUID) (cl
 	}
 
 	err = d.Registry.Platform().WithConn(ctx, func(conn *pgx.Conn) error {
-		found, err := pg.Values[string](ctx, conn,
+		closedNames, err := pg.Values[string](ctx, conn,
 			`select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`,
 			pgx.StrictNamedArgs{"names": names})
-		for _, name := range found {
+		for _, name := range closedNames {
 			closed = append(closed, projects[slices.Index(names, name)])
 		}
 

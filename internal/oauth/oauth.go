@@ -91,8 +91,8 @@ func (s *Server) consentURL(authorization string) string {
 	return strings.TrimSuffix(s.Issuer(), "/auth/v1") + "/oauth/consent" + query
 }
 
-// Subject returns what OAuth servers give the house: their rows are swept whether a project's
-// server is on or not.
+// Subject returns the subject of OAuth servers. Rows are swept whether a project's server is on or
+// not.
 func Subject(users *enduser.Service) projectdb.Subject {
 	return projectdb.Subject{Schema: "auth", Sweep: func(ctx context.Context, p *projectdb.Project) error {
 		d, err := users.Open(ctx, p.UUID)

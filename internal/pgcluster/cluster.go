@@ -32,7 +32,7 @@ const Default ID = "default"
 // Config configures a [Cluster].
 type Config struct {
 	Server      *pgxpool.Config // the platform's login, see [pg.PrimaryPoolConfig]
-	Secret      []byte          // of the install
+	Secret      []byte          // derives the passwords of logins
 	Names       Names
 	Connections int         // maximum of open connections to all project databases together
 	Memory      MemoryLimit // zero: none

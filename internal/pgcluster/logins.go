@@ -15,9 +15,9 @@ import (
 // Login is a PostgreSQL login for one purpose. No login of a project can assume another one.
 type Login struct {
 	name       string   // last part of the role's name
-	attributes string   // of the role, beside those that none has
-	memberOf   []string // the roles that it may assume, or whose privileges it has
-	settings   []string // of the role
+	attributes string   // attributes of the role, beside those that no login has
+	memberOf   []string // roles that it may assume, or whose privileges it has
+	settings   []string // settings of the role
 	optional   bool     // a project can lack it
 
 	maxTxAge     time.Duration // maximum age of a transaction, see [Cluster.Watch]

@@ -231,19 +231,19 @@ type termination struct {
 const terminationTTL = time.Minute
 
 // Watch runs the watchdog until ctx ends.
-func (c *Cluster) Watch(ctx context.Context) error {
+func (c *Cluster) Watch(ctx context.Context) {
 	for {
 		err := c.watch(ctx)
 
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 
 		c.log.Warn("watchdog failed, restarting", "error", err)
 
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-time.After(watchRetryDelay):
 		}
 	}

@@ -19,7 +19,7 @@ type poolKind struct {
 	login    pgcluster.Login
 	size     int32             // connections per project
 	settings map[string]string // at the start of a session
-	execMode pgx.QueryExecMode // of a guarded pool
+	execMode pgx.QueryExecMode // for guarded pools
 
 	guarded bool // user code runs in its sessions, see [Project.guard]
 	reset   bool // each session is reset before its next use; otherwise its user does that

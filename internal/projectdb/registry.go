@@ -23,10 +23,10 @@ const poolIdleTimeout = 10 * time.Minute // idle time after which a project's po
 // Config configures a [Registry].
 type Config struct {
 	Server      *pgxpool.Config // the platform's login, see [pg.PrimaryPoolConfig]
-	Secret      []byte          // of the install
+	Secret      []byte          // derives passwords of logins, and keys of projects
 	Names       pgcluster.Names
 	Connections int                   // maximum of open connections to all project databases together
-	Memory      pgcluster.MemoryLimit // of the sessions of a project; zero: none
+	Memory      pgcluster.MemoryLimit // for the sessions of each project; zero: none
 
 	// FindAccount returns the account that a project counts to; nil: each project is its own.
 	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
@@ -68,7 +68,7 @@ func NewRegistry(c Config) *Registry {
 	return r
 }
 
-// Cluster returns the PostgreSQL server of a project.
+// Cluster returns the PostgreSQL server of a project. All projects are on one.
 func (r *Registry) Cluster(uuid.UUID) *pgcluster.Cluster { return r.clusters[pgcluster.Default] }
 
 // Platform returns the PostgreSQL server of the platform database.

@@ -10,8 +10,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Subject is what a package with rows in project databases gives the house: periodic work on its
-// rows, and its part in backups and restores. A function can be nil: it then has nothing to do.
+// Subject is the contract of a package with rows in project databases: periodic work on these rows,
+// and their part in backups and restores. A function can be nil: there is nothing to do then.
 type Subject struct {
 	Schema string // with its tables
 

@@ -37,8 +37,8 @@ type DomainsConfig struct {
 	Log      *slog.Logger
 }
 
-// Domains are the queue, and the domains that work on rows and leave a project as a whole alone.
-// They are what interfaces of applications need.
+// Domains are the queue, and the domains that change rows, but no project as a whole. Interfaces of
+// applications need no others.
 type Domains struct {
 	Queue    *queue.Queue
 	Accounts *account.Service
