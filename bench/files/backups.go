@@ -160,7 +160,7 @@ func (b *bench) fill(ctx context.Context) error {
 }
 
 func (b *bench) bareDump(ctx context.Context, programs pgserver.Binaries, file string) (time.Duration, error) {
-	address, password := b.Projects().DumpURL(b.Project)
+	address, password := b.Projects().Open(b.Project).DumpURL()
 
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err

@@ -7,6 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
+	"github.com/socle-dev/socle/internal/tablejob"
 )
 
 func (s *Server) registerCompactions() {
@@ -25,10 +26,10 @@ var createCompaction = operation.Operation{
 
 func (s *Server) createCompaction(
 	ctx context.Context, p *projectdb.Project, in *tableInput,
-) (projectdb.Compaction, error) {
+) (tablejob.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
-		return projectdb.Compaction{}, err
+		return tablejob.Compaction{}, err
 	}
 
 	return s.tableJobs.CreateCompaction(ctx, p, t.ID)
@@ -43,10 +44,10 @@ var getCompaction = operation.Operation{
 
 func (s *Server) getCompaction(
 	ctx context.Context, p *projectdb.Project, in *tableInput,
-) (projectdb.Compaction, error) {
+) (tablejob.Compaction, error) {
 	t, err := schema.GetTable(ctx, p.Trusted(), p.UUID, in.Table)
 	if err != nil {
-		return projectdb.Compaction{}, err
+		return tablejob.Compaction{}, err
 	}
 
 	return s.tableJobs.GetCompaction(ctx, p, t.ID)

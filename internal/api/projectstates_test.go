@@ -129,11 +129,13 @@ func connectAsOwner(t *testing.T, a *apitest.API) error {
 		t.Fatal(err)
 	}
 
-	r, err := projectdb.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 1,
-		slog.New(slog.DiscardHandler))
+	server, err := pg.PrimaryPoolConfig(string(a.Config.DatabaseURL), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	r := projectdb.NewRegistry(projectdb.Config{Server: server, Secret: secret, Names: a.Server.Projects().Names,
+		Connections: 1, Log: slog.New(slog.DiscardHandler)})
 
 	owner := r.Open(uuid.MustParse(a.Project)).Owner()
 	defer owner.Close()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pg"
@@ -22,7 +23,7 @@ func (s *Server) registerQuotas() {
 // quota is the quota and the current usage of a project's files and database.
 type quota struct {
 	object.Quota
-	projectdb.Size
+	lifecycle.Size
 }
 
 var getQuota = operation.Operation{

@@ -21,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/operation"
@@ -29,6 +30,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/submission"
+	"github.com/socle-dev/socle/internal/tablejob"
 	"github.com/socle-dev/socle/internal/tus"
 )
 
@@ -39,11 +41,11 @@ type Config struct {
 	Projects  *projectdb.Registry
 	Blobs     *blob.Store
 	Variants  *object.Variants
-	Lifecycle projectdb.Lifecycle
+	Lifecycle *lifecycle.Service
 	Queue     *queue.Queue
 	Backups   *backup.Service
 	Cleaner   *object.Cleaner
-	TableJobs *projectdb.TableJobs
+	TableJobs *tablejob.Service
 	Proxy     *pgproxy.Proxy // of clients of PostgreSQL's protocol
 
 	Submissions *submission.Service
@@ -73,11 +75,11 @@ type Server struct {
 	projects  *projectdb.Registry
 	blobs     *blob.Store
 	variants  *object.Variants
-	lifecycle projectdb.Lifecycle
+	lifecycle *lifecycle.Service
 	queue     *queue.Queue
 	backups   *backup.Service
 	cleaner   *object.Cleaner
-	tableJobs *projectdb.TableJobs
+	tableJobs *tablejob.Service
 	proxy     *pgproxy.Proxy
 
 	submissions *submission.Service

@@ -4,7 +4,8 @@
 // that describes both. The package has the rows of backups, schedules and restores in the platform
 // database, and their jobs. It runs pg_dump and pg_restore, stores the parts of backups, and
 // checks backups before a restore. Package archive owns the format of these parts and of exported
-// backups. Package projectdb creates and swaps databases.
+// backups. Package lifecycle creates and swaps databases. Each subject with rows in them gives its
+// part as a [projectdb.Subject].
 package backup
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/blob"
-	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -26,11 +27,11 @@ import (
 
 // Config configures a [Service].
 type Config struct {
-	Lifecycle     projectdb.Lifecycle
+	Lifecycle     *lifecycle.Service
 	Binaries      pgserver.Binaries
 	Queue         *queue.Queue
-	Files         *object.Cleaner
-	Notifications *pg.Listener // notifications of the platform database; nil: polling only
+	Subjects      []projectdb.Subject // in the order in which a restore calls them
+	Notifications *pg.Listener        // notifications of the platform database; nil: polling only
 	Log           *slog.Logger
 }
 
@@ -40,6 +41,7 @@ type Service struct {
 	*store
 	projects *projectdb.Registry
 	blobs    *blob.Store
+	files    *projectdb.Files
 	tools    *pgtool.Tools
 
 	finished    broadcast // notified when a backup finishes
@@ -53,6 +55,7 @@ func New(c Config) *Service {
 		store:    newStore(c.Lifecycle.Store),
 		projects: c.Lifecycle.Registry,
 		blobs:    c.Lifecycle.Blobs,
+		files:    filesOf(c.Subjects),
 		tools:    &pgtool.Tools{Binaries: c.Binaries, Log: c.Log},
 	}
 	s.registerWorkers()

@@ -22,7 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -30,7 +30,9 @@ import (
 
 // compare fails unless each restored table of a copy has the row count of the manifest. It skips
 // tables that PostgreSQL has not created again, or whose rows it has refused.
-func compare(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, failures []pgdump.Failure) error {
+func (s *Service) compare(
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, failures []pgdump.Failure,
+) error {
 	conn, err := c.ConnectDump(ctx)
 	if err != nil {
 		return err
@@ -45,7 +47,7 @@ func compare(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, 
 			return err
 		}
 
-		got, want := rows(tables), rows(manifest.Tables)
+		got, want := s.rows(tables), s.rows(manifest.Tables)
 		for _, f := range failures {
 			if f.Entry.Desc == "TABLE" || f.Entry.Desc == "TABLE DATA" {
 				table := archive.Table{Schema: f.Entry.Namespace, Name: f.Entry.Tag}
@@ -63,10 +65,10 @@ func compare(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, 
 }
 
 // rows returns the row counts of the tables that are restored.
-func rows(tables []archive.Table) map[archive.Table]int64 {
+func (s *Service) rows(tables []archive.Table) map[archive.Table]int64 {
 	all := map[archive.Table]int64{}
 	for _, t := range tables {
-		if !object.IsRestored(t.Schema, t.Name) {
+		if !isRestored(s.Subjects, t.Schema, t.Name) {
 			continue
 		}
 		all[archive.Table{Schema: t.Schema, Name: t.Name}] = t.Rows
@@ -79,7 +81,7 @@ func rows(tables []archive.Table) map[archive.Table]int64 {
 // the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
 // dumps of unknown time zone, whose times cannot be compared.
 func (s *Service) compareRows(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry,
 ) error {
 	if manifest.TimeZone == "" {
 		return nil
@@ -95,11 +97,11 @@ func (s *Service) compareRows(
 		return err
 	}
 
-	counted := rows(manifest.Tables)
+	counted := s.rows(manifest.Tables)
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e pgdump.Entry) bool {
 		_, ok := counted[archive.Table{Schema: e.Namespace, Name: e.Tag}]
 		// tables of extensions have rows that are in no dump
-		return e.Desc != "TABLE DATA" || slices.Contains(schemas, e.Namespace) || !ok
+		return e.Desc != "TABLE DATA" || slices.Contains(projectdb.Schemas, e.Namespace) || !ok
 	})
 	if len(entries) == 0 {
 		return nil

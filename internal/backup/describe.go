@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/build"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -28,7 +28,7 @@ func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Ma
 		return manifest, nil, err
 	}
 
-	settings, err := projectdb.LoginSettings(ctx, tx)
+	settings, err := pgcluster.LoginSettings(ctx, tx)
 	if err != nil {
 		return manifest, nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 		return archive.Manifest{}, err
 	}
 
-	files, err := contentsOf(ctx, tx)
+	files, err := s.contentsOf(ctx, tx)
 	if err != nil {
 		return archive.Manifest{}, err
 	}
@@ -88,9 +88,9 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 }
 
 // contentsOf returns the distinct contents of a database's files, each with one of its blobs.
-func contentsOf(ctx context.Context, tx pgx.Tx) (*archive.Contents, error) {
+func (s *Service) contentsOf(ctx context.Context, tx pgx.Tx) (*archive.Contents, error) {
 	all := &archive.Contents{}
-	err := object.EachContent(ctx, tx, func(c object.StoredContent) error {
+	err := s.files.EachContent(ctx, tx, func(c projectdb.Content) error {
 		return all.Add(archive.Content{Digest: archive.NewDigest(c.Size, c.SHA256), Blob: c.BlobUUID})
 	})
 

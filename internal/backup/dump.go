@@ -27,7 +27,7 @@ const dumpTimeZone = "UTC"
 func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeout time.Duration) (
 	object blob.Object, plain archive.Digest, err error,
 ) {
-	address, password := s.projects.DumpURL(b.ProjectUUID)
+	address, password := s.projects.Open(b.ProjectUUID).DumpURL()
 	to := pgtool.Connection{Address: address, Password: password}
 	cmd, done, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8",

@@ -11,7 +11,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -46,7 +45,7 @@ func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f archive
 		return failure
 	}
 
-	name, err := object.NameOfBlob(ctx, s.projects.Open(project), f.Blob)
+	name, err := s.files.NameOfBlob(ctx, s.projects.Open(project), f.Blob)
 	if err != nil { // the file was deleted
 		return failure
 	}
@@ -129,7 +128,7 @@ func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged
 	}
 
 	f := archive.Content{Digest: damaged}
-	if f.Blob, err = object.BlobOfContent(ctx, s.projects.Open(project), damaged.Size, sum); err != nil {
+	if f.Blob, err = s.files.BlobOfContent(ctx, s.projects.Open(project), damaged.Size, sum); err != nil {
 		return err
 	}
 

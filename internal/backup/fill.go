@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -26,7 +26,7 @@ var errRestoreTimeout = errors.New("restore timeout exceeded")
 // fill is [Service.fillCopy] with a timeout, since it runs user code. Statements that still run end
 // when the caller drops the copy, which terminates all its sessions.
 func (s *Service) fill(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
 ) ([]Missing, error) {
 	settings, err := s.platform.Settings(ctx)
@@ -55,7 +55,7 @@ func (s *Service) fill(
 //
 // It returns the user's objects that PostgreSQL does not create again.
 func (s *Service) fillCopy(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry, newProject bool,
 	confirm func() error,
 ) ([]Missing, error) {
 	p, err := planRestore(entries, manifest, s.projects.OwnerLogin(c.Project))
@@ -110,12 +110,12 @@ func (s *Service) fillCopy(
 		return nil, fmt.Errorf("restore extensions: %w", err)
 	}
 
-	return missingOf(failures), compare(ctx, c, manifest, failures)
+	return missingOf(failures), s.compare(ctx, c, manifest, failures)
 }
 
 // fillPlatform loads the platform's tables of a copy and returns the tables of its extensions.
 func (s *Service) fillPlatform(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
 ) ([]projectdb.ExtensionMember, error) {
 	conn, err := c.ConnectTrusted(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) fillPlatform(
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
-func (s *Service) restoreExtensions(ctx context.Context, c *projectdb.Copy, manifest archive.Manifest) error {
+func (s *Service) restoreExtensions(ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (s *Service) restoreFiles(
 	ctx context.Context, conn *pgx.Conn, project uuid.UUID, manifest archive.Manifest,
 ) error {
 	for last := uuid.Nil; ; {
-		files, err := object.ContentsAfter(ctx, conn, last, restoreBatchSize)
+		files, err := s.files.ContentsAfter(ctx, conn, last, restoreBatchSize)
 		if err != nil || len(files) == 0 {
 			return err
 		}

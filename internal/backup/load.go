@@ -15,8 +15,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
-	"github.com/socle-dev/socle/internal/form"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -56,32 +54,15 @@ func (s *Service) loadPlatform(
 			return err
 		}
 
-		if err := object.PrepareRestored(ctx, tx); err != nil {
+		if err := s.prepareRows(ctx, tx); err != nil {
 			return err
 		}
+		if newProject || manifest.Imported() {
+			return s.renewRows(ctx, tx, project, newProject)
+		}
 
-		return s.renewForms(ctx, tx, project, manifest, newProject)
-	})
-}
-
-// renewForms gives new UUIDs to forms whose UUIDs cannot be kept: all forms of a new project, and
-// imported forms whose UUIDs another project uses.
-func (s *Service) renewForms(
-	ctx context.Context, tx pgx.Tx, project uuid.UUID, manifest archive.Manifest, newProject bool,
-) error {
-	if !newProject && !manifest.Imported() {
 		return nil
-	}
-
-	forms, err := form.UUIDs(ctx, tx)
-	if err == nil && !newProject {
-		forms, err = s.platform.ForeignForms(ctx, project, forms)
-	}
-	if err != nil {
-		return err
-	}
-
-	return form.Renew(ctx, tx, forms)
+	})
 }
 
 // emptyTables deletes the rows of the platform's tables and returns the tables. A new copy has few
@@ -101,7 +82,7 @@ func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, erro
 		where c.relkind = 'r' and n.nspname = any(@schemas)
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
-		"schemas": schemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
+		"schemas": projectdb.Schemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
 	})
 	if err != nil {
 		return nil, err

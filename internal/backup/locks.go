@@ -51,7 +51,7 @@ const dumpable = `
 
 // session runs f on a connection of the dump login. The connection may be idle while pg_dump works.
 func (s *Service) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn) error) error {
-	conn, err := s.projects.ConnectDump(ctx, project)
+	conn, err := s.projects.Open(project).ConnectDump(ctx)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
 		return fault.Ignore(err, fault.NotFound)
 	}
 
-	s.Files.Discard(ctx, after.ProjectUUID)
+	s.files.Discard(ctx, after.ProjectUUID)
 
 	if after.Prove {
 		_, err = s.Queue.Insert(ctx, proveArgs{Backup: a.Backup, Project: after.ProjectUUID})

@@ -12,20 +12,19 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// RemoveOrphans removes orphaned blobs older than [object.MinOrphanAge]: blobs without a file in
+// RemoveOrphans removes orphaned blobs older than [projectdb.MinOrphanAge]: blobs without a file in
 // active, paused and deleted projects, leftovers of failed backups, and everything of purged
 // projects. Younger blobs may belong to uploads in progress.
 //
 // Blobs of projects unknown to the platform database stay. The database may be new beside an old
 // storage, restored to an earlier time, or another install may share the storage.
 func (s *Service) RemoveOrphans(ctx context.Context) error {
-	const age = object.MinOrphanAge
+	const age = projectdb.MinOrphanAge
 
 	// List the folders first: a project's row precedes its blobs.
 	folders, err := s.blobs.Folders(ctx, "projects")
@@ -73,12 +72,12 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 			// being filled.
 		case status == platform.Active:
 			err = s.projects.Visit(id, func(p *projectdb.Project) error {
-				removed, err = object.RemoveOrphans(ctx, p, s.blobs, age)
+				removed, err = s.files.RemoveOrphans(ctx, p, age)
 				return err
 			})
 		case status == platform.Paused, status == platform.Deleted:
 			err = s.Lifecycle.Maintain(ctx, id, func(p *projectdb.Project) error {
-				removed, err = object.RemoveOrphans(ctx, p, s.blobs, age)
+				removed, err = s.files.RemoveOrphans(ctx, p, age)
 				return err
 			})
 		case slices.Contains(gone, id):
@@ -149,7 +148,7 @@ func (s *Service) DropOrphanedCopies(ctx context.Context) error {
 	orphans, err := pg.Values[string](ctx, s.Queue.Pool, `
 		select d.name
 		from (
-			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see projectdb.Copy
+			select name, project, right(name, 16) as half -- of the UUID that the name ends with, see lifecycle.Copy
 			from unnest(@names::text[], @projects::uuid[]) as copies (name, project)
 		) d
 		join platform.projects p on p.uuid = d.project
@@ -163,7 +162,8 @@ func (s *Service) DropOrphanedCopies(ctx context.Context) error {
 
 	errs := []error{err}
 	for _, name := range orphans {
-		errs = append(errs, s.projects.DropOrphan(ctx, name))
+		project, _ := s.projects.ProjectOf(name)
+		errs = append(errs, s.Lifecycle.DropOrphan(ctx, project, name))
 	}
 
 	return errors.Join(errs...)

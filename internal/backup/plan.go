@@ -8,12 +8,10 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
-
-// schemas are the platform's schemas in a project's database.
-var schemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 
 // restorePlan divides the entries of a dump by the login that restores them. Everything that is not
 // the platform's is restored as the owner, and neither its data nor its statements as a stronger
@@ -29,7 +27,7 @@ type restorePlan struct {
 // manifest are created beforehand.
 func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (restorePlan, error) {
 	var p restorePlan
-	from := projectdb.OwnerLoginOf(manifest.DatabaseName())
+	from := pgcluster.OwnerLoginOf(manifest.DatabaseName())
 	inManifest := func(match func(projectdb.Extension) bool) bool {
 		return slices.ContainsFunc(manifest.Extensions, match)
 	}
@@ -41,23 +39,21 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.Desc):
-		case projectdb.IsUserTrigger(e.Desc, e.Namespace, e.Tag):
-			p.user = append(p.user, e)
-		case slices.Contains(schemas, e.Namespace) && !projectdb.IsStoragePolicy(e.Desc, e.Namespace, e.Tag):
+		case slices.Contains(projectdb.Schemas, e.Namespace) && !projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
 			if e.Desc == "TABLE DATA" && !projectdb.IsPolicyTable(e.Namespace, e.Tag) &&
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {
 				p.platform = append(p.platform, e)
 			}
-		case e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(schemas, e.Tag)):
+		case e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(projectdb.Schemas, e.Tag)):
 		case e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_"):
 		case e.Namespace == "pg_catalog", e.Desc == "COMMENT" && kind == "EXTENSION",
-			e.Desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(schemas, name):
+			e.Desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(projectdb.Schemas, name):
 		case slices.Contains([]string{
 			"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM",
 		}, e.Desc):
 			return p, fault.New(fault.Unprocessable, "the backup contains an object that a project cannot have: %s %s",
 				strings.ToLower(e.Desc), e.Tag)
-		case e.Desc == "ACL" && e.Namespace == "" && (kind != "SCHEMA" || slices.Contains(schemas, name)):
+		case e.Desc == "ACL" && e.Namespace == "" && (kind != "SCHEMA" || slices.Contains(projectdb.Schemas, name)):
 		case e.Desc == "DEFAULT ACL" && e.Owner != from:
 		case e.Desc == "ACL", e.Desc == "DEFAULT ACL",
 			e.Desc == "POLICY" && from != to && strings.Contains(e.Definition, from):
@@ -99,7 +95,7 @@ func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest
 		return archive.ErrNewer
 	}
 
-	server, err := projectdb.ServerVersion(ctx, s.q)
+	server, err := pgcluster.ServerVersion(ctx, s.q)
 	if err != nil {
 		return err
 	}
@@ -110,5 +106,5 @@ func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest
 			server/10000).WithCode("newer_postgresql")
 	}
 
-	return s.projects.CheckExtensions(ctx, s.q, manifest.Project, manifest.Extensions, manifest.Imported())
+	return s.Lifecycle.CheckExtensions(ctx, s.q, manifest.Project, manifest.Extensions, manifest.Imported())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -20,7 +21,7 @@ func TestPlanRestore(t *testing.T) {
 	manifest := archive.Manifest{
 		Project: uuid.New(), Extensions: []projectdb.Extension{{Name: "hstore", Schema: "extensions"}},
 	}
-	from, to := projectdb.OwnerLoginOf(manifest.DatabaseName()), "socle_other_owner"
+	from, to := pgcluster.OwnerLoginOf(manifest.DatabaseName()), "socle_other_owner"
 
 	type entry = pgdump.Entry
 	for name, c := range map[string]struct {

@@ -15,10 +15,10 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // proofInterval is the interval between proofs of a project's newest backup, unless its schedule
@@ -114,7 +114,7 @@ func (s *Service) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 		return &RetryError{Err: err}
 	}
 
-	c := s.projects.Proof(b.ProjectUUID, id, asked)
+	c := s.Lifecycle.Proof(b.ProjectUUID, id, asked)
 	if err := c.Drop(ctx); err != nil { // left by an interrupted proof
 		return &RetryError{Err: err}
 	}
@@ -150,7 +150,7 @@ func (s *Service) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
 
 // prove restores a backup into a copy and compares the two. It returns the objects that PostgreSQL
 // did not create.
-func (s *Service) prove(ctx context.Context, c *projectdb.Copy, b Backup) ([]Missing, error) {
+func (s *Service) prove(ctx context.Context, c *lifecycle.Copy, b Backup) ([]Missing, error) {
 	status, err := s.platform.ProjectStatus(ctx, b.ProjectUUID)
 	if err == nil && status != platform.Active { // before the whole backup is read
 		err = errInactive

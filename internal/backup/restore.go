@@ -10,7 +10,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
@@ -56,8 +55,8 @@ func (s *Service) AbandonRestore(ctx context.Context, r Restore, reason string) 
 
 // removeCopy removes the database and the blobs created by a restore.
 func (s *Service) removeCopy(ctx context.Context, r Restore) error {
-	c := s.projects.Copy(r.ProjectUUID, r.UUID)
-	blobs, err := blobsOf(ctx, c.ConnectTrusted)
+	c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
+	blobs, err := s.blobsOf(ctx, c.ConnectTrusted)
 	if err != nil {
 		return err
 	}
@@ -83,9 +82,9 @@ func (s *Service) dropEmptyDatabase(ctx context.Context, r Restore) error {
 	return s.DropReplaced(ctx, r)
 }
 
-// blobsOf returns the blobs recorded in a database, see [object.Blobs]. It returns none if the
+// blobsOf returns the blobs recorded in a database, see [projectdb.Files]. It returns none if the
 // database does not exist.
-func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
+func (s *Service) blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) ([]uuid.UUID, error) {
 	conn, err := connect(ctx)
 	switch pg.State(err) {
 	case "3D000", // invalid_catalog_name
@@ -99,7 +98,7 @@ func blobsOf(ctx context.Context, connect func(context.Context) (*pgx.Conn, erro
 
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	return object.Blobs(ctx, conn)
+	return s.files.Blobs(ctx, conn)
 }
 
 func (s *Service) deleteBlobs(ctx context.Context, project uuid.UUID, blobs []uuid.UUID) error {
@@ -121,7 +120,7 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 	}
 	defer manifest.Files.Close()
 
-	c := s.projects.Copy(r.ProjectUUID, r.UUID)
+	c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
 
 	confirm := func() error { return s.restoreTasks().heartbeat(ctx, r.UUID) }
 	missing, err := s.fill(ctx, c, manifest, entries, r.Target == IntoNew, confirm)
@@ -149,13 +148,13 @@ func (s *Service) restore(ctx context.Context, r Restore) error {
 	}
 
 	if manifest.Imported() {
-		if err := repairImported(ctx, conn); err != nil {
+		if err := s.repairImported(ctx, conn); err != nil {
 			return err
 		}
 	}
 
 	return s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
-		forms, err := s.carryQuota(ctx, r.ProjectUUID, conn)
+		forms, err := s.carryOver(ctx, r.ProjectUUID, conn)
 		if err != nil {
 			return err
 		}

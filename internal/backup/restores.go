@@ -273,7 +273,7 @@ func (s *Service) RequestRestore(
 }
 
 // RequestRestoreAs creates a project and enqueues a restore of another project's backup into it. It
-// fails like [store.createRestore] and [projectdb.Lifecycle.Create], and then leaves no new
+// fails like [store.createRestore] and [lifecycle.Service.Create], and then leaves no new
 // project.
 func (s *Service) RequestRestoreAs(
 	ctx context.Context, project, id, user uuid.UUID, name string,

@@ -5,11 +5,8 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/form"
-	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -25,7 +22,7 @@ func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, err
 			return err
 		}
 
-		c := s.projects.Copy(r.ProjectUUID, r.UUID)
+		c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
 		conn, err := c.ConnectReplaced(ctx)
 		if pg.State(err) == "3D000" { // invalid_catalog_name
 			return fault.New(fault.Conflict, "the database from before this restore is no longer kept").
@@ -40,7 +37,7 @@ func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, err
 			return err
 		}
 
-		forms, err := s.carryQuota(ctx, r.ProjectUUID, conn)
+		forms, err := s.carryOver(ctx, r.ProjectUUID, conn)
 		if err != nil {
 			return err
 		}
@@ -64,11 +61,11 @@ func (s *Service) OpenGates(ctx context.Context) error {
 		return err
 	}
 
-	closed, err := s.projects.ClosedProjects(ctx, projects)
+	closed, err := s.Lifecycle.ClosedProjects(ctx, projects)
 	errs := []error{err}
 	for _, id := range closed {
 		errs = append(errs, s.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
-			closedNow, err := s.projects.ClosedProjects(ctx, []uuid.UUID{id})
+			closedNow, err := s.Lifecycle.ClosedProjects(ctx, []uuid.UUID{id})
 			if err != nil || len(closedNow) == 0 {
 				return err
 			}
@@ -78,21 +75,11 @@ func (s *Service) OpenGates(ctx context.Context) error {
 				return fault.Ignore(err, fault.NotFound)
 			}
 
-			return s.projects.Copy(id, uuid.Nil).Reopen(ctx)
+			return s.Lifecycle.Copy(id, uuid.Nil).Reopen(ctx)
 		}))
 	}
 
 	return errors.Join(errs...)
-}
-
-// carryQuota copies the project's quota to a database about to replace the project's, which conn is
-// connected to, and returns its forms. Quotas are set by administrators and are not restored.
-func (s *Service) carryQuota(ctx context.Context, project uuid.UUID, conn *pgx.Conn) ([]uuid.UUID, error) {
-	if err := object.CopyQuota(ctx, s.projects.Open(project).Trusted(), conn); err != nil {
-		return nil, err
-	}
-
-	return form.UUIDs(ctx, conn)
 }
 
 // DropReplaced removes the database replaced by a restore, and its files. It does nothing while the
@@ -104,8 +91,8 @@ func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
 			return err
 		}
 
-		c := s.projects.Copy(r.ProjectUUID, r.UUID)
-		blobs, err := blobsOf(ctx, c.ConnectReplaced)
+		c := s.Lifecycle.Copy(r.ProjectUUID, r.UUID)
+		blobs, err := s.blobsOf(ctx, c.ConnectReplaced)
 		if err != nil {
 			return err
 		}
@@ -118,21 +105,5 @@ func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
 		}
 
 		return s.markReplacedDropped(ctx, r.UUID)
-	})
-}
-
-// repairImported repairs the platform's rows of an imported backup, which no trigger has checked:
-// it deletes dangling references and recomputes counters. conn is connected to the copy.
-func repairImported(ctx context.Context, conn *pgx.Conn) error {
-	return pg.InTx(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
-			return err
-		}
-
-		if err := object.Repair(ctx, tx); err != nil {
-			return err
-		}
-
-		return form.Repair(ctx, tx)
 	})
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // maxLoadRounds bounds how often entries that failed are tried again. An entry can need another one
@@ -26,7 +26,7 @@ const maxLoadRounds = 10
 // Triggers, foreign keys, indexes and materialized views follow when all rows are loaded, or none
 // of the rest can be.
 func (s *Service) restoreUserObjects(
-	ctx context.Context, c *projectdb.Copy, manifest archive.Manifest, p restorePlan,
+	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, p restorePlan,
 ) ([]pgdump.Failure, error) {
 	conn, err := c.ConnectOwner(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) loadEntries(
 // grantPrivileges executes the privilege statements of a dump as the owner. It skips statements for
 // roles that this server lacks, such as those of another project. It returns the entries that
 // PostgreSQL rejects.
-func grantPrivileges(ctx context.Context, c *projectdb.Copy, entries []pgdump.Entry) ([]pgdump.Failure, error) {
+func grantPrivileges(ctx context.Context, c *lifecycle.Copy, entries []pgdump.Entry) ([]pgdump.Failure, error) {
 	conn, err := c.ConnectOwner(ctx)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgserver"
-	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/server"
 )
 
@@ -224,8 +224,8 @@ func checkAccess(ctx context.Context, d *server.Database) []finding {
 // checkAdmissions names the logins of other programs that Socle has granted by name what it revoked
 // from PUBLIC, and those that still lack it.
 func checkAdmissions(ctx context.Context, d *server.Database) []finding {
-	admissions, err := projectdb.Admissions(ctx, d.Pool,
-		append(slices.Clone(projectdb.InitdbDatabases), d.Pool.Config().ConnConfig.Database)...)
+	admissions, err := pgcluster.Admissions(ctx, d.Pool,
+		append(slices.Clone(pgcluster.InitdbDatabases), d.Pool.Config().ConnConfig.Database)...)
 	if err != nil {
 		return []finding{{subject: "logins", err: err}}
 	}

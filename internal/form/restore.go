@@ -9,10 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Package backup restores the rows of this package with the functions of this file.
-
-// UUIDs returns all forms of a database.
-func UUIDs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
+// listUUIDs returns all forms of a database.
+func listUUIDs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, q, `select uuid from forms.forms`)
 }
 
@@ -26,8 +24,8 @@ var renewStatements = []string{
 	"update forms.forms t set uuid = r.anew, link = null from pg_temp.renewed r where r.uuid = t.uuid",
 }
 
-// Renew gives new UUIDs to forms. Triggers and foreign keys are disabled in the transaction.
-func Renew(ctx context.Context, tx pgx.Tx, forms []uuid.UUID) error {
+// renew gives new UUIDs to forms. Triggers and foreign keys are disabled in the transaction.
+func renew(ctx context.Context, tx pgx.Tx, forms []uuid.UUID) error {
 	if len(forms) == 0 {
 		return nil
 	}
@@ -56,9 +54,9 @@ var repairStatements = []string{
 	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
 }
 
-// Repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
+// repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
 // Triggers are disabled in the transaction.
-func Repair(ctx context.Context, tx pgx.Tx) error { return execAll(ctx, tx, repairStatements) }
+func repair(ctx context.Context, tx pgx.Tx) error { return execAll(ctx, tx, repairStatements) }
 
 func execAll(ctx context.Context, tx pgx.Tx, statements []string) error {
 	for _, sql := range statements {

@@ -67,10 +67,10 @@ func TestRenew(t *testing.T) {
 
 	p := projectdbtest.New(t)
 	kept, renewed := newAnsweredForm(t, p), newAnsweredForm(t, p)
-	withoutTriggers(t, p, func(tx pgx.Tx) error { return Renew(t.Context(), tx, nil) })
-	withoutTriggers(t, p, func(tx pgx.Tx) error { return Renew(t.Context(), tx, []uuid.UUID{renewed}) })
+	withoutTriggers(t, p, func(tx pgx.Tx) error { return renew(t.Context(), tx, nil) })
+	withoutTriggers(t, p, func(tx pgx.Tx) error { return renew(t.Context(), tx, []uuid.UUID{renewed}) })
 
-	forms, err := UUIDs(t.Context(), p.Trusted())
+	forms, err := listUUIDs(t.Context(), p.Trusted())
 	if err != nil || len(forms) != 2 || !slices.Contains(forms, kept) || slices.Contains(forms, renewed) {
 		t.Fatalf("got forms %v, %v, want %s and a new one", forms, err, kept)
 	}
@@ -96,7 +96,7 @@ func TestRepair(t *testing.T) {
 			return err
 		}
 
-		return Repair(t.Context(), tx)
+		return repair(t.Context(), tx)
 	})
 
 	if got, want := rowsOf(t, p, kept), []int64{1, 1, 1}; !slices.Equal(got, want) {

@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/platform/platformtest"
-	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -77,18 +77,8 @@ type door struct {
 func newDoor(t *testing.T, interfaces ...*echo) *door {
 	t.Helper()
 
-	names, err := projectdb.NewNames([]byte("key of test names")[:16])
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry, err := projectdb.NewRegistry(pgtest.Server().URL("postgres"), []byte("secret of the tests"), names, 4,
-		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	d := &door{Install: platformtest.New(t), t: t}
-	c := Config{Platform: d.DB, Projects: registry, PublicURL: "https://socle.example",
+	c := Config{Platform: d.DB, Projects: projectdbtest.NewRegistry(t, 4), PublicURL: "https://socle.example",
 		SigningKeys: func(uuid.UUID, int) ([]json.RawMessage, error) { return nil, nil }}
 	for _, e := range interfaces {
 		c.Interfaces = append(c.Interfaces, e.Interface())

@@ -96,7 +96,7 @@ func (s *Service) diff(
 	err := within(func(ctx context.Context, c scratch) error {
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
-			address, password := s.lifecycle.Registry.DumpURL(project)
+			address, password := s.lifecycle.Registry.Open(project).DumpURL()
 			w.target, err = s.dump(working, project, address, password)
 
 			return err

@@ -26,6 +26,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -62,7 +63,7 @@ type Source struct {
 
 // Service applies and compares migrations.
 type Service struct {
-	lifecycle projectdb.Lifecycle
+	lifecycle *lifecycle.Service
 	tools     *pgtool.Tools
 	log       *slog.Logger
 	requests  *fair.Pool
@@ -70,7 +71,7 @@ type Service struct {
 }
 
 // New returns a service. It runs pg_dump among the binaries.
-func New(l projectdb.Lifecycle, binaries pgserver.Binaries, log *slog.Logger) *Service {
+func New(l *lifecycle.Service, binaries pgserver.Binaries, log *slog.Logger) *Service {
 	return &Service{
 		lifecycle: l,
 		tools:     &pgtool.Tools{Binaries: binaries, Log: log},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/pgtest"
@@ -35,7 +36,7 @@ func newSubject(t testing.TB) *subject {
 		t.Fatal(err)
 	}
 
-	l := projectdb.Lifecycle{Registry: projectdbtest.Registry(t)}
+	l := lifecycle.New(lifecycle.Config{Registry: projectdbtest.Registry(t)})
 	return &subject{t, New(l, binaries, slog.New(slog.DiscardHandler)), projectdbtest.New(t)}
 }
 
@@ -65,7 +66,7 @@ func (s *subject) runAll(sql string) {
 // within runs a function with an empty scratch copy.
 func (s *subject) within(f func(context.Context, scratch) error) error {
 	ctx := s.t.Context()
-	c := projectdbtest.Registry(s.t).Scratch(s.p.UUID)
+	c := s.s.lifecycle.Scratch(s.p.UUID)
 	if err := c.CreateEmpty(ctx, nil); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (s *subject) check(texts ...string) SchemaDiff {
 			return err
 		}
 
-		address, password := projectdbtest.Registry(s.t).DumpURL(s.p.UUID)
+		address, password := s.p.DumpURL()
 		target, err = s.s.dump(ctx, s.p.UUID, address, password)
 
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -39,7 +40,7 @@ func (s *Service) withScratch(
 	}
 	defer place.Release()
 
-	c := s.lifecycle.Registry.Scratch(p.UUID)
+	c := s.lifecycle.Scratch(p.UUID)
 	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {
 		defer func() {
 			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
@@ -99,7 +100,7 @@ func lockKey(project uuid.UUID) int64 {
 var errTooLarge = errors.New("the scratch copy is too large")
 
 // limitSize runs f while the copy does not exceed its maximum size.
-func (s *Service) limitSize(ctx context.Context, c *projectdb.Copy, f func(context.Context) error) error {
+func (s *Service) limitSize(ctx context.Context, c *lifecycle.Copy, f func(context.Context) error) error {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
@@ -142,7 +143,7 @@ func (s *Service) limitSize(ctx context.Context, c *projectdb.Copy, f func(conte
 
 // scratch is a scratch copy and a session of its owner.
 type scratch struct {
-	*projectdb.Copy
+	*lifecycle.Copy
 	conn *pgx.Conn
 }
 
@@ -189,7 +190,7 @@ func (c scratch) applyAll(ctx context.Context, scripts []script) error {
 func (s *Service) DropOrphans(ctx context.Context) error {
 	names, err := pg.Values[string](ctx, s.lifecycle.Store.DB().Querier(),
 		`select datname::text from pg_database where datname ~ @pattern`,
-		pgx.StrictNamedArgs{"pattern": projectdb.ScratchDatabases})
+		pgx.StrictNamedArgs{"pattern": lifecycle.ScratchDatabases})
 
 	errs := []error{err}
 	for _, name := range names {
@@ -204,7 +205,7 @@ func (s *Service) DropOrphans(ctx context.Context) error {
 		}
 
 		_, err := s.lifecycle.Store.DB().WithLock(ctx, pg.LockTry, lockKey(project), func() error {
-			return s.lifecycle.Registry.DropOrphan(ctx, name)
+			return s.lifecycle.DropOrphan(ctx, project, name)
 		})
 		errs = append(errs, err)
 	}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // platformSchemas are the schemas in a project's database that are no part of the user's schema.
-var platformSchemas = []string{"auth", "forms", "realtime", projectdb.Schema, "storage", "extensions"}
+var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema)
 
 // unrelated are the kinds of entries that are no part of the user's schema.
 var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}
@@ -22,7 +23,7 @@ func relevant(entries []pgdump.Entry, owner string) []pgdump.Entry {
 	for _, e := range entries {
 		kind, name, _ := strings.Cut(e.Tag, " ")
 		switch {
-		case projectdb.IsUserTrigger(e.Desc, e.Namespace, e.Tag), projectdb.IsStoragePolicy(e.Desc, e.Namespace, e.Tag):
+		case projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
 		case slices.Contains(platformSchemas, e.Namespace), e.Namespace == "pg_catalog",
 			slices.Contains(unrelated, e.Desc),
 			e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(platformSchemas, e.Tag)),

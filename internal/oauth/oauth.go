@@ -91,14 +91,17 @@ func (s *Server) consentURL(authorization string) string {
 	return strings.TrimSuffix(s.Issuer(), "/auth/v1") + "/oauth/consent" + query
 }
 
-// SweepProject is [Sweep] of a project, whether its server is on or not.
-func SweepProject(ctx context.Context, users *enduser.Service, p *projectdb.Project) error {
-	d, err := users.Open(ctx, p.UUID)
-	if err != nil {
-		return fault.Ignore(err, fault.NotFound)
-	}
+// Subject returns the subject of OAuth servers. Rows are swept whether a project's server is on or
+// not.
+func Subject(users *enduser.Service) projectdb.Subject {
+	return projectdb.Subject{Schema: "auth", Sweep: func(ctx context.Context, p *projectdb.Project) error {
+		d, err := users.Open(ctx, p.UUID)
+		if err != nil {
+			return fault.Ignore(err, fault.NotFound)
+		}
 
-	return Sweep(ctx, d)
+		return Sweep(ctx, d)
+	}}
 }
 
 // Sweep deletes expired authorizations, and clients that registered themselves and have no user.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 )
@@ -17,20 +18,20 @@ const uploadTTL = 24 * time.Hour
 
 // Cleaner removes the bytes of deleted files and abandoned uploads.
 type Cleaner struct {
-	lifecycle projectdb.Lifecycle
-	queue     *queue.Queue
-	log       *slog.Logger
+	blobs *blob.Store
+	queue *queue.Queue
+	log   *slog.Logger
 }
 
 // NewCleaner registers the worker that removes discarded blobs.
-func NewCleaner(l projectdb.Lifecycle, q *queue.Queue, log *slog.Logger) *Cleaner {
-	c := &Cleaner{l, q, log}
+func NewCleaner(projects *projectdb.Registry, blobs *blob.Store, q *queue.Queue, log *slog.Logger) *Cleaner {
+	c := &Cleaner{blobs, q, log}
 
 	queue.Register(q, queue.Options{ // the sweep covers jobs that fail for good
 		Workers:     queue.Workers{Queue: "files", PerServer: 2},
 		MaxAttempts: 5,
 	}, func(ctx context.Context, job *queue.Job[discardArgs]) error {
-		_, err := Discard(ctx, l.Registry.Open(job.Args.Project), l.Blobs)
+		_, err := Discard(ctx, projects.Open(job.Args.Project), blobs)
 		return err
 	})
 
@@ -53,16 +54,16 @@ func (c *Cleaner) Discard(ctx context.Context, project uuid.UUID) {
 	}
 }
 
-// SweepStorage removes the bytes that aborted uploads left in the storage.
-func (c *Cleaner) SweepStorage(ctx context.Context) error {
-	_, err := c.lifecycle.Blobs.Sweep(ctx, uploadTTL)
+// sweepStorage removes the bytes that aborted uploads left in the storage.
+func (c *Cleaner) sweepStorage(ctx context.Context) error {
+	_, err := c.blobs.Sweep(ctx, uploadTTL)
 	return err
 }
 
-// SweepProject removes the abandoned uploads and the discarded blobs of a project.
-func (c *Cleaner) SweepProject(ctx context.Context, p *projectdb.Project) error {
-	_, swept := Sweep(ctx, p, c.lifecycle.Blobs, uploadTTL)
-	_, discarded := Discard(ctx, p, c.lifecycle.Blobs)
+// sweepProject removes the abandoned uploads and the discarded blobs of a project.
+func (c *Cleaner) sweepProject(ctx context.Context, p *projectdb.Project) error {
+	_, swept := Sweep(ctx, p, c.blobs, uploadTTL)
+	_, discarded := Discard(ctx, p, c.blobs)
 
 	return errors.Join(swept, discarded)
 }

@@ -2,7 +2,6 @@ package object
 
 import (
 	"context"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -11,8 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Package backup restores the rows of this package with the functions of this file. A restored
-// database can have the schema of an older release, without some of the tables.
+// A restored database can have the schema of an older release, without some of the tables.
 
 // unrestoredTables are the tables whose rows are not restored: transfers in progress, and derived
 // data.
@@ -21,18 +19,9 @@ var unrestoredTables = []string{
 	"signed_uploads", "variants",
 }
 
-// IsRestored reports whether the rows of a table are restored. It is true for tables of others.
-func IsRestored(schema, table string) bool {
-	if projectdb.IsPolicyTable(schema, table) {
-		return false
-	}
-
-	return schema != "storage" || !slices.Contains(unrestoredTables, table)
-}
-
-// PrepareRestored gives the files of a restored database new blobs, since the old ones belong to
+// prepareRestored gives the files of a restored database new blobs, since the old ones belong to
 // the database being replaced. It also deletes the rows that are not restored.
-func PrepareRestored(ctx context.Context, tx pgx.Tx) error {
+func prepareRestored(ctx context.Context, tx pgx.Tx) error {
 	if _, err := pg.Exec(ctx, tx, `update storage.files set blob_uuid = gen_random_uuid()`); err != nil {
 		return err
 	}
@@ -75,9 +64,9 @@ var repairStatements = []string{
 	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
 }
 
-// Repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
+// repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
 // Triggers are disabled in the transaction.
-func Repair(ctx context.Context, tx pgx.Tx) error {
+func repair(ctx context.Context, tx pgx.Tx) error {
 	for _, sql := range repairStatements {
 		if _, err := pg.Exec(ctx, tx, sql); err != nil {
 			return err
@@ -90,9 +79,9 @@ func Repair(ctx context.Context, tx pgx.Tx) error {
 // blobTables are the tables that refer to blobs.
 var blobTables = []string{"files", "uploads", "upload_parts", "multipart_parts", "discarded", "variants"}
 
-// Blobs returns the blobs recorded in a database: those of files, transfers in progress, discarded
-// files and variants.
-func Blobs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
+// listBlobs returns the blobs recorded in a database: those of files, transfers in progress,
+// discarded files and variants.
+func listBlobs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
 	tables, err := existingTables(ctx, q, blobTables)
 	if err != nil {
 		return nil, err
@@ -111,8 +100,8 @@ func Blobs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
 	return blobs, nil
 }
 
-// CopyQuota copies the quota of a database to another one that is about to replace it.
-func CopyQuota(ctx context.Context, from, to pg.Querier) error {
+// copyQuota copies the quota of a database to another one that is about to replace it.
+func copyQuota(ctx context.Context, from, to pg.Querier) error {
 	type quota struct{ MaxFiles, MaxBytes *int64 }
 	q, err := pg.One[quota](ctx, from, `select max_files, max_bytes from storage.usage`)
 	if err != nil {
@@ -124,43 +113,36 @@ func CopyQuota(ctx context.Context, from, to pg.Querier) error {
 	return err
 }
 
-// StoredContent is the content of a file: its size, checksum and blob.
-type StoredContent struct {
-	Size     int64
-	SHA256   []byte `db:"sha256"`
-	BlobUUID uuid.UUID
-}
-
-// EachContent calls f with the distinct contents of all files, each with one of its blobs.
-func EachContent(ctx context.Context, q pg.Querier, f func(StoredContent) error) error {
+// eachContent calls f with the distinct contents of all files, each with one of its blobs.
+func eachContent(ctx context.Context, q pg.Querier, f func(projectdb.Content) error) error {
 	rows, err := q.Query(ctx,
 		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
 	if err != nil {
 		return err
 	}
 
-	var c StoredContent
+	var c projectdb.Content
 	_, err = pgx.ForEachRow(rows, []any{&c.Size, &c.SHA256, &c.BlobUUID}, func() error { return f(c) })
 
 	return pg.Fault(err)
 }
 
-// ContentsAfter returns up to n contents in the order of their blobs, beginning after a blob.
-func ContentsAfter(ctx context.Context, q pg.Querier, last uuid.UUID, n int) ([]StoredContent, error) {
-	return pg.All[StoredContent](ctx, q, `
+// contentsAfter returns up to n contents in the order of their blobs, beginning after a blob.
+func contentsAfter(ctx context.Context, q pg.Querier, last uuid.UUID, n int) ([]projectdb.Content, error) {
+	return pg.All[projectdb.Content](ctx, q, `
 		select size, sha256, blob_uuid from storage.files where blob_uuid > @last order by blob_uuid limit @n`,
 		pgx.StrictNamedArgs{"last": last, "n": n})
 }
 
-// BlobOfContent returns a blob of project p with a content. It fails with NotFound without one.
-func BlobOfContent(ctx context.Context, p *projectdb.Project, size int64, sha256 []byte) (uuid.UUID, error) {
+// blobOfContent returns a blob of project p with a content. It fails with NotFound without one.
+func blobOfContent(ctx context.Context, p *projectdb.Project, size int64, sha256 []byte) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, p.Trusted(),
 		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
 		pgx.StrictNamedArgs{"sum": sha256, "size": size})
 }
 
-// NameOfBlob returns the name of the file with a blob. It fails with NotFound without one.
-func NameOfBlob(ctx context.Context, p *projectdb.Project, blob uuid.UUID) (string, error) {
+// nameOfBlob returns the name of the file with a blob. It fails with NotFound without one.
+func nameOfBlob(ctx context.Context, p *projectdb.Project, blob uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, p.Trusted(), `select full_file_name from storage.files where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": blob})
 }

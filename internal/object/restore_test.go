@@ -42,7 +42,7 @@ func TestPrepareRestored(t *testing.T) {
 	list := func() []uuid.UUID {
 		t.Helper()
 
-		blobs, err := Blobs(t.Context(), b.project.Trusted())
+		blobs, err := listBlobs(t.Context(), b.project.Trusted())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestPrepareRestored(t *testing.T) {
 		return blobs
 	}
 
-	before, err := ContentsAfter(t.Context(), b.project.Trusted(), uuid.Nil, 10)
+	before, err := contentsAfter(t.Context(), b.project.Trusted(), uuid.Nil, 10)
 	if err != nil || len(before) != 1 {
 		t.Fatalf("got contents %v, %v, want one", before, err)
 	}
@@ -61,19 +61,19 @@ func TestPrepareRestored(t *testing.T) {
 		t.Errorf("got blobs %v, want %s, %s and %s", got, old, upload, discarded)
 	}
 
-	withoutTriggers(t, b.project, func(tx pgx.Tx) error { return PrepareRestored(t.Context(), tx) })
+	withoutTriggers(t, b.project, func(tx pgx.Tx) error { return prepareRestored(t.Context(), tx) })
 
 	if got := list(); len(got) != 1 || got[0] == old {
 		t.Errorf("got blobs %v after the restore, want a new one", got)
 	}
 
-	name, err := NameOfBlob(t.Context(), b.project, list()[0])
+	name, err := nameOfBlob(t.Context(), b.project, list()[0])
 	if err != nil || name != f.FullFileName {
 		t.Errorf("got name %q, %v, want %q", name, err, f.FullFileName)
 	}
 
-	if !IsRestored("storage", "files") || IsRestored("storage", "uploads") || !IsRestored("public", "uploads") {
-		t.Error("IsRestored contradicts what was restored")
+	if slices.Contains(unrestoredTables, "files") || !slices.Contains(unrestoredTables, "uploads") {
+		t.Error("the list of tables contradicts what was restored")
 	}
 }
 
@@ -86,8 +86,8 @@ func TestContents(t *testing.T) {
 	b.create("b.txt", "one")
 	b.create("c.txt", "three")
 
-	var distinct []StoredContent
-	if err := EachContent(t.Context(), b.project.Trusted(), func(c StoredContent) error {
+	var distinct []projectdb.Content
+	if err := eachContent(t.Context(), b.project.Trusted(), func(c projectdb.Content) error {
 		c.SHA256 = bytes.Clone(c.SHA256)
 		distinct = append(distinct, c)
 		return nil
@@ -96,7 +96,7 @@ func TestContents(t *testing.T) {
 	}
 
 	for _, c := range distinct {
-		blob, err := BlobOfContent(t.Context(), b.project, c.Size, c.SHA256)
+		blob, err := blobOfContent(t.Context(), b.project, c.Size, c.SHA256)
 		if err != nil || (c.Size == 5 && blob != c.BlobUUID) {
 			t.Errorf("got blob %s, %v of content %v", blob, err, c)
 		}
@@ -104,7 +104,7 @@ func TestContents(t *testing.T) {
 
 	all := map[uuid.UUID]bool{}
 	for last := uuid.Nil; ; {
-		some, err := ContentsAfter(t.Context(), b.project.Trusted(), last, 2)
+		some, err := contentsAfter(t.Context(), b.project.Trusted(), last, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestRepair(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), `delete from storage.containers where uuid = $1`, other.UUID); err != nil {
 			return err
 		}
-		return Repair(t.Context(), tx)
+		return repair(t.Context(), tx)
 	})
 
 	got, err := pg.Value[string](t.Context(), b.project.Trusted(), `
@@ -172,7 +172,7 @@ func TestCopyQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := CopyQuota(t.Context(), from.Trusted(), to.Trusted()); err != nil {
+	if err := copyQuota(t.Context(), from.Trusted(), to.Trusted()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -203,8 +203,8 @@ func TestBlobTables(t *testing.T) {
 	}
 
 	for _, name := range tables {
-		if got, want := IsRestored("storage", name), name == "files"; got != want {
-			t.Errorf("%s: IsRestored is %t, want %t", name, got, want)
+		if got, want := slices.Contains(unrestoredTables, name), name != "files"; got != want {
+			t.Errorf("%s: left out is %t, want %t", name, got, want)
 		}
 	}
 }

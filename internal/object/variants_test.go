@@ -18,6 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/picture"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // newPictureBucket returns a bucket with a picture, its Variants and a counter of scheduled
@@ -147,7 +148,7 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 
-	if n, err := RemoveOrphans(t.Context(), b.project, b.store, MinOrphanAge); n != 0 || err != nil {
+	if n, err := RemoveOrphans(t.Context(), b.project, b.store, projectdb.MinOrphanAge); n != 0 || err != nil {
 		t.Errorf("removed %d orphans, %v, want none", n, err)
 	}
 
@@ -160,7 +161,7 @@ func TestVariantsAreNoOrphans(t *testing.T) {
 		}
 	}
 
-	if _, err := Sweep(t.Context(), b.project, b.store, MinOrphanAge); err != nil {
+	if _, err := Sweep(t.Context(), b.project, b.store, projectdb.MinOrphanAge); err != nil {
 		t.Error(err)
 	}
 

@@ -21,10 +21,6 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// MinOrphanAge is the age from which unreferenced bytes count as orphans. No upload takes that
-// long.
-const MinOrphanAge = 24 * time.Hour
-
 // Inconsistency is a file without valid bytes, or a blob without a file.
 type Inconsistency struct {
 	Key  string    // of the blob
@@ -36,7 +32,7 @@ type Inconsistency struct {
 type Verified struct {
 	Files   int
 	Damaged int // files whose bytes are missing or damaged
-	Orphans int // unreferenced blobs older than [MinOrphanAge]
+	Orphans int // unreferenced blobs older than [projectdb.MinOrphanAge]
 	Moving  int // blobs of uploads and deletions in progress
 	Kept    int // variants of pictures, which can be rendered again
 }
@@ -227,7 +223,7 @@ func (v *verifier) checkUnreferenced(ctx context.Context) error {
 }
 
 func (v *verifier) countOrphan(e blob.Entry) {
-	if time.Since(e.Modified) < MinOrphanAge {
+	if time.Since(e.Modified) < projectdb.MinOrphanAge {
 		v.Moving++
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // path returns the path of a file's blob on the disk.
@@ -54,7 +55,7 @@ func (b *bucket) record(table string, id uuid.UUID) {
 	}
 }
 
-const pastOrphanAge = MinOrphanAge + time.Hour
+const pastOrphanAge = projectdb.MinOrphanAge + time.Hour
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
@@ -111,7 +112,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 
-	n, err := RemoveOrphans(t.Context(), b.project, b.store, MinOrphanAge)
+	n, err := RemoveOrphans(t.Context(), b.project, b.store, projectdb.MinOrphanAge)
 	if n != 1 || err != nil {
 		t.Errorf("removed %d orphans, %v, want 1", n, err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -33,7 +34,7 @@ import (
 type Config struct {
 	Store     Store
 	Projects  *projectdb.Registry
-	Lifecycle projectdb.Lifecycle
+	Lifecycle *lifecycle.Service
 	Bodies    *fair.Pool // memory for the bodies of all requests in flight
 	AuditKey  []byte     // keys the audit log's entry hashes
 	AnswerKey []byte     // seals responses stored for an Idempotency-Key

@@ -19,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -113,10 +114,13 @@ func newFixture(t *testing.T) *fixture {
 	log := slog.New(slog.DiscardHandler)
 
 	// Nothing connects: a pool of a project opens when a handler uses it.
-	projects, err := projectdb.NewRegistry("postgres://localhost/none", []byte("secret"), projectdb.Names{}, 1, log)
+	server, err := pg.PrimaryPoolConfig("postgres://localhost/none", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	projects := projectdb.NewRegistry(projectdb.Config{Server: server, Secret: []byte("secret"), Connections: 1,
+		Log: log})
 
 	f := &fixture{T: t, store: &memoryStore{
 		statuses: map[uuid.UUID]string{projectUUID: platform.Active},

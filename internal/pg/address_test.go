@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,18 @@ func TestProgramAddress(t *testing.T) {
 		}
 		if c.ConnConfig.RuntimeParams["keepalives_idle"] != "" {
 			t.Errorf("%s: the session gets a parameter of libpq", given)
+		}
+	}
+}
+
+// TestStandbyAddress tests addresses that ask for a standby, which Socle can't work on.
+func TestStandbyAddress(t *testing.T) {
+	t.Parallel()
+
+	for _, wanted := range []string{"standby", "read-only"} {
+		_, err := PrimaryPoolConfig("postgres://a,b/socle?target_session_attrs="+wanted, 1)
+		if err == nil || !strings.Contains(err.Error(), "target_session_attrs="+wanted) {
+			t.Errorf("%s: got %v", wanted, err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 
 // Store runs operations on the platform database, or in one transaction of it.
 type Store struct {
-	Defaults Settings // settings without an override by an administrator; set before first use
+	defaults Settings // settings without an override by an administrator
 
 	db *DB
 	q  pg.Querier
@@ -46,13 +46,21 @@ type Store struct {
 
 // New returns the store of the database of pool.
 func New(pool *pgxpool.Pool) *Store {
-	s := &Store{Defaults: defaultSettings}
+	s := &Store{defaults: defaultSettings}
 	return s.In(NewDB(pool))
+}
+
+// WithSignUp returns the store with another default of the setting sign_up.
+func (s *Store) WithSignUp(open bool) *Store {
+	other := *s
+	other.defaults.SignUp = open
+
+	return &other
 }
 
 // In returns the store on another handle, such as that of a transaction.
 func (s *Store) In(db *DB) *Store {
-	return &Store{Defaults: s.Defaults, db: db, q: db.Querier(), b: db.Beginner()}
+	return &Store{defaults: s.defaults, db: db, q: db.Querier(), b: db.Beginner()}
 }
 
 // DB returns the store's handle on the platform database.

@@ -121,7 +121,7 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 		return Settings{}, err
 	}
 
-	settings := s.Defaults
+	settings := s.defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
 			_ = d.read(&settings, row.Value) // an invalid value leaves the default
@@ -141,7 +141,7 @@ func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	all := make([]Setting, len(declarations))
 	for i, d := range declarations {
 		row, ok := rows[d.name]
-		all[i] = d.show(s.Defaults, row, ok)
+		all[i] = d.show(s.defaults, row, ok)
 	}
 
 	return all, nil
@@ -187,7 +187,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 			pgx.StrictNamedArgs{"name": name, "value": value, "user": user})
 	})
 
-	return d.show(s.Defaults, row, true), err
+	return d.show(s.defaults, row, true), err
 }
 
 // ResetSetting resets a setting to its default. It fails with NotFound for an unknown setting.
@@ -200,7 +200,7 @@ func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) 
 	_, err = pg.InTxValue(ctx, s.InTx, func(tx *Store) (int64, error) {
 		return pg.Exec(ctx, tx.q, `delete from platform.settings where name = @name`, pgx.StrictNamedArgs{"name": name})
 	})
-	return d.show(s.Defaults, settingRow{}, false), err
+	return d.show(s.defaults, settingRow{}, false), err
 }
 
 func findSetting(name string) (declaration, error) {

@@ -46,12 +46,12 @@ func TestSettingDefaults(t *testing.T) {
 	t.Parallel()
 
 	s := newStore(t)
-	s.Defaults.SignUp = false
+	s.defaults.SignUp = false
 	exec(t, s, `insert into platform.settings (name, value, updated_by) values
 		('of_tomorrow', '{"a": 1}', gen_random_uuid()), ('request_days', '"many"', gen_random_uuid())`)
 
-	if got, err := s.Settings(t.Context()); err != nil || got != s.Defaults {
-		t.Errorf("got %+v, %v, want %+v", got, err, s.Defaults)
+	if got, err := s.Settings(t.Context()); err != nil || got != s.defaults {
+		t.Errorf("got %+v, %v, want %+v", got, err, s.defaults)
 	}
 
 	if _, err := s.UpdateSetting(t.Context(), uuid.New(), "sign_up", "true"); err != nil {
@@ -80,7 +80,7 @@ func TestInStore(t *testing.T) {
 	t.Parallel()
 
 	s := newStore(t)
-	s.Defaults.RequestDays = 3
+	s.defaults.RequestDays = 3
 	err := s.InTx(t.Context(), func(tx *Store) error {
 		if got, err := tx.Settings(t.Context()); err != nil || got.RequestDays != 3 {
 			t.Errorf("got %d days, %v, want 3", got.RequestDays, err)

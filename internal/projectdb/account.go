@@ -67,10 +67,7 @@ func (p *Project) lastKey() fair.Key {
 // KnownKey returns [Project.Key] without a query. It reports false for a project whose account has
 // not been read yet, and for one that does not exist.
 func (r *Registry) KnownKey(id uuid.UUID) (fair.Key, bool) {
-	r.mu.Lock()
-	p := r.projects[id]
-	r.mu.Unlock()
-
+	p := r.opened(id)
 	if p == nil {
 		return fair.Key{}, false
 	}
@@ -82,12 +79,12 @@ func (r *Registry) KnownKey(id uuid.UUID) (fair.Key, bool) {
 }
 
 func (p *Project) readAccount(ctx context.Context) (uuid.UUID, error) {
-	if p.registry == nil || p.registry.FindAccount == nil {
+	if p.registry == nil || p.registry.findAccount == nil {
 		return p.UUID, nil
 	}
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), accountTimeout)
 	defer cancel()
 
-	return p.registry.FindAccount(ctx, p.UUID)
+	return p.registry.findAccount(ctx, p.UUID)
 }

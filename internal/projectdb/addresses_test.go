@@ -1,7 +1,6 @@
-package projectdb
+package projectdb_test
 
 import (
-	"log/slog"
 	"net/url"
 	"os"
 	osexec "os/exec"
@@ -14,7 +13,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestDumpURL tests the addresses for pg_dump: the password is apart, and TLS is as in the address.
@@ -26,13 +29,8 @@ func TestDumpURL(t *testing.T) {
 		"postgres://socle:canary@db.example.com:5432,b.example.com:5433/socle?sslmode=require",
 		"host=db.example.com dbname=socle user=socle password='canary' sslmode = 'require'",
 	} {
-		r, err := NewRegistry(given, secret, names, 1, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		id := newUUID(t)
-		address, password := r.DumpURL(id)
+		r, id := openAt(t, given), projectdbtest.UUID(t)
+		address, password := r.Open(id).DumpURL()
 		c, err := pgx.ParseConfig(address)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +41,7 @@ func TestDumpURL(t *testing.T) {
 		}) {
 			t.Errorf("%s: pg_dump may connect without TLS", given)
 		}
-		if c.Host != "db.example.com" || c.Port != 5432 || c.User != r.login(id, dump) ||
+		if c.Host != "db.example.com" || c.Port != 5432 || c.User != r.Login(id, pgcluster.Dump) ||
 			c.Database != r.Database(id) || c.Password != "" {
 			t.Errorf("got %s", address)
 		}
@@ -58,23 +56,19 @@ func TestDumpURL(t *testing.T) {
 func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
 
-	live := newProject(t, newRegistry(t, 8))
-	c := pgConnect(t, pgtest.Server().URL("postgres")).Config()
+	live := projectdbtest.New(t)
+	c := projectdbtest.Registry(t).Platform().PlatformConfig()
 	down := filepath.Join(t.TempDir(), "down")
 
 	for _, hosts := range []string{down + "," + c.Host, c.Host + "," + down} {
 		for _, wanted := range []string{"any", "read-write", "primary", "prefer-standby"} {
-			r, err := NewRegistry("postgres:///postgres?"+url.Values{
+			r := openAt(t, "postgres:///postgres?"+url.Values{
 				"host": {hosts}, "port": {strconv.Itoa(int(c.Port))}, "user": {c.User}, "password": {c.Password},
 				"target_session_attrs": {wanted},
-			}.Encode(), secret, names, 8, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(r.closeAll)
+			}.Encode())
 
 			p := r.Open(live.UUID)
-			conn, err := r.ConnectDump(t.Context(), p.UUID)
+			conn, err := p.ConnectDump(t.Context())
 			if err != nil {
 				t.Fatalf("dump login, %s of %s: %v", wanted, hosts, err)
 			}
@@ -88,25 +82,28 @@ func TestSeveralHosts(t *testing.T) {
 				_ = s.Close()
 			}
 
-			address, password := r.DumpURL(p.UUID)
+			address, password := p.DumpURL()
 			runProgram(t, password, "pg_dump", "--schema-only", "--dbname="+address)
 
-			address, password = r.address(r.config(p.UUID, owner))
+			address, password = p.Cluster().ProgramAddress(p.Cluster().Config(p.UUID, pgcluster.Owner))
 			runProgram(t, password, "psql", "--command=select 1", address)
 		}
 	}
 }
 
-// TestStandbyAddress tests addresses that ask for a standby, which Socle can't work on.
-func TestStandbyAddress(t *testing.T) {
-	t.Parallel()
+// openAt returns a registry of the projects on the server at an address.
+func openAt(t *testing.T, address string) *projectdb.Registry {
+	t.Helper()
 
-	for _, wanted := range []string{"standby", "read-only"} {
-		_, err := NewRegistry("postgres://a,b/socle?target_session_attrs="+wanted, secret, names, 1, nil)
-		if err == nil || !strings.Contains(err.Error(), "target_session_attrs="+wanted) {
-			t.Errorf("%s: got %v", wanted, err)
-		}
+	server, err := pg.PrimaryPoolConfig(address, 1)
+	if err != nil {
+		t.Fatal(err)
 	}
+
+	c := projectdbtest.Config(t, 8)
+	c.Server = server
+
+	return projectdbtest.Open(t, c)
 }
 
 func runProgram(t *testing.T, password, name string, args ...string) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 const (
@@ -31,24 +30,8 @@ func (p *Project) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]au
 
 // ChainAudit chains the pending entries of the project's audit log, see [audit.Chain].
 func (p *Project) ChainAudit(ctx context.Context) error {
-	return audit.Chain(ctx, p.Trusted(), p.registry.auditKey())
+	return audit.Chain(ctx, p.Trusted(), p.registry.AuditKey())
 }
-
-// Audit is [Project.Audit] for the platform's audit log.
-func (l Lifecycle) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
-	if err := l.ChainAudit(ctx); err != nil {
-		return nil, 0, err
-	}
-
-	return l.Store.Audit(ctx, f, page)
-}
-
-// ChainAudit chains the pending entries of the platform's audit log, see [audit.Chain].
-func (l Lifecycle) ChainAudit(ctx context.Context) error {
-	return l.Store.ChainAudit(ctx, l.Registry.auditKey())
-}
-
-func (r *Registry) auditKey() []byte { return token.Derive(r.secret, audit.KeyPurpose) }
 
 // WatchAudit periodically chains the audit logs of the projects that this process has changed,
 // until ctx ends. The entries of a killed process or a paused project are chained after the next
@@ -78,7 +61,7 @@ func (r *Registry) chainAudits(ctx context.Context) {
 		cancel()
 
 		switch {
-		case err == nil, errors.Is(err, errClosed), // paused or deleted
+		case err == nil, errors.Is(err, ErrClosed), // paused or deleted
 			pg.State(err) == "3D000": // invalid_catalog_name: another server purged the project
 		default:
 			p.SetUnchained()

@@ -1,62 +1,46 @@
-package projectdb
+package projectdb_test
 
 import (
-	"container/list"
 	"context"
 	"errors"
-	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // sessions returns the number of Socle's sessions in the projects' databases.
-func sessions(t *testing.T, r *Registry, projects ...*Project) int {
+func sessions(t *testing.T, r *projectdb.Registry, projects ...*projectdb.Project) int {
 	t.Helper()
 
-	return value[int](t, connectTo(t, r.base.ConnConfig), countSessions, databases(projects))
+	return pgtest.Value[int](t, pgtest.Connect(t, r.Platform().PlatformConfig()), countSessions, databases(projects))
 }
 
 const countSessions = `select count(*)::int from pg_stat_activity where datname = any($1) and backend_type = 'client backend'`
 
 // databases returns the names of projects' databases.
-func databases(projects []*Project) (all []string) {
+func databases(projects []*projectdb.Project) (all []string) {
 	for _, p := range projects {
-		all = append(all, p.registry.Database(p.UUID))
+		all = append(all, p.Cluster().Database(p.UUID))
 	}
 	return all
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-
-	deadline := time.After(time.Minute)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("timeout waiting for: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 // TestFewerConnectionsThanProjects runs concurrent requests of many projects on three connections.
 func TestFewerConnectionsThanProjects(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 3)
-	projects := make([]*Project, 4)
+	r := projectdbtest.NewRegistry(t, 3)
+	projects := make([]*projectdb.Project, 4)
 	for i := range projects {
-		projects[i] = newProject(t, r)
+		projects[i] = projectdbtest.NewIn(t, r)
 	}
 
 	failures := make(chan error, 1000)
@@ -83,7 +67,7 @@ func TestFewerConnectionsThanProjects(t *testing.T) {
 		}
 	}
 
-	eventually(t, "three sessions at most", func() bool { return sessions(t, r, projects...) <= 3 })
+	pgtest.Eventually(t, "three sessions at most", func() bool { return sessions(t, r, projects...) <= 3 })
 }
 
 // TestConnectionsAreReclaimed shares few connections among many projects and checks that one
@@ -92,18 +76,18 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	t.Parallel()
 
 	const connections, clients, count, requests = 4, 8, 10, 12
-	r := newRegistry(t, connections)
-	projects := make([]*Project, count)
+	r := projectdbtest.NewRegistry(t, connections)
+	projects := make([]*projectdb.Project, count)
 	for i := range projects {
-		projects[i] = newProject(t, r)
+		projects[i] = projectdbtest.NewIn(t, r)
 	}
 
-	eventually(t, "the sessions that made the projects have ended", func() bool {
+	pgtest.Eventually(t, "the sessions that made the projects have ended", func() bool {
 		return sessions(t, r, projects...) == 0
 	})
 
 	done, watched := make(chan struct{}), make(chan int)
-	watcher := connectTo(t, r.base.ConnConfig)
+	watcher := pgtest.Connect(t, r.Platform().PlatformConfig())
 	// PostgreSQL itself must never have more sessions than the budget.
 	go func() {
 		most := 0
@@ -130,7 +114,7 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 			for n := range requests {
 				p := projects[(client*7+n*11)%count]
 				_, err := pg.Value[string](t.Context(), []*pgxpool.Pool{p.Trusted(), p.Request(), p.Service()}[n%3],
-					CatalogVersion)
+					projectdb.CatalogVersion)
 
 				failures <- err
 			}
@@ -160,63 +144,12 @@ func TestConnectionsAreReclaimed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsAQueue checks that an account's slots are handed over in the order of its requests,
-// skipping canceled ones, and that another account comes first.
-func TestBudgetIsAQueue(t *testing.T) {
-	t.Parallel()
-
-	var evicted atomic.Int32
-	b := newBudget(1, func(fair.Key) bool { evicted.Add(1); return false }, func(uint32) error { return nil })
-	place, err := b.acquire(t.Context(), fair.Key{Account: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	type result struct {
-		n     int
-		place *fair.Lease
-	}
-
-	order := make(chan result, 4)
-	canceled, cancel := context.WithCancel(t.Context())
-	for n, ctx := range []context.Context{t.Context(), canceled, t.Context(), t.Context()} {
-		go func() {
-			place, _ := b.acquire(ctx, fair.Key{Account: []string{"a", "a", "a", "b"}[n]})
-			order <- result{n, place}
-		}()
-
-		eventually(t, "the request waits", func() bool { return b.places.Stats().Waiting == n+1 })
-	}
-
-	cancel()
-
-	if got := <-order; got.n != 1 || got.place != nil {
-		t.Errorf("got %+v, want the second request to give up", got)
-	}
-
-	for _, want := range []int{3, 0, 2} {
-		place.Release()
-
-		got := <-order
-		if got.n != want {
-			t.Errorf("got %d, want %d", got.n, want)
-		}
-		place = got.place
-	}
-
-	place.Release()
-
-	if got := b.places.Stats(); got.InUse != 0 || got.Waiting != 0 || evicted.Load() == 0 {
-		t.Errorf("got %+v, %d evicted, want none in use or waiting, and more than 0", got, evicted.Load())
-	}
-}
-
 // TestBusyAccountGivesWay: a newcomer gets a connection although those of others never idle.
 func TestBusyAccountGivesWay(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	busy, bystander := newProject(t, r), newProject(t, r)
+	r := projectdbtest.NewRegistry(t, 4)
+	busy, bystander := projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)
 	pool := busy.Request()
 
 	held := make([]*pgxpool.Conn, 4)
@@ -229,8 +162,8 @@ func TestBusyAccountGivesWay(t *testing.T) {
 
 	served := make(chan error)
 	go func() { served <- bystander.Trusted().Ping(t.Context()) }()
-	eventually(t, "the newcomer waits", r.PoolContended)
-	eventually(t, "a slot is revoked", func() bool { return r.budget.places.Stats().Revoked == 1 })
+	pgtest.Eventually(t, "the newcomer waits", r.PoolContended)
+	pgtest.Eventually(t, "a slot is revoked", func() bool { return r.Platform().Connections().Stats().Revoked == 1 })
 
 	done, next := make(chan struct{}), make(chan error)
 	for range held { // requests of the busy project that take over its connections
@@ -244,7 +177,9 @@ func TestBusyAccountGivesWay(t *testing.T) {
 		}()
 	}
 
-	eventually(t, "the requests wait", func() bool { return r.budget.places.Stats().Waiting == 1+len(held) })
+	pgtest.Eventually(t, "the requests wait", func() bool {
+		return r.Platform().Connections().Stats().Waiting == 1+len(held)
+	})
 
 	for _, conn := range held {
 		conn.Release()
@@ -266,8 +201,8 @@ func TestBusyAccountGivesWay(t *testing.T) {
 func TestBudgetIsReleased(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 1)
-	p := newProject(t, r)
+	r := projectdbtest.NewRegistry(t, 1)
+	p := projectdbtest.NewIn(t, r)
 	for range 3 {
 		first, err := p.Trusted().Acquire(t.Context())
 		if err != nil {
@@ -275,7 +210,7 @@ func TestBudgetIsReleased(t *testing.T) {
 		}
 
 		if r.PoolContended() {
-			t.Error("Awaited reports true without a waiting request")
+			t.Error("PoolContended reports true without a waiting request")
 		}
 
 		waiting, cancelWait := context.WithCancel(t.Context())
@@ -285,7 +220,7 @@ func TestBudgetIsReleased(t *testing.T) {
 			failed <- err
 		}()
 
-		eventually(t, "a request waits for a connection", r.PoolContended)
+		pgtest.Eventually(t, "a request waits for a connection", r.PoolContended)
 		cancelWait()
 
 		if err := <-failed; !errors.Is(err, context.Canceled) {
@@ -313,21 +248,21 @@ func TestBudgetIsReleased(t *testing.T) {
 func TestIdlePoolsAreClosed(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	eventually(t, "the session that made the project has ended", func() bool { return sessions(t, r, p) == 0 })
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	pgtest.Eventually(t, "the session that made the project has ended", func() bool { return sessions(t, r, p) == 0 })
 
 	for range 2 { // and opened again
-		value[int](t, p.Trusted(), "select 1")
-		value[int](t, p.Owner(), "select 1")
-		r.closeUnused(time.Now().Add(-time.Minute))
+		pgtest.Value[int](t, p.Trusted(), "select 1")
+		pgtest.Value[int](t, p.Owner(), "select 1")
+		r.CloseUnused(time.Now().Add(-time.Minute))
 
 		if got := sessions(t, r, p); got != 2 {
 			t.Errorf("got %d sessions of a project in use, want 2", got)
 		}
 
-		r.closeUnused(time.Now().Add(time.Minute))
-		eventually(t, "no session of an idle project", func() bool { return sessions(t, r, p) == 0 })
+		r.CloseUnused(time.Now().Add(time.Minute))
+		pgtest.Eventually(t, "no session of an idle project", func() bool { return sessions(t, r, p) == 0 })
 	}
 }
 
@@ -335,17 +270,18 @@ func TestIdlePoolsAreClosed(t *testing.T) {
 func TestVisit(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	cold, warm := newProject(t, r), newProject(t, r)
-	value[int](t, warm.Owner(), "select 1")
+	r := projectdbtest.NewRegistry(t, 8)
+	cold, warm := projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)
+	pgtest.Value[int](t, warm.Owner(), "select 1")
 
-	for _, p := range []*Project{cold, warm} {
-		if err := r.Visit(p.UUID, func(p *Project) error { return p.Trusted().Ping(t.Context()) }); err != nil {
+	for _, p := range []*projectdb.Project{cold, warm} {
+		ping := func(p *projectdb.Project) error { return p.Trusted().Ping(t.Context()) }
+		if err := r.Visit(p.UUID, ping); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	eventually(t, "no session of the visited project, and one of the other", func() bool {
+	pgtest.Eventually(t, "no session of the visited project, and one of the other", func() bool {
 		return sessions(t, r, cold) == 0 && sessions(t, r, warm) == 1
 	})
 }
@@ -354,11 +290,11 @@ func TestVisit(t *testing.T) {
 func TestDeletedProject(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	value[int](t, p.Trusted(), "select 1")
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	pgtest.Value[int](t, p.Trusted(), "select 1")
 
-	if _, err := r.Destroy(t.Context(), p.UUID); err != nil {
+	if _, err := (lifecycle.Databases{Registry: r}).Destroy(t.Context(), p.UUID); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Owner().Ping(t.Context()); err == nil {
@@ -374,8 +310,8 @@ func TestDeletedProject(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 1)
-	p := newProject(t, r)
+	r := projectdbtest.NewRegistry(t, 1)
+	p := projectdbtest.NewIn(t, r)
 	acquired, err := p.Owner().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -393,108 +329,5 @@ func TestProbe(t *testing.T) {
 		t.Error(err)
 	}
 
-	eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget) == 0 })
-}
-
-// TestConnectingLimit checks the limit of sessions established at a time, also if some
-// fail.
-func TestConnectingLimit(t *testing.T) {
-	t.Parallel()
-
-	const connections = 40
-	r := newRegistry(t, connections)
-	b := newBudget(connections, func(fair.Key) bool { return false }, func(uint32) error { return nil })
-
-	var open, beginning, most atomic.Int32
-	connect := func(password string) error {
-		c := r.base.ConnConfig.Copy()
-		c.Password = password
-		dial := c.DialFunc
-
-		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			n := beginning.Add(1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-
-			conn, err := dial(ctx, network, address)
-			return observedConn{conn, sync.OnceFunc(func() { beginning.Add(-1) })}, err
-		}
-
-		b.attach(c, &open, func(context.Context) fair.Key { return fair.Key{} })
-		connected := c.AfterConnect
-		c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-			conn.Conn().(*slot).Conn.(observedConn).done() // before the budget is notified
-			return connected(ctx, conn)
-		}
-
-		conn, err := pgx.ConnectConfig(t.Context(), c)
-		if err != nil {
-			return err
-		}
-
-		return conn.Close(t.Context())
-	}
-
-	var failures atomic.Int32
-	var wg sync.WaitGroup
-	for i := range connections {
-		wg.Go(func() {
-			password := r.base.ConnConfig.Password
-			if i%2 == 1 {
-				password = "another"
-			}
-
-			if connect(password) != nil {
-				failures.Add(1)
-			}
-		})
-	}
-
-	wg.Wait()
-
-	if got, limit := most.Load(), int32(maxConnecting()); got > limit || got < 2 {
-		t.Errorf("got %d sessions established at a time, want 2 to %d", got, limit)
-	}
-	if got := failures.Load(); got != connections/2 {
-		t.Errorf("got %d failed connections, want %d", got, connections/2)
-	}
-
-	eventually(t, "no token is taken", func() bool { return b.starts.Stats().InUse == 0 })
-}
-
-// observedConn is a connection that reports that its session has begun, or never will.
-type observedConn struct {
-	net.Conn
-	done func()
-}
-
-func (c observedConn) Close() error {
-	c.done()
-	return c.Conn.Close()
-}
-
-// TestEvictAsksNoDatabase checks that looking for an idle connection reads the account of no
-// project: with many of them, each new connection would wait for as many statements.
-func TestEvictAsksNoDatabase(t *testing.T) {
-	t.Parallel()
-
-	r := &Registry{projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
-	r.budget = newBudget(8, r.evict, nil)
-	r.FindAccount = func(_ context.Context, project uuid.UUID) (uuid.UUID, error) { return project, nil }
-
-	for range 3 {
-		p := r.Open(uuid.New())
-		p.open.Add(1)
-		p.Key(t.Context())
-		p.account.readAt = time.Time{} // out of date
-	}
-
-	r.FindAccount = func(context.Context, uuid.UUID) (uuid.UUID, error) {
-		t.Error("the account of a project was read")
-		return uuid.Nil, errors.New("no database")
-	}
-
-	if r.evict(fair.Key{Account: "new", Part: "new"}) {
-		t.Error("a connection was closed, but no pool has one")
-	}
+	pgtest.Eventually(t, "its slot is free", func() bool { return slotsInUse(r) == 0 })
 }

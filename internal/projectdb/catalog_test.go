@@ -1,10 +1,15 @@
-package projectdb
+package projectdb_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestCatalogueVersion checks that the version changes when a transaction with DDL commits, and at
@@ -12,16 +17,17 @@ import (
 func TestCatalogueVersion(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	conn, other, reader := connect(t, p, owner), connect(t, p, owner), connect(t, p, request)
-	seen := value[string](t, reader, CatalogVersion)
-	numbered := value[int64](t, reader, "select "+CatalogChanges)
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	conn, other := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Owner)
+	reader := projectdbtest.Connect(t, p, pgcluster.Request)
+	seen := pgtest.Value[string](t, reader, projectdb.CatalogVersion)
+	numbered := pgtest.Value[int64](t, reader, "select "+projectdb.CatalogChanges)
 
 	changed := func(what string, want bool) {
 		t.Helper()
 
-		now := value[string](t, reader, CatalogVersion)
+		now := pgtest.Value[string](t, reader, projectdb.CatalogVersion)
 		if now != seen != want {
 			t.Errorf("%s: got version %[3]s after %[2]s, want a new one: %[4]v", what, seen, now, want)
 		}
@@ -31,7 +37,7 @@ func TestCatalogueVersion(t *testing.T) {
 	numberChanged := func(what string, want bool) {
 		t.Helper()
 
-		now := value[int64](t, reader, "select "+CatalogChanges)
+		now := pgtest.Value[int64](t, reader, "select "+projectdb.CatalogChanges)
 		if now != numbered != want {
 			t.Errorf("%s: got number %d after %d, want a new one: %v", what, now, numbered, want)
 		}
@@ -39,34 +45,34 @@ func TestCatalogueVersion(t *testing.T) {
 		numbered = now
 	}
 
-	exec(t, conn, "create table public.t (id int primary key)")
+	pgtest.Exec(t, conn, "create table public.t (id int primary key)")
 	numberChanged("a table", true)
 	changed("a table", true)
-	exec(t, conn, "begin; alter table public.t add column a int; alter table public.t add column b int")
+	pgtest.Exec(t, conn, "begin; alter table public.t add column a int; alter table public.t add column b int")
 	changed("before the commit", false)
 	numberChanged("before the commit", true)
-	exec(t, other, "begin; create table public.u (id int); commit") // does not wait
+	pgtest.Exec(t, other, "begin; create table public.u (id int); commit") // does not wait
 	changed("another transaction", true)
 	numberChanged("another transaction", true)
-	exec(t, conn, "commit")
+	pgtest.Exec(t, conn, "commit")
 	changed("the commit", true)
 	numberChanged("the commit", false)
-	exec(t, conn, "begin; create view public.v as select 1; rollback")
+	pgtest.Exec(t, conn, "begin; create view public.v as select 1; rollback")
 	changed("a rollback", false)
 	numberChanged("a rollback", true)
-	exec(t, conn, "begin; savepoint a; create view public.v as select 1; rollback to a")
+	pgtest.Exec(t, conn, "begin; savepoint a; create view public.v as select 1; rollback to a")
 	numberChanged("a savepoint", true)
-	exec(t, conn, "create view public.x as select 1")
+	pgtest.Exec(t, conn, "create view public.x as select 1")
 	numberChanged("a change after a savepoint", true)
-	exec(t, conn, "commit")
+	pgtest.Exec(t, conn, "commit")
 	changed("a change after a savepoint", true)
-	exec(t, conn,
+	pgtest.Exec(t, conn,
 		"create temporary table s (id int primary key, n int default 1 check (n > 0)); create index on s (n); alter table s add column m text; drop table s")
 
 	changed("a temporary table", false)
-	exec(t, conn, "create table if not exists public.t ()")
+	pgtest.Exec(t, conn, "create table if not exists public.t ()")
 	changed("a table that is there", false)
-	exec(t, conn, "insert into public.t values (1); truncate public.t; analyze public.t")
+	pgtest.Exec(t, conn, "insert into public.t values (1); truncate public.t; analyze public.t")
 	changed("rows", false)
 	numberChanged("rows", false)
 
@@ -83,21 +89,22 @@ func TestCatalogueVersion(t *testing.T) {
 		"alter table public.t rename to w", "do $$ begin execute 'drop table public.w'; end $$",
 		"drop function public.f()", "create schema s", "drop schema s",
 	} {
-		exec(t, conn, sql)
+		pgtest.Exec(t, conn, sql)
 		changed(sql, true)
 		numberChanged(sql, true)
 	}
 
-	if another := value[string](t, newProject(t, r).Trusted(), CatalogVersion); another == seen {
+	another := pgtest.Value[string](t, projectdbtest.NewIn(t, r).Trusted(), projectdb.CatalogVersion)
+	if another == seen {
 		t.Errorf("another database also has version %s", another)
 	}
-	if got := state(t, conn, "select * from socle.catalogue_version"); got != "42501" {
+	if got := pgtest.State(t, conn, "select * from socle.catalogue_version"); got != "42501" {
 		t.Errorf("read by the owner: got state %q", got)
 	}
-	if got := state(t, reader, "select nextval('socle.catalogue_changes')"); got != "42501" {
+	if got := pgtest.State(t, reader, "select nextval('socle.catalogue_changes')"); got != "42501" {
 		t.Errorf("change by the request login: got state %q", got)
 	}
-	if got := state(t, reader, "insert into socle.catalogue_version (n) values (1)"); got != "42501" {
+	if got := pgtest.State(t, reader, "insert into socle.catalogue_version (n) values (1)"); got != "42501" {
 		t.Errorf("write by the request login: got state %q", got)
 	}
 }
@@ -106,17 +113,17 @@ func TestCatalogueVersion(t *testing.T) {
 func TestFoldCatalogueVersion(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	conn := connect(t, p, owner)
-	for range maxVersionRows {
-		exec(t, conn, "create table public.t (); drop table public.t")
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	for range projectdb.MaxVersionRows {
+		pgtest.Exec(t, conn, "create table public.t (); drop table public.t")
 	}
 
-	before := value[string](t, p.Trusted(), CatalogVersion)
+	before := pgtest.Value[string](t, p.Trusted(), projectdb.CatalogVersion)
 	failures := make(chan error, 4)
 	for range cap(failures) {
-		go func() { failures <- FoldCatalogVersion(t.Context(), p.Trusted()) }()
+		go func() { failures <- projectdb.FoldCatalogVersion(t.Context(), p.Trusted()) }()
 	}
 
 	for range cap(failures) {
@@ -125,10 +132,10 @@ func TestFoldCatalogueVersion(t *testing.T) {
 		}
 	}
 
-	if now := value[string](t, p.Trusted(), CatalogVersion); now != before {
+	if now := pgtest.Value[string](t, p.Trusted(), projectdb.CatalogVersion); now != before {
 		t.Errorf("got version %s, want %s", now, before)
 	}
-	if rows := value[int](t, p.Trusted(), "select count(*)::int from socle.catalogue_version"); rows != 1 {
+	if rows := pgtest.Value[int](t, p.Trusted(), "select count(*)::int from socle.catalogue_version"); rows != 1 {
 		t.Errorf("got %d rows after folding, want 1", rows)
 	}
 }
@@ -138,9 +145,9 @@ func TestFoldCatalogueVersion(t *testing.T) {
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 8)
-	p := newProject(t, r)
-	conn := connect(t, p, owner)
+	r := projectdbtest.NewRegistry(t, 8)
+	p := projectdbtest.NewIn(t, r)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
 
 	wait := func(c *pgx.Conn, want string) {
 		t.Helper()
@@ -151,13 +158,13 @@ func TestNotifications(t *testing.T) {
 		}
 	}
 
-	client := connect(t, p, owner)
-	exec(t, client, `listen "pgrst"`)
-	exec(t, conn, "create table public.t (); drop table public.t; notify pgrst, 'of a client'")
+	client := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, client, `listen "pgrst"`)
+	pgtest.Exec(t, conn, "create table public.t (); drop table public.t; notify pgrst, 'of a client'")
 	wait(client, "of a client")
 
-	server := connect(t, p, trusted)
-	exec(t, server, "listen pgrst")
-	exec(t, conn, "create table public.t ()")
+	server := projectdbtest.Connect(t, p, pgcluster.Trusted)
+	pgtest.Exec(t, server, "listen pgrst")
+	pgtest.Exec(t, conn, "create table public.t ()")
 	wait(server, "reload schema")
 }

@@ -16,37 +16,19 @@ import (
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
-const (
-	// MaxSessions is the maximum number of client sessions of a project on a server. The owner's
-	// CONNECTION LIMIT leaves as many for its pools and for another server.
-	MaxSessions = 8
+// sessionTimeout bounds the wait for the gate, a slot in the budget and the new session.
+const sessionTimeout = 15 * time.Second
 
-	// sessionPlaceTimeout bounds the wait for another account to give up a session.
-	sessionPlaceTimeout = 5 * time.Second
+// ErrClosed reports that the project's database was closed, since it was paused or deleted.
+var ErrClosed = fault.New(fault.Unavailable, "the project's database was closed")
 
-	// sessionTimeout bounds the wait for the gate, a slot in the budget and the new session.
-	sessionTimeout = 15 * time.Second
-)
-
-// The reasons for which a project ends all its client sessions and refuses connections.
 var (
 	errReplaced = fault.New(fault.Unavailable, "the project's database is being replaced")
-	errClosed   = fault.New(fault.Unavailable, "the project's database was closed")
 	errRevoked  = fault.New(fault.TooMany, "the session gave way to another account's, which had none")
 )
-
-// newSessionPool returns the pool of client sessions, for half of the connections. An account may
-// have half of it. A newcomer takes the place of the oldest session of the account with the most.
-func newSessionPool(connections int) *fair.Pool {
-	capacity := int64(max(connections/2, 1))
-	perAccount := max(capacity/2, min(capacity, MaxSessions))
-
-	return fair.New(fair.Config{Name: "database_sessions", Capacity: capacity, PerAccount: perAccount,
-		PerPart: min(perAccount, MaxSessions), Reserve: (capacity - perAccount) / 2,
-		Waiting: 256, Timeout: sessionPlaceTimeout, Revocable: true})
-}
 
 // Session is a session of a project's login that one client holds, with all its state: it belongs
 // to no pool and ends with the client. It counts in the budget and is supervised like a pooled one.
@@ -55,14 +37,14 @@ type Session struct {
 	net.Conn
 	Parameters map[string]string // as PostgreSQL reported them
 
-	project *Project
-	place   *fair.Lease
-	login   login
-	user    string
-	pid     uint32
-	ended   context.Context
-	end     context.CancelCauseFunc
-	once    sync.Once
+	project  *Project
+	place    *fair.Lease
+	readOnly bool
+	user     string
+	pid      uint32
+	ended    context.Context
+	end      context.CancelCauseFunc
+	once     sync.Once
 }
 
 // OpenSession opens a session of the project's owner or reader with parameters of a client's
@@ -76,11 +58,7 @@ func (p *Project) OpenSession(ctx context.Context, readOnly bool, parameters map
 		return nil, ErrOverQuota
 	}
 
-	s := &Session{project: p, login: owner}
-	if readOnly {
-		s.login = reader
-	}
-
+	s := &Session{project: p, readOnly: readOnly}
 	s.ended, s.end = context.WithCancelCause(context.Background())
 
 	if err := p.addSession(ctx, s); err != nil {
@@ -105,12 +83,12 @@ func (p *Project) OpenSession(ctx context.Context, readOnly bool, parameters map
 
 // addSession registers a session. It fails if the project, its account or the server has too many.
 func (p *Project) addSession(ctx context.Context, s *Session) error {
-	pool, key := p.registry.sessions, p.Key(ctx)
+	pool, key := p.cluster.Sessions(), p.Key(ctx)
 
 	switch account, project := pool.Held(key); {
-	case project >= MaxSessions:
+	case project >= pgcluster.MaxSessions:
 		return errTooManySessions("the project has %d database sessions on this server, and may have no more",
-			MaxSessions)
+			pgcluster.MaxSessions)
 	case account >= pool.PerAccount():
 		return errTooManySessions("the projects of the account have %d database sessions on this server, "+
 			"and may have no more", account)
@@ -175,27 +153,28 @@ func (p *Project) endSessionsLocked(reason error) {
 
 // connect opens the session in PostgreSQL.
 func (s *Session) connect(ctx context.Context, parameters map[string]string) error {
-	p, r := s.project, s.project.registry
+	p := s.project
 	if err := p.gate.wait(ctx); err != nil {
 		return fault.New(fault.Unavailable, "the database is unavailable").WithCause(err)
 	}
-	if err := r.resetAltered(ctx, p); err != nil {
+	if err := p.resetAltered(ctx); err != nil {
 		return pg.Fault(err)
 	}
 
-	if s.login == reader {
+	login := pgcluster.Owner
+	if s.readOnly {
+		login = pgcluster.Reader
 		if err := p.ensureReader(ctx); err != nil {
 			return err
 		}
 	}
 
-	config := r.config(p.UUID, s.login)
+	config := p.cluster.Config(p.UUID, login)
 	config.RuntimeParams = sessionParameters(config.RuntimeParams["options"], parameters,
-		s.login == reader || p.OverQuota())
+		s.readOnly || p.OverQuota())
 	s.user = config.User
 
-	r.supervisor.Supervise(config)
-	r.budget.attach(config, &p.open, p.Key) // outermost: the slot is returned after the session has ended
+	p.cluster.Attach(config, &p.open, p.Key)
 
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
@@ -265,7 +244,7 @@ func (p *Project) explainRefusal(ctx context.Context, err error) error {
 
 // Cancel cancels the running statement of the session.
 func (s *Session) Cancel(ctx context.Context) error {
-	return s.project.registry.supervisor.Cancel(ctx, s.user, s.pid)
+	return s.project.cluster.Cancel(ctx, s.user, s.pid)
 }
 
 // Ended is closed when the session must end, for the reason that [Session.Reason] returns.
@@ -276,7 +255,7 @@ func (s *Session) Reason() error {
 	if s.ended.Err() != nil {
 		return context.Cause(s.ended)
 	}
-	if e := s.project.registry.watchdog.endReason(s.pid); e != nil {
+	if e := s.project.cluster.EndReason(s.pid); e != nil {
 		return pg.Fault(e)
 	}
 

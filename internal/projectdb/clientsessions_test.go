@@ -1,4 +1,4 @@
-package projectdb
+package projectdb_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // slowStartConn is a connection whose writes of startup and password end late: after the response
@@ -60,11 +61,11 @@ func (c *slowStartConn) Write(b []byte) (int, error) {
 func TestSlowSessionStart(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	p := newProject(t, r)
+	c := projectdbtest.Config(t, 4)
+	p := projectdbtest.NewIn(t, projectdbtest.Open(t, c))
 
-	dial := r.base.ConnConfig.DialFunc
-	r.base.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := c.Server.ConnConfig.DialFunc
+	c.Server.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -108,7 +109,7 @@ func TestSlowSessionStart(t *testing.T) {
 func TestRefusedParameters(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 4))
+	p := projectdbtest.NewIn(t, projectdbtest.NewRegistry(t, 4))
 	for options, want := range map[string]string{
 		"-c is_superuser=on":            "55P02",
 		"-c local_preload_libraries=no": "58P01",

@@ -1,9 +1,13 @@
-package projectdb
+package projectdb_test
 
 import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestCloseAll checks that a statement that still runs in one project delays the closing of no
@@ -11,12 +15,12 @@ import (
 func TestCloseAll(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	projects := []*Project{newProject(t, r), newProject(t, r)}
+	r := projectdbtest.NewRegistry(t, 4)
+	projects := []*projectdb.Project{projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)}
 
 	for i, busy := range projects {
 		other := projects[1-i]
-		value[int](t, other.Owner(), "select 1")
+		pgtest.Value[int](t, other.Owner(), "select 1")
 
 		conn, err := busy.Owner().Acquire(t.Context())
 		if err != nil {
@@ -24,8 +28,8 @@ func TestCloseAll(t *testing.T) {
 		}
 
 		var closing sync.WaitGroup
-		closing.Go(func() { r.closeUnused(time.Now().Add(time.Hour)) })
-		eventually(t, "the other project is closed", func() bool { return other.open.Load() == 0 })
+		closing.Go(func() { r.CloseUnused(time.Now().Add(time.Hour)) })
+		pgtest.Eventually(t, "the other project is closed", func() bool { return other.OpenConns() == 0 })
 
 		conn.Release()
 		closing.Wait()

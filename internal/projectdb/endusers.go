@@ -2,7 +2,6 @@ package projectdb
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -24,7 +23,7 @@ import (
 // EndUsers returns the pool of the login that owns the tables of schema auth. A statement that
 // writes auth.users runs user code: triggers, and cascades into tables of the project. Each
 // connection is reset before it is reused.
-func (p *Project) EndUsers() *pgxpool.Pool { return p.pool(auth) }
+func (p *Project) EndUsers() *pgxpool.Pool { return p.pool(authPool) }
 
 // EndUserRows executes statements on the tables of schema auth that run no user code: reads, and
 // changes of other tables than auth.users.
@@ -48,54 +47,3 @@ func (r *Registry) EndUserKey(project uuid.UUID, purpose string) []byte {
 
 // EndUserKey is [Registry.EndUserKey] of the project.
 func (p *Project) EndUserKey(purpose string) []byte { return p.registry.EndUserKey(p.UUID, purpose) }
-
-// IsUserTrigger reports whether an entry of a dump is a trigger of the project on auth.users, or a
-// comment on one. The platform has none there.
-func IsUserTrigger(desc, namespace, tag string) bool {
-	return namespace == "auth" && (desc == "TRIGGER" || (desc == "COMMENT" && strings.HasPrefix(tag, "TRIGGER ")))
-}
-
-// visibleUserColumns are the columns of auth.users that the owner may read: all but hashes and
-// tokens, as far as it knows them from its triggers.
-var visibleUserColumns = []string{
-	"instance_id", "id", "aud", "role", "email", "email_confirmed_at", "invited_at", "confirmation_sent_at",
-	"recovery_sent_at", "email_change", "email_change_sent_at", "last_sign_in_at", "raw_app_meta_data",
-	"raw_user_meta_data", "is_super_admin", "created_at", "updated_at", "phone", "phone_confirmed_at", "phone_change",
-	"phone_change_sent_at", "confirmed_at", "email_change_confirm_status", "banned_until", "reauthentication_sent_at",
-	"is_sso_user", "deleted_at", "is_anonymous",
-}
-
-// handOverAuth gives the tables of schema auth to the project's auth login, and grants the owner
-// its part: foreign keys to auth.users (id), triggers on it, its columns but hashes and tokens, and
-// the functions of policies. It does nothing before the migration that creates the tables.
-func (r *Registry) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	role := r.login(project, auth)
-	type table struct {
-		Name  string
-		Owned bool
-	}
-	tables, err := pg.All[table](ctx, conn, `
-		select c.relname as name, c.relowner = (select oid from pg_roles where rolname = @role) as owned
-		from pg_class c where c.relnamespace = to_regnamespace('auth') and c.relkind = 'r'`,
-		pgx.StrictNamedArgs{"role": role})
-	if err != nil || len(tables) == 0 {
-		return err
-	}
-
-	var statements []string
-	for _, t := range tables {
-		if !t.Owned {
-			statements = append(statements, "alter table "+pg.Quote("auth", t.Name)+" owner to "+pg.Quote(role))
-		}
-	}
-
-	developer := pg.Quote(r.login(project, owner))
-	return execUntriggered(ctx, conn, append(statements,
-		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
-		"grant references (id), select ("+strings.Join(visibleUserColumns,
-			", ")+"), trigger on auth.users to "+developer,
-		"grant execute on function auth.jwt(), auth.uid(), auth.role(), auth.email() to "+developer,
-		"grant usage on schema "+pg.Quote(Schema)+" to "+pg.Quote(role),
-		"grant execute on function socle.write_audit(text, bytea), socle.lock_audit_entries() to "+pg.Quote(role),
-	))
-}

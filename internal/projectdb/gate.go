@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
 // gate blocks new uses of a project's connections while its database is being swapped.
@@ -34,7 +36,7 @@ func (g *gate) attach(c *pgxpool.Config) {
 	// A closed gate discards the pooled connection; the pool then dials a new one, which waits. So
 	// does one whose slot is needed more elsewhere.
 	c.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) {
-		return !g.isClosed() && !mustClose(conn), nil
+		return !g.isClosed() && !pgcluster.MustClose(conn), nil
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
 // Project is a handle on a project's database. Pools are opened at first use and closed when idle;
@@ -23,10 +24,11 @@ type Project struct {
 	UUID uuid.UUID
 
 	registry      *Registry
-	recentElem    *list.Element // in Registry.recent; nil if opened by [Registry.WithInactive]
-	open          atomic.Int32  // number of connections
+	cluster       *pgcluster.Cluster // with its database
+	recentElem    *list.Element      // in Registry.recent; nil if opened by [Registry.WithInactive]
+	open          atomic.Int32       // number of connections
 	mu            sync.Mutex
-	pools         map[login]*pgxpool.Pool
+	pools         map[*poolKind]*pgxpool.Pool
 	sessions      map[*Session]bool // of clients
 	lastUsed      time.Time
 	deleted       bool // deleted: the pools are closed for good
@@ -35,15 +37,18 @@ type Project struct {
 	account       accountCache
 	loginsAltered atomic.Bool // reset the logins before opening the next session
 
-	full, overgrown atomic.Bool  // see [Lifecycle.WatchSizes]
+	full, overgrown atomic.Bool  // see [Project.RecordSize]
 	unchained       atomic.Bool  // see [Registry.WatchAudit]
 	writes          atomic.Int64 // count of rows written at the last measurement
 	minFullBytes    int64        // smallest size in bytes measured since the database became full
 }
 
+// Cluster returns the PostgreSQL server with the project's database.
+func (p *Project) Cluster() *pgcluster.Cluster { return p.cluster }
+
 // Trusted returns the pool of the platform's login in the project's database. It runs only
 // statements of Socle itself, on the platform's own schemas and the system catalogs.
-func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trusted) }
+func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trustedPool) }
 
 // InTx runs f in a transaction of the platform's login. An entry in the project's audit log commits
 // with it, see [audit.Write].
@@ -68,19 +73,34 @@ func ChangeOne[T any](ctx context.Context, p *Project, c audit.Change) (T, error
 
 // Owner returns the pool of the project's owner, for DDL and all other statements that contain user
 // input. Each connection is reset before it is reused, see [pg.Reset].
-func (p *Project) Owner() *pgxpool.Pool { return p.pool(owner) }
+func (p *Project) Owner() *pgxpool.Pool { return p.pool(ownerPool) }
+
+// ConnectDump connects to the database under the dump login. It waits while the database is being
+// swapped. The caller closes the connection.
+func (p *Project) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
+	if err := p.gate.wait(ctx); err != nil {
+		return nil, err
+	}
+	return p.cluster.Connect(ctx, p.cluster.Config(p.UUID, pgcluster.Dump))
+}
+
+// DumpURL returns the connection URI of the database for pg_dump, and the password, which belongs
+// in a file rather than in a command's arguments.
+func (p *Project) DumpURL() (address, password string) {
+	return p.cluster.ProgramAddress(p.cluster.Config(p.UUID, pgcluster.Dump))
+}
 
 // DumpLogin returns the name of the login for backups of the project.
-func (p *Project) DumpLogin() string { return p.registry.DumpLogin(p.UUID) }
+func (p *Project) DumpLogin() string { return p.cluster.DumpLogin(p.UUID) }
 
 // Request returns the pool of the login that may assume the roles anon and authenticated, for the
 // rows API.
-func (p *Project) Request() *pgxpool.Pool { return p.pool(request) }
+func (p *Project) Request() *pgxpool.Pool { return p.pool(requestPool) }
 
 // Service returns the pool of the login that may assume the role service_role, for the rows API.
-func (p *Project) Service() *pgxpool.Pool { return p.pool(service) }
+func (p *Project) Service() *pgxpool.Pool { return p.pool(servicePool) }
 
-func (p *Project) pool(l login) *pgxpool.Pool {
+func (p *Project) pool(k *poolKind) *pgxpool.Pool {
 	p.registry.touch(p)
 
 	p.mu.Lock()
@@ -89,17 +109,27 @@ func (p *Project) pool(l login) *pgxpool.Pool {
 	p.lastUsed = time.Now()
 
 	if p.pools == nil {
-		p.pools = map[login]*pgxpool.Pool{}
+		p.pools = map[*poolKind]*pgxpool.Pool{}
 	}
 
-	if p.pools[l] == nil {
-		p.pools[l] = p.registry.newPool(p, l)
+	if p.pools[k] == nil {
+		p.pools[k] = p.newPool(k)
 		if p.deleted {
-			p.pools[l].Close()
+			p.pools[k].Close()
 		}
 	}
 
-	return p.pools[l]
+	return p.pools[k]
+}
+
+// resetPools closes the idle connections, and the others when they are released.
+func (p *Project) resetPools() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	for _, pool := range p.pools {
+		pool.Reset()
+	}
 }
 
 // close closes the pools unless one was requested after unusedSince. It blocks until all acquired
@@ -121,7 +151,7 @@ func (p *Project) close(unusedSince time.Time) {
 
 // closePools closes pools at the same time: each waits for PostgreSQL to end its sessions, and for
 // the statements that run.
-func closePools(pools map[login]*pgxpool.Pool) {
+func closePools(pools map[*poolKind]*pgxpool.Pool) {
 	var all sync.WaitGroup
 	for _, pool := range pools {
 		all.Go(pool.Close)

@@ -1,8 +1,3 @@
-// Package projectdb manages the databases of projects: it provisions, pauses, swaps and removes
-// each database with its logins, and opens connection pools to it on demand.
-//
-// It leaves the contents of a database to packages schema, object and form, rows of the platform
-// database to package platform, and authorization to package api.
 package projectdb
 
 import (
@@ -10,10 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"io/fs"
+	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -30,13 +27,31 @@ var migrations = func() fs.FS {
 	return dir
 }()
 
-// Schema is the platform's schema in every project database.
+// Migrations returns the migrations of project databases.
+func Migrations() fs.FS { return migrations }
+
+// Version returns the newest migration of project databases.
+func Version() int64 {
+	versions, err := pg.Versions(migrations)
+	if err != nil {
+		panic(err)
+	}
+
+	return versions[len(versions)-1]
+}
+
+// Schema is the platform's own schema in every project database.
 const Schema = "socle"
 
-// password derives the password of a login from the secret of the install, so that no copy of it is
-// stored anywhere.
-func (r *Registry) password(role string) string {
-	return hex.EncodeToString(token.Derive(r.secret, "database role "+role))
+// Schemas are the platform's schemas in every project database.
+var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
+
+// IsUserObject reports whether an entry of a dump is an object of the project in a schema of the
+// platform, or a comment on one: a trigger on auth.users, or a policy of storage.buckets or
+// storage.objects. The platform has none there.
+func IsUserObject(desc, namespace, tag string) bool {
+	kind, ok := map[string]string{"auth": "TRIGGER", "storage": "POLICY"}[namespace]
+	return ok && (desc == kind || (desc == "COMMENT" && strings.HasPrefix(tag, kind+" ")))
 }
 
 // JWTSecret derives the key that signs the tokens of a project's own users from the secret of the
@@ -52,18 +67,14 @@ func (r *Registry) S3Secret(project, key uuid.UUID) string {
 		token.Derive(r.secret, "S3 key "+key.String()+" of project "+project.String()))
 }
 
-// config returns the configuration for connections to a project's database under a login.
-func (r *Registry) config(project uuid.UUID, l login) *pgx.ConnConfig {
-	c := r.base.ConnConfig.Copy()
-	c.Database = r.Database(project)
+// BackupKey returns the encryption key of backups: 32 bytes derived from the secret of the install.
+func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups") }
 
-	if l == questions {
-		l = request
-	}
-	if l != trusted {
-		c.User = r.login(project, l)
-		c.Password = r.password(c.User)
-	}
+// AuditKey returns the key of audit logs.
+func (r *Registry) AuditKey() []byte { return token.Derive(r.secret, audit.KeyPurpose) }
 
-	return c
+// FileKey returns the key of a project's file in blob storage.
+func FileKey(project, blob uuid.UUID) string {
+	id := blob.String()
+	return "projects/" + project.String() + "/files/" + id[:2] + "/" + id
 }

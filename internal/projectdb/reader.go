@@ -2,12 +2,11 @@ package projectdb
 
 import (
 	"context"
-	"slices"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
 // A project has a fifth login, the reader, from its first read-only session on. It reads all tables
@@ -15,14 +14,8 @@ import (
 // It can write to none for lack of privileges: PostgreSQL lets every login lift
 // default_transaction_read_only.
 
-// readerRole has the privileges of all readers. Objects name it instead of the login, so that a
-// dump of one project restores into another one.
-const readerRole = "socle_reader"
-
 // ensureReader creates the project's reader, and grants it the tables that it cannot read yet.
 func (p *Project) ensureReader(ctx context.Context) error {
-	r := p.registry
-
 	type state struct {
 		Login   bool     // the reader is complete
 		Default bool     // new tables and sequences are granted
@@ -42,28 +35,29 @@ func (p *Project) ensureReader(ctx context.Context) error {
 					and a.grantee = 'socle_reader'::regrole and a.privilege_type = 'SELECT') as default,
 			array(select distinct n.nspname::text from owned o join pg_namespace n on n.oid = o.schema
 				where not has_table_privilege('socle_reader', o.oid, 'select') or not has_schema_privilege('socle_reader', n.oid, 'usage')) as schemas`,
-		pgx.StrictNamedArgs{"owner": r.login(p.UUID, owner), "reader": r.login(p.UUID, reader)})
+		pgx.StrictNamedArgs{"owner": p.cluster.OwnerLogin(p.UUID),
+			"reader": p.cluster.Login(p.UUID, pgcluster.Reader)})
 	if err != nil {
 		return err
 	}
 
 	if !now.Login {
-		if err := r.createReader(ctx, p); err != nil {
+		if err := p.cluster.CreateReader(ctx, p.UUID); err != nil {
 			return err
 		}
 	}
 
 	var grants []string
 	if !now.Default {
-		alter := "alter default privileges for role " + pg.Quote(r.login(p.UUID, owner))
-		grants = append(grants, alter+" grant select on tables to "+readerRole,
-			alter+" grant select on sequences to "+readerRole)
+		alter := "alter default privileges for role " + pg.Quote(p.cluster.OwnerLogin(p.UUID))
+		grants = append(grants, alter+" grant select on tables to "+pgcluster.ReaderRole,
+			alter+" grant select on sequences to "+pgcluster.ReaderRole)
 	}
 
 	for _, schema := range now.Schemas {
-		grants = append(grants, "grant usage on schema "+pg.Quote(schema)+" to "+readerRole,
-			"grant select on all tables in schema "+pg.Quote(schema)+" to "+readerRole,
-			"grant select on all sequences in schema "+pg.Quote(schema)+" to "+readerRole)
+		grants = append(grants, "grant usage on schema "+pg.Quote(schema)+" to "+pgcluster.ReaderRole,
+			"grant select on all tables in schema "+pg.Quote(schema)+" to "+pgcluster.ReaderRole,
+			"grant select on all sequences in schema "+pg.Quote(schema)+" to "+pgcluster.ReaderRole)
 	}
 
 	if len(grants) == 0 {
@@ -76,39 +70,5 @@ func (p *Project) ensureReader(ctx context.Context) error {
 	}
 	defer conn.Release()
 
-	return pg.Fault(execBatch(ctx, conn.Conn(), grants))
-}
-
-// createReader creates the reader's login, or completes it.
-func (r *Registry) createReader(ctx context.Context, p *Project) error {
-	return r.admin(ctx, func(conn *pgx.Conn) error {
-		name := pg.Quote(r.login(p.UUID, reader))
-		if err := execIgnoring(conn, ctx, "create role "+name, "42710"); err != nil {
-			return err
-		}
-
-		return execBatch(ctx, conn, append(append(r.loginAttributes(p.UUID, reader),
-			"grant "+readerRole+" to "+name), r.grantConnect(p.UUID, reader, r.Database(p.UUID))...))
-	})
-}
-
-// existingLogins returns the logins of a project that exist: it may lack the reader, and the auth
-// login until it is migrated.
-func (r *Registry) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]login, error) {
-	known := append(slices.Clone(projectLogins), reader)
-	names := make([]string, len(known))
-	for i, l := range known {
-		names[i] = r.login(project, l)
-	}
-
-	existing, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where rolname = any(@names)`,
-		pgx.StrictNamedArgs{"names": names})
-	if err != nil {
-		return nil, err
-	}
-
-	return slices.DeleteFunc(known, func(l login) bool {
-		optional := l == reader || l == auth
-		return optional && !slices.Contains(existing, r.login(project, l))
-	}), nil
+	return pg.Fault(pgcluster.ExecBatch(ctx, conn.Conn(), grants))
 }

@@ -1,4 +1,4 @@
-package projectdb
+package projectdb_test
 
 import (
 	"context"
@@ -7,10 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // openReader opens a read-only session and returns it as a connection.
-func openReader(t *testing.T, p *Project) *pgx.Conn {
+func openReader(t *testing.T, p *projectdb.Project) *pgx.Conn {
 	t.Helper()
 
 	s, err := p.OpenSession(t.Context(), true, nil)
@@ -21,7 +25,7 @@ func openReader(t *testing.T, p *Project) *pgx.Conn {
 		t.Fatal(err)
 	}
 
-	return connect(t, p, reader) // as the session, but with pgx
+	return projectdbtest.Connect(t, p, pgcluster.Reader) // as the session, but with pgx
 }
 
 // TestReader checks that a read-only session reads all tables of the owner, of later ones too, and
@@ -29,10 +33,10 @@ func openReader(t *testing.T, p *Project) *pgx.Conn {
 func TestReader(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	p := newProject(t, r)
-	developer := connect(t, p, owner)
-	exec(t, developer, `
+	r := projectdbtest.NewRegistry(t, 4)
+	p := projectdbtest.NewIn(t, r)
+	developer := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, developer, `
 		set search_path = public;
 		create table books (id serial, title text); insert into books (title) values ('Emma');
 		alter table books enable row level security, force row level security;
@@ -42,20 +46,20 @@ func TestReader(t *testing.T) {
 		create function shout() returns text language sql security definer as $$ select 'x' $$`)
 
 	conn := openReader(t, p)
-	exec(t, developer, `create table later (n int)`)
+	pgtest.Exec(t, developer, `create table later (n int)`)
 
 	for _, sql := range []string{
 		`select * from public.titles, public.kept, "Other one".more, public.later`, `copy public.books to stdout`,
 		`select last_value from public.books_id_seq`,
 	} {
-		exec(t, conn, sql)
+		pgtest.Exec(t, conn, sql)
 	}
 
-	if n := value[int](t, conn, `select count(*)::int from public.books`); n != 1 {
+	if n := pgtest.Value[int](t, conn, `select count(*)::int from public.books`); n != 1 {
 		t.Errorf("got %d books past row level security, want 1", n)
 	}
 
-	exec(t, conn, `set default_transaction_read_only = off`)
+	pgtest.Exec(t, conn, `set default_transaction_read_only = off`)
 
 	for _, sql := range []string{
 		`insert into public.books values (2, 'Ulysses')`, `select nextval('public.books_id_seq')`,
@@ -69,29 +73,29 @@ func TestReader(t *testing.T) {
 		`alter role ` + r.OwnerLogin(p.UUID) + ` reset all`,
 		`copy public.books to program 'true'`,
 	} {
-		if got := state(t, conn, sql); got != "42501" {
+		if got := pgtest.State(t, conn, sql); got != "42501" {
 			t.Errorf("%s: got state %q, want insufficient privilege", sql, got)
 		}
 	}
 
-	other := newProject(t, r)
-	config := r.config(p.UUID, reader)
+	other := projectdbtest.NewIn(t, r)
+	config := r.Cluster(p.UUID).Config(p.UUID, pgcluster.Reader)
 	config.Database = r.Database(other.UUID)
 	if _, err := pgx.ConnectConfig(t.Context(), config); pg.State(err) != "42501" {
 		t.Errorf("got %v in another project's database", err)
 	}
 
-	exec(t, developer, `create schema newer; create table newer.more (n int); revoke select on books from socle_reader`)
-	exec(t, openReader(t, p), `select * from newer.more, public.books`)
+	pgtest.Exec(t, developer, `create schema newer; create table newer.more (n int); revoke select on books from socle_reader`)
+	pgtest.Exec(t, openReader(t, p), `select * from newer.more, public.books`)
 }
 
 // TestReaderOfAnotherPassword checks that a reader that changed its own login is reset.
 func TestReaderOfAnotherPassword(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 4)
-	p := newProject(t, r)
-	exec(t, openReader(t, p), `alter role current_user password 'mine'; alter role current_user set work_mem = '64kB'`)
+	r := projectdbtest.NewRegistry(t, 4)
+	p := projectdbtest.NewIn(t, r)
+	pgtest.Exec(t, openReader(t, p), `alter role current_user password 'mine'; alter role current_user set work_mem = '64kB'`)
 
 	s, err := p.OpenSession(t.Context(), true, nil)
 	if err != nil {
@@ -99,11 +103,11 @@ func TestReaderOfAnotherPassword(t *testing.T) {
 	}
 	s.Close()
 
-	if got := value[string](t, connect(t, p, reader), `show work_mem`); got == "64kB" {
+	if got := pgtest.Value[string](t, projectdbtest.Connect(t, p, pgcluster.Reader), `show work_mem`); got == "64kB" {
 		t.Errorf("got work_mem %s, want the server's", got)
 	}
 
-	if err := r.resetLogins(context.Background(), p.UUID); err != nil {
+	if err := p.Cluster().ResetLogins(context.Background(), p.UUID); err != nil {
 		t.Error(err)
 	}
 }
@@ -112,11 +116,11 @@ func TestReaderOfAnotherPassword(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 6) // of which 3 are for sessions
-	p, other := newProject(t, r), newProject(t, r)
+	r := projectdbtest.NewRegistry(t, 6) // of which 3 are for sessions
+	p, other := projectdbtest.NewIn(t, r), projectdbtest.NewIn(t, r)
 
-	var open []*Session
-	for _, in := range []*Project{p, p, other} {
+	var open []*projectdb.Session
+	for _, in := range []*projectdb.Project{p, p, other} {
 		s, err := in.OpenSession(t.Context(), false, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -138,5 +142,5 @@ func TestSessionsAreBounded(t *testing.T) {
 		s.Close()
 	}
 
-	eventually(t, "their slots are free", func() bool { return slotsInUse(r.budget) == 0 })
+	pgtest.Eventually(t, "their slots are free", func() bool { return slotsInUse(r) == 0 })
 }

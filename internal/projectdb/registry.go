@@ -5,49 +5,42 @@ import (
 	"container/list"
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
-const (
-	poolSize     = 4  // connections per login and project
-	rowsPoolSize = 10 // the same for a login of the rows API
-	// Projects created or removed at a time. Each takes two connections to the platform database
-	// and some outside the pools.
-	maxProvisioning = 4
-	poolIdleTimeout = 10 * time.Minute // idle time after which a project's pools are closed
-	resetTimeout    = 5 * time.Second  // for resetting a session
-)
+const poolIdleTimeout = 10 * time.Minute // idle time after which a project's pools are closed
+
+// Config configures a [Registry].
+type Config struct {
+	Server      *pgxpool.Config // the platform's login, see [pg.PrimaryPoolConfig]
+	Secret      []byte          // derives passwords of logins, and keys of projects
+	Names       pgcluster.Names
+	Connections int                   // maximum of open connections to all project databases together
+	Memory      pgcluster.MemoryLimit // for the sessions of each project; zero: none
+
+	// FindAccount returns the account that a project counts to; nil: each project is its own.
+	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
+	Log         *slog.Logger
+}
 
 // Registry opens projects. It is safe for concurrent use.
 type Registry struct {
-	Names
+	pgcluster.Names
 
-	// FindAccount returns the account that a project counts to; nil: each project is its own. Set
-	// it before first use.
-	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
-
-	base         *pgxpool.Config // for the platform's login
-	given        string          // the address that base was parsed from
-	secret       []byte
-	budget       *budget
-	provisioning *fair.Pool     // of projects being created or removed
-	supervisor   *pg.Supervisor // of connections of projects' logins
-	watchdog     watchdog
-	sessions     *fair.Pool // of clients; the rest of the budget is for requests
-	log          *slog.Logger
+	clusters    map[pgcluster.ID]*pgcluster.Cluster
+	secret      []byte
+	findAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
+	log         *slog.Logger
 
 	id       uuid.UUID    // identifies this server among those of the install
 	listener *pg.Listener // nil: no notifications
@@ -56,29 +49,34 @@ type Registry struct {
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
-	recent   *list.List         // the projects, most recently used first
-	swapping map[int32]bool     // keys of projects whose database is being swapped
-	altered  map[uuid.UUID]bool // projects with a login that changed its own settings, at the last check
+	recent   *list.List     // the projects, most recently used first
+	swapping map[int32]bool // keys of projects whose database is being swapped
 }
 
-// NewRegistry returns a registry of the projects on the server at address, which has the platform's
-// login. secret is the secret of the install. connections limits the open connections to all
-// project databases together.
-func NewRegistry(address string, secret []byte, names Names, connections int, log *slog.Logger) (*Registry, error) {
-	base, err := pg.PrimaryPoolConfig(address, poolSize)
-	if err != nil {
-		return nil, err
-	}
+// NewRegistry returns a registry of the projects on a server.
+func NewRegistry(c Config) *Registry {
+	r := &Registry{Names: c.Names, clusters: map[pgcluster.ID]*pgcluster.Cluster{}, secret: c.Secret,
+		findAccount: c.FindAccount, log: c.Log, id: uuid.New(), stopped: make(chan struct{}),
+		projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
 
-	r := &Registry{Names: names, base: base, given: address, secret: secret,
-		provisioning: fair.New(fair.Config{Name: "provisioning", Capacity: maxProvisioning,
-			PerAccount: maxProvisioning / 2, Reserve: 1, Waiting: maxDials}),
-		supervisor: pg.NewSupervisor(base.ConnConfig), sessions: newSessionPool(connections), log: log,
-		id: uuid.New(), stopped: make(chan struct{}), projects: map[uuid.UUID]*Project{},
-		recent: list.New(), swapping: map[int32]bool{}}
-	r.budget = newBudget(connections, r.evict, r.watchdog.endReason)
+	r.clusters[pgcluster.Default] = pgcluster.New(pgcluster.Config{
+		Server: c.Server, Secret: c.Secret, Names: c.Names, Connections: c.Connections, Memory: c.Memory,
+		Evict:   func(owner fair.Key) bool { return r.evict(pgcluster.Default, owner) },
+		Altered: r.scheduleReset, Log: c.Log,
+	})
 
-	return r, nil
+	return r
+}
+
+// Cluster returns the PostgreSQL server of a project. All projects are on one.
+func (r *Registry) Cluster(uuid.UUID) *pgcluster.Cluster { return r.clusters[pgcluster.Default] }
+
+// Platform returns the PostgreSQL server of the platform database.
+func (r *Registry) Platform() *pgcluster.Cluster { return r.clusters[pgcluster.Default] }
+
+// newProject returns a handle that is not registered.
+func (r *Registry) newProject(id uuid.UUID) *Project {
+	return &Project{UUID: id, registry: r, cluster: r.Cluster(id)}
 }
 
 // Open returns a handle on a project. It neither connects nor checks that the project exists or
@@ -89,8 +87,8 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 
 	p := r.projects[id]
 	if p == nil {
-		p = &Project{UUID: id, registry: r}
-		p.loginsAltered.Store(r.altered[id])
+		p = r.newProject(id)
+		p.loginsAltered.Store(p.cluster.IsAltered(id))
 
 		if r.swapping[swapKey(id)] {
 			p.gate.close()
@@ -101,6 +99,14 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	}
 
 	return p
+}
+
+// opened returns the handle on a project, or nil if it was not opened.
+func (r *Registry) opened(id uuid.UUID) *Project {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	return r.projects[id]
 }
 
 // Visit calls f with a project, for jobs that iterate over all projects. Connections that f opened
@@ -120,7 +126,8 @@ func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 //
 // It fails with Conflict if migrations are pending; they are applied when the project is resumed.
 func (r *Registry) WithInactive(ctx context.Context, id uuid.UUID, f func(p *Project) error) error {
-	p := &Project{UUID: id, registry: r, maintained: true}
+	p := r.newProject(id)
+	p.maintained = true
 	defer p.close(time.Now().Add(time.Hour))
 
 	version, err := pg.Value[int64](ctx, p.Trusted(), `select max(version_id) from socle.migrations where is_applied`)
@@ -139,17 +146,44 @@ func (r *Registry) WithInactive(ctx context.Context, id uuid.UUID, f func(p *Pro
 // Probe opens and closes a connection within the budget. It fails if a request to a project without
 // open connections could not connect.
 func (r *Registry) Probe(ctx context.Context) error {
-	c := r.base.ConnConfig.Copy()
-	var open atomic.Int32
-	r.supervisor.Supervise(c)
-	r.budget.attach(c, &open, func(context.Context) fair.Key { return fair.Key{Account: "readiness"} })
-
-	conn, err := pgx.ConnectConfig(ctx, c)
-	if err != nil {
-		return pg.Fault(err)
+	for _, c := range r.clusters {
+		if err := c.Probe(ctx); err != nil {
+			return err
+		}
 	}
 
-	return conn.Close(ctx)
+	return nil
+}
+
+// Watch runs the watchdogs until ctx ends.
+func (r *Registry) Watch(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, c := range r.clusters {
+		all.Go(func() { c.Watch(ctx) })
+	}
+
+	all.Wait()
+	return nil
+}
+
+// TerminateOrphans terminates the sessions that a killed server left running, unless another server
+// of this install is running. choose returns those of the projects that are this install's, since
+// other installs may share the PostgreSQL. It must be called before the registry is used.
+func (r *Registry) TerminateOrphans(
+	ctx context.Context, platform *pgxpool.Pool, choose func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
+) error {
+	only, err := isOnlyServer(ctx, platform)
+	if err != nil || !only {
+		return err
+	}
+
+	for _, c := range r.clusters {
+		if err := c.TerminateOrphans(ctx, choose); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // Stats is the state of the registry of one server.
@@ -164,30 +198,41 @@ type Stats struct {
 
 // Stats returns the state of the registry.
 func (r *Registry) Stats() Stats {
-	s := Stats{Terminated: r.watchdog.terminatedSessions(), WatchdogAlive: r.WatchdogAlive()}
+	s := Stats{WatchdogAlive: true}
 
 	r.mu.Lock()
 	s.Projects = len(r.projects)
 	r.mu.Unlock()
 
-	places := r.budget.places.Stats()
-	s.Connections, s.MaxConnections, s.Waiting = int(places.InUse), int(places.Capacity), places.Waiting
+	for _, c := range r.clusters {
+		places := c.Connections().Stats()
+		s.Connections += int(places.InUse)
+		s.MaxConnections += int(places.Capacity)
+		s.Waiting += places.Waiting
+		s.Terminated += c.Terminated()
+		s.WatchdogAlive = s.WatchdogAlive && c.WatchdogAlive()
+	}
 
 	return s
 }
 
-// PoolContended reports whether a request waits for a connection to any project because the budget
-// is used up.
-func (r *Registry) PoolContended() bool { return r.budget.places.Contended() }
+// PoolContended reports whether a request waits for a connection to any project because a budget is
+// used up.
+func (r *Registry) PoolContended() bool {
+	for _, c := range r.clusters {
+		if c.Connections().Contended() {
+			return true
+		}
+	}
+
+	return false
+}
 
 // HasConnection reports whether this process has a connection of the platform's login to a
 // project's database. Then the project is active or was until a moment ago: pausing and deleting
 // terminate its sessions before they return, and the next statement on this connection fails.
 func (r *Registry) HasConnection(id uuid.UUID) bool {
-	r.mu.Lock()
-	p := r.projects[id]
-	r.mu.Unlock()
-
+	p := r.opened(id)
 	if p == nil {
 		return false
 	}
@@ -195,7 +240,7 @@ func (r *Registry) HasConnection(id uuid.UUID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	pool := p.pools[trusted]
+	pool := p.pools[trustedPool]
 	return pool != nil && pool.Stat().TotalConns() > 0
 }
 
@@ -217,135 +262,14 @@ func (r *Registry) Run(ctx context.Context) error {
 	}
 }
 
-// DumpURL returns the connection URI of a project's database for pg_dump, and the password, which
-// belongs in a file rather than in a command's arguments.
-func (r *Registry) DumpURL(project uuid.UUID) (address, password string) {
-	return r.address(r.config(project, dump))
-}
-
-// trustedLockTimeout bounds the wait of the platform's statements for a lock: the project's owner
-// may lock storage.objects, and so the files below it, for as long as the watchdog allows.
-const trustedLockTimeout = "30s"
-
-// RequestPath is the initial search_path of connections of the request and service logins.
-const RequestPath = `"public", "extensions"`
-
-func (r *Registry) newPool(p *Project, l login) *pgxpool.Pool {
-	c, project := r.base.Copy(), p.UUID
-	c.ConnConfig = r.config(project, l)
-
-	c.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
-		r.supervisor.Supervise(config)
-		r.budget.attach(config, &p.open, p.Key) // outermost: the slot is returned after the session has ended
-
-		return nil
-	}
-
-	switch {
-	case l != trusted:
-		r.guard(c, p)
-	case !p.maintained:
-		rejectClosed(c)
-	}
-
-	if l == trusted {
-		c.ConnConfig.RuntimeParams["lock_timeout"] = trustedLockTimeout
-	}
-	if l == request || l == service {
-		c.MaxConns = rowsPoolSize
-		c.AfterRelease = nil // package rest resets the session in the round trip of the request
-		c.ConnConfig.RuntimeParams["search_path"] = RequestPath
-	}
-	if l == questions {
-		c.AfterRelease = nil // package object resets the session in the round trip of the statement
-	}
-	if l == auth {
-		// All statements are written in this tree, so pgx keeps their descriptions.
-		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-		// No function or operator of the project is found without its schema.
-		c.ConnConfig.RuntimeParams["search_path"] = "auth"
-	}
-
-	p.gate.attach(c)
-
-	pool, err := pgxpool.NewWithConfig(context.Background(), c) // connects lazily, so only an invalid config fails
-	if err != nil {
-		panic("projectdb: pool: " + err.Error())
-	}
-
-	return pool
-}
-
-// guard protects a pool of a project's login from user code, which can change the session and the
-// login's own password and settings. If a session cannot begin, for a wrong password or a missing
-// library, all logins of the project are reset before the next one. The same happens when the
-// watchdog finds changed settings.
-func (r *Registry) guard(c *pgxpool.Config, p *Project) {
-	// User code could replace a named prepared statement.
-	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
-
-	maps.Copy(c.ConnConfig.RuntimeParams, map[string]string{ // take precedence over a login's own settings
-		"client_encoding": "UTF8", "standard_conforming_strings": "on",
-		"default_transaction_read_only": "off", "synchronous_commit": "on",
-		"statement_timeout": "0", "lock_timeout": "0",
-		"idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
-		"tcp_user_timeout": "0", "client_connection_check_interval": "0",
-	})
-
-	c.AfterRelease = func(conn *pgx.Conn) bool {
-		ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
-		defer cancel()
-
-		return pg.Reset(ctx, conn) == nil
-	}
-
-	report := c.ConnConfig.OnPgError
-	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-		if err.SeverityUnlocalized == "FATAL" && !isServerState(err.Code) {
-			p.loginsAltered.Store(true)
-		}
-
-		r.watchdog.explain(conn, err)
-		return report(conn, err)
-	}
-
-	connect := c.BeforeConnect
-	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
-		if err := r.resetAltered(ctx, p); err != nil {
-			return err
-		}
-		return connect(ctx, conn)
-	}
-}
-
-// resetAltered resets the logins of a project if one was altered or rejected.
-func (r *Registry) resetAltered(ctx context.Context, p *Project) error {
-	if !p.loginsAltered.CompareAndSwap(true, false) {
-		return nil
-	}
-
-	r.log.Warn("resetting altered or rejected logins of a project", "project", p.UUID)
-
-	if err := r.resetLogins(ctx, p.UUID); err != nil {
+// scheduleReset resets the logins of a project before its next session begins, see [Project.guard].
+// Sessions that began with their settings are closed when idle.
+func (r *Registry) scheduleReset(project uuid.UUID) {
+	if p := r.opened(project); p != nil {
 		p.loginsAltered.Store(true)
-		return err
+		p.resetPools()
 	}
-
-	return nil
 }
-
-// serverStates are the SQLSTATEs of FATAL errors that come from the server, a closed database or a
-// terminated session, not from a changed login.
-var serverStates = []string{
-	"53300", // too_many_connections
-	"55000", // object_not_in_prerequisite_state: the database takes no connections
-	"3D000", // invalid_catalog_name
-	"57P01", // admin_shutdown
-	"57P02", // crash_shutdown
-	"57P03", // cannot_connect_now
-}
-
-func isServerState(code string) bool { return slices.Contains(serverStates, code) }
 
 // touch marks a project as the most recently used.
 func (r *Registry) touch(p *Project) {
@@ -372,6 +296,11 @@ func (r *Registry) openProjects() []*Project {
 	return all
 }
 
+// UsedSince returns the projects that are over their quota, or were used after since.
+func (r *Registry) UsedSince(since time.Time) []*Project {
+	return slices.DeleteFunc(r.openProjects(), func(p *Project) bool { return !p.OverQuota() && !p.usedSince(since) })
+}
+
 func (r *Registry) closeUnused(since time.Time) {
 	var projects sync.WaitGroup
 	for _, p := range r.openProjects() {
@@ -383,10 +312,12 @@ func (r *Registry) closeUnused(since time.Time) {
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
-// evict closes an idle connection for an owner: of the account with the most connections, in it of
-// the least recently used project. Once the owner's account has as many as it may, it is that.
-func (r *Registry) evict(owner fair.Key) bool {
-	places := r.budget.places
+// evict closes an idle connection to a cluster for an owner: of the account with the most
+// connections, in it of the least recently used project. Once the owner's account has as many as it
+// may, it is that.
+func (r *Registry) evict(id pgcluster.ID, owner fair.Key) bool {
+	cluster := r.clusters[id]
+	places := cluster.Connections()
 	own, _ := places.Held(owner)
 	full := own >= places.PerAccount()
 
@@ -396,7 +327,7 @@ func (r *Registry) evict(owner fair.Key) bool {
 	}
 
 	var candidates []candidate
-	for _, p := range r.withConnections() {
+	for _, p := range r.withConnections(cluster) {
 		key := p.lastKey()
 		if !full || key.Account == owner.Account {
 			held, _ := places.Held(key)
@@ -409,15 +340,15 @@ func (r *Registry) evict(owner fair.Key) bool {
 	return slices.ContainsFunc(candidates, func(c candidate) bool { return c.project.evict() })
 }
 
-// withConnections returns the projects with open connections, least recently used first. The budget
-// bounds their number.
-func (r *Registry) withConnections() []*Project {
+// withConnections returns the projects with open connections to a cluster, least recently used
+// first. The budget bounds their number.
+func (r *Registry) withConnections(c *pgcluster.Cluster) []*Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	var all []*Project
 	for e := r.recent.Back(); e != nil; e = e.Prev() {
-		if p := e.Value.(*Project); p.open.Load() > 0 {
+		if p := e.Value.(*Project); p.cluster == c && p.open.Load() > 0 {
 			all = append(all, p)
 		}
 	}
@@ -425,8 +356,22 @@ func (r *Registry) withConnections() []*Project {
 	return all
 }
 
-// unregister closes a project's pools and removes it from the registry.
-func (r *Registry) unregister(id uuid.UUID) {
+// EndSessions ends the client sessions of a project whose database was closed.
+func (r *Registry) EndSessions(id uuid.UUID) {
+	if p := r.opened(id); p != nil {
+		p.endSessions(ErrClosed)
+	}
+}
+
+// ResetPools closes the idle connections of a project, and the others when they are released.
+func (r *Registry) ResetPools(id uuid.UUID) {
+	if p := r.opened(id); p != nil {
+		p.resetPools()
+	}
+}
+
+// Forget closes the pools of a project that is gone, and removes it from the registry.
+func (r *Registry) Forget(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]
 	delete(r.projects, id)

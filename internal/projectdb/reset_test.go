@@ -1,4 +1,4 @@
-package projectdb
+package projectdb_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // TestSessionsAreReset checks that the next user of a pooled connection finds nothing of user code
@@ -15,14 +16,14 @@ import (
 func TestSessionsAreReset(t *testing.T) {
 	t.Parallel()
 
-	p := newProject(t, newRegistry(t, 4))
+	p := projectdbtest.NewIn(t, projectdbtest.NewRegistry(t, 4))
 	if _, err := pg.Exec(t.Context(), p.Owner(), pgtest.LitterSQL+"; grant usage on schema public to public",
 		pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
 
-	for _, login := range []login{owner, auth} {
-		config := p.pool(login).Config()
+	for login, pool := range map[string]*pgxpool.Pool{"owner": p.Owner(), "auth": p.EndUsers()} {
+		config := pool.Config()
 		config.MaxConns = 1
 
 		pool, err := pgxpool.NewWithConfig(t.Context(), config)
@@ -31,8 +32,8 @@ func TestSessionsAreReset(t *testing.T) {
 		}
 		t.Cleanup(pool.Close)
 
-		value[bool](t, pool, `select public.litter()`)
-		if left := value[string](t, pool, `select public.leftovers()`); left != pgtest.NoLeftovers {
+		pgtest.Value[bool](t, pool, `select public.litter()`)
+		if left := pgtest.Value[string](t, pool, `select public.leftovers()`); left != pgtest.NoLeftovers {
 			t.Errorf("%s: got the leftovers %q, want none", login, left)
 		}
 		if n := pool.Stat().NewConnsCount(); n != 1 {

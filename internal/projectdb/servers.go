@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -27,6 +28,9 @@ const (
 	peersTimeout    = drainTimeout + time.Second // for the other servers to drain
 	peersInterval   = 5 * time.Millisecond
 	blockRetryDelay = 100 * time.Millisecond // after a lost connection
+
+	onlyServerTimeout  = time.Second // for PostgreSQL to notice lost connections
+	onlyServerInterval = 100 * time.Millisecond
 )
 
 // swapKey returns the second half of the lock key of a project. On a collision one project waits
@@ -63,7 +67,7 @@ func (r *Registry) Subscribe(l *pg.Listener, onSwap func(project uuid.UUID)) {
 
 		// Notifications were missed while disconnected.
 		for _, p := range r.openProjects() {
-			r.resetPools(p.UUID)
+			p.resetPools()
 			onSwap(p.UUID)
 		}
 
@@ -75,12 +79,12 @@ func (r *Registry) Subscribe(l *pg.Listener, onSwap func(project uuid.UUID)) {
 	})
 }
 
-// closeGatesEverywhere closes the gates of a project, here and on the servers that listen, and
-// waits for requests in flight. The caller must hold the project's lock; release opens the gates.
-func (r *Registry) closeGatesEverywhere(ctx context.Context, project uuid.UUID) (release func(), err error) {
+// HoldRequests makes new requests to a project wait, here and on the servers that listen, and waits
+// for those in flight. The caller must hold the project's lock; release lets the requests continue.
+func (r *Registry) HoldRequests(ctx context.Context, project uuid.UUID) (release func(), err error) {
 	key := swapKey(project)
 
-	conn, err := pgx.ConnectConfig(ctx, r.base.ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, r.Platform().PlatformConfig())
 	if err != nil {
 		return nil, pg.Fault(err)
 	}
@@ -154,7 +158,7 @@ func (r *Registry) blockWhileLocked(key int32) {
 
 	go func() {
 		for _, p := range r.withKey(key) {
-			r.resetPools(p.UUID)
+			p.resetPools()
 			p.drain(context.Background())
 		}
 
@@ -183,7 +187,7 @@ func (r *Registry) awaitUnlock(key int32) error {
 		}
 	}()
 
-	return r.admin(ctx, func(conn *pgx.Conn) error {
+	return r.Platform().WithConn(ctx, func(conn *pgx.Conn) error {
 		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared($1, $2)`, swapLock, key)
 		if err == nil {
 			r.openGates(key)
@@ -221,7 +225,7 @@ func (r *Registry) closeGates(key int32) bool {
 // are closed.
 func (r *Registry) openGates(key int32) {
 	for _, p := range r.withKey(key) {
-		r.resetPools(p.UUID)
+		p.resetPools()
 	}
 
 	r.mu.Lock()
@@ -245,4 +249,33 @@ func (r *Registry) withKey(key int32) (found []*Project) {
 	}
 
 	return found
+}
+
+// isOnlyServer reports whether no other server of the install is running. Each server holds a
+// shared lock as long as it listens, see [Registry.Subscribe].
+func isOnlyServer(ctx context.Context, platform *pgxpool.Pool) (only bool, err error) {
+	conn, err := pg.Acquire(ctx, platform)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Release()
+
+	for deadline := time.Now().Add(onlyServerTimeout); ; {
+		only, err = pg.Value[bool](ctx, conn, `select pg_try_advisory_lock($1, 0)`, swapLock)
+		if err != nil || only || time.Now().After(deadline) {
+			break
+		}
+
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(onlyServerInterval):
+		}
+	}
+
+	if only {
+		_, err = pg.Exec(ctx, conn, `select pg_advisory_unlock($1, 0)`, swapLock)
+	}
+
+	return only, err
 }

@@ -1,10 +1,15 @@
-package projectdb
+package projectdb_test
 
 import (
 	"context"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
 // endless runs forever and traps its cancellation, as CHECK constraints and index expressions of a
@@ -14,43 +19,42 @@ const endless = `do $$ begin
 	loop begin perform pg_sleep(3600); exception when query_canceled then null; end; end loop;
 end $$`
 
-// slotsInUse returns the number of slots in use of a budget of connections.
-func slotsInUse(b *budget) int { return int(b.places.Stats().InUse) }
-
 // TestAbandonedSession checks that a statement that traps its cancellation ends with its client,
 // releases its locks, and keeps its slot in the budget until then.
 func TestAbandonedSession(t *testing.T) {
 	t.Parallel()
 
-	r := newRegistry(t, 2)
-	p := newProject(t, r)
-	observer := connect(t, p, trusted)
+	r := projectdbtest.NewRegistry(t, 2)
+	p := projectdbtest.NewIn(t, r)
+	observer := projectdbtest.Connect(t, p, pgcluster.Trusted)
 
 	running := func() bool {
-		return value[bool](t, observer,
+		return pgtest.Value[bool](t, observer,
 			`select exists (select from pg_locks where locktype = 'advisory' and objid = 42 and database = (select oid from pg_database where datname = current_database()))`)
 	}
 
-	for _, pool := range []login{owner, request, service} {
+	for name, pool := range map[string]*pgxpool.Pool{
+		"owner": p.Owner(), "request": p.Request(), "service": p.Service(),
+	} {
 		ctx, leave := context.WithCancel(t.Context())
 		failed := make(chan error)
 		go func() {
-			_, err := pg.Exec(ctx, p.pool(pool), endless)
+			_, err := pg.Exec(ctx, pool, endless)
 			failed <- err
 		}()
 
-		eventually(t, "the statement runs", running)
+		pgtest.Eventually(t, "the statement runs", running)
 		leave()
 
 		if err := <-failed; err == nil {
-			t.Errorf("%s: an endless statement succeeded", pool)
+			t.Errorf("%s: an endless statement succeeded", name)
 		}
 
-		if running() && slotsInUse(r.budget) == 0 {
-			t.Errorf("%s: the session runs without a slot in the budget", pool)
+		if running() && slotsInUse(r) == 0 {
+			t.Errorf("%s: the session runs without a slot in the budget", name)
 		}
 
-		eventually(t, "the session has ended", func() bool { return !running() })
-		eventually(t, "its slot is free", func() bool { return slotsInUse(r.budget) == 0 })
+		pgtest.Eventually(t, "the session has ended", func() bool { return !running() })
+		pgtest.Eventually(t, "its slot is free", func() bool { return slotsInUse(r) == 0 })
 	}
 }

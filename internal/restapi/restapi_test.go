@@ -18,6 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform/platformtest"
@@ -36,17 +37,19 @@ func TestManyProjectsFewConnections(t *testing.T) {
 	t.Parallel()
 
 	const connections, clients, count, requests = 3, 8, 12, 10
-	registry, err := projectdb.NewRegistry(pgtest.Server().URL("postgres"),
-		[]byte("secret of a test with many projects"),
-		projectdb.Names{}, connections, slog.New(slog.DiscardHandler))
+	server, err := pg.PrimaryPoolConfig(pgtest.Server().URL("postgres"), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if err := registry.Prepare(t.Context()); err != nil {
+	registry := projectdb.NewRegistry(projectdb.Config{Server: server,
+		Secret: []byte("secret of a test with many projects"), Connections: connections,
+		Log: slog.New(slog.DiscardHandler)})
+	if err := lifecycle.Prepare(t.Context(), registry.Platform()); err != nil {
 		t.Fatal(err)
 	}
 
+	manager := lifecycle.Databases{Registry: registry}
 	install := platformtest.New(t)
 	g := gateway.New(gateway.Config{Platform: install.DB, Projects: registry,
 		SigningKeys: func(uuid.UUID, int) ([]json.RawMessage, error) { return nil, nil },
@@ -61,12 +64,12 @@ func TestManyProjectsFewConnections(t *testing.T) {
 	for i := range paths {
 		id := install.Project()
 		t.Cleanup(func() {
-			if _, err := registry.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
+			if _, err := manager.Destroy(context.WithoutCancel(t.Context()), id); err != nil {
 				t.Error(err)
 			}
 		})
 
-		if _, err := registry.Provision(t.Context(), id); err != nil {
+		if _, err := manager.Provision(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := registry.Open(id).Owner().Exec(t.Context(), "create table public.items (id int)"); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // migratedDatabase is a database at one of its migrations.
@@ -259,7 +259,7 @@ func databaseOf(t *testing.T, url, project string) string {
 		t.Fatal(err)
 	}
 
-	names, err := projectdb.NewNames(key)
+	names, err := pgcluster.NewNames(key)
 	if err != nil {
 		t.Fatal(err)
 	}

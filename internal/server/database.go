@@ -18,8 +18,10 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -95,7 +97,7 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 	}
 	defer blobs.Close()
 
-	return projectdb.Lifecycle{Store: d.Store, Registry: registry, Blobs: blobs}.Finish(ctx)
+	return lifecycle.New(lifecycle.Config{Store: d.Store, Registry: registry, Blobs: blobs, Log: log}).Finish(ctx)
 }
 
 // openDatabase opens the configured PostgreSQL, or starts the private one, and migrates the
@@ -116,11 +118,10 @@ func openDatabase(
 		}
 	}
 
-	if err := d.prepare(ctx, log); err != nil {
+	if err := d.prepare(ctx, c.SignUp, log); err != nil {
 		return nil, errors.Join(err, d.Close(context.WithoutCancel(ctx)))
 	}
 
-	d.Store.Defaults.SignUp = c.SignUp
 	return d, nil
 }
 
@@ -189,7 +190,7 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	if exclusive {
-		if err := projectdb.TerminateSessions(ctx, conn); err != nil {
+		if err := pgcluster.TerminateSessions(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -208,8 +209,9 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	return err
 }
 
-// prepare opens the pools, and closes and migrates the platform database.
-func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
+// prepare opens the pools, and closes and migrates the platform database. signUp is the default of
+// the setting.
+func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) error {
 	pool, err := pg.PrimaryPoolConfig(d.URL, platformPool)
 	if err != nil {
 		return err
@@ -226,7 +228,7 @@ func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("platform database: %w", err)
 	}
 
-	d.Store = platform.New(d.Pool)
+	d.Store = platform.New(d.Pool).WithSignUp(signUp)
 
 	_, err = pg.WithPoolLock(ctx, d.Pool, pg.LockBlocking, migrationLock, func(conn *pgx.Conn) error {
 		readOnly, err := pg.Value[bool](ctx, conn,
@@ -239,7 +241,7 @@ func (d *Database) prepare(ctx context.Context, log *slog.Logger) error {
 			return errors.New("the platform database is read-only: use the primary, not a standby")
 		}
 
-		if err := projectdb.CloseDatabases(ctx, conn, log, conn.Config().Database); err != nil {
+		if err := pgcluster.CloseDatabases(ctx, conn, log, conn.Config().Database); err != nil {
 			return err
 		}
 		if err := platform.Migrate(ctx, conn); err != nil {
@@ -263,13 +265,13 @@ func newPlatformPlaces() *fair.Pool {
 }
 
 // DatabaseNames returns the naming scheme of the projects' databases.
-func (d *Database) DatabaseNames(ctx context.Context) (projectdb.Names, error) {
+func (d *Database) DatabaseNames(ctx context.Context) (pgcluster.Names, error) {
 	key, err := d.Store.NameKey(ctx)
 	if err != nil {
-		return projectdb.Names{}, err
+		return pgcluster.Names{}, err
 	}
 
-	return projectdb.NewNames(key)
+	return pgcluster.NewNames(key)
 }
 
 // Registry opens the registry of the projects in this PostgreSQL.
@@ -290,21 +292,27 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 		return nil, err
 	}
 
-	r, err := projectdb.NewRegistry(d.URL, secret, names, max(connections, 4), log)
+	server, err := pg.PrimaryPoolConfig(d.URL, platformPool)
 	if err != nil {
 		return nil, err
 	}
-	r.FindAccount = d.Store.AccountOf
 
-	if err := projectdb.CloseDatabases(ctx, d.Pool, log, projectdb.InitdbDatabases...); err != nil {
+	config := projectdb.Config{Server: server, Secret: secret, Names: names, Connections: max(connections, 4),
+		FindAccount: d.Store.AccountOf, Log: log}
+	if d.private != nil {
+		config.Memory = pgcluster.MemoryLimit{Bytes: pgserver.ProjectMemoryLimit(), OfProcess: pgserver.PrivateMemory}
+	}
+
+	r := projectdb.NewRegistry(config)
+	if err := pgcluster.CloseDatabases(ctx, d.Pool, log, pgcluster.InitdbDatabases...); err != nil {
 		return nil, err
 	}
 
-	if prepared, err := projectdb.Prepared(ctx, d.Pool); err != nil || prepared {
+	if prepared, err := lifecycle.Prepared(ctx, d.Pool); err != nil || prepared {
 		return r, err
 	}
 
-	return r, r.Prepare(ctx)
+	return r, lifecycle.Prepare(ctx, r.Platform())
 }
 
 // reservedConnections is the number of connections outside of all pools: locks, migrations, dumps,

@@ -16,16 +16,16 @@ import (
 
 // newGateway returns the gateway with all interfaces. publicURL is the address of the install, ""
 // if it is unknown.
-func (s *Server) newGateway(publicURL string, variants *object.Variants) *gateway.Gateway {
-	discard := s.services.Cleaner.Discard
+func (s *Server) newGateway(domains *Domains, publicURL string, variants *object.Variants) *gateway.Gateway {
+	discard := domains.Cleaner.Discard
 
 	return gateway.New(gateway.Config{
 		Platform: s.database.Store.DB(), Projects: s.registry, PublicURL: publicURL,
-		SigningKeys: s.services.EndUsers.PublicKeys,
+		SigningKeys: domains.EndUsers.PublicKeys,
 		Interfaces: []gateway.Interface{
 			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
 				PoolContended: s.registry.PoolContended, Log: s.log}),
-			authapi.New(s.services.EndUsers, s.bodies),
+			authapi.New(domains.EndUsers, s.bodies),
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
 			s3api.New(s3api.Config{Blobs: s.blobs, Discard: discard, Bodies: s.bodies}),

@@ -17,7 +17,10 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/leaked"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -63,17 +66,22 @@ func (p *process) inspect(t *testing.T) *inspector {
 		t.Fatal(err)
 	}
 
-	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: b.registry, Blobs: b.blobs}
+	projects := lifecycle.New(lifecycle.Config{Store: d.Store, Registry: b.registry, Blobs: b.blobs, Log: log})
 	notifications := pg.NewListener(d.Pool.Config().ConnConfig, log)
 	clients := pgproxy.New(pgproxy.Config{Projects: b.registry, Platform: d.Store.DB(), Notifications: notifications,
 		Log: log})
 
-	services, err := server.NewServices(d, lifecycle, clients, account.Config{}, notifications, log)
+	b.queue, err = queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	b.queue = services.Queue
+	domains := server.NewDomains(server.DomainsConfig{Database: d, Projects: b.registry, Blobs: b.blobs, Queue: b.queue,
+		Accounts: account.New(account.Config{Store: d.Store, Queue: b.queue, Log: log}),
+		Outbound: outbound.New(nil), Leaked: leaked.New(""), Log: log})
+	server.NewServices(server.ServicesConfig{Domains: domains, Database: d, Lifecycle: projects, Clients: clients,
+		Notifications: notifications, Log: log})
+
 	return b
 }
 
@@ -197,7 +205,7 @@ func (b *inspector) advanceDay(project string) {
 		}
 	}
 
-	long := time.Now().Add(-2 * object.MinOrphanAge)
+	long := time.Now().Add(-2 * projectdb.MinOrphanAge)
 	if err := filepath.WalkDir(filepath.Join(b.dir, "storage"), func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			err = os.Chtimes(name, long, long)

@@ -1,7 +1,7 @@
 // Package server builds Socle from its configuration. It owns the order of start and stop, the root
 // handler with the server's own paths, and the list of interfaces of applications. It leaves the
 // platform API to package api, requests of applications to package gateway, and the lifecycle of
-// projects to package projectdb.
+// projects to package lifecycle.
 package server
 
 import (
@@ -21,26 +21,24 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/api"
-	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/gateway"
-	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/httpx"
-	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
-	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
@@ -134,10 +132,6 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	if s.database.private != nil {
-		s.registry.LimitProjectMemory(pgserver.ProjectMemoryLimit(), pgserver.PrivateMemory)
-	}
-
 	if err := s.registry.TerminateOrphans(ctx, s.database.Pool, s.database.Store.ExistingProjects); err != nil {
 		// the watchdog ends those beyond a limit
 		s.log.Error("could not end orphaned sessions", "error", err)
@@ -145,7 +139,6 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 
 	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
 	platform.HoldClaims(s.notifications)
-	s.registry.Subscribe(s.notifications, func(project uuid.UUID) { s.gateway.Forget(project) })
 
 	return s.assemble(ctx, c)
 }
@@ -177,61 +170,101 @@ func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.St
 	return blobs, nil
 }
 
-// assemble builds the handlers and the background services.
+// assemble builds the handlers and the background services, each from those above it.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
-	d := s.database
-	lifecycle := projectdb.Lifecycle{Store: d.Store, Registry: s.registry, Blobs: s.blobs,
-		OnChange: func(project uuid.UUID) { s.gateway.Invalidate(project) }}
+	accounts, err := s.newAccounts(ctx, c)
+	if err != nil {
+		return err
+	}
 
+	domains := NewDomains(DomainsConfig{Database: s.database, Projects: s.registry, Blobs: s.blobs,
+		Queue: accounts.Queue, Accounts: accounts, Outbound: outbound.New(c.OutboundNetworks),
+		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
+	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
+	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
+	s.gateway = s.newGateway(domains, c.PublicURL, variants)
+	s.registry.Subscribe(s.notifications, s.gateway.Forget)
+
+	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: s.database.Store.DB(),
+		AuditKey: s.registry.AuditKey(), Notifications: s.notifications, Log: s.log})
+	s.services = NewServices(ServicesConfig{Domains: domains, Database: s.database,
+		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
+			OnChange: s.gateway.Invalidate, Log: s.log}),
+		Clients: s.proxy, Notifications: s.notifications, Log: s.log})
+	s.buildInterfaces(c, variants)
+
+	if err := s.listenPostgres(c); err != nil {
+		return err
+	}
+
+	if err := s.services.Lifecycle.Finish(ctx); err != nil {
+		// retried every few seconds; the other projects work
+		s.log.Error("could not finish interrupted changes", "error", err)
+	}
+
+	claimed, err := accounts.Claimed(ctx)
+	if err != nil {
+		return err
+	}
+	if !claimed {
+		s.SetupToken = accounts.SetupToken
+	}
+
+	if s.certificate, err = s.openCertificate(c); err != nil {
+		return err
+	}
+
+	s.requests = newRequestLog(s.database.Store, s.log)
+	s.metrics.watchBackups(s.services.Backups, s.log)
+	s.metrics.watchState(s)
+	s.http = newHTTPServer(s.newHandler(c), s.log)
+
+	return nil
+}
+
+// newAccounts returns the service of accounts, with the queue.
+func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Service, error) {
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	setup := hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16])
-	keyring, err := d.Keyring(ctx, s.secret)
+	keyring, err := s.database.Keyring(ctx, s.secret)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	auditKey := token.Derive(s.secret, audit.KeyPurpose)
-	s.proxy = pgproxy.New(pgproxy.Config{Projects: s.registry, Platform: d.Store.DB(), AuditKey: auditKey,
-		Notifications: s.notifications, Log: s.log})
+	jobs, err := queue.New(queue.Config{Pool: s.database.Pool, River: s.database.QueuePool, Log: s.log,
+		Tracer: s.tracer})
+	if err != nil {
+		return nil, err
+	}
 
-	if s.services, err = NewServices(d, lifecycle, s.proxy, account.Config{
+	return account.New(account.Config{
+		Store:      s.database.Store,
 		RateLimit:  c.RateLimit,
 		Passwords:  password.New(c.PasswordMin),
 		Keyring:    keyring,
+		Queue:      jobs,
 		Sender:     mails,
 		PublicURL:  s.URL,
-		SetupToken: setup,
+		SetupToken: hex.EncodeToString(token.Derive(s.secret, "set-up token")[:16]),
 		LinkKey:    token.Derive(s.secret, "one-time links"),
 		RefreshKey: token.Derive(s.secret, "refresh tokens"),
 		FactorKey:  token.Derive(s.secret, "second factors"),
-	}, s.notifications, s.log); err != nil {
-		return err
-	}
+		Log:        s.log,
+	}), nil
+}
 
-	if c.PostgresAddr != "" {
-		var err error
-		if s.postgres, err = s.proxy.Listen(c.PostgresAddr, c.PostgresTLSCert, c.PostgresTLSKey); err != nil {
-			return fmt.Errorf("listen for PostgreSQL clients: %w", err)
-		}
-	}
-
-	s.services.Queue.Tracer = s.tracer
-	s.services.EndUsers.Outbound = outbound.New(c.OutboundNetworks)
-	s.services.EndUsers.HookCalls = hook.NewClient(s.services.EndUsers.Outbound)
-	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
-	s.services.EndUsers.Leaked = leaked.New(c.LeakedPasswords)
-	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
+// buildInterfaces builds the platform API and the pages.
+func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
+	d, auditKey := s.database, s.registry.AuditKey()
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
 		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
 		Notifier: s.services.Notifier, Log: s.log})
-	variants := object.NewVariants(s.blobs, s.services.Cleaner.Discard)
-	s.gateway = s.newGateway(c.PublicURL, variants)
+
 	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: s.bodies,
-		Projects: s.registry, Blobs: s.blobs, Lifecycle: lifecycle, Queue: s.services.Queue,
+		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
@@ -240,30 +273,25 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: s.bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})
+}
 
-	if err := lifecycle.Finish(ctx); err != nil {
-		// retried every few seconds; the other projects work
-		s.log.Error("could not finish interrupted changes", "error", err)
+// listenPostgres listens for PostgreSQL clients, if that is configured.
+func (s *Server) listenPostgres(c config.Config) error {
+	if c.PostgresAddr == "" {
+		return nil
 	}
 
-	claimed, err := s.services.Accounts.Claimed(ctx)
-	if err != nil {
-		return err
+	var err error
+	if s.postgres, err = s.proxy.Listen(c.PostgresAddr, c.PostgresTLSCert, c.PostgresTLSKey); err != nil {
+		return fmt.Errorf("listen for PostgreSQL clients: %w", err)
 	}
 
-	if !claimed {
-		s.SetupToken = setup
-	}
+	return nil
+}
 
-	if s.certificate, err = s.openCertificate(c); err != nil {
-		return err
-	}
-
-	s.requests = newRequestLog(d.Store, s.log)
-	s.metrics.watchBackups(s.services.Backups, s.log)
-	s.metrics.watchState(s)
-
-	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
+// newHandler returns the root handler.
+func (s *Server) newHandler(c config.Config) http.Handler {
+	return httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
 		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Tracer: s.tracer, Panicked: s.api.ServePanic,
 		Answered: func(a httpx.Finished) {
 			if a.Project != uuid.Nil {
@@ -271,9 +299,6 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 			}
 			s.requests.add(a)
 		}})
-	s.http = newHTTPServer(handler, s.log)
-
-	return nil
 }
 
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {

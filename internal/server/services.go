@@ -7,83 +7,147 @@ import (
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/hook"
+	"github.com/socle-dev/socle/internal/idp"
+	"github.com/socle-dev/socle/internal/leaked"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/oauth"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/tablejob"
 )
 
-// Services are the queue and the domains with background work.
-type Services struct {
-	Queue      *queue.Queue
-	Lifecycle  projectdb.Lifecycle
-	Accounts   *account.Service
-	Cleaner    *object.Cleaner
-	TableJobs  *projectdb.TableJobs
-	Migrations *migration.Service
-	Backups    *backup.Service
-	Notifier   *form.Notifier
-	EndUsers   *enduser.Service
+// DomainsConfig has the dependencies of [Domains].
+type DomainsConfig struct {
+	Database *Database
+	Projects *projectdb.Registry
+	Blobs    *blob.Store
+	Queue    *queue.Queue
+	Accounts *account.Service
+	Outbound *outbound.Client // requests to addresses that tenants choose
+	Leaked   *leaked.Passwords
+	Log      *slog.Logger
 }
 
-// NewServices returns the services with all workers registered. It sets the store, the queue and
-// the log of accounts.
-func NewServices(
-	d *Database, l projectdb.Lifecycle, clients *pgproxy.Proxy, accounts account.Config, notifications *pg.Listener,
-	log *slog.Logger,
-) (*Services, error) {
-	q, err := queue.New(queue.Config{Pool: d.Pool, River: d.QueuePool, Log: log})
-	if err != nil {
-		return nil, err
-	}
+// Domains are the queue, and the domains that change rows, but no project as a whole. Interfaces of
+// applications need no others.
+type Domains struct {
+	Queue    *queue.Queue
+	Accounts *account.Service
+	Cleaner  *object.Cleaner
+	Notifier *form.Notifier
+	EndUsers *enduser.Service
+	Subjects []projectdb.Subject // with rows in the databases of projects
+}
 
-	accounts.Store, accounts.Queue, accounts.Log = d.Store, q, log
+// NewDomains returns the domains with their workers registered.
+func NewDomains(c DomainsConfig) *Domains {
+	cleaner := object.NewCleaner(c.Projects, c.Blobs, c.Queue, c.Log)
+	notifier := form.NewNotifier(form.NotifierConfig{Platform: c.Database.Store, Projects: c.Projects, Queue: c.Queue,
+		Attempts: c.Accounts.Attempts, Sender: c.Accounts.Sender, PublicURL: c.Accounts.PublicURL, Log: c.Log})
+	users := enduser.New(enduser.Config{Store: c.Database.Store, Projects: c.Projects,
+		Passwords: c.Accounts.Passwords, Queue: c.Queue, Providers: idp.New(c.Outbound), Outbound: c.Outbound,
+		HookCalls: hook.NewClient(c.Outbound), Leaked: c.Leaked, Sender: c.Accounts.Sender,
+		Attempts: c.Accounts.Attempts, PublicURL: c.Accounts.PublicURL, Log: c.Log})
+
+	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
+		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users)}}
+}
+
+// ServicesConfig has the dependencies of [Services].
+type ServicesConfig struct {
+	Domains       *Domains
+	Database      *Database
+	Lifecycle     *lifecycle.Service
+	Clients       *pgproxy.Proxy
+	Notifications *pg.Listener
+	Log           *slog.Logger
+}
+
+// Services are the domains, and the services that change projects as a whole.
+type Services struct {
+	*Domains
+	Lifecycle  *lifecycle.Service
+	TableJobs  *tablejob.Service
+	Migrations *migration.Service
+	Backups    *backup.Service
+}
+
+// NewServices returns the services with all workers and the periodic work registered.
+func NewServices(c ServicesConfig) *Services {
+	q, l := c.Domains.Queue, c.Lifecycle
 	s := &Services{
-		Queue:      q,
+		Domains:    c.Domains,
 		Lifecycle:  l,
-		Accounts:   account.New(accounts),
-		Cleaner:    object.NewCleaner(l, q, log),
-		TableJobs:  projectdb.NewTableJobs(l, q, log),
-		Migrations: migration.New(l, d.Binaries, log),
+		TableJobs:  tablejob.New(l, q, c.Log),
+		Migrations: migration.New(l, c.Database.Binaries, c.Log),
+		Backups: backup.New(backup.Config{Lifecycle: l, Binaries: c.Database.Binaries, Queue: q,
+			Subjects: c.Domains.Subjects, Notifications: c.Notifications, Log: c.Log}),
 	}
 
-	s.Notifier = form.NewNotifier(form.NotifierConfig{Platform: d.Store, Projects: l.Registry, Queue: q,
-		Attempts: s.Accounts.Attempts, Sender: accounts.Sender, PublicURL: accounts.PublicURL, Log: log})
-	s.EndUsers = enduser.New(enduser.Config{Store: d.Store, Projects: l.Registry, Passwords: accounts.Passwords,
-		Queue:  q,
-		Sender: accounts.Sender, Attempts: s.Accounts.Attempts, PublicURL: accounts.PublicURL, Log: log})
-	s.Backups = backup.New(backup.Config{
-		Lifecycle: l, Binaries: d.Binaries, Queue: q, Files: s.Cleaner, Notifications: notifications, Log: log,
-	})
-
+	store := c.Database.Store
 	q.SetPeriodic(queue.Periodic{
 		CleanUp: []func(context.Context) error{
 			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
-			s.Migrations.DropOrphans, l.Finish, clients.RecordLost, l.ChainAudit,
+			s.Migrations.DropOrphans, l.Finish, c.Clients.RecordLost, l.ChainAudit,
 		},
 		Sweep: []func(context.Context) error{
-			s.Cleaner.SweepStorage, s.Accounts.Sweep, d.Store.ForgetRequests, d.Store.ForgetRequestDays,
+			s.sweepInstall, s.Accounts.Sweep, store.ForgetRequests, store.ForgetRequestDays,
 			s.Backups.RemoveOrphans, s.Backups.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
 		},
 	})
 
-	return s, nil
+	return s
+}
+
+// sweepInstall removes leftovers that belong to no project.
+func (d *Domains) sweepInstall(ctx context.Context) error {
+	var errs []error
+	for _, subject := range d.Subjects {
+		if subject.SweepInstall != nil {
+			errs = append(errs, subject.SweepInstall(ctx))
+		}
+	}
+
+	return errors.Join(errs...)
 }
 
 // sweepProjects removes expired data from the databases of all projects, one at a time.
 func (s *Services) sweepProjects(ctx context.Context) error {
-	files := func(p *projectdb.Project) error { return s.Cleaner.SweepProject(ctx, p) }
 	return errors.Join(
 		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
-			_, expired := form.Sweep(ctx, p)
-			return errors.Join(files(p), expired, p.ChainAudit(ctx), s.Notifier.Sweep(ctx, p),
-				s.EndUsers.Sweep(ctx, p), oauth.SweepProject(ctx, s.EndUsers, p))
+			return errors.Join(s.sweep(ctx, p), p.ChainAudit(ctx))
 		}),
-		s.Lifecycle.VisitInactive(ctx, files),
+		s.Lifecycle.VisitInactive(ctx, func(p *projectdb.Project) error { return s.sweepInactive(ctx, p) }),
 	)
+}
+
+func (d *Domains) sweep(ctx context.Context, p *projectdb.Project) error {
+	var errs []error
+	for _, subject := range d.Subjects {
+		if subject.Sweep != nil {
+			errs = append(errs, subject.Sweep(ctx, p))
+		}
+	}
+
+	return errors.Join(errs...)
+}
+
+func (d *Domains) sweepInactive(ctx context.Context, p *projectdb.Project) error {
+	var errs []error
+	for _, subject := range d.Subjects {
+		if subject.SweepInactive != nil {
+			errs = append(errs, subject.SweepInactive(ctx, p))
+		}
+	}
+
+	return errors.Join(errs...)
 }

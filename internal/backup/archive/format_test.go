@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/backup/extension"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -67,7 +68,7 @@ func TestWithFormat(t *testing.T) {
 	t.Parallel()
 
 	const other = "socle_0123456789abcdef0123456789abcdef"
-	derived := projectdb.Names{}.Database(testProject)
+	derived := pgcluster.Names{}.Database(testProject)
 	extensions := []projectdb.Extension{{Name: "postgis", Schema: "extensions"}}
 	unchanged := &extension.Changes{Tables: []extension.Table{}}
 	changed := &extension.Changes{Rights: []extension.Object{{Kind: "type", Identity: "public.days"}}}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/backup/extension"
+	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
@@ -62,7 +63,7 @@ func (m Manifest) DatabaseName() string {
 }
 
 // derivedName returns the name of a project's database if a manifest has none.
-func derivedName(project uuid.UUID) string { return projectdb.Names{}.Database(project) }
+func derivedName(project uuid.UUID) string { return pgcluster.Names{}.Database(project) }
 
 // Imported reports whether the backup was imported, so that its content is untrusted.
 func (m Manifest) Imported() bool { return m.Source != uuid.Nil }
@@ -115,7 +116,7 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	return found, err
 }
 
-// databaseName matches names of projects' databases, see [projectdb.Names].
+// databaseName matches names of projects' databases, see [pgcluster.Names].
 var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
 
 // validate fails with the error of [Invalid] unless a release could have written the manifest,

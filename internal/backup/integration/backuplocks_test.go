@@ -101,7 +101,7 @@ func TestDumpMessagesAreEnglish(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	conn, err := a.Server.Projects().ConnectDump(t.Context(), uuid.MustParse(a.Project))
+	conn, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).ConnectDump(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

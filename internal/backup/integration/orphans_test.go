@@ -17,7 +17,9 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/blob/blobtest"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
@@ -52,7 +54,7 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 	}
 	defer blobs.Close()
 
-	long := time.Now().Add(-object.MinOrphanAge - time.Hour)
+	long := time.Now().Add(-projectdb.MinOrphanAge - time.Hour)
 	plant := func(project, rest string, old bool) string {
 		t.Helper()
 
@@ -107,18 +109,22 @@ func removeOrphans(t *testing.T, a *apitest.API, folder string) {
 
 	var said strings.Builder
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	registry, err := projectdb.NewRegistry(string(a.Config.DatabaseURL), secret, a.Server.Projects().Names, 8, log)
+	server, err := pg.PrimaryPoolConfig(string(a.Config.DatabaseURL), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	registry := projectdb.NewRegistry(projectdb.Config{Server: server, Secret: secret,
+		Names: a.Server.Projects().Names, Connections: 8, Log: log})
 
 	q, err := queue.New(queue.Config{Pool: pool, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	lifecycle := projectdb.Lifecycle{Store: platform.New(pool), Registry: registry, Blobs: blobs}
-	backups := backup.New(backup.Config{Lifecycle: lifecycle, Queue: q, Log: log})
+	projects := lifecycle.New(lifecycle.Config{Store: platform.New(pool), Registry: registry, Blobs: blobs, Log: log})
+	backups := backup.New(backup.Config{Lifecycle: projects, Queue: q, Log: log,
+		Subjects: []projectdb.Subject{object.NewCleaner(registry, blobs, q, log).Subject()}})
 	if err := backups.RemoveOrphans(t.Context()); err != nil {
 		t.Fatal(err)
 	}

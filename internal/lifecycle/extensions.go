@@ -1,0 +1,168 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
+)
+
+// CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
+// of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's
+// database. q is any database of the server.
+func (d Databases) CheckExtensions(
+	ctx context.Context, q pg.Querier, project uuid.UUID, wanted []projectdb.Extension, foreign bool,
+) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+
+	offered, err := pg.Values[string](ctx, q, `select name::text from pg_available_extensions`)
+	if err != nil {
+		return err
+	}
+
+	var present []projectdb.Extension
+	if foreign {
+		conn, err := d.Registry.Cluster(project).ConnectTrusted(ctx, d.Registry.Database(project))
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+
+		if present, err = projectdb.Extensions(ctx, conn); err != nil {
+			return err
+		}
+	}
+
+	for _, e := range wanted {
+		installed := slices.ContainsFunc(present, func(p projectdb.Extension) bool { return p.Name == e.Name })
+		switch {
+		case !slices.Contains(offered, e.Name):
+			return fault.New(fault.Unprocessable,
+				"the backup needs the extension %.63q, which this server does not have",
+				e.Name).WithCode("extension_missing")
+		case foreign && !installed && !slices.Contains(schema.AllowedExtensions, e.Name):
+			return fault.New(fault.Unprocessable,
+				"the backup needs the extension %.63q, which an operator must install in the project first",
+				e.Name).WithCode("extension_missing")
+		case foreign && reserved(e.Schema):
+			return fault.New(fault.Unprocessable,
+				"the backup has the extension %.63q in a schema that is not the project's",
+				e.Name).WithCode("extension_missing")
+		}
+	}
+
+	return nil
+}
+
+func reserved(schema string) bool {
+	return schema == "" || strings.HasPrefix(schema, "pg_") || schema == "information_schema" ||
+		slices.Contains(projectdb.Schemas, schema)
+}
+
+// createExtensions creates extensions in a copy while only the platform's login can connect, so
+// that their scripts, which run as a superuser, find no objects of users. The owner gets their
+// schemas, except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].
+func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []projectdb.Extension) error {
+	if len(extensions) == 0 {
+		return nil
+	}
+
+	// PostgreSQL reads the files of all extensions for this.
+	fixed, err := pg.Values[string](ctx, conn,
+		`select distinct name::text from pg_available_extension_versions where schema is not null`)
+	if err != nil {
+		return err
+	}
+
+	for _, e := range extensions {
+		statements := []string{"create extension " + pg.Quote(e.Name)}
+		if !slices.Contains(fixed, e.Name) {
+			statements = append(c.createSchemaStatements(e.Schema),
+				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
+		}
+
+		if err := pgcluster.ExecAll(ctx, conn, statements); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// createSchemaStatements returns the statements that create a schema for extensions. The owner may
+// restore its objects into [schema.ExtensionsSchema], see [Copy.revokeSchemaCreate].
+func (c *Copy) createSchemaStatements(name string) []string {
+	to := pg.Quote(c.ownerLogin())
+	if name != schema.ExtensionsSchema {
+		return []string{"create schema if not exists " + pg.Quote(name) + " authorization " + to}
+	}
+
+	return []string{
+		"create schema if not exists " + name, "grant usage on schema " + name + " to public",
+		"grant create on schema " + name + " to " + to,
+	}
+}
+
+// revokeSchemaCreate revokes the privileges that createSchemaStatements granted to the owner.
+func (c *Copy) revokeSchemaCreate(ctx context.Context, conn *pgx.Conn) error {
+	exists, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_namespace where nspname = @name and nspowner = current_user::regrole)`,
+		pgx.StrictNamedArgs{"name": schema.ExtensionsSchema})
+	if err != nil || !exists {
+		return err
+	}
+
+	return pgcluster.ExecAll(ctx, conn,
+		[]string{
+			"revoke create on schema " + schema.ExtensionsSchema + " from " +
+				pg.Quote(c.ownerLogin()),
+		})
+}
+
+// GrantInsert grants the owner INSERT on the configuration tables among members.
+func (c *Copy) GrantInsert(ctx context.Context, members []projectdb.ExtensionMember) error {
+	return c.execOnFilled(ctx, members, func(table string) string {
+		return "grant insert on " + table + " to " + pg.Quote(c.ownerLogin())
+	})
+}
+
+// RevokeInsert revokes the privileges that [Copy.GrantInsert] granted.
+func (c *Copy) RevokeInsert(ctx context.Context, members []projectdb.ExtensionMember) error {
+	return c.execOnFilled(ctx, members, func(table string) string {
+		return "revoke insert on " + table + " from " + pg.Quote(c.ownerLogin())
+	})
+}
+
+// execOnFilled executes a statement for each configuration table among members.
+func (c *Copy) execOnFilled(
+	ctx context.Context, members []projectdb.ExtensionMember, statement func(table string) string,
+) error {
+	var statements []string
+	for _, m := range members {
+		if m.Filled {
+			statements = append(statements, statement(pg.Quote(m.Schema)+"."+pg.Quote(m.Name)))
+		}
+	}
+
+	if len(statements) == 0 {
+		return nil
+	}
+
+	conn, err := c.ConnectTrusted(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	return pgcluster.ExecAll(ctx, conn, statements)
+}

@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// handOver gives tables of the platform's schemas to the project's logins that own them.
+func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	if err := d.handOverAuth(ctx, conn, project); err != nil {
+		return err
+	}
+	return d.handOverStorage(ctx, conn, project)
+}
+
+// handOverStorage gives storage.buckets and storage.objects to the project's owner. It does nothing
+// before the migration that creates them.
+func (d Databases) handOverStorage(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	type table struct {
+		Name  string
+		Owned bool
+	}
+	role := d.Registry.OwnerLogin(project)
+	tables, err := pg.All[table](ctx, conn, `
+		select c.relname::text as name, c.relowner = (select oid from pg_roles where rolname = @role) as owned
+		from pg_class c where c.relnamespace = to_regnamespace('storage') and c.relname = any(@tables)`,
+		pgx.StrictNamedArgs{"role": role, "tables": projectdb.PolicyTables})
+	if err != nil || len(tables) == 0 {
+		return err
+	}
+
+	developer := pg.Quote(role)
+	statements := []string{
+		"grant usage on schema storage to " + developer,
+		"grant execute on function storage.foldername(text), storage.filename(text), storage.extension(text), " +
+			"storage.object_metadata(text, bigint, bytea, text) to " + developer,
+	}
+	for _, t := range slices.DeleteFunc(tables, func(t table) bool { return t.Owned }) {
+		statements = append(statements, "alter table "+pg.Quote("storage", t.Name)+" owner to "+developer)
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, statements)
+}
+
+// visibleUserColumns are the columns of auth.users that the owner may read: all but hashes and
+// tokens, as far as it knows them from its triggers.
+var visibleUserColumns = []string{
+	"instance_id", "id", "aud", "role", "email", "email_confirmed_at", "invited_at", "confirmation_sent_at",
+	"recovery_sent_at", "email_change", "email_change_sent_at", "last_sign_in_at", "raw_app_meta_data",
+	"raw_user_meta_data", "is_super_admin", "created_at", "updated_at", "phone", "phone_confirmed_at", "phone_change",
+	"phone_change_sent_at", "confirmed_at", "email_change_confirm_status", "banned_until", "reauthentication_sent_at",
+	"is_sso_user", "deleted_at", "is_anonymous",
+}
+
+// handOverAuth gives the tables of schema auth to the project's auth login, and grants the owner
+// its part: foreign keys to auth.users (id), triggers on it, its columns but hashes and tokens, and
+// the functions of policies. It does nothing before the migration that creates the tables.
+func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	role := d.Registry.Login(project, pgcluster.Auth)
+	type table struct {
+		Name  string
+		Owned bool
+	}
+	tables, err := pg.All[table](ctx, conn, `
+		select c.relname as name, c.relowner = (select oid from pg_roles where rolname = @role) as owned
+		from pg_class c where c.relnamespace = to_regnamespace('auth') and c.relkind = 'r'`,
+		pgx.StrictNamedArgs{"role": role})
+	if err != nil || len(tables) == 0 {
+		return err
+	}
+
+	var statements []string
+	for _, t := range tables {
+		if !t.Owned {
+			statements = append(statements, "alter table "+pg.Quote("auth", t.Name)+" owner to "+pg.Quote(role))
+		}
+	}
+
+	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	return pgcluster.ExecUntriggered(ctx, conn, append(statements,
+		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
+		"grant references (id), select ("+strings.Join(visibleUserColumns,
+			", ")+"), trigger on auth.users to "+developer,
+		"grant execute on function auth.jwt(), auth.uid(), auth.role(), auth.email() to "+developer,
+		"grant usage on schema "+pg.Quote(projectdb.Schema)+" to "+pg.Quote(role),
+		"grant execute on function socle.write_audit(text, bytea), socle.lock_audit_entries() to "+pg.Quote(role),
+	))
+}

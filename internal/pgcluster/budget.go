@@ -1,0 +1,238 @@
+package pgcluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/socle-dev/socle/internal/fair"
+)
+
+// evictInterval is the interval at which a waiting dial looks for an idle connection to evict.
+const evictInterval = 5 * time.Millisecond
+
+// budget limits the connections of a server to all project databases together. A connection counts
+// from before the dial until PostgreSQL has closed it, since its session occupies one of
+// max_connections until then. At the limit, further dials queue, and each evicts one idle
+// connection. Without an idle one, the account with the most connections closes one after its next
+// use.
+type budget struct {
+	places *fair.Pool
+	starts *fair.Pool                // of sessions being established
+	evict  func(owner fair.Key) bool // closes an idle connection for an owner; false if there is none
+
+	// endReason returns the reason for a session that ended without an error message, or nil if
+	// unknown.
+	endReason func(pid uint32) error
+
+	closing atomic.Int64 // connections being closed that still count
+}
+
+func newBudget(connections int, evict func(fair.Key) bool, endReason func(pid uint32) error) *budget {
+	starts := int64(maxConnecting())
+	return &budget{
+		places: fair.New(fair.Config{Name: "project_connections", Capacity: int64(connections),
+			Reserve: int64(connections / 8), Waiting: maxDials, Revocable: true, OnDemand: true}),
+		starts: fair.New(fair.Config{Name: "session_starts", Capacity: starts, PerAccount: starts - 1,
+			Waiting: maxDials}),
+		evict:     evict,
+		endReason: endReason,
+	}
+}
+
+// maxDials is the maximum number of waiting dials, far more than the pools of all projects in use.
+const maxDials = 1 << 16
+
+const (
+	// MaxSessions is the maximum number of client sessions of a project on a server. The owner's
+	// CONNECTION LIMIT leaves as many for its pools and for another server.
+	MaxSessions = 8
+
+	// sessionPlaceTimeout bounds the wait for another account to give up a session.
+	sessionPlaceTimeout = 5 * time.Second
+)
+
+// newSessionPool returns the pool of client sessions, for half of the connections. An account may
+// have half of it. A newcomer takes the place of the oldest session of the account with the most.
+func newSessionPool(connections int) *fair.Pool {
+	capacity := int64(max(connections/2, 1))
+	perAccount := max(capacity/2, min(capacity, MaxSessions))
+
+	return fair.New(fair.Config{Name: "database_sessions", Capacity: capacity, PerAccount: perAccount,
+		PerPart: min(perAccount, MaxSessions), Reserve: (capacity - perAccount) / 2,
+		Waiting: 256, Timeout: sessionPlaceTimeout, Revocable: true})
+}
+
+// maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
+// work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
+// connections.
+func maxConnecting() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
+
+// attach makes connections configured by c take a slot of an owner before they dial. open counts
+// the connections of c's project. Canceling a statement dials once more with the same
+// configuration: that dial needs no slot and must not wait for one.
+func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32, owner func(context.Context) fair.Key) {
+	dial := c.DialFunc
+	var holds atomic.Bool
+	var current atomic.Pointer[slot]
+
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if holds.Load() {
+			return dial(ctx, network, address)
+		}
+
+		key := owner(ctx)
+		place, err := b.acquire(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+
+		start, err := b.starts.Acquire(ctx, key, 1)
+		if err != nil {
+			place.Release()
+			return nil, err
+		}
+
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			start.Release()
+			place.Release()
+
+			return nil, err
+		}
+
+		holds.Store(true)
+		open.Add(1)
+
+		s := &slot{Conn: conn, budget: b, place: place, start: start, onClose: func() {
+			holds.Store(false)
+			open.Add(-1)
+		}}
+		current.Store(s)
+
+		return s, nil
+	}
+
+	connected := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if s := current.Load(); s != nil {
+			s.pid.Store(conn.PID())
+			s.start.Release()
+			conn.CustomData()[slotKey] = s
+		}
+
+		if connected != nil {
+			return connected(ctx, conn)
+		}
+
+		return nil
+	}
+}
+
+// acquire takes a slot, and queues if there is none.
+func (b *budget) acquire(ctx context.Context, owner fair.Key) (*fair.Lease, error) {
+	if place := b.places.TryAcquire(owner, 1); place != nil {
+		return place, nil
+	}
+
+	waiting, stop := context.WithCancel(ctx)
+	evicted := make(chan struct{})
+	go func() {
+		defer close(evicted)
+
+		b.evictFor(waiting, owner)
+	}()
+
+	place, err := b.places.Acquire(ctx, owner, 1)
+	stop()
+	<-evicted
+
+	return place, err
+}
+
+// evictFor makes room for an owner until ctx ends. It does nothing while enough connections are
+// closing for all that wait.
+func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
+	tick := time.NewTicker(evictInterval)
+	defer tick.Stop()
+
+	for {
+		if int64(b.places.Stats().Waiting) > b.closing.Load() && !b.evict(owner) {
+			b.places.Revoke(owner, 1)
+		}
+
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// slotKey is the key of a connection's slot in its custom data.
+const slotKey = "socle slot"
+
+// MustClose reports whether a connection must be closed instead of used again, because its slot was
+// revoked.
+func MustClose(conn *pgx.Conn) bool {
+	s, ok := conn.PgConn().CustomData()[slotKey].(*slot)
+	if !ok {
+		return false
+	}
+
+	select {
+	case <-s.place.Revoked():
+		return true
+	default:
+		return false
+	}
+}
+
+// slot is a connection that returns its slot when its session has ended, see [pg.Supervisor].
+type slot struct {
+	net.Conn
+	budget       *budget
+	place, start *fair.Lease
+	pid          atomic.Uint32 // 0 before the session is established
+	onClose      func()
+	once         sync.Once
+}
+
+// Read replaces the error of a session that ended without an error message by its reason.
+// PostgreSQL just closes the connection of a backend that is terminated while it sends rows to its
+// client.
+func (s *slot) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	if errors.Is(err, io.EOF) {
+		if reason := s.budget.endReason(s.pid.Load()); reason != nil {
+			err = reason
+		}
+	}
+
+	return n, err
+}
+
+// Close returns at once. The connection keeps its slot until PostgreSQL has closed it.
+func (s *slot) Close() error {
+	s.once.Do(func() {
+		s.onClose()
+		s.budget.closing.Add(1)
+
+		go func() {
+			_ = s.Conn.Close()
+			s.start.Release()
+			s.budget.closing.Add(-1)
+			s.place.Release()
+		}()
+	})
+
+	return nil
+}

@@ -1,0 +1,246 @@
+package pgcluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// Login is a PostgreSQL login for one purpose. No login of a project can assume another one.
+type Login struct {
+	name       string   // last part of the role's name
+	attributes string   // attributes of the role, beside those that no login has
+	memberOf   []string // roles that it may assume, or whose privileges it has
+	settings   []string // settings of the role
+	optional   bool     // a project can lack it
+
+	maxTxAge     time.Duration // maximum age of a transaction, see [Cluster.Watch]
+	platformWork bool          // its jobs have limits of their own
+}
+
+// ReaderRole has the privileges of all readers. Objects name it instead of the login, so that a
+// dump of one project restores into another one.
+const ReaderRole = "socle_reader"
+
+// The logins of a project, and that of the platform.
+var (
+	// Trusted is the platform's own login. It has access to all databases.
+	Trusted = Login{}
+
+	// Owner is the project's owner: DDL and SQL of users.
+	Owner = Login{name: "owner", attributes: "noinherit connection limit 20", maxTxAge: ownerTxTimeout}
+	// Request may assume anon or authenticated.
+	Request = Login{name: "request", attributes: "noinherit connection limit 50",
+		memberOf: []string{"anon", "authenticated"}, maxTxAge: rowsTxTimeout}
+	// Service may assume service_role.
+	Service = Login{name: "service", attributes: "noinherit connection limit 50",
+		memberOf: []string{"service_role"}, maxTxAge: rowsTxTimeout}
+	// Dump reads everything, password hashes included; for pg_dump only. Package backup parses the
+	// messages of pg_dump.
+	Dump = Login{name: "dump", attributes: "inherit bypassrls connection limit 8",
+		memberOf: []string{"pg_read_all_data"},
+		settings: []string{"default_transaction_read_only = on", "lc_messages = 'C'"}, platformWork: true}
+	// Auth owns the tables of schema auth. A project lacks it until it is migrated.
+	Auth = Login{name: "auth", attributes: "noinherit connection limit 20", optional: true, maxTxAge: rowsTxTimeout}
+	// Reader reads the owner's tables. A project has it from its first read-only session on.
+	Reader = Login{name: "reader", attributes: "inherit bypassrls connection limit 20",
+		memberOf: []string{ReaderRole}, optional: true, maxTxAge: ownerTxTimeout}
+)
+
+// ProjectLogins are the logins of every project. Some projects also have a [Reader].
+var ProjectLogins = []Login{Owner, Request, Service, Dump, Auth}
+
+// allLogins are the logins that a project can have.
+var allLogins = append(slices.Clone(ProjectLogins), Reader)
+
+// String returns the last part of the names of the login, such as owner.
+func (l Login) String() string { return l.name }
+
+// loginOf returns the login that a role of a project is, by its name.
+func loginOf(role string) Login {
+	for _, l := range allLogins {
+		if strings.HasSuffix(role, "_"+l.name) {
+			return l
+		}
+	}
+
+	return Login{}
+}
+
+// LoginNames returns the names of all logins that a project can have.
+func (n Names) LoginNames(project uuid.UUID) []string {
+	names := make([]string, len(allLogins))
+	for i, l := range allLogins {
+		names[i] = n.Login(project, l)
+	}
+
+	return names
+}
+
+// CreateLogins creates a project's logins, those that are missing. It sets their attributes before
+// memberships: from PostgreSQL 16 on, GRANT copies the inheritance of the member.
+func (c *Cluster) CreateLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	var grants []string
+	for _, l := range ProjectLogins {
+		if err := c.createRole(ctx, conn, project, l); err != nil {
+			return err
+		}
+		grants = append(grants, c.grantMemberships(project, l)...)
+	}
+
+	if err := c.SetLoginAttributes(ctx, conn, project); err != nil {
+		return err
+	}
+
+	return ExecBatch(ctx, conn, grants)
+}
+
+// CreateReader creates the project's reader, or completes it.
+func (c *Cluster) CreateReader(ctx context.Context, project uuid.UUID) error {
+	return c.WithConn(ctx, func(conn *pgx.Conn) error {
+		if err := c.createRole(ctx, conn, project, Reader); err != nil {
+			return err
+		}
+
+		return ExecBatch(ctx, conn, slices.Concat(c.setAttributes(project, Reader),
+			c.grantMemberships(project, Reader), c.grantConnect(project, Reader, c.Database(project))))
+	})
+}
+
+func (c *Cluster) createRole(ctx context.Context, conn *pgx.Conn, project uuid.UUID, l Login) error {
+	return ExecIgnoring(ctx, conn, "create role "+pg.Quote(c.Login(project, l)), "42710") // duplicate_object
+}
+
+// grantMemberships returns the statements that make a login a member of its roles.
+func (c *Cluster) grantMemberships(project uuid.UUID, l Login) []string {
+	var statements []string
+	for _, role := range l.memberOf {
+		statements = append(statements, "grant "+pg.Quote(role)+" to "+pg.Quote(c.Login(project, l)))
+	}
+
+	return statements
+}
+
+// SetLoginAttributes sets the attributes of the project's logins and removes all that a tenant must
+// not have.
+func (c *Cluster) SetLoginAttributes(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	logins, err := c.existingLogins(ctx, conn, project)
+	if err != nil {
+		return err
+	}
+
+	var statements []string
+	for _, l := range logins {
+		statements = append(statements, c.setAttributes(project, l)...)
+	}
+
+	return ExecBatch(ctx, conn, statements)
+}
+
+// setAttributes returns the statements that set the attributes and settings of a login.
+func (c *Cluster) setAttributes(project uuid.UUID, l Login) []string {
+	name := c.Login(project, l)
+	role := "alter role " + pg.Quote(name)
+	statements := []string{role + " reset all", role + " login nosuperuser nocreatedb nocreaterole noreplication " +
+		l.attributes + " password " + pg.Literal(pg.SCRAMVerifier(c.password(name)))}
+	for _, setting := range l.settings {
+		statements = append(statements, role+" set "+setting)
+	}
+
+	return statements
+}
+
+// ResetLogins undoes changes by user code to the project's logins. PostgreSQL lets a login change
+// its own password and its own settings, in general and for a database. It fails if the logins are
+// gone.
+func (c *Cluster) ResetLogins(ctx context.Context, project uuid.UUID) error {
+	conn, err := pgx.ConnectConfig(ctx, c.PlatformConfig())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	if err := c.SetLoginAttributes(ctx, conn, project); err != nil {
+		return err
+	}
+
+	logins, err := c.existingLogins(ctx, conn, project)
+	if err != nil {
+		return err
+	}
+
+	name := c.Database(project)
+	var statements []string
+	for _, l := range logins {
+		statements = append(statements,
+			"alter role "+pg.Quote(c.Login(project, l))+" in database "+pg.Quote(name)+" reset all")
+		statements = append(statements, c.grantConnect(project, l, name)...)
+	}
+
+	return ExecBatch(ctx, conn, statements)
+}
+
+// existingLogins returns the logins of a project without the optional ones that do not exist.
+func (c *Cluster) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]Login, error) {
+	existing, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where rolname = any(@names)`,
+		pgx.StrictNamedArgs{"names": c.LoginNames(project)})
+	if err != nil {
+		return nil, err
+	}
+
+	return slices.DeleteFunc(slices.Clone(allLogins), func(l Login) bool {
+		return l.optional && !slices.Contains(existing, c.Login(project, l))
+	}), nil
+}
+
+// GrantConnect returns the statements that let a project's logins connect to a database.
+func (c *Cluster) GrantConnect(project uuid.UUID, database string) []string {
+	var statements []string
+	for _, l := range ProjectLogins {
+		statements = append(statements, c.grantConnect(project, l, database)...)
+	}
+
+	return statements
+}
+
+func (c *Cluster) grantConnect(project uuid.UUID, l Login, database string) []string {
+	role, name := pg.Quote(c.Login(project, l)), pg.Quote(database)
+	statements := []string{"grant connect on database " + name + " to " + role}
+	for _, setting := range loginSettings {
+		statements = append(statements, "alter role "+role+" in database "+name+" set "+setting)
+	}
+
+	return statements
+}
+
+// tempFileLimit limits the temporary files of one session of a project, for sorts, joins and
+// cursors, since all projects share the disk. Restores of backups, which sort for indexes, are
+// exempt.
+const tempFileLimit = "8GB"
+
+// loginSettings are the settings of a project's logins in its database that only a superuser can
+// change: the size of temporary files, and messages of user code in PostgreSQL's log.
+var loginSettings = []string{"temp_file_limit = '" + tempFileLimit + "'", "log_min_messages = fatal"}
+
+// isLoginSetting is a condition on setting, a name=value of pg_db_role_setting: it is one of
+// loginSettings.
+const isLoginSetting = `setting ~ '^(temp_file_limit|log_min_messages)='`
+
+// LoginSettings returns the names of the settings that an operator gave the logins of the project
+// whose database q is connected to. No dump has them.
+func LoginSettings(ctx context.Context, q pg.Querier) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		select split_part(setting, '=', 1)
+		from pg_db_role_setting s
+		join pg_roles r on r.oid = s.setrole and starts_with(r.rolname, current_database() || '_') and r.rolname <> current_user
+		cross join unnest(s.setconfig) setting
+		where (s.setdatabase = 0 or s.setdatabase = (select oid from pg_database where datname = current_database()))
+			and not `+isLoginSetting+`
+		order by 1`)
+}

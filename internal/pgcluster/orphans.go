@@ -1,0 +1,90 @@
+package pgcluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+const (
+	orphansTimeout    = 15 * time.Second      // for the sessions of a killed server to end
+	terminateInterval = 20 * time.Millisecond // between checks for terminated sessions
+)
+
+// TerminateSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits
+// until they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were
+// left running by a killed server.
+func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
+	return endSessions(ctx, conn, ofProjects)
+}
+
+// TerminateOrphans terminates the sessions that a killed server left running. choose returns those
+// of the projects that are this install's, since other installs may share the PostgreSQL. Call it
+// while no other server of the install is running, before the first session begins.
+func (c *Cluster) TerminateOrphans(
+	ctx context.Context, choose func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
+) error {
+	return c.WithConn(ctx, func(conn *pgx.Conn) error {
+		logins, err := pg.Values[string](ctx, conn,
+			withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
+			pgx.StrictNamedArgs{"pattern": ofProjects})
+		if err != nil {
+			return err
+		}
+
+		var projects []uuid.UUID
+		for _, login := range logins {
+			id, ok := c.ProjectOf(login)
+			if ok && !slices.Contains(projects, id) {
+				projects = append(projects, id)
+			}
+		}
+
+		if len(projects) == 0 {
+			return nil
+		}
+
+		if projects, err = choose(ctx, projects); err != nil {
+			return err
+		}
+
+		for _, id := range projects {
+			if err := endSessions(ctx, conn, "^"+c.Database(id)+"_"); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+// endSessions terminates the sessions of the logins that match a pattern and waits until they are
+// gone.
+func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
+	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
+	defer cancel()
+
+	tick := time.NewTicker(terminateInterval)
+	defer tick.Stop()
+
+	for {
+		remaining, err := pg.Value[int](ctx, conn,
+			withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
+			pgx.StrictNamedArgs{"pattern": pattern})
+		if err != nil || remaining == 0 {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d sessions of projects do not terminate: %w", remaining, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

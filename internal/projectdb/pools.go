@@ -1,0 +1,186 @@
+package projectdb
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgcluster"
+)
+
+// poolKind describes the connections of a project for one purpose.
+type poolKind struct {
+	login    pgcluster.Login
+	size     int32             // connections per project
+	settings map[string]string // at the start of a session
+	execMode pgx.QueryExecMode // for guarded pools
+
+	guarded bool // user code runs in its sessions, see [Project.guard]
+	reset   bool // each session is reset before its next use; otherwise its user does that
+}
+
+const (
+	poolSize     = 4
+	rowsPoolSize = 10              // the same for a login of the rows API
+	resetTimeout = 5 * time.Second // for resetting a session
+
+	// trustedLockTimeout bounds the wait of the platform's statements for a lock: the project's
+	// owner may lock storage.objects, and so the files below it, for as long as the watchdog
+	// allows.
+	trustedLockTimeout = "30s"
+)
+
+// RequestPath is the initial search_path of connections of the request and service logins.
+const RequestPath = `"public", "extensions"`
+
+// User code could replace a named prepared statement, so pools that run it have none.
+var (
+	trustedPool = &poolKind{login: pgcluster.Trusted, size: poolSize,
+		settings: map[string]string{"lock_timeout": trustedLockTimeout}}
+
+	ownerPool = &poolKind{login: pgcluster.Owner, size: poolSize,
+		execMode: pgx.QueryExecModeDescribeExec, guarded: true, reset: true}
+
+	// The rows API resets the session in the round trip of the request.
+	requestPool = &poolKind{login: pgcluster.Request, size: rowsPoolSize,
+		settings: map[string]string{"search_path": RequestPath},
+		execMode: pgx.QueryExecModeDescribeExec, guarded: true}
+	servicePool = &poolKind{login: pgcluster.Service, size: rowsPoolSize,
+		settings: map[string]string{"search_path": RequestPath},
+		execMode: pgx.QueryExecModeDescribeExec, guarded: true}
+
+	// Questions about rights reset the session in the round trip of the statement.
+	questionsPool = &poolKind{login: pgcluster.Request, size: poolSize,
+		execMode: pgx.QueryExecModeDescribeExec, guarded: true}
+
+	// All statements on end users are written in this tree, so pgx keeps their descriptions. No
+	// function or operator of the project is found without its schema.
+	authPool = &poolKind{login: pgcluster.Auth, size: poolSize,
+		settings: map[string]string{"search_path": "auth"},
+		execMode: pgx.QueryExecModeCacheDescribe, guarded: true, reset: true}
+)
+
+// newPool returns a pool of the project. It connects on demand.
+func (p *Project) newPool(k *poolKind) *pgxpool.Pool {
+	c := p.cluster.PoolConfig(p.cluster.Config(p.UUID, k.login), &p.open, p.Key)
+	c.MaxConns = k.size
+
+	switch {
+	case k.guarded:
+		c.ConnConfig.DefaultQueryExecMode = k.execMode
+		p.guard(c)
+	case !p.maintained:
+		rejectClosed(c)
+	}
+
+	if k.reset {
+		c.AfterRelease = resetSession
+	}
+
+	maps.Copy(c.ConnConfig.RuntimeParams, k.settings)
+	p.gate.attach(c)
+
+	pool, err := pgxpool.NewWithConfig(context.Background(), c) // connects lazily, so only an invalid config fails
+	if err != nil {
+		panic("projectdb: pool: " + err.Error())
+	}
+
+	return pool
+}
+
+// resetSession resets a session after user code, and reports whether it can be used again.
+func resetSession(conn *pgx.Conn) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
+	defer cancel()
+
+	return pg.Reset(ctx, conn) == nil
+}
+
+// guardSettings take precedence over a login's own settings.
+var guardSettings = map[string]string{
+	"client_encoding": "UTF8", "standard_conforming_strings": "on",
+	"default_transaction_read_only": "off", "synchronous_commit": "on",
+	"statement_timeout": "0", "lock_timeout": "0",
+	"idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+	"tcp_user_timeout": "0", "client_connection_check_interval": "0",
+}
+
+// guard protects a pool of a project's login from user code, which can change the session and the
+// login's own password and settings. If a session cannot begin, for a wrong password or a missing
+// library, all logins of the project are reset before the next one. The same happens when the
+// watchdog finds changed settings.
+func (p *Project) guard(c *pgxpool.Config) {
+	maps.Copy(c.ConnConfig.RuntimeParams, guardSettings)
+
+	report := c.ConnConfig.OnPgError
+	c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		if err.SeverityUnlocalized == "FATAL" && !isServerState(err.Code) {
+			p.loginsAltered.Store(true)
+		}
+
+		return report(conn, err)
+	}
+
+	connect := c.BeforeConnect
+	c.BeforeConnect = func(ctx context.Context, conn *pgx.ConnConfig) error {
+		if err := p.resetAltered(ctx); err != nil {
+			return err
+		}
+		return connect(ctx, conn)
+	}
+}
+
+// resetAltered resets the logins of the project if one was altered or rejected.
+func (p *Project) resetAltered(ctx context.Context) error {
+	if !p.loginsAltered.CompareAndSwap(true, false) {
+		return nil
+	}
+
+	p.registry.log.Warn("resetting altered or rejected logins of a project", "project", p.UUID)
+
+	if err := p.cluster.ResetLogins(ctx, p.UUID); err != nil {
+		p.loginsAltered.Store(true)
+		return err
+	}
+
+	return nil
+}
+
+// rejectClosed makes connections of the platform's own login fail on a closed database, too: a
+// request that began earlier must not continue in a paused project. Resuming, upgrading and
+// removing a project uses no pool.
+func rejectClosed(c *pgxpool.Config) {
+	prepare := c.AfterConnect
+	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := prepare(ctx, conn); err != nil {
+			return err
+		}
+
+		closed, err := pg.Value[bool](ctx, conn,
+			`select datconnlimit = 0 from pg_database where datname = current_database()`)
+		if err == nil && closed {
+			err = ErrClosed
+		}
+
+		return err
+	}
+}
+
+// serverStates are the SQLSTATEs of FATAL errors that come from the server, a closed database or a
+// terminated session, not from a changed login.
+var serverStates = []string{
+	"53300", // too_many_connections
+	"55000", // object_not_in_prerequisite_state: the database takes no connections
+	"3D000", // invalid_catalog_name
+	"57P01", // admin_shutdown
+	"57P02", // crash_shutdown
+	"57P03", // cannot_connect_now
+}
+
+func isServerState(code string) bool { return slices.Contains(serverStates, code) }
