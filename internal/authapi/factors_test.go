@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // TestPhoneFactor enrolls a phone as a second factor and signs in with it.
@@ -63,7 +63,7 @@ func TestPhoneFactor(t *testing.T) {
 	path = "/factors/" + test.text("id")
 	verify(send("POST", path+"/challenge", "{}").want(200).text("id"), "246810").want(200)
 
-	p.configure(func(s *enduser.Settings) { s.SMS.Factors = false })
+	p.configure(func(s *rules.Settings) { s.SMS.Factors = false })
 	send("DELETE", path, "").want(200)
 }
 
@@ -126,7 +126,7 @@ func TestRecoveryCodes(t *testing.T) {
 func TestFactorOfThief(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { byPasskey(s); byPhone(s) })
+	p := newApp(t, func(s *rules.Settings) { byPasskey(s); byPhone(s) })
 	login := func() string {
 		return p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
 			want(200).text("access_token")

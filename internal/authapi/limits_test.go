@@ -11,7 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // TestLimits exceeds each limit of requests, on a server of its own that counts them. Known and
@@ -20,11 +20,11 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 
 	server := apitest.New(t, func(c *config.Config) { c.RateLimit = true })
-	newProject := func(change func(*enduser.Settings)) *app {
+	newProject := func(change func(*rules.Settings)) *app {
 		a := *server
 		a.Project = server.CreateProject("limits")
 
-		return appOf(t, &a, func(s *enduser.Settings) {
+		return appOf(t, &a, func(s *rules.Settings) {
 			s.MailIntervalSeconds, s.MailsPerHour, s.SignInsPerFiveMinutes = 0, 1000, 1000
 			s.AnonymousSignIn = true
 			change(s)
@@ -45,7 +45,7 @@ func TestLimits(t *testing.T) {
 		return p.post("/token?grant_type=password", `{"email":"`+email+`","password":"wrong"}`)
 	}
 
-	p := newProject(func(s *enduser.Settings) { s.SignInsPerFiveMinutes = 3 })
+	p := newProject(func(s *rules.Settings) { s.SignInsPerFiveMinutes = 3 })
 	confirmed(p)
 	for range 3 {
 		wrong(p, "nobody@example.com").fails(400, "invalid_credentials")
@@ -58,13 +58,13 @@ func TestLimits(t *testing.T) {
 	}
 	p.post("/signup", `{}`).want(200) // has a limit of its own
 
-	p = newProject(func(s *enduser.Settings) { byPhone(s); s.SignInsPerFiveMinutes = 3 })
+	p = newProject(func(s *rules.Settings) { byPhone(s); s.SignInsPerFiveMinutes = 3 })
 	for range 3 {
 		p.post("/otp", `{"phone":"+491701","create_user":false}`).fails(422, "otp_disabled")
 	}
 	over(p.post("/otp", `{"phone":"+491701","create_user":false}`), "over_request_rate_limit")
 
-	p = newProject(func(s *enduser.Settings) { s.ChecksPerFiveMinutes = 2 })
+	p = newProject(func(s *rules.Settings) { s.ChecksPerFiveMinutes = 2 })
 	check := func() *reply {
 		return p.post("/verify", `{"type":"email","email":"ann@example.com","token":"123456"}`)
 	}
@@ -73,11 +73,11 @@ func TestLimits(t *testing.T) {
 	over(check(), "over_request_rate_limit")
 	over(p.post("/verify", `{"type":"email","token_hash":"x"}`), "over_request_rate_limit")
 
-	p = newProject(func(s *enduser.Settings) { s.AnonymousPerHour = 1 })
+	p = newProject(func(s *rules.Settings) { s.AnonymousPerHour = 1 })
 	p.post("/signup", `{}`).want(200)
 	over(p.post("/signup", `{}`), "over_request_rate_limit")
 
-	p = newProject(func(s *enduser.Settings) { s.MailIntervalSeconds = 60 })
+	p = newProject(func(s *rules.Settings) { s.MailIntervalSeconds = 60 })
 	for i, path := range []string{"/recover", "/otp", "/resend", "/signup"} {
 		for _, kind := range []string{"known", "unknown"} {
 			email := kind + string(rune('a'+i)) + "@example.com"
@@ -91,11 +91,11 @@ func TestLimits(t *testing.T) {
 		}
 	}
 
-	p = newProject(func(s *enduser.Settings) { s.MailsPerHour = 1 })
+	p = newProject(func(s *rules.Settings) { s.MailsPerHour = 1 })
 	p.post("/recover", `{"email":"ann@example.com"}`).want(200)
 	over(p.post("/recover", `{"email":"ben@example.com"}`), "over_email_send_rate_limit")
 
-	p = newProject(func(*enduser.Settings) {})
+	p = newProject(func(*rules.Settings) {})
 	confirmed(p)
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
 		for range 10 {
@@ -253,11 +253,11 @@ func TestStrangersSpendTheirOwn(t *testing.T) {
 	server := apitest.New(t, func(c *config.Config) {
 		c.RateLimit, c.TrustedProxies = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
-	newProject := func(change func(*enduser.Settings)) *app {
+	newProject := func(change func(*rules.Settings)) *app {
 		a := *server
 		a.Project = server.CreateProject("spent")
 
-		return appOf(t, &a, func(s *enduser.Settings) {
+		return appOf(t, &a, func(s *rules.Settings) {
 			s.MailIntervalSeconds, s.AnonymousSignIn = 0, true
 			change(s)
 		})
@@ -269,7 +269,7 @@ func TestStrangersSpendTheirOwn(t *testing.T) {
 	const stranger, owner = "192.0.2.1", "198.51.100.1"
 
 	// Unknown addresses spend nothing of the project, known ones at most half.
-	p := newProject(func(s *enduser.Settings) { s.MailsPerHour, s.SignInsPerFiveMinutes = 6, 1000 })
+	p := newProject(func(s *rules.Settings) { s.MailsPerHour, s.SignInsPerFiveMinutes = 6, 1000 })
 	refused := 0
 	for i := range 12 {
 		path := []string{"/recover", "/resend", "/otp", "/signup"}[i%4]
@@ -287,14 +287,14 @@ func TestStrangersSpendTheirOwn(t *testing.T) {
 	p.mail("recovery", "ann@example.com")
 
 	// Requests for an address count in no other project.
-	other := newProject(func(s *enduser.Settings) { s.MailsPerHour, s.SignInsPerFiveMinutes = 1000, 1000 })
+	other := newProject(func(s *rules.Settings) { s.MailsPerHour, s.SignInsPerFiveMinutes = 1000, 1000 })
 	for range 40 {
 		from(other, stranger, "/recover", `{"email":"ann@example.com"}`).want(200)
 	}
 	from(p, owner, "/recover", `{"email":"ann@example.com"}`).want(200)
 
 	// Wrong codes are the guesser's.
-	p = newProject(func(s *enduser.Settings) { s.ChecksPerFiveMinutes = 1000 })
+	p = newProject(func(s *rules.Settings) { s.ChecksPerFiveMinutes = 1000 })
 	from(p, owner, "/otp", `{"email":"ben@example.com"}`).want(200)
 	code := p.code(p.mail("confirmation", "ben@example.com"))
 	guess := func(address, code string) *reply {
@@ -340,7 +340,7 @@ func TestStrangersSpendTheirOwn(t *testing.T) {
 func TestForwardedFor(t *testing.T) {
 	t.Parallel()
 
-	p := appOf(t, apitest.New(t, func(c *config.Config) { c.RateLimit = true }), func(s *enduser.Settings) {
+	p := appOf(t, apitest.New(t, func(c *config.Config) { c.RateLimit = true }), func(s *rules.Settings) {
 		s.SignInsPerFiveMinutes = 2
 	})
 	logIn := func(key, bearer, address string) *reply {

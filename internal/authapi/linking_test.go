@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 )
 
@@ -34,8 +35,8 @@ func (p *app) identities(token string) map[string]string {
 	return all
 }
 
-func linking(url string) func(*enduser.Settings) {
-	return func(s *enduser.Settings) { withProvider(url)(s); autoconfirm(s); s.AnonymousSignIn = true }
+func linking(url string) func(*rules.Settings) {
+	return func(s *rules.Settings) { withProvider(url)(s); autoconfirm(s); s.AnonymousSignIn = true }
 }
 
 func TestLinkIdentity(t *testing.T) {

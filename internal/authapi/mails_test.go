@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
 // confirming asks for confirmations, without a pause between mails.
-func confirming(s *enduser.Settings) {
+func confirming(s *rules.Settings) {
 	s.MailIntervalSeconds, s.RedirectURLs = 0, []string{"https://*.example.com/**", "myapp://callback"}
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // meanwhile begins a change of the users, sends a request that must wait for it, and commits it.
@@ -46,7 +46,7 @@ func (p *app) meanwhile(change string, request func() *reply) *reply {
 func TestCodesForNewUserAtOnce(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.ConfirmEmail, s.SMS.IntervalSeconds = true, 0 })
+	p := newApp(t, func(s *rules.Settings) { byPhone(s); s.ConfirmEmail, s.SMS.IntervalSeconds = true, 0 })
 	p.meanwhile(`
 		insert into auth.users (id, aud, role, email, created_at, updated_at)
 		values (gen_random_uuid(), 'authenticated', 'authenticated', 'ann@example.com', now(), now())`,

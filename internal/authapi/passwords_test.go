@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // reasons returns the rules that a password breaks, as clients read them.
@@ -21,7 +21,7 @@ func (r *reply) reasons() string {
 func TestRequiredCharacters(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		autoconfirm(s)
 		s.PasswordRequiredCharacters = []string{"lower", "digit"}
 	})
@@ -43,7 +43,7 @@ func TestRequiredCharacters(t *testing.T) {
 func TestLeakedPasswords(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { autoconfirm(s); s.LeakedPasswordCheck = true })
+	p := newApp(t, func(s *rules.Settings) { autoconfirm(s); s.LeakedPasswordCheck = true })
 
 	hash := sha1.Sum([]byte("leaked horse battery")) //nolint:gosec // the name of its range
 	sum := strings.ToUpper(hex.EncodeToString(hash[:]))

@@ -18,13 +18,13 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // byPhone lets people sign in with numbers. 491700000000 is a test number.
-func byPhone(s *enduser.Settings) {
+func byPhone(s *rules.Settings) {
 	autoconfirm(s)
-	s.SMS = enduser.SMS{SignIn: true, Factors: true, TestNumbers: map[string]string{"491700000000": "246810"}}
+	s.SMS = rules.SMS{SignIn: true, Factors: true, TestNumbers: map[string]string{"491700000000": "246810"}}
 }
 
 // sms waits for the newest text message to a number in the mailbox, and returns its code.
@@ -208,7 +208,7 @@ func TestPhoneCodes(t *testing.T) {
 func TestPhoneChange(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.AnonymousSignIn = true })
+	p := newApp(t, func(s *rules.Settings) { byPhone(s); s.AnonymousSignIn = true })
 	session := p.signUp("ann@example.com").text("access_token")
 	put := func(body string) *reply { return p.send("PUT", "/user", session, body) }
 
@@ -309,7 +309,7 @@ func TestPhoneAdministration(t *testing.T) {
 func TestPhoneAutoConfirm(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.SMS.AutoConfirm = true })
+	p := newApp(t, func(s *rules.Settings) { byPhone(s); s.SMS.AutoConfirm = true })
 	session := p.post("/signup", `{"phone":"+491701","password":"`+password+`"}`).want(200).
 		equal("user.phone", "491701").text("access_token")
 	p.post("/signup", `{"phone":"+491701","password":"`+password+`"}`).fails(422, "user_already_exists")
@@ -318,11 +318,11 @@ func TestPhoneAutoConfirm(t *testing.T) {
 }
 
 // withSecrets changes the settings and the secrets of the project's end users.
-func (p *app) withSecrets(secrets map[string]string, sms enduser.SMS) {
+func (p *app) withSecrets(secrets map[string]string, sms rules.SMS) {
 	p.t.Helper()
 
 	if _, err := p.Server.Services().EndUsers.UpdateConfig(p.t.Context(), p.project.UUID, uuid.MustParse(p.User),
-		func(c *enduser.ProjectConfig) { c.Secrets.Set(secrets); c.SMS = sms }); err != nil {
+		func(c *rules.Config) { c.Secrets.Set(secrets); c.SMS = sms }); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -380,7 +380,7 @@ func TestSMSHook(t *testing.T) {
 
 	url, requests := sender(t, http.StatusServiceUnavailable)
 	p := newApp(t, byPhone)
-	p.withSecrets(map[string]string{"sms.hook": webhookSecret}, enduser.SMS{SignIn: true, Sender: "hook",
+	p.withSecrets(map[string]string{"sms.hook": webhookSecret}, rules.SMS{SignIn: true, Sender: "hook",
 		HookURL: url})
 
 	p.post("/otp", `{"phone":"+491701"}`).want(200)
@@ -410,7 +410,7 @@ func TestTwilio(t *testing.T) {
 
 	root, requests := sender(t, http.StatusCreated, http.StatusCreated)
 	p := newApp(t, byPhone)
-	p.withSecrets(map[string]string{"sms.twilio": "token"}, enduser.SMS{SignIn: true, Sender: "twilio", TwilioURL: root,
+	p.withSecrets(map[string]string{"sms.twilio": "token"}, rules.SMS{SignIn: true, Sender: "twilio", TwilioURL: root,
 		TwilioAccountSID: "AC1", TwilioFrom: "+15005550006", Text: "{{ .Token }} for {{ .SiteURL }}"})
 
 	for channel, to := range map[string]string{"sms": "+491701", "whatsapp": "whatsapp:+491702"} {
@@ -444,7 +444,7 @@ func TestSMSLimits(t *testing.T) {
 	a := apitest.New(t, func(c *config.Config) {
 		c.RateLimit, c.TrustedProxies = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
-	p := appOf(t, a, func(s *enduser.Settings) {
+	p := appOf(t, a, func(s *rules.Settings) {
 		byPhone(s)
 		s.SMS.CallingCodes, s.SMS.PerNetworkAndHour, s.SMS.PerHour = []string{"49"}, 2, 3
 	})

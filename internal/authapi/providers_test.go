@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 )
 
@@ -18,10 +18,10 @@ func (p *app) idToken(token string) *reply {
 	return p.post("/token?grant_type=id_token", `{"provider":"custom:test","id_token":"`+token+`"}`)
 }
 
-func withProvider(url string) func(*enduser.Settings) {
-	return func(s *enduser.Settings) {
+func withProvider(url string) func(*rules.Settings) {
+	return func(s *rules.Settings) {
 		s.MailIntervalSeconds = 0
-		s.Providers = map[string]enduser.Provider{"custom:test": {Enabled: true, ClientID: idptest.ClientID, URL: url},
+		s.Providers = map[string]rules.Provider{"custom:test": {Enabled: true, ClientID: idptest.ClientID, URL: url},
 			"google": {ClientID: "x"}}
 	}
 }
@@ -68,7 +68,7 @@ func TestIdentityLinking(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) { withProvider(provider.URL)(s); autoconfirm(s) })
+	p := newApp(t, func(s *rules.Settings) { withProvider(provider.URL)(s); autoconfirm(s) })
 	ann := p.signUp("ann@example.com").text("user.id")
 
 	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com"})
@@ -113,7 +113,7 @@ func TestAccountOfStranger(t *testing.T) {
 func TestInvitedAccountOfStranger(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { s.MailIntervalSeconds = 0 })
+	p := newApp(t, func(s *rules.Settings) { s.MailIntervalSeconds = 0 })
 	login := func(email, password string) *reply {
 		t.Helper()
 		return p.post("/token?grant_type=password", `{"email":"`+email+`","password":"`+password+`"}`)

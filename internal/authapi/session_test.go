@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -249,7 +249,7 @@ func (p *app) move(by string) {
 func TestSessionLimits(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		autoconfirm(s)
 		s.SessionSeconds, s.SessionInactivitySeconds = 7200, 3600
 	})
@@ -324,7 +324,7 @@ func TestUpdateUser(t *testing.T) {
 func TestAnonymous(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { autoconfirm(s); s.AnonymousSignIn = true })
+	p := newApp(t, func(s *rules.Settings) { autoconfirm(s); s.AnonymousSignIn = true })
 	session := p.post("/signup", `{"data":{"a":1}}`).want(200)
 	if user, _ := session.body["user"].(map[string]any); user["is_anonymous"] != true || user["email"] != "" {
 		t.Errorf("got user %v", user)

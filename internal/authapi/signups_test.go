@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 )
 
@@ -18,9 +18,9 @@ func TestFirstProof(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		withProvider(provider.URL)(s)
-		s.SMS, s.WebAuthn = enduser.SMS{SignIn: true, IntervalSeconds: 1}, enduser.WebAuthn{}
+		s.SMS, s.WebAuthn = rules.SMS{SignIn: true, IntervalSeconds: 1}, rules.WebAuthn{}
 	})
 
 	signUp := func(email, secret, more string) string {

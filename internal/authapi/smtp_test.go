@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/mail/mailtest"
 )
 
@@ -91,12 +91,12 @@ func TestOwnMailServer(t *testing.T) {
 	t.Parallel()
 
 	address, received := receiveMails(t)
-	text := func(subject string) enduser.MailText {
-		return enduser.MailText{Subject: subject, Text: "{{ .Token }}"}
+	text := func(subject string) rules.MailText {
+		return rules.MailText{Subject: subject, Text: "{{ .Token }}"}
 	}
-	p := newApp(t, func(s *enduser.Settings) {
-		s.SMTP = enduser.SMTP{URL: "smtp://" + address, From: "Notes <notes@example.com>"}
-		s.Mails = map[string]enduser.MailText{"confirmation": text("Welcome"), "confirmation.de": text("Willkommen"),
+	p := newApp(t, func(s *rules.Settings) {
+		s.SMTP = rules.SMTP{URL: "smtp://" + address, From: "Notes <notes@example.com>"}
+		s.Mails = map[string]rules.MailText{"confirmation": text("Welcome"), "confirmation.de": text("Willkommen"),
 			"confirmation.pt-br": text("Bem-vindo")}
 	})
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // TestUpdatesAtOnce changes different members of the metadata at once.
@@ -33,7 +33,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 func TestNewPasswordVoidsLinks(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { autoconfirm(s); confirming(s); s.ConfirmEmail = false })
+	p := newApp(t, func(s *rules.Settings) { autoconfirm(s); confirming(s); s.ConfirmEmail = false })
 	token := p.signUp("ann@example.com").text("access_token")
 
 	p.post("/recover", `{"email":"ann@example.com"}`).want(200)
@@ -68,7 +68,7 @@ func TestMalformedIDs(t *testing.T) {
 func TestAnonymousPassword(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { s.AnonymousSignIn, s.MailIntervalSeconds = true, 0 })
+	p := newApp(t, func(s *rules.Settings) { s.AnonymousSignIn, s.MailIntervalSeconds = true, 0 })
 	token := p.post("/signup", "{}").want(200).text("access_token")
 	login := func() *reply {
 		t.Helper()

@@ -9,78 +9,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
-
-// Challenged is a challenge of a factor.
-type Challenged struct {
-	ID            uuid.UUID
-	Type          string // of the factor
-	ExpiresAt     time.Time
-	Authenticator *AuthenticatorChallenge // nil of another type
-}
-
-// ChallengeFactor prepares the check of a code of a factor. That of a phone gets a message by a
-// channel: sms, the default, or whatsapp.
-func (d *Directory) ChallengeFactor(
-	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,
-) (Challenged, error) {
-	phone, err := d.prepareChallenge(ctx, who, factor, channel, c)
-	if err != nil {
-		return Challenged{}, err
-	}
-
-	id := newID()
-	var f factorRow
-	var authenticator *AuthenticatorChallenge
-	err = d.tx(ctx, "creating challenge", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := d.authenticate(ctx, tx, who)
-		if err != nil {
-			return err
-		}
-		if f, err = findFactor(ctx, tx, u.ID, factor); err != nil {
-			return err
-		}
-		if err := requireFactorLevel(u, f.Status); err != nil {
-			return err
-		}
-
-		address := "::"
-		if c.Address.IsValid() {
-			address = c.Address.String()
-		}
-
-		// Expired ones make room.
-		if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_challenges where factor_id = @factor and created_at < now() - @age::interval`,
-			pgx.StrictNamedArgs{"factor": factor, "age": challengeTTL}); err != nil {
-			return err
-		}
-
-		n, err := pg.Exec(ctx, tx, `
-			insert into auth.mfa_challenges (id, factor_id, ip_address)
-			select @id, @factor, @address::text::inet where (select count(*) from auth.mfa_challenges where factor_id = @factor) < @most::bigint`,
-			pgx.StrictNamedArgs{"id": id, "factor": factor, "address": address, "most": maxChallenges})
-		if err == nil && n == 0 {
-			err = &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit",
-				Detail:     "Request rate limit reached",
-				RetryAfter: challengeTTL}
-		}
-		if err == nil && f.FactorType == factorWebAuthn {
-			authenticator, err = d.authenticatorChallenge(ctx, tx, u.User, f, id)
-		}
-
-		return err
-	})
-	if err == nil && phone != "" {
-		err = d.enqueueSMS(ctx, smsArgs{Project: d.UUID, Phone: phone, Challenge: someUUID(id), Channel: channel})
-	}
-
-	return Challenged{ID: id, Type: f.FactorType, ExpiresAt: now().Add(challengeTTL),
-		Authenticator: authenticator}, err
-}
 
 // VerifyFactor checks a code of a factor. The session reaches the second level, and other sessions
 // without it end when the factor is verified first.
@@ -97,7 +31,7 @@ func (d *Directory) verifyFactor(
 	check func(context.Context, pgx.Tx, factorRow) (int64, error),
 ) (Session, error) {
 	// Right codes count too: wrong ones are counted before concurrent requests compare theirs.
-	if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil {
+	if err := d.attempts.Count(ctx, rules.FactorLimit, who.User.String()); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
 
@@ -140,7 +74,7 @@ func (d *Directory) verifyFactor(
 		}
 
 		if err := consent(func() any {
-			return attemptEvent{Metadata: newHookMetadata(hookFactor, c), UserID: u.ID, FactorID: &f.ID,
+			return attemptEvent{Metadata: newHookMetadata(rules.HookFactor, c), UserID: u.ID, FactorID: &f.ID,
 				FactorType: f.FactorType, Valid: wrong == nil}
 		}); err != nil {
 			return err
@@ -156,7 +90,7 @@ func (d *Directory) verifyFactor(
 		o, err = d.raiseLevel(ctx, tx, u.ID, who, someUUID(f.ID), factorMethods[f.FactorType], c)
 		return err
 	}
-	if err := d.txAsking(ctx, "verifying factor", hookFactor, refusal, verify); err != nil {
+	if err := d.txAsking(ctx, "verifying factor", rules.HookFactor, refusal, verify); err != nil {
 		return Session{}, err
 	}
 
@@ -168,7 +102,7 @@ func (d *Directory) signRaised(ctx context.Context, o opened) (Session, error) {
 	s, err := d.sign(ctx, o)
 	if err != nil {
 		// The client has the refresh token of before: it stays the valid one.
-		_, restored := pg.Exec(context.WithoutCancel(ctx), d.q(), `
+		_, restored := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `
 			update auth.sessions set refresh_token_counter = refresh_token_counter - 1
 			where id = @id and refresh_token_counter = @counter`,
 			pgx.StrictNamedArgs{"id": o.ID, "counter": o.RefreshTokenCounter})
@@ -214,6 +148,19 @@ func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, er
 
 	step, ok = token.MatchTOTP(secret, code, time.Now())
 	return step, ok, nil
+}
+
+// refuseFactor fails if a hook refuses the check of a second factor, and ends the user's sessions.
+func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hook.Reply, c Client) error {
+	message, rejected := reply.Rejects("Further MFA verification attempts will be rejected.")
+	if !rejected {
+		return nil
+	}
+	if _, err := d.EndSessions(ctx, user, c); err != nil {
+		return err
+	}
+
+	return fault.New(fault.Forbidden, "%s", message).WithCode("mfa_verification_rejected")
 }
 
 // factorVerified records that the user has presented a factor, with the time step of its code. It

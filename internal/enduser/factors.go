@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -58,22 +57,6 @@ type factorRow struct {
 
 const factorColumns = ` f.id, coalesce(f.friendly_name, '') as friendly_name, f.factor_type, f.status, coalesce(f.phone, '') as phone, f.created_at, f.updated_at `
 
-// hasVerifiedFactor reports whether a user has a factor that counts.
-func hasVerifiedFactor(u User) bool {
-	var factors []struct {
-		Status string `json:"status"`
-	}
-
-	_ = json.Unmarshal(u.Factors, &factors) // null without factors
-	for _, f := range factors {
-		if f.Status == "verified" {
-			return true
-		}
-	}
-
-	return false
-}
-
 // Enrolled is a new factor with its secret, which is shown once.
 type Enrolled struct {
 	ID           uuid.UUID
@@ -114,6 +97,23 @@ func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer
 	return enrolled, err
 }
 
+// EnrollPhone adds a phone as a factor, which counts once a code of it was verified. It replaces an
+// unverified one of the same number.
+func (d *Directory) EnrollPhone(ctx context.Context, who Identity, name, number string) (Factor, error) {
+	if !d.SMS.Factors {
+		return Factor{}, fault.New(fault.Unprocessable, "MFA enroll is disabled for Phone").
+			WithCode("mfa_phone_enroll_not_enabled")
+	}
+
+	phone, err := cleanPhone(number)
+	if err != nil {
+		return Factor{}, err
+	}
+
+	_, id, err := d.enroll(ctx, who, newFactor{Name: name, Type: factorPhone, Phone: phone})
+	return Factor{ID: id, FriendlyName: name, FactorType: factorPhone, Phone: phone}, err
+}
+
 // newFactor is a factor to insert.
 type newFactor struct {
 	Name   string
@@ -131,7 +131,7 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 
 	id := newID()
 	var u authenticated
-	err := d.tx(ctx, "enrolling factor", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "enrolling factor", func(ctx context.Context, tx pgx.Tx) error {
 		// One enrollment of a user at a time, so that the names differ and the count holds.
 		if err := lockUser(ctx, tx, who.User); err != nil {
 			return err
@@ -222,7 +222,7 @@ func findFactor(ctx context.Context, tx pgx.Tx, user, id uuid.UUID) (factorRow, 
 // UnenrollFactor removes a factor of the signed-in user. A verified one needs the second level.
 // Sessions fall back to the first level.
 func (d *Directory) UnenrollFactor(ctx context.Context, who Identity, factor uuid.UUID, c Client) error {
-	return d.tx(ctx, "unenrolling factor", func(ctx context.Context, tx pgx.Tx) error {
+	return d.Tx(ctx, "unenrolling factor", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
 			return err
@@ -269,18 +269,18 @@ func (d *Directory) deleteFactor(ctx context.Context, tx pgx.Tx, u User, factor 
 
 // ListFactors returns the factors of a user.
 func (d *Directory) ListFactors(ctx context.Context, user uuid.UUID) ([]Factor, error) {
-	if _, err := userByID(ctx, d.q(), user); err != nil {
+	if _, err := userByID(ctx, d.Rows(), user); err != nil {
 		return nil, err
 	}
 
-	return pg.All[Factor](ctx, d.q(), `select`+factorColumns+`from auth.mfa_factors f where f.user_id = @user order by f.created_at`,
+	return pg.All[Factor](ctx, d.Rows(), `select`+factorColumns+`from auth.mfa_factors f where f.user_id = @user order by f.created_at`,
 		pgx.StrictNamedArgs{"user": user})
 }
 
 // DeleteFactor removes a factor of a user for an administrator of the project.
 func (d *Directory) DeleteFactor(ctx context.Context, user, factor uuid.UUID, c Client) (Factor, error) {
 	var deleted Factor
-	err := d.tx(ctx, "deleting factor", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "deleting factor", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, user)
 		if err != nil {
 			return err

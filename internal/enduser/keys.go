@@ -3,7 +3,6 @@ package enduser
 import (
 	"crypto/hmac"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -52,25 +51,6 @@ func newKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (k
 	}
 
 	return k, err
-}
-
-// PublicKeys returns the public keys of access tokens as JSON Web Keys, the signing one first.
-func (d *Directory) PublicKeys() ([]json.RawMessage, error) {
-	var all []json.RawMessage
-	for _, key := range []token.Key{d.keys.signing, d.keys.previous} {
-		if key.ID == "" {
-			continue
-		}
-
-		text, err := key.PublicJWK()
-		if err != nil {
-			return nil, err
-		}
-
-		all = append(all, text)
-	}
-
-	return all, nil
 }
 
 // Purposes of tokens that carry the id of a row.

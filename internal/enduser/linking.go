@@ -3,9 +3,7 @@ package enduser
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -16,55 +14,12 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// linkTTL is the time in which a browser opens the link to add an identity. Whoever opens it adds
-// an identity to the account, so it is short.
-const linkTTL = 2 * time.Minute
-
-// LinkURL returns the address where the browser of a signed-in user begins to add an identity of a
-// provider. It is valid once: a request of another origin can't set the cookie that would bind it.
-func (d *Directory) LinkURL(ctx context.Context, who Identity, f OAuthFlow, parameters url.Values) (string, error) {
-	u, err := d.authenticate(ctx, d.q(), who)
-	if err != nil {
-		return "", err
-	}
-	if err := requireLevel(u); err != nil {
-		return "", err
-	}
-
-	f.Linking, f.Ends = &who, now().Add(linkTTL)
-	link, err := d.seal(f)
-	if err != nil {
-		return "", err
-	}
-
-	q := url.Values{}
-	for name := range parameters {
-		q.Set(name, parameters.Get(name))
-	}
-	q.Set("link", link)
-
-	return d.AuthorizeURL(q), nil
-}
-
 // requireLevel fails if a user with a second factor has not used it in the session.
 func requireLevel(u authenticated) error {
 	if hasVerifiedFactor(u.User) && u.AAL != "aal2" {
 		return fault.New(fault.Forbidden, "AAL2 required to link or unlink an identity").WithCode("insufficient_aal")
 	}
 
-	return nil
-}
-
-// openLink turns the flow of a link into one of its own, and spends the link.
-func (d *Directory) openLink(ctx context.Context, f *OAuthFlow) error {
-	if time.Now().After(f.Ends) {
-		return errState("The link to add an identity has expired")
-	}
-	if err := spendFlow(ctx, d.q(), f.ID); err != nil {
-		return err
-	}
-
-	f.ID, f.Ends = newID(), now().Add(FlowTTL)
 	return nil
 }
 
@@ -145,7 +100,7 @@ type unlinked struct {
 // with the identity of the address. If the user's address was that of the identity, it is replaced
 // by one that another identity has verified.
 func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
-	err := d.tx(ctx, "unlinking identity", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "unlinking identity", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -34,8 +35,8 @@ func (d *Directory) Invite(
 		return invited, err
 	}
 
-	return invited, d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailInvite, Email: email, Token: someUUID(t.ID),
-		RedirectTo: redirect})
+	return invited, d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: rules.MailInvite, Email: email,
+		Token: someUUID(t.ID), RedirectTo: redirect})
 }
 
 func (d *Directory) invite(

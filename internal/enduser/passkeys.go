@@ -63,15 +63,15 @@ func errPasskey(err error) error {
 
 // StartPasskeyRegistration begins the registration of a passkey of the signed-in user.
 func (d *Directory) StartPasskeyRegistration(ctx context.Context, who Identity, c Client) (PasskeyOptions, error) {
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return PasskeyOptions{}, err
 	}
-	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.CheckLimit(), c); err != nil {
 		return PasskeyOptions{}, err
 	}
 
-	known, err := pg.All[credentialRow](ctx, d.q(), `
+	known, err := pg.All[credentialRow](ctx, d.Rows(), `
 		select`+credentialColumns+`from auth.webauthn_credentials c where c.user_id = @user and c.factor_id is null`,
 		pgx.StrictNamedArgs{"user": u.ID})
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *Directory) passkeyOwner(ctx context.Context, q pg.Querier, who Identity
 // passkeyChallenge inserts a challenge.
 func (d *Directory) passkeyChallenge(ctx context.Context, kind string, user uuid.NullUUID) (uuid.UUID, error) {
 	id := newID()
-	_, err := pg.Exec(ctx, d.q(), `
+	_, err := pg.Exec(ctx, d.Rows(), `
 		insert into auth.webauthn_challenges (id, user_id, challenge_type) values (@id, @user, @type)`,
 		pgx.StrictNamedArgs{"id": id, "user": user, "type": kind})
 	return id, err
@@ -116,7 +116,7 @@ func (d *Directory) passkeyChallenge(ctx context.Context, kind string, user uuid
 // spendPasskeyChallenge deletes a challenge, also one whose response turns out to be invalid. It
 // fails with Invalid for an unknown, used or expired one, and for that of another user.
 func (d *Directory) spendPasskeyChallenge(ctx context.Context, id uuid.UUID, kind string, user uuid.NullUUID) error {
-	n, err := pg.Exec(ctx, d.q(), `
+	n, err := pg.Exec(ctx, d.Rows(), `
 		delete from auth.webauthn_challenges where id = @id and challenge_type = @type
 			and user_id is not distinct from @user::uuid and created_at > now() - @age::interval`,
 		pgx.StrictNamedArgs{"id": id, "type": kind, "user": user, "age": challengeTTL})
@@ -132,7 +132,7 @@ func (d *Directory) spendPasskeyChallenge(ctx context.Context, id uuid.UUID, kin
 func (d *Directory) FinishPasskeyRegistration(
 	ctx context.Context, who Identity, challenge uuid.UUID, r webauthn.Response, c Client,
 ) (Passkey, error) {
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return Passkey{}, err
 	}
@@ -146,7 +146,7 @@ func (d *Directory) FinishPasskeyRegistration(
 	}
 
 	var added Passkey
-	err = d.tx(ctx, "adding passkey", func(ctx context.Context, tx pgx.Tx) error {
+	err = d.Tx(ctx, "adding passkey", func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := d.passkeyOwner(ctx, tx, who); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (d *Directory) StartPasskeySignIn(ctx context.Context, c Client) (PasskeyOp
 	if !d.WebAuthn.Passkeys {
 		return PasskeyOptions{}, errPasskeysDisabled()
 	}
-	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.CheckLimit(), c); err != nil {
 		return PasskeyOptions{}, err
 	}
 
@@ -202,7 +202,7 @@ func (d *Directory) FinishPasskeySignIn(
 	if !d.WebAuthn.Passkeys {
 		return Session{}, errPasskeysDisabled()
 	}
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.SignInLimit(), c); err != nil {
 		return Session{}, err
 	}
 	if err := d.spendPasskeyChallenge(ctx, challenge, authentication, uuid.NullUUID{}); err != nil {
@@ -239,11 +239,11 @@ func (d *Directory) FinishPasskeySignIn(
 
 // ListPasskeys returns the passkeys of a user.
 func (d *Directory) ListPasskeys(ctx context.Context, user uuid.UUID) ([]Passkey, error) {
-	if _, err := userByID(ctx, d.q(), user); err != nil {
+	if _, err := userByID(ctx, d.Rows(), user); err != nil {
 		return nil, err
 	}
 
-	return pg.All[Passkey](ctx, d.q(), `
+	return pg.All[Passkey](ctx, d.Rows(), `
 		select`+passkeyColumns+`from auth.webauthn_credentials c where c.user_id = @user and c.factor_id is null order by c.created_at`,
 		pgx.StrictNamedArgs{"user": user})
 }
@@ -264,12 +264,12 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 		return Passkey{}, errInvalid("friendly_name must have at most %d bytes", maxFriendlyName)
 	}
 
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return Passkey{}, err
 	}
 
-	renamed, err := pg.One[Passkey](ctx, d.q(), `
+	renamed, err := pg.One[Passkey](ctx, d.Rows(), `
 		update auth.webauthn_credentials c set friendly_name = @name, updated_at = now()
 		where c.id = @id and c.user_id = @user and c.factor_id is null
 		returning`+passkeyColumns, pgx.StrictNamedArgs{"id": id, "user": u.ID, "name": name})
@@ -282,7 +282,7 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 
 // RemovePasskey removes a passkey of the signed-in user.
 func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUI
 
 // DeletePasskey removes a passkey of a user for an administrator of the project.
 func (d *Directory) DeletePasskey(ctx context.Context, user, id uuid.UUID, c Client) error {
-	return d.tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
+	return d.Tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, user)
 		if err != nil {
 			return err

@@ -37,8 +37,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"migration": {"platform", "project"}, "rest/catalog": {"project"},
 		"statement": {"project"}, "transfer": {"project"}, "audit": {"platform", "project"},
 		"standalone": {"project"}, "oauth": {"project"}, "rest": {"project"}, "pgproxy": {"platform"},
-		"enduser": {"platform",
-			"project"}, "pgserver": {"platform"}}
+		"enduser": {"platform", "project"}, "enduser/message": {"project"}, "pgserver": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {

@@ -1,4 +1,4 @@
-package enduser
+package rules
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
@@ -37,25 +36,18 @@ type SMS struct {
 
 // Senders of text messages.
 const (
-	senderMailbox = "mailbox"
-	senderHook    = "hook"
-	senderTwilio  = "twilio"
-)
-
-// Names of the secrets of senders.
-const (
-	hookSecret   = "sms.hook"
-	twilioSecret = "sms.twilio"
+	SenderMailbox = "mailbox"
+	SenderHook    = "hook"
+	SenderTwilio  = "twilio"
 )
 
 const (
 	maxSMSInterval  = 86_400 // seconds
-	maxSMSPerHour   = 5000   // what the one worker of a project can send
+	maxSMSPerHour   = 5000   // capacity of a project's worker
 	maxTestNumbers  = 20
 	maxCallingCodes = 250
 	maxSMSText      = 500 // bytes
 	defaultSMSText  = "Your code is {{ .Token }}"
-	twilioURL       = "https://api.twilio.com"
 )
 
 // withDefaults returns the settings with the default limits in the place of absent ones.
@@ -67,85 +59,61 @@ func (s SMS) withDefaults() SMS {
 	return s
 }
 
-// sender returns where messages go.
-func (s SMS) sender() string { return cmp.Or(s.Sender, senderMailbox) }
+// SenderName returns the sender of messages, by default the mailbox.
+func (s SMS) SenderName() string { return cmp.Or(s.Sender, SenderMailbox) }
 
-// allows reports whether messages may go to a number.
-func (s SMS) allows(phone string) bool {
+// Allows reports whether messages may go to a number.
+func (s SMS) Allows(phone string) bool {
 	begins := func(code string) bool { return strings.HasPrefix(phone, code) }
 	return len(s.CallingCodes) == 0 || slices.ContainsFunc(s.CallingCodes, begins)
 }
 
-// text returns the text of a message with a code.
-func (s SMS) text(code, siteURL string) string {
-	return fill(cmp.Or(s.Text, defaultSMSText), map[string]string{"Token": code, "SiteURL": siteURL}, nil, oneLine)
+// Message returns the text of a message with a code.
+func (s SMS) Message(code, siteURL string) string {
+	values := map[string]string{"Token": code, "SiteURL": siteURL}
+	return Fill(cmp.Or(s.Text, defaultSMSText), func(name string, _ []string) string { return values[name] })
 }
 
 var (
+	e164        = regexp.MustCompile(`^[1-9][0-9]{1,14}$`)
 	sixDigits   = regexp.MustCompile(`^[0-9]{6}$`)
 	callingCode = regexp.MustCompile(`^[1-9][0-9]{0,14}$`)
 	twilioID    = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 	smsVariable = regexp.MustCompile(`\{\{\s*\.(Token|SiteURL)\s*\}\}`)
 )
 
-// check fails for invalid settings.
-func (s SMS) check() error {
-	if err := s.checkSender(); err != nil {
-		return err
-	}
+// IsPhone reports whether a text is a phone number by E.164 in its stored form, without plus.
+func IsPhone(text string) bool { return e164.MatchString(text) }
 
-	if s.IntervalSeconds < 0 || s.IntervalSeconds > maxSMSInterval {
-		return fmt.Errorf("interval_seconds must be 0 to %d", maxSMSInterval)
+func (s SMS) validate() error {
+	if err := s.check(); err != nil {
+		return refuse("sms", "invalid_format", "%s", err)
 	}
-	for name, n := range map[string]int{"per_hour": s.PerHour, "per_network_and_hour": s.PerNetworkAndHour} {
-		if n < 0 || n > maxSMSPerHour {
-			return fmt.Errorf("%s must be 0 to %d", name, maxSMSPerHour)
-		}
-	}
-
-	if len(s.Text) > maxSMSText || strings.Contains(smsVariable.ReplaceAllString(s.Text, ""), "{{") {
-		return fmt.Errorf("text must have at most %d bytes, and no variables but {{ .Token }} and {{ .SiteURL }}",
-			maxSMSText)
-	}
-	if s.Text != "" && !strings.Contains(s.text("123456", ""), "123456") {
-		return errors.New("text must contain {{ .Token }}")
-	}
-
-	if len(s.TestNumbers) > maxTestNumbers {
-		return fmt.Errorf("test_numbers must have at most %d items", maxTestNumbers)
-	}
-	for number, code := range s.TestNumbers {
-		if !e164.MatchString(number) || !sixDigits.MatchString(code) {
-			return errors.New("test_numbers must map numbers such as 491701234567 to six digits")
-		}
-	}
-
-	if len(s.CallingCodes) > maxCallingCodes {
-		return fmt.Errorf("calling_codes must have at most %d items", maxCallingCodes)
-	}
-	for _, code := range s.CallingCodes {
-		if !callingCode.MatchString(code) {
-			return errors.New("calling_codes must be digits, such as 49")
-		}
-	}
-
 	return nil
 }
 
+// check fails for the first invalid member.
+func (s SMS) check() error {
+	return cmp.Or(s.checkSender(), s.checkLimits(), s.checkText(), s.checkTestNumbers(), s.checkCallingCodes())
+}
+
 func (s SMS) checkSender() error {
-	switch s.sender() {
-	case senderMailbox:
+	switch s.SenderName() {
+	case SenderMailbox:
 		return nil
-	case senderHook:
+	case SenderHook:
 		if err := outbound.CheckURL(s.HookURL); err != nil || len(s.HookURL) > maxURL {
 			return errors.New("hook_url must be an https URL without user, query and fragment")
 		}
 		return nil
-	case senderTwilio:
-	default:
-		return errors.New("sender must be mailbox, hook or twilio")
+	case SenderTwilio:
+		return s.checkTwilio()
 	}
 
+	return errors.New("sender must be mailbox, hook or twilio")
+}
+
+func (s SMS) checkTwilio() error {
 	switch {
 	case !twilioID.MatchString(s.TwilioAccountSID):
 		return errors.New("twilio_account_sid must be letters and digits")
@@ -160,19 +128,52 @@ func (s SMS) checkSender() error {
 	return nil
 }
 
-// checkSenderSecret fails if the sender of text messages has no valid secret.
-func (c ProjectConfig) checkSenderSecret() error {
-	name := map[string]string{senderHook: hookSecret, senderTwilio: twilioSecret}[c.SMS.sender()]
-	if name == "" {
-		return nil
+func (s SMS) checkLimits() error {
+	if s.IntervalSeconds < 0 || s.IntervalSeconds > maxSMSInterval {
+		return fmt.Errorf("interval_seconds must be 0 to %d", maxSMSInterval)
+	}
+	for name, n := range map[string]int{"per_hour": s.PerHour, "per_network_and_hour": s.PerNetworkAndHour} {
+		if n < 0 || n > maxSMSPerHour {
+			return fmt.Errorf("%s must be 0 to %d", name, maxSMSPerHour)
+		}
 	}
 
-	if name == hookSecret {
-		return c.Secrets.checkWebhook(name, "is required by the sender of text messages")
+	return nil
+}
+
+func (s SMS) checkText() error {
+	if len(s.Text) > maxSMSText || strings.Contains(smsVariable.ReplaceAllString(s.Text, ""), "{{") {
+		return fmt.Errorf("text must have at most %d bytes, and no variables but {{ .Token }} and {{ .SiteURL }}",
+			maxSMSText)
 	}
-	if _, ok := c.Secrets[name]; !ok {
-		return fault.OnField(fault.Unprocessable, "secrets."+name, "required",
-			"is required by the sender of text messages")
+	if s.Text != "" && !strings.Contains(s.Message("123456", ""), "123456") {
+		return errors.New("text must contain {{ .Token }}")
+	}
+
+	return nil
+}
+
+func (s SMS) checkTestNumbers() error {
+	if len(s.TestNumbers) > maxTestNumbers {
+		return fmt.Errorf("test_numbers must have at most %d items", maxTestNumbers)
+	}
+	for number, code := range s.TestNumbers {
+		if !IsPhone(number) || !sixDigits.MatchString(code) {
+			return errors.New("test_numbers must map numbers such as 491701234567 to six digits")
+		}
+	}
+
+	return nil
+}
+
+func (s SMS) checkCallingCodes() error {
+	if len(s.CallingCodes) > maxCallingCodes {
+		return fmt.Errorf("calling_codes must have at most %d items", maxCallingCodes)
+	}
+	for _, code := range s.CallingCodes {
+		if !callingCode.MatchString(code) {
+			return errors.New("calling_codes must be digits, such as 49")
+		}
 	}
 
 	return nil

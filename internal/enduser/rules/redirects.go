@@ -1,18 +1,18 @@
-package enduser
+package rules
 
 import "github.com/socle-dev/socle/internal/weburl"
 
 // Redirect returns the address where a link leads: the requested one if the settings allow it, or
 // the site.
-func (d *Directory) Redirect(requested string) string {
-	if requested != "" && d.allows(requested) {
+func (s *Settings) Redirect(requested string) string {
+	if requested != "" && s.allows(requested) {
 		return requested
 	}
-	return d.SiteURL
+	return s.SiteURL
 }
 
 // allows reports whether an address is one of the site's, or matches a pattern of the settings.
-func (d *Directory) allows(requested string) bool {
+func (s *Settings) allows(requested string) bool {
 	if len(requested) > maxURL {
 		return false
 	}
@@ -22,12 +22,12 @@ func (d *Directory) allows(requested string) bool {
 		return false
 	}
 
-	if site, err := weburl.ParseSite(d.SiteURL); err == nil && u.IsWeb() && u.Origin() == site.Origin() {
+	if site, err := weburl.ParseSite(s.SiteURL); err == nil && u.IsWeb() && u.Origin() == site.Origin() {
 		return true
 	}
 
-	for _, pattern := range d.RedirectURLs {
-		if compiled, err := weburl.ParsePattern(pattern); err == nil && compiled.Matches(u) {
+	for _, pattern := range s.RedirectURLs {
+		if p, err := weburl.ParsePattern(pattern); err == nil && p.Matches(u) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package enduser
+package message
 
 import (
 	"context"
@@ -18,9 +18,9 @@ func TestFailureText(t *testing.T) {
 
 	const unreachable = "the server can't be reached or does not respond"
 	for _, tt := range []struct {
-		foreign bool
-		err     error
-		want    string
+		byInstall bool
+		err       error
+		want      string
 	}{
 		{false, errors.New("mail: 550 no such mailbox"), "mail: 550 no such mailbox"},
 		{true, errors.New("mail: 550 no such mailbox"), "the mail server of the install did not accept it"},
@@ -28,7 +28,7 @@ func TestFailureText(t *testing.T) {
 		{false, &url.Error{Err: &net.OpError{Err: &net.DNSError{Name: "secret.internal"}}}, unreachable},
 		{false, fmt.Errorf("mail: %w", context.DeadlineExceeded), unreachable},
 	} {
-		if got := (attempt{Foreign: tt.foreign}).failureText(tt.err); got != tt.want {
+		if got := (Attempt{ByInstall: tt.byInstall}).failureText(tt.err); got != tt.want {
 			t.Errorf("%v: got %q, want %q", tt.err, got, tt.want)
 		}
 	}

@@ -63,10 +63,6 @@ func renewSignUp(
 		returning`+signUpColumns, pgx.StrictNamedArgs{"user": user, "address": address, "new": newID(), "flow": flow})
 }
 
-// signUpColumns are those of a [oneTime].
-const signUpColumns = ` t.id, t.user_id, 'confirmation_token' as token_type, t.relates_to, t.created_at, t.attempts,
-	t.flow_state_id, t.verification_type, true as is_sign_up `
-
 // proof is the first confirmation of an address or a number.
 type proof struct {
 	Token    oneTime // zero: an identity provider has verified the address

@@ -8,8 +8,34 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/hook"
 )
+
+// claims are the claims of an access token.
+type claims struct {
+	Issuer       string          `json:"iss"`
+	Subject      uuid.UUID       `json:"sub"`
+	Audience     string          `json:"aud"`
+	ExpiresAt    int64           `json:"exp"`
+	IssuedAt     int64           `json:"iat"`
+	Email        string          `json:"email"`
+	Phone        string          `json:"phone"`
+	AppMetadata  json.RawMessage `json:"app_metadata"`
+	UserMetadata json.RawMessage `json:"user_metadata"`
+	Role         string          `json:"role"`
+	AAL          string          `json:"aal"`
+	AMR          []amr           `json:"amr"`
+	SessionID    uuid.UUID       `json:"session_id"`
+	IsAnonymous  bool            `json:"is_anonymous"`
+	ClientID     string          `json:"client_id,omitempty"` // OAuth client; "": the application
+}
+
+// amr is a method of authentication in an access token.
+type amr struct {
+	Method    string `json:"method"`
+	Timestamp int64  `json:"timestamp"`
+}
 
 // tokenEvent is the event of the hook custom_access_token.
 type tokenEvent struct {
@@ -20,14 +46,16 @@ type tokenEvent struct {
 }
 
 // customClaims returns the claims of an access token as a hook has changed them, with their expiry.
-// Without a hook they are those given.
-func (d *Directory) customClaims(ctx context.Context, o opened, own claims) (body []byte, expires int64, err error) {
-	if body, err = json.Marshal(own); err != nil || d.Hooks[hookAccessToken] == "" {
+// Without a hook they are own. method is the one of this authentication.
+func (d *Directory) customClaims(
+	ctx context.Context, own claims, method string, c Client,
+) (body []byte, expires int64, err error) {
+	if body, err = json.Marshal(own); err != nil || d.Hooks[rules.HookAccessToken] == "" {
 		return body, own.ExpiresAt, err
 	}
 
-	reply, err := d.ask(ctx, hookAccessToken, tokenEvent{Metadata: newHookMetadata(hookAccessToken, o.client),
-		UserID: o.user.ID, Claims: body, AuthenticationMethod: o.method})
+	reply, err := d.ask(ctx, rules.HookAccessToken, tokenEvent{Metadata: newHookMetadata(rules.HookAccessToken, c),
+		UserID: own.Subject, Claims: body, AuthenticationMethod: method})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,4 +1,4 @@
-package enduser
+package rules
 
 import (
 	"fmt"
@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/password"
 )
 
 // TestCheckPassword: only the project's settings decide about a password.
 func TestCheckPassword(t *testing.T) {
 	t.Parallel()
 
-	d := &Directory{service: &Service{Config: Config{Passwords: password.New(8)}}}
 	for _, tt := range []struct {
 		min      int
 		sets     []string
@@ -28,11 +26,15 @@ func TestCheckPassword(t *testing.T) {
 		{6, []string{"digit"}, "password", "weak_password [characters]"},
 		{6, []string{"digit"}, "pass", "weak_password [length characters]"},
 		{6, nil, strings.Repeat("x", 1025), "validation_failed <nil>"},
+		{8, []string{"lower", "digit"}, "short", "weak_password [length characters]"},
+		{8, []string{"lower", "digit"}, "longer one", "weak_password [characters]"},
+		{8, []string{"lower", "digit"}, "a1", "weak_password [length]"},
+		{8, []string{"lower", "digit"}, "password1", ""},
 	} {
-		d.PasswordMinLength, d.PasswordRequiredCharacters = tt.min, tt.sets
+		s := Settings{PasswordMinLength: tt.min, PasswordRequiredCharacters: tt.sets}
 
 		got := ""
-		if err := d.checkPassword(tt.password); err != nil {
+		if err := s.CheckPassword(tt.password); err != nil {
 			got = fmt.Sprint(fault.Of(err).Code, " ", fault.Of(err).Extra["reasons"])
 		}
 		if got != tt.want {

@@ -1,0 +1,79 @@
+package message
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/enduser/rules"
+	"github.com/socle-dev/socle/internal/mail"
+)
+
+// Values are the values of the variables in a text.
+type Values struct {
+	Fields map[string]string // by the name of the variable
+	Data   json.RawMessage   // object whose members are those of Data
+}
+
+// text returns the value of a variable on one line.
+func (v Values) text(name string, path []string) string {
+	if name == "Data" {
+		return oneLine(member(v.Data, path))
+	}
+	return oneLine(v.Fields[name])
+}
+
+// escaped is [Values.text] for HTML.
+func (v Values) escaped(name string, path []string) string {
+	return html.EscapeString(v.text(name, path))
+}
+
+// RenderMail returns the mail of a text, without a recipient.
+func RenderMail(text rules.MailText, v Values) mail.Message {
+	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.text)), HTML: rules.Fill(text.HTML, v.escaped),
+		Text: rules.Fill(text.Text, v.text)}
+	if m.HTML == "" {
+		m.HTML = "<pre>" + html.EscapeString(m.Text) + "</pre>\n"
+	}
+	if m.Text == "" {
+		m.Text = fmt.Sprintf("%s\n\n%s\n", v.Fields["ConfirmationURL"], v.Fields["Token"])
+	}
+
+	return m
+}
+
+// member returns the text of a member of a JSON object.
+func member(object json.RawMessage, path []string) string {
+	var value any
+	if json.Unmarshal(object, &value) != nil {
+		return ""
+	}
+
+	for _, name := range path {
+		members, ok := value.(map[string]any)
+		if !ok {
+			return ""
+		}
+		value = members[name]
+	}
+
+	switch v := value.(type) {
+	case nil, map[string]any, []any:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// oneLine removes line breaks and other control characters, which a value has no use for.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+}

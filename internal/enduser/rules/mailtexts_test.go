@@ -1,0 +1,64 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUnknownVariable(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{"{{ .Token }} {{.Data.a_b.c}}": "", "{{ .Secret }}": "{{ .Secret }}",
+		"{{ .Token.x }}": "{{ .Token.x }}", "{{ if }}": "{{ if }}", "{{": "{{", "no variables": ""} {
+		if got := unknownVariable(text); got != want {
+			t.Errorf("unknownVariable(%q) = %q, want %q", text, got, want)
+		}
+	}
+
+	err := MailText{Subject: "x", Text: "{{ .Code }}"}.check()
+	if err == nil || !strings.Contains(err.Error(), "{{ .Token }}") {
+		t.Errorf("got %v, want the known variables", err)
+	}
+}
+
+// TestFill bounds the size of a text, whose values can be long and stand often.
+func TestFill(t *testing.T) {
+	t.Parallel()
+
+	got := Fill("a {{ .Token }} {{.Data.x.y}} {{ .Data }}", func(name string, path []string) string {
+		return "<" + name + strings.Join(path, "/") + ">"
+	})
+	if want := "a <Token> <Datax/y> <Data>"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+
+	thousand := func(string, []string) string { return strings.Repeat("x", 1000) }
+	long := Fill(strings.Repeat("{{ .Email }}", 1000), thousand)
+	if len(long) > maxFilled {
+		t.Errorf("a filled text has %d bytes, want at most %d", len(long), maxFilled)
+	}
+}
+
+// TestMailText finds the text of a language.
+func TestMailText(t *testing.T) {
+	t.Parallel()
+
+	text := func(subject string) MailText { return MailText{Subject: subject, Text: "{{ .Token }}"} }
+	s := Settings{Mails: map[string]MailText{"confirmation": text("Welcome"), "confirmation.de": text("Willkommen"),
+		"confirmation.pt-br": text("Bem-vindo")}}
+	for language, want := range map[string]string{"": "Welcome", "de": "Willkommen", "de_AT": "Willkommen",
+		"DE-at": "Willkommen", "pt": "Welcome", "pt-BR": "Bem-vindo", "pt_PT": "Welcome", "x": "Welcome"} {
+		if got := s.MailText(MailConfirmation, language); got.Subject != want {
+			t.Errorf("language %q: got %q, want %q", language, got.Subject, want)
+		}
+	}
+
+	for kind, want := range defaultMails {
+		if got := (&Settings{}).MailText(kind, "de"); got != want {
+			t.Errorf("%s: got %+v, want the default", kind, got)
+		}
+		if err := want.check(); err != nil {
+			t.Errorf("the default of %s: %v", kind, err)
+		}
+	}
+}
