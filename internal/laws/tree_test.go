@@ -292,6 +292,46 @@ func TestPackagesHaveTests(t *testing.T) {
 	}
 }
 
+// A large package has more than largePackage lines. Its own tests have at least minTestRatio lines
+// for each of them.
+const (
+	largePackage = 1000
+	minTestRatio = 0.2
+)
+
+// underTested are the large packages whose own tests are too few: those of their callers test them.
+// The list may only shrink.
+var underTested = []string{"internal/backup", "internal/cli", "internal/oauth", "internal/pgproxy", "internal/s3api",
+	"internal/statement", "internal/storageapi", "internal/web"}
+
+// TestLargePackagesAreTested checks that the rules of a large package are tested beside it, in
+// seconds, and not by its callers.
+func TestLargePackagesAreTested(t *testing.T) {
+	t.Parallel()
+
+	for name, p := range tree(t) {
+		lines := countLines(t, p, p.GoFiles)
+		if lines <= largePackage || slices.Contains(testOnly, name) || strings.HasPrefix(name, "bench/") {
+			continue
+		}
+
+		tests := countLines(t, p, p.TestGoFiles, p.XTestGoFiles)
+		ratio := float64(tests) / float64(lines)
+		switch excused := slices.Contains(underTested, name); {
+		case ratio < minTestRatio && !excused:
+			t.Errorf("%s has %d lines and %d of own tests, want %.0f", name, lines, tests, minTestRatio*float64(lines))
+		case ratio >= minTestRatio && excused:
+			t.Errorf("%s has %d lines and %d of own tests: remove it from underTested", name, lines, tests)
+		}
+	}
+
+	for _, name := range underTested {
+		if p, ok := tree(t)[name]; !ok || countLines(t, p, p.GoFiles) <= largePackage {
+			t.Errorf("%s is no large package: remove it from underTested", name)
+		}
+	}
+}
+
 // compiledTwice is the package with tests of both kinds, see [TestServersCompileOnce].
 const compiledTwice = "internal/server"
 
