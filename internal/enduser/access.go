@@ -16,8 +16,8 @@ type Identity struct {
 	User, Session uuid.UUID
 }
 
-// authenticated is the result of [Directory.Authenticate].
-type authenticated struct {
+// caller is the result of [Directory.Authenticate].
+type caller struct {
 	User
 	AAL           string
 	OAuthClientID uuid.NullUUID `db:"oauth_client_id"`
@@ -33,7 +33,7 @@ func (d *Directory) Authenticate(ctx context.Context, who Identity) (User, error
 
 // authenticate is [Directory.Authenticate] for what only the application itself may do: it refuses
 // the sessions of OAuth clients.
-func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity) (authenticated, error) {
+func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity) (caller, error) {
 	u, err := d.anyAuthenticated(ctx, q, who)
 	if err == nil && u.OAuthClientID.Valid {
 		err = fault.New(fault.Forbidden, "OAuth clients can't change users").WithCode("insufficient_scope")
@@ -42,8 +42,8 @@ func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity
 	return u, err
 }
 
-func (d *Directory) anyAuthenticated(ctx context.Context, q pg.Querier, who Identity) (authenticated, error) {
-	u, err := pg.One[authenticated](ctx, q, `
+func (d *Directory) anyAuthenticated(ctx context.Context, q pg.Querier, who Identity) (caller, error) {
+	u, err := pg.One[caller](ctx, q, `
 		select`+userColumns+`, coalesce(s.aal, '') as aal, s.oauth_client_id, coalesce(s.scopes, '') as scope
 		from auth.users u left join auth.sessions s on s.id = @session and s.user_id = u.id
 			and (s.not_after is null or s.not_after > now())
@@ -74,7 +74,7 @@ const (
 func (d *Directory) Logout(ctx context.Context, who Identity, scope string, c Client) error {
 	return d.Tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
 		authenticate := d.authenticate
-		if scope == ScopeLocal { // of an OAuth client, too
+		if scope == ScopeLocal { // OAuth clients may, too
 			authenticate = d.anyAuthenticated
 		}
 
@@ -97,21 +97,21 @@ func (d *Directory) Logout(ctx context.Context, who Identity, scope string, c Cl
 // EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay
 // valid to their end in the rows API.
 func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (int64, error) {
-	var ended int64
+	var n int64
 	err := d.Tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 
-		if ended, err = endSessions(ctx, tx, id); err != nil {
+		if n, err = endSessions(ctx, tx, id); err != nil {
 			return err
 		}
 
 		return d.log(ctx, tx, "logout", u, c)
 	})
 
-	return ended, err
+	return n, err
 }
 
 // endSessions ends all sessions of a user and returns their number.

@@ -16,11 +16,11 @@ import (
 // AdminUpdate is a new user, or a change of one, by an administrator of the project. nil members
 // change nothing.
 type AdminUpdate struct {
-	ID           uuid.UUID // of a new user; zero: any
+	ID           uuid.UUID // id for a new user; zero: a random one
 	Email        *string
 	Phone        *string
 	Password     *string
-	PasswordHash *string // of an imported user, see [password.CheckImported]
+	PasswordHash *string // hash from another system, see [password.CheckImported]
 	Role         *string
 	EmailConfirm *bool
 	PhoneConfirm *bool
@@ -111,19 +111,19 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 
 	n.Confirmed = in.EmailConfirm != nil && *in.EmailConfirm
 	n.PhoneConfirmed = in.PhoneConfirm != nil && *in.PhoneConfirm
-	var created User
+	var result User
 	err = d.Tx(ctx, "creating new user", func(ctx context.Context, tx pgx.Tx) error {
-		if created, err = insertUser(ctx, tx, n); err != nil {
+		if result, err = insertUser(ctx, tx, n); err != nil {
 			return err
 		}
-		return d.log(ctx, tx, "user_signedup", created, c)
+		return d.log(ctx, tx, "user_signedup", result, c)
 	})
 	if pg.Violates(err, "users_pkey") {
-		return created, fault.New(fault.Unprocessable, "A user with this id already exists").
+		return result, fault.New(fault.Unprocessable, "A user with this id already exists").
 			WithCode("user_already_exists").WithCause(err)
 	}
 
-	return created, err
+	return result, err
 }
 
 // GetUser returns a user. It fails with NotFound for an unknown one.
@@ -159,7 +159,7 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 		return User{}, err
 	}
 
-	var updated User
+	var result User
 	err = d.Tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := pg.One[User](ctx, tx, `select`+userColumns+`from auth.users u where u.id = @id for update of u`,
 			pgx.StrictNamedArgs{"id": id})
@@ -183,11 +183,11 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 			return err
 		}
 
-		updated, err = userByID(ctx, tx, id)
+		result, err = userByID(ctx, tx, id)
 		return err
 	})
 
-	return updated, err
+	return result, err
 }
 
 // adminChange is an [AdminUpdate] with its checked members.
@@ -195,7 +195,7 @@ type adminChange struct {
 	AdminUpdate
 	email, phone string // after the change
 	hash         string // "": the present one
-	confirm      bool   // the address
+	confirm      bool   // confirms the address
 	confirmPhone bool
 	bannedUntil  *time.Time
 	changesBan   bool
@@ -288,13 +288,13 @@ func (a adminChange) endFormer(ctx context.Context, tx pgx.Tx, u User) error {
 // DeleteUser deletes a user with everything that refers to them. soft keeps the row without the
 // address, the password and the metadata, for references that must stay.
 func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c Client) (User, error) {
-	var deleted User
+	var result User
 	err := d.Tx(ctx, "deleting user", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if deleted, err = userByID(ctx, tx, id); err != nil {
+		if result, err = userByID(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := d.log(ctx, tx, "user_deleted", deleted, c); err != nil {
+		if err := d.log(ctx, tx, "user_deleted", result, c); err != nil {
 			return err
 		}
 
@@ -328,5 +328,5 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 		return err
 	})
 
-	return deleted, err
+	return result, err
 }

@@ -27,19 +27,19 @@ type newUserEvent struct {
 func (d *Directory) txAdmitting(
 	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
 ) error {
-	id := uuid.New() // of no order, since pages of applications show it
-	var created bool
+	id := uuid.New() // random, since pages of applications show it
+	var isNew bool
 	err := d.txAsking(ctx, change, rules.HookNewUser, func(hook.Reply) error { return nil },
 		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
-			created = false
+			isNew = false
 			return f(ctx, tx, func(n *newUser) error {
-				n.ID, created = id, true
+				n.ID, isNew = id, true
 				return consent(func() any {
 					return newUserEvent{Metadata: newHookMetadata(rules.HookNewUser, c), User: n.preview()}
 				})
 			})
 		})
-	if err != nil || !created || d.Hooks[rules.HookCreated] == "" {
+	if err != nil || !isNew || d.Hooks[rules.HookCreated] == "" {
 		return err
 	}
 
@@ -75,9 +75,9 @@ func (d *Directory) tellOfUser(ctx context.Context, id uuid.UUID, c Client) erro
 		return nil
 	}
 
-	_, deleted := pg.Exec(ctx, d.Rows(), `delete from auth.sessions where user_id = @id`,
+	_, failure := pg.Exec(ctx, d.Rows(), `delete from auth.sessions where user_id = @id`,
 		pgx.StrictNamedArgs{"id": id})
-	return errors.Join(err, deleted)
+	return errors.Join(err, failure)
 }
 
 // admitUser inserts a user who has signed up, if the hook admits it.

@@ -50,9 +50,9 @@ func (d *Directory) checkAuthenticator(
 	ctx context.Context, tx pgx.Tx, f factorRow, r webauthn.Response, want webauthn.Expected,
 ) error {
 	if f.Status != "verified" {
-		created, err := webauthn.Register(r, want)
+		credential, err := webauthn.Register(r, want)
 		if err == nil {
-			_, err = insertCredential(ctx, tx, f.UserID, someUUID(f.ID), created, r.Response.Transports)
+			_, err = insertCredential(ctx, tx, f.UserID, someUUID(f.ID), credential, r.Response.Transports)
 		}
 
 		return err

@@ -43,7 +43,7 @@ func (d *Directory) CheckRelyingParty(id string, origins []string) error {
 
 // authenticatorChallenge returns the bytes that an authenticator signs for a challenge.
 func (k keys) authenticatorChallenge(id uuid.UUID) []byte {
-	return token.MAC(k.links, []byte("challenge of an authenticator"), id[:])
+	return token.MAC(k.linkKey, []byte("challenge of an authenticator"), id[:])
 }
 
 // expected returns the requirements of the response to a challenge.
@@ -52,27 +52,27 @@ func (d *Directory) expected(challenge uuid.UUID, verification bool) webauthn.Ex
 		Verification: verification}
 }
 
-// creationOptions returns the options of a new credential. known are the credentials of
+// creationOptions returns the options of a new credential. exclude are the credentials of
 // authenticators that the user has registered already.
 func (d *Directory) creationOptions(
-	u User, challenge uuid.UUID, known []credentialRow, selection webauthn.Selection,
+	u User, challenge uuid.UUID, exclude []credentialRow, selection webauthn.Selection,
 ) webauthn.CreationOptions {
 	name := cmp.Or(u.Email, u.Phone, u.ID.String())
 	return webauthn.CreationOptions{
 		RP:        webauthn.RPEntity{ID: d.RelyingParty().ID, Name: cmp.Or(d.WebAuthn.RPName, d.RelyingParty().ID)},
 		User:      webauthn.UserEntity{ID: u.ID[:], Name: name, DisplayName: name},
 		Challenge: d.keys.authenticatorChallenge(challenge), PubKeyCredParams: webauthn.AllParameters(),
-		Timeout: challengeTTL.Milliseconds(), ExcludeCredentials: descriptors(known), Selection: selection,
+		Timeout: challengeTTL.Milliseconds(), ExcludeCredentials: descriptors(exclude), Selection: selection,
 		Attestation: "none",
 	}
 }
 
 // requestOptions returns the options of an assertion by one of the credentials, or by any for none.
 func (d *Directory) requestOptions(
-	challenge uuid.UUID, allowed []credentialRow, verification string,
+	challenge uuid.UUID, rows []credentialRow, verification string,
 ) webauthn.RequestOptions {
 	return webauthn.RequestOptions{RPID: d.RelyingParty().ID, Challenge: d.keys.authenticatorChallenge(challenge),
-		Timeout: challengeTTL.Milliseconds(), AllowCredentials: descriptors(allowed), UserVerification: verification}
+		Timeout: challengeTTL.Milliseconds(), AllowCredentials: descriptors(rows), UserVerification: verification}
 }
 
 func descriptors(rows []credentialRow) []webauthn.Descriptor {
@@ -141,10 +141,10 @@ var transports = []string{"usb", "nfc", "ble", "smart-card", "hybrid", "internal
 func insertCredential(
 	ctx context.Context, tx pgx.Tx, user uuid.UUID, factor uuid.NullUUID, c webauthn.Credential, ways []string,
 ) (uuid.UUID, error) {
-	known := []string{}
+	names := []string{}
 	for _, way := range transports {
 		if slices.Contains(ways, way) {
-			known = append(known, way)
+			names = append(names, way)
 		}
 	}
 
@@ -154,7 +154,7 @@ func insertCredential(
 			backup_eligible, backed_up)
 		values (@id, @user, @factor, @credential, @key, @aaguid, @count, @transports, @eligible, @backed_up)`,
 		pgx.StrictNamedArgs{"id": id, "user": user, "factor": factor, "credential": c.ID, "key": c.PublicKey,
-			"aaguid": uuid.UUID(c.AAGUID), "count": int64(c.SignCount), "transports": known,
+			"aaguid": uuid.UUID(c.AAGUID), "count": int64(c.SignCount), "transports": names,
 			"eligible": c.BackupEligible, "backed_up": c.BackedUp})
 	return id, err
 }

@@ -14,9 +14,9 @@ import (
 // Challenged is a challenge of a factor.
 type Challenged struct {
 	ID            uuid.UUID
-	Type          string // of the factor
+	Type          string // type of the factor
 	ExpiresAt     time.Time
-	Authenticator *AuthenticatorChallenge // nil of another type
+	Authenticator *AuthenticatorChallenge // nil for another type
 }
 
 // ChallengeFactor prepares the check of a code of a factor. That of a phone gets a message by a

@@ -25,7 +25,7 @@ func (d *Directory) Owner(ctx context.Context, tx pgx.Tx, who Identity) (User, e
 type Grantor struct {
 	User    User
 	AAL     string          // level of the session
-	Methods json.RawMessage // by which the user was authenticated, as in access tokens
+	Methods json.RawMessage // methods of authentication, as in access tokens
 }
 
 // Grantor returns the user of a session of the application. It fails with Forbidden like
@@ -60,10 +60,10 @@ type ClientGrant struct {
 }
 
 // ClientSession is a session of an OAuth client without its tokens.
-type ClientSession struct{ opened }
+type ClientSession struct{ unsignedSession }
 
 // User returns the user of the session.
-func (s ClientSession) User() User { return s.opened.user }
+func (s ClientSession) User() User { return s.unsignedSession.user }
 
 // SessionID returns the id of the session.
 func (s ClientSession) SessionID() uuid.UUID { return s.ID }
@@ -107,7 +107,7 @@ func (d *Directory) OpenClientSession(
 // SignClientSession returns the tokens of a session that has been committed. It ends the session if
 // a hook fails.
 func (d *Directory) SignClientSession(ctx context.Context, s ClientSession) (Session, error) {
-	return d.signNew(ctx, s.opened)
+	return d.signNew(ctx, s.unsignedSession)
 }
 
 // RefreshClientSession is [Directory.Refresh] for a session of an OAuth client. Its refresh tokens
@@ -115,13 +115,13 @@ func (d *Directory) SignClientSession(ctx context.Context, s ClientSession) (Ses
 func (d *Directory) RefreshClientSession(
 	ctx context.Context, text string, client uuid.UUID, c Client,
 ) (s Session, scope string, err error) {
-	return d.refresh(ctx, d.keys.clientRefresh, text, someUUID(client), c)
+	return d.refresh(ctx, d.keys.clientRefreshKey, text, someUUID(client), c)
 }
 
 // ScopedUser is a user, and what the holder of the token may know.
 type ScopedUser struct {
 	User  User
-	Scope string // of the OAuth client; "" for a session of the application
+	Scope string // scope granted to the OAuth client; "": a session of the application
 }
 
 // ScopedUser returns the user of a token and the scope of its session. It fails like

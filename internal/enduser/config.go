@@ -39,7 +39,7 @@ func (s *Service) secretsKey(project uuid.UUID) []byte {
 // LoadConfig returns the configuration of an active project's end users. It fails with NotFound for
 // another one.
 func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (rules.Config, error) {
-	stored, err := pg.One[StoredConfig](ctx, s.Store.DB().Querier(), `
+	row, err := pg.One[StoredConfig](ctx, s.Store.DB().Querier(), `
 		select coalesce(a.settings, '{}') as settings, coalesce(a.secrets, '') as secrets,
 			coalesce(a.key_generation, 1) as generation
 		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid
@@ -48,7 +48,7 @@ func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (rules.Conf
 		return rules.Config{}, err
 	}
 
-	return s.ParseConfig(project, stored)
+	return s.ParseConfig(project, row)
 }
 
 // Open returns the directory of an active project. It fails with NotFound for another one.
@@ -89,7 +89,7 @@ func (s *Service) lockConfig(ctx context.Context, tx *platform.DB, project uuid.
 		return rules.Config{}, err
 	}
 
-	stored, err := pg.One[StoredConfig](ctx, tx.Querier(), `
+	row, err := pg.One[StoredConfig](ctx, tx.Querier(), `
 		select settings, coalesce(secrets, '') as secrets, key_generation as generation
 		from platform.auth_settings where project_uuid = @project for update`,
 		pgx.StrictNamedArgs{"project": project})
@@ -97,7 +97,7 @@ func (s *Service) lockConfig(ctx context.Context, tx *platform.DB, project uuid.
 		return rules.Config{}, err
 	}
 
-	return s.ParseConfig(project, stored)
+	return s.ParseConfig(project, row)
 }
 
 func (s *Service) saveConfig(ctx context.Context, tx *platform.DB, project, user uuid.UUID, c rules.Config) error {
@@ -106,7 +106,7 @@ func (s *Service) saveConfig(ctx context.Context, tx *platform.DB, project, user
 		return err
 	}
 
-	sealed, err := c.Secrets.Seal(s.secretsKey(project))
+	ciphertext, err := c.Secrets.Seal(s.secretsKey(project))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *Service) saveConfig(ctx context.Context, tx *platform.DB, project, user
 		update platform.auth_settings set settings = @settings::jsonb, secrets = @secrets, updated_by = @user,
 			updated_at = now()
 		where project_uuid = @project`,
-		pgx.StrictNamedArgs{"project": project, "settings": string(text), "secrets": sealed, "user": user})
+		pgx.StrictNamedArgs{"project": project, "settings": string(text), "secrets": ciphertext, "user": user})
 	return err
 }
 

@@ -35,7 +35,7 @@ func (d *Directory) verifyFactor(
 		return Session{}, asRequestLimit(err)
 	}
 
-	var o opened
+	var o unsignedSession
 	refusal := func(reply hook.Reply) error { return d.refuseFactor(ctx, who.User, reply, c) }
 	verify := func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error {
 		// One verification of a user at a time, since it deletes other factors.
@@ -83,7 +83,7 @@ func (d *Directory) verifyFactor(
 			return wrong // the challenge stays open
 		}
 
-		if err := d.factorVerified(ctx, tx, u.User, who, f, step, c); err != nil {
+		if err := d.recordFactor(ctx, tx, u.User, who, f, step, c); err != nil {
 			return err
 		}
 
@@ -98,15 +98,15 @@ func (d *Directory) verifyFactor(
 }
 
 // signRaised signs the tokens of a session that has reached the second level.
-func (d *Directory) signRaised(ctx context.Context, o opened) (Session, error) {
+func (d *Directory) signRaised(ctx context.Context, o unsignedSession) (Session, error) {
 	s, err := d.sign(ctx, o)
 	if err != nil {
 		// The client has the refresh token of before: it stays the valid one.
-		_, restored := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `
+		_, failure := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `
 			update auth.sessions set refresh_token_counter = refresh_token_counter - 1
 			where id = @id and refresh_token_counter = @counter`,
 			pgx.StrictNamedArgs{"id": o.ID, "counter": o.RefreshTokenCounter})
-		err = errors.Join(err, restored)
+		err = errors.Join(err, failure)
 	}
 
 	return s, err
@@ -136,12 +136,12 @@ func (d *Directory) checkCode(f factorRow, challenge uuid.UUID, code string) (in
 
 // matchCode returns the time step of a code.
 func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, err error) {
-	sealed, err := base64.StdEncoding.DecodeString(f.Secret)
+	ciphertext, err := base64.StdEncoding.DecodeString(f.Secret)
 	if err != nil {
 		return 0, false, err
 	}
 
-	secret, err := token.Open(d.keys.factors, sealed)
+	secret, err := token.Open(d.keys.factorKey, ciphertext)
 	if err != nil {
 		return 0, false, err
 	}
@@ -163,9 +163,9 @@ func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hook
 	return fault.New(fault.Forbidden, "%s", message).WithCode("mfa_verification_rejected")
 }
 
-// factorVerified records that the user has presented a factor, with the time step of its code. It
+// recordFactor records that the user has presented a factor, with the time step of its code. It
 // deletes all unverified factors, which someone else may have enrolled.
-func (d *Directory) factorVerified(
+func (d *Directory) recordFactor(
 	ctx context.Context, tx pgx.Tx, u User, who Identity, f factorRow, step int64, c Client,
 ) error {
 	if _, err := pg.Exec(ctx, tx, `
@@ -192,24 +192,24 @@ func (d *Directory) factorVerified(
 // raiseLevel raises the session to the second level, by a factor or a recovery code.
 func (d *Directory) raiseLevel(
 	ctx context.Context, tx pgx.Tx, user uuid.UUID, who Identity, factor uuid.NullUUID, method string, c Client,
-) (opened, error) {
+) (unsignedSession, error) {
 	s, err := pg.One[sessionRow](ctx, tx, `
 		update auth.sessions s set aal = 'aal2', factor_id = @factor, refresh_token_counter = refresh_token_counter + 1,
 			refreshed_at = now(), updated_at = now()
 		where s.id = @id returning`+sessionColumns, pgx.StrictNamedArgs{"id": who.Session, "factor": factor})
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	if err := addMethod(ctx, tx, s.ID, method); err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	u, err := userByID(ctx, tx, user)
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	methods, err := methodsOf(ctx, tx, s.ID)
-	return opened{sessionRow: s, user: u, methods: methods, method: method, client: c}, err
+	return unsignedSession{sessionRow: s, user: u, methods: methods, method: method, client: c}, err
 }

@@ -79,14 +79,14 @@ func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UU
 func (d *Directory) createProviderCode(
 	ctx context.Context, tx pgx.Tx, provider string, challenge Challenge, user uuid.UUID, who idp.Identity,
 ) (string, error) {
-	var sealed [2][]byte
+	var ciphertexts [2][]byte
 	for i, text := range []string{who.AccessToken, who.RefreshToken} {
 		if text == "" {
 			continue
 		}
 
 		var err error
-		if sealed[i], err = token.Seal(d.keys.providers, []byte(text)); err != nil {
+		if ciphertexts[i], err = token.Seal(d.keys.providerKey, []byte(text)); err != nil {
 			return "", err
 		}
 	}
@@ -97,7 +97,7 @@ func (d *Directory) createProviderCode(
 			auth_code_issued_at, provider_access_token, provider_refresh_token)
 		values (@id, @user, @method, @challenge, @provider, 'oauth', now(), @access, @refresh)`,
 		pgx.StrictNamedArgs{"id": id, "user": user, "method": strings.ToLower(challenge.Method),
-			"challenge": challenge.Code, "provider": provider, "access": sealed[0], "refresh": sealed[1]})
+			"challenge": challenge.Code, "provider": provider, "access": ciphertexts[0], "refresh": ciphertexts[1]})
 
 	return d.keys.authCode(id), err
 }
@@ -120,13 +120,13 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 		return Session{}, errInvalid("invalid request: both auth code and code verifier should be non-empty")
 	}
 
-	id, ok := token.ParseLink(d.keys.links, flowPurpose, code)
+	id, ok := token.ParseLink(d.keys.linkKey, flowPurpose, code)
 	if !ok {
 		return Session{}, errFlow("invalid flow state, no valid flow state found", "flow_state_not_found")
 	}
 
-	var o opened
-	var refused error
+	var o unsignedSession
+	var refusal error
 	err := d.Tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
 		// A code is spent by its first use, also by one with a wrong verifier.
 		flow, err := pg.One[flowState](ctx, tx, `
@@ -143,12 +143,12 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 
 		switch {
 		case time.Since(flow.AuthCodeIssuedAt) > authCodeTTL:
-			refused = errFlow("invalid flow state, flow state has expired", "flow_state_expired")
+			refusal = errFlow("invalid flow state, flow state has expired", "flow_state_expired")
 		case !flow.matches(verifier):
-			refused = fault.New(fault.Invalid, "code challenge does not match previously saved code verifier").
+			refusal = fault.New(fault.Invalid, "code challenge does not match previously saved code verifier").
 				WithCode("bad_code_verifier")
 		}
-		if refused != nil {
+		if refusal != nil {
 			return nil
 		}
 
@@ -163,8 +163,8 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 		o.providerTokens, err = d.openProviderTokens(flow)
 		return err
 	})
-	if err == nil && refused != nil {
-		err = refused
+	if err == nil && refusal != nil {
+		err = refusal
 	}
 	if err != nil {
 		return Session{}, err
@@ -174,24 +174,24 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 }
 
 // openProviderTokens returns the tokens that [Directory.createProviderCode] sealed.
-func (d *Directory) openProviderTokens(f flowState) (opened ProviderTokens, err error) {
+func (d *Directory) openProviderTokens(f flowState) (tokens ProviderTokens, err error) {
 	for _, t := range []struct {
 		sealed []byte
 		to     *string
-	}{{f.ProviderAccessToken, &opened.ProviderToken}, {f.ProviderRefreshToken, &opened.ProviderRefreshToken}} {
+	}{{f.ProviderAccessToken, &tokens.ProviderToken}, {f.ProviderRefreshToken, &tokens.ProviderRefreshToken}} {
 		if len(t.sealed) == 0 {
 			continue
 		}
 
-		text, err := token.Open(d.keys.providers, t.sealed)
+		text, err := token.Open(d.keys.providerKey, t.sealed)
 		if err != nil {
-			return opened, fmt.Errorf("open a token of a provider: %w", err)
+			return tokens, fmt.Errorf("open a token of a provider: %w", err)
 		}
 
 		*t.to = string(text)
 	}
 
-	return opened, nil
+	return tokens, nil
 }
 
 func (f flowState) matches(verifier string) bool {

@@ -93,9 +93,9 @@ func (d *Directory) txAsking(
 	ctx context.Context, change, name string, refusal func(hook.Reply) error,
 	f func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error,
 ) error {
-	agreed := d.Hooks[name] == ""
+	consents := d.Hooks[name] == ""
 	consent := func(event func() any) error {
-		if agreed {
+		if consents {
 			return nil
 		}
 		return &question{event()}
@@ -103,8 +103,8 @@ func (d *Directory) txAsking(
 
 	for {
 		err := d.Tx(ctx, change, func(ctx context.Context, tx pgx.Tx) error { return f(ctx, tx, consent) })
-		q, asks := errors.AsType[*question](err)
-		if !asks {
+		q, isQuestion := errors.AsType[*question](err)
+		if !isQuestion {
 			return err
 		}
 
@@ -116,7 +116,7 @@ func (d *Directory) txAsking(
 			return err
 		}
 
-		agreed = true
+		consents = true
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // requireLevel fails if a user with a second factor has not used it in the session.
-func requireLevel(u authenticated) error {
+func requireLevel(u caller) error {
 	if hasVerifiedFactor(u.User) && u.AAL != "aal2" {
 		return fault.New(fault.Forbidden, "AAL2 required to link or unlink an identity").WithCode("insufficient_aal")
 	}
@@ -90,8 +90,8 @@ func errLinked(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subject
 	return fault.New(fault.Unprocessable, "%s", text).WithCode("identity_already_exists")
 }
 
-// unlinked is an identity that was removed.
-type unlinked struct {
+// removedIdentity is an identity that was removed.
+type removedIdentity struct {
 	Provider string
 	Email    string
 }
@@ -125,7 +125,7 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 				WithCode("single_identity_not_deletable")
 		}
 
-		gone, err := pg.One[unlinked](ctx, tx, `
+		identity, err := pg.One[removedIdentity](ctx, tx, `
 			delete from auth.identities where id = @id and user_id = @user returning provider, coalesce(email, '') as email`,
 			pgx.StrictNamedArgs{"user": u.ID, "id": id})
 		if fault.Is(err, fault.NotFound) {
@@ -135,7 +135,7 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 			return err
 		}
 
-		return d.afterUnlink(ctx, tx, u.User, gone, c)
+		return d.afterUnlink(ctx, tx, u.User, identity, c)
 	})
 	if err != nil && fault.Of(err).Code == "email_exists" {
 		return fault.New(fault.Unprocessable, "Unable to unlink identity due to email conflict").
@@ -146,14 +146,14 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 }
 
 // afterUnlink removes a user's password, number or address with their identity.
-func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unlinked, c Client) error {
-	if gone.Provider == "email" {
+func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, identity removedIdentity, c Client) error {
+	if identity.Provider == "email" {
 		if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null, updated_at = now() where id = @id`,
 			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
 			return err
 		}
 	}
-	if gone.Provider == "phone" {
+	if identity.Provider == "phone" {
 		if _, err := pg.Exec(ctx, tx, `
 			update auth.users set phone = null, phone_confirmed_at = null, updated_at = now() where id = @id`,
 			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
@@ -161,7 +161,7 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unl
 		}
 	}
 
-	if gone.Email != "" && address.Canonical(gone.Email) == address.Canonical(u.Email) {
+	if identity.Email != "" && address.Canonical(identity.Email) == address.Canonical(u.Email) {
 		if err := replaceEmail(ctx, tx, u); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unl
 // replaceEmail sets the address of a user to one that an identity has verified, the present one if
 // possible, or to none. Links that were mailed to the former address end.
 func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
-	verified, err := pg.Values[string](ctx, tx, `
+	emails, err := pg.Values[string](ctx, tx, `
 		select i.identity_data ->> 'email' from auth.identities i
 		where i.user_id = @user and i.identity_data ->> 'email_verified' = 'true' and i.email <> ''
 		order by i.created_at, i.id`, pgx.StrictNamedArgs{"user": u.ID})
@@ -185,7 +185,7 @@ func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
 	}
 
 	email := ""
-	for _, one := range verified {
+	for _, one := range emails {
 		clean, ok := address.Clean(one)
 		if slices.Contains(address.Forms(clean), u.Email) {
 			return nil

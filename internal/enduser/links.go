@@ -25,17 +25,17 @@ func (d *Directory) Invite(
 		return User{}, err
 	}
 
-	var invited User
+	var user User
 	var t oneTime
 	err = d.txFinding(ctx, "inviting user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
-		invited, t, err = d.invite(ctx, tx, email, data, admit, c)
+		user, t, err = d.invite(ctx, tx, email, data, admit, c)
 		return err
 	})
 	if err != nil {
-		return invited, err
+		return user, err
 	}
 
-	return invited, d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: rules.MailInvite, Email: email,
+	return user, d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: rules.MailInvite, Email: email,
 		Token: someUUID(t.ID), RedirectTo: redirect})
 }
 
@@ -148,25 +148,25 @@ func (d *Directory) linkToken(
 	}
 
 	u, err := userByEmail(ctx, tx, n.Email)
-	unknown := fault.Is(err, fault.NotFound)
-	if err != nil && !unknown {
+	isNew := fault.Is(err, fault.NotFound)
+	if err != nil && !isNew {
 		return u, oneTime{}, err
 	}
 
 	t := oneTime{RelatesTo: n.Email, VerificationType: in.Type}
 	switch in.Type {
 	case "signup":
-		if t.TokenType = confirmationToken; !unknown && u.isConfirmed() {
+		if t.TokenType = confirmationToken; !isNew && u.isConfirmed() {
 			return u, t, errEmailExists()
 		}
 	case "magiclink":
 		t.TokenType = recoveryToken
 	case "recovery":
-		if t.TokenType = recoveryToken; unknown {
+		if t.TokenType = recoveryToken; isNew {
 			return u, t, errUserNotFound()
 		}
 	case "email_change_current", "email_change_new":
-		if unknown {
+		if isNew {
 			return u, t, errUserNotFound()
 		}
 		if in.NewEmail == "" {
@@ -188,7 +188,7 @@ func (d *Directory) linkToken(
 		return u, t, errInvalid("Invalid email action link type requested: %s", in.Type)
 	}
 
-	if unknown {
+	if isNew {
 		if err := admit(&n); err != nil {
 			return u, t, err
 		}

@@ -117,18 +117,18 @@ func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c 
 }
 
 func (d *Directory) openByPassword(ctx context.Context, u User, address, secret string, c Client) (Session, error) {
-	var renewed string
+	var newHash string
 	if !password.IsCurrent(u.PasswordHash) {
 		var err error
-		if renewed, err = d.hasher(ctx).Hash(ctx, secret); err != nil {
+		if newHash, err = d.hasher(ctx).Hash(ctx, secret); err != nil {
 			return Session{}, err
 		}
 	}
 
-	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (opened, error) {
-		if renewed != "" {
-			if err := d.rehash(ctx, tx, u.ID, u.PasswordHash, renewed); err != nil {
-				return opened{}, err
+	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
+		if newHash != "" {
+			if err := d.rehash(ctx, tx, u.ID, u.PasswordHash, newHash); err != nil {
+				return unsignedSession{}, err
 			}
 		}
 

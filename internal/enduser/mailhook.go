@@ -32,7 +32,7 @@ type mailData struct {
 	TokenHash       string `json:"token_hash"`
 	RedirectTo      string `json:"redirect_to"`
 	EmailActionType string `json:"email_action_type"`
-	SiteURL         string `json:"site_url"` // of the auth interface
+	SiteURL         string `json:"site_url"` // base address of the auth interface
 	TokenNew        string `json:"token_new"`
 	TokenHashNew    string `json:"token_hash_new"`
 }

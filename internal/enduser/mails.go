@@ -109,9 +109,9 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 // sign up.
 func renewToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	if t.TokenType == confirmationToken {
-		renewed, err := renewSignUp(ctx, tx, t.UserID, t.RelatesTo, t.FlowStateID)
+		request, err := renewSignUp(ctx, tx, t.UserID, t.RelatesTo, t.FlowStateID)
 		if !fault.Is(err, fault.NotFound) {
-			return renewed, err
+			return request, err
 		}
 	}
 

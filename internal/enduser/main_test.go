@@ -188,7 +188,7 @@ func (u *users) user(email string) User {
 func (u *users) session(user User) Session {
 	u.t.Helper()
 
-	s, err := u.signIn(u.t.Context(), "test", func(ctx context.Context, tx pgx.Tx) (opened, error) {
+	s, err := u.signIn(u.t.Context(), "test", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
 		return u.openSession(ctx, tx, user.ID, "password", home)
 	})
 	if err != nil {

@@ -33,9 +33,9 @@ func cleanMetadata(name string, text json.RawMessage) (json.RawMessage, error) {
 	return text, nil
 }
 
-// mergeMetadata returns the members of old, replaced by those of changed. null removes a member.
-func mergeMetadata(name string, old, changed json.RawMessage) (json.RawMessage, error) {
-	changed, err := cleanMetadata(name, changed)
+// mergeMetadata returns the members of old, replaced by those of changes. null removes a member.
+func mergeMetadata(name string, old, changes json.RawMessage) (json.RawMessage, error) {
+	changes, err := cleanMetadata(name, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func mergeMetadata(name string, old, changed json.RawMessage) (json.RawMessage, 
 	if json.Unmarshal(old, &all) != nil || all == nil {
 		all = map[string]json.RawMessage{}
 	}
-	if err := json.Unmarshal(changed, &more); err != nil {
+	if err := json.Unmarshal(changes, &more); err != nil {
 		return nil, err
 	}
 
@@ -74,13 +74,13 @@ func mergeUserMetadata(ctx context.Context, tx pgx.Tx, id uuid.UUID, members jso
 		return err
 	}
 
-	merged, err := mergeMetadata("user_metadata", old, members)
+	metadata, err := mergeMetadata("user_metadata", old, members)
 	if err != nil {
 		return err
 	}
 
 	_, err = pg.Exec(ctx, tx, `update auth.users set raw_user_meta_data = @data::jsonb, updated_at = now() where id = @id`,
-		pgx.StrictNamedArgs{"id": id, "data": string(merged)})
+		pgx.StrictNamedArgs{"id": id, "data": string(metadata)})
 	return err
 }
 

@@ -21,12 +21,12 @@ type newUser struct {
 	Role           string
 	AppMetadata    json.RawMessage
 	UserMetadata   json.RawMessage
-	Confirmed      bool // the address
+	Confirmed      bool // whether the address is
 	PhoneConfirmed bool
 	Invited        bool
 	Anonymous      bool
 	BannedUntil    *time.Time
-	Provider       string // that has the identity, which the caller inserts; "": the address
+	Provider       string // provider whose identity the caller inserts; "": email
 }
 
 func (n newUser) role() string { return cmp.Or(n.Role, "authenticated") }
@@ -42,7 +42,7 @@ func (n newUser) preview() User {
 // project run.
 func insertUser(ctx context.Context, tx pgx.Tx, n newUser) (User, error) {
 	if n.ID == uuid.Nil {
-		n.ID = uuid.New() // of no order, since pages of applications show it
+		n.ID = uuid.New() // random, since pages of applications show it
 	}
 
 	if _, err := pg.Exec(ctx, tx, `

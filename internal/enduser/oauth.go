@@ -52,7 +52,7 @@ func (d *Directory) Depart(
 		return Departure{}, d.providerFailure(f.Provider, err)
 	}
 
-	return Departure{URL: address, Binding: token.Link(d.keys.links, bindingPurpose, f.ID), Flow: f,
+	return Departure{URL: address, Binding: token.Link(d.keys.linkKey, bindingPurpose, f.ID), Flow: f,
 		CrossSite: idp.PostsForm(f.Provider)}, nil
 }
 
@@ -61,15 +61,15 @@ type Return struct {
 	Binding            string // value of the flow's cookie
 	Code               string
 	Person             string // see [idp.Answer]
-	Error, Description string // of the provider instead of a code
+	Error, Description string // failure that the provider reports instead of a code
 }
 
 // FinishFlow opens a session for the person who comes back from a provider, or returns the
 // authorization code of a PKCE flow. A flow succeeds once, in the browser that began it.
 func (d *Directory) FinishFlow(ctx context.Context, f OAuthFlow, in Return, c Client) (Verified, error) {
-	bound, ok := token.ParseLink(d.keys.links, bindingPurpose, in.Binding)
+	id, ok := token.ParseLink(d.keys.linkKey, bindingPurpose, in.Binding)
 	switch {
-	case !ok || bound != f.ID:
+	case !ok || id != f.ID:
 		return Verified{}, errState("OAuth state belongs to another browser or was used")
 	case time.Now().After(f.Ends):
 		return Verified{}, errState("OAuth state has expired")
@@ -94,23 +94,23 @@ func (d *Directory) FinishFlow(ctx context.Context, f OAuthFlow, in Return, c Cl
 		return Verified{}, d.providerFailure(f.Provider, err)
 	}
 
-	var done Verified
+	var result Verified
 	err = d.txFinding(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		if err := spendFlow(ctx, tx, f.ID); err != nil {
 			return err
 		}
 
-		done, err = d.finish(ctx, tx, f, who, admit, c)
+		result, err = d.finish(ctx, tx, f, who, admit, c)
 		return err
 	})
-	if err != nil || done.opened == nil {
-		return done, err
+	if err != nil || result.unsigned == nil {
+		return result, err
 	}
 
-	s, err := d.signNew(ctx, *done.opened)
-	done.Session = &s
+	s, err := d.signNew(ctx, *result.unsigned)
+	result.Session = &s
 
-	return done, err
+	return result, err
 }
 
 // finish opens the session of a person, or creates the authorization code.
@@ -130,5 +130,5 @@ func (d *Directory) finish(
 	o, err := d.openSession(ctx, tx, user, "oauth", c)
 	o.providerTokens = ProviderTokens{ProviderToken: who.AccessToken, ProviderRefreshToken: who.RefreshToken}
 
-	return Verified{opened: &o}, err
+	return Verified{unsigned: &o}, err
 }

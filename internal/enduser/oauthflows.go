@@ -70,7 +70,7 @@ const BindingPrefix = "socle-oauth-"
 // nowhere.
 func (d *Directory) protocol(f OAuthFlow, state string) idp.Flow {
 	secret := func(purpose string) string {
-		return base64.RawURLEncoding.EncodeToString(token.MAC(d.keys.flows, []byte(purpose), f.ID[:]))
+		return base64.RawURLEncoding.EncodeToString(token.MAC(d.keys.flowKey, []byte(purpose), f.ID[:]))
 	}
 
 	return idp.Flow{State: state, Nonce: secret("nonce"), Verifier: secret("verifier"),
@@ -84,8 +84,8 @@ func (d *Directory) seal(f OAuthFlow) (string, error) {
 		return "", err
 	}
 
-	sealed, err := token.Seal(d.keys.flows, text)
-	return base64.RawURLEncoding.EncodeToString(sealed), err
+	ciphertext, err := token.Seal(d.keys.flowKey, text)
+	return base64.RawURLEncoding.EncodeToString(ciphertext), err
 }
 
 // OpenFlow returns the flow of a sealed text: the state of a flow that was opened, or the link to
@@ -95,12 +95,12 @@ func (d *Directory) OpenFlow(text string, opened bool) (f OAuthFlow, err error) 
 		return f, fault.New(fault.Invalid, "OAuth state parameter missing").WithCode("bad_oauth_callback")
 	}
 
-	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	ciphertext, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(text) > maxState {
 		return f, errState("OAuth callback with invalid state")
 	}
 
-	plain, err := token.Open(d.keys.flows, sealed)
+	plain, err := token.Open(d.keys.flowKey, ciphertext)
 	if err != nil || json.Unmarshal(plain, &f) != nil || f.Opened != opened {
 		return OAuthFlow{}, errState("OAuth callback with invalid state")
 	}

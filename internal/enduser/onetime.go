@@ -83,7 +83,7 @@ func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 
 // findLink locks the token of a link. It fails with Forbidden for an unknown or expired one.
 func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, text string) (oneTime, error) {
-	id, ok := token.ParseLink(d.keys.links, linkPurpose, text)
+	id, ok := token.ParseLink(d.keys.linkKey, linkPurpose, text)
 	if !ok {
 		return oneTime{}, errCode()
 	}

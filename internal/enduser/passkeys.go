@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxPasskeys   = 10 // of a user
+	maxPasskeys   = 10 // per user
 	methodPasskey = "passkey"
 )
 
@@ -71,7 +71,7 @@ func (d *Directory) StartPasskeyRegistration(ctx context.Context, who Identity, 
 		return PasskeyOptions{}, err
 	}
 
-	known, err := pg.All[credentialRow](ctx, d.Rows(), `
+	rows, err := pg.All[credentialRow](ctx, d.Rows(), `
 		select`+credentialColumns+`from auth.webauthn_credentials c where c.user_id = @user and c.factor_id is null`,
 		pgx.StrictNamedArgs{"user": u.ID})
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Directory) StartPasskeyRegistration(ctx context.Context, who Identity, 
 
 	id, err := d.passkeyChallenge(ctx, registration, someUUID(u.ID))
 	return PasskeyOptions{ChallengeID: id, ExpiresAt: now().Add(challengeTTL).Unix(),
-		Options: d.creationOptions(u, id, known, webauthn.Selection{ResidentKey: "required", RequireResidentKey: true,
+		Options: d.creationOptions(u, id, rows, webauthn.Selection{ResidentKey: "required", RequireResidentKey: true,
 			UserVerification: "required"})}, err
 }
 
@@ -140,12 +140,12 @@ func (d *Directory) FinishPasskeyRegistration(
 		return Passkey{}, err
 	}
 
-	created, err := webauthn.Register(r, d.expected(challenge, true))
+	credential, err := webauthn.Register(r, d.expected(challenge, true))
 	if err != nil {
 		return Passkey{}, errPasskey(err)
 	}
 
-	var added Passkey
+	var result Passkey
 	err = d.Tx(ctx, "adding passkey", func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := d.passkeyOwner(ctx, tx, who); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (d *Directory) FinishPasskeyRegistration(
 			return fault.New(fault.Unprocessable, "Maximum number of passkeys reached").WithCode("too_many_passkeys")
 		}
 
-		id, err := insertCredential(ctx, tx, u.ID, uuid.NullUUID{}, created, r.Response.Transports)
+		id, err := insertCredential(ctx, tx, u.ID, uuid.NullUUID{}, credential, r.Response.Transports)
 		if err != nil {
 			return err
 		}
@@ -173,12 +173,12 @@ func (d *Directory) FinishPasskeyRegistration(
 			return err
 		}
 
-		added, err = pg.One[Passkey](ctx, tx, `select`+passkeyColumns+`from auth.webauthn_credentials c where c.id = @id`,
+		result, err = pg.One[Passkey](ctx, tx, `select`+passkeyColumns+`from auth.webauthn_credentials c where c.id = @id`,
 			pgx.StrictNamedArgs{"id": id})
 		return err
 	})
 
-	return added, asKnownAuthenticator(err)
+	return result, asKnownAuthenticator(err)
 }
 
 // StartPasskeySignIn begins a sign-in. The passkey says who the user is.
@@ -209,26 +209,26 @@ func (d *Directory) FinishPasskeySignIn(
 		return Session{}, err
 	}
 
-	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (opened, error) {
+	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
 		row, err := pg.One[credentialRow](ctx, tx, `
 			select`+credentialColumns+`from auth.webauthn_credentials c
 			where c.credential_id = @id and c.factor_id is null for update`,
 			pgx.StrictNamedArgs{"id": []byte(r.RawID)})
 		if fault.Is(err, fault.NotFound) {
-			return opened{}, webauthn.ErrCredential
+			return unsignedSession{}, webauthn.ErrCredential
 		}
 		if err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 
 		if !bytes.Equal(r.Response.UserHandle, row.UserID[:]) {
-			return opened{}, webauthn.ErrCredential
+			return unsignedSession{}, webauthn.ErrCredential
 		}
 		if err := d.assert(ctx, tx, row, r, d.expected(challenge, true)); err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 		if err := d.checkSignIn(ctx, tx, row.UserID); err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 
 		return d.openSession(ctx, tx, row.UserID, methodPasskey, c)
@@ -269,7 +269,7 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 		return Passkey{}, err
 	}
 
-	renamed, err := pg.One[Passkey](ctx, d.Rows(), `
+	result, err := pg.One[Passkey](ctx, d.Rows(), `
 		update auth.webauthn_credentials c set friendly_name = @name, updated_at = now()
 		where c.id = @id and c.user_id = @user and c.factor_id is null
 		returning`+passkeyColumns, pgx.StrictNamedArgs{"id": id, "user": u.ID, "name": name})
@@ -277,7 +277,7 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 		err = errPasskeyNotFound()
 	}
 
-	return renamed, err
+	return result, err
 }
 
 // RemovePasskey removes a passkey of the signed-in user.

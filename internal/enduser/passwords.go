@@ -63,9 +63,9 @@ func setPassword(ctx context.Context, tx pgx.Tx, id uuid.UUID, hash string) erro
 }
 
 // rehash replaces the hash of an imported user, after the password was verified.
-func (d *Directory) rehash(ctx context.Context, tx pgx.Tx, id uuid.UUID, old, renewed string) error {
+func (d *Directory) rehash(ctx context.Context, tx pgx.Tx, id uuid.UUID, old, newHash string) error {
 	_, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = @new where id = @id and encrypted_password = @old`,
-		pgx.StrictNamedArgs{"id": id, "old": old, "new": renewed})
+		pgx.StrictNamedArgs{"id": id, "old": old, "new": newHash})
 	return err
 }
 

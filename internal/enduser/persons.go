@@ -44,7 +44,7 @@ func (d *Directory) SignInWithIDToken(ctx context.Context, in IDTokenSignIn, c C
 		return Session{}, d.providerFailure(in.Provider, err)
 	}
 
-	var o opened
+	var o unsignedSession
 	err = d.txFinding(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		id, err := d.userOf(ctx, tx, in.Provider, who, in.Linking, admit, c)
 		if err == nil {

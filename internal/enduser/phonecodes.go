@@ -45,18 +45,18 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 	}
 
 	u, err := userByPhone(ctx, d.Rows(), phone)
-	unknown := fault.Is(err, fault.NotFound)
+	isNew := fault.Is(err, fault.NotFound)
 	switch {
-	case err != nil && !unknown:
+	case err != nil && !isNew:
 		return err
-	case unknown && (!in.CreateUser || !d.Settings.SignUp):
+	case isNew && (!in.CreateUser || !d.Settings.SignUp):
 		return fault.New(fault.Unprocessable, "Signups not allowed for otp").WithCode("otp_disabled")
 	}
 
 	if err := d.countSMS(ctx, phone, c); err != nil {
 		return err
 	}
-	if !unknown {
+	if !isNew {
 		return d.sendPhoneCode(ctx, u, newUser{UserMetadata: data}, in.Channel)
 	}
 

@@ -57,7 +57,7 @@ func (d *Directory) SignUpByPhone(ctx context.Context, in PhoneSignUp, c Client)
 		}
 	}
 
-	known, err := userByPhone(ctx, d.Rows(), phone)
+	u, err := userByPhone(ctx, d.Rows(), phone)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return d.signUpNewPhone(ctx, newUser{Phone: phone, PasswordHash: hash, AppMetadata: providers("phone"),
@@ -68,17 +68,17 @@ func (d *Directory) SignUpByPhone(ctx context.Context, in PhoneSignUp, c Client)
 		return SignedUp{}, errUserExists()
 	}
 
-	return d.signUpPhoneAgain(ctx, known, newUser{Phone: phone, PasswordHash: hash, UserMetadata: data}, in.Channel)
+	return d.signUpPhoneAgain(ctx, u, newUser{Phone: phone, PasswordHash: hash, UserMetadata: data}, in.Channel)
 }
 
 // signUpPhoneAgain answers a sign-up with a number that is taken. It sends another code if the
 // number is not confirmed.
 func (d *Directory) signUpPhoneAgain(
-	ctx context.Context, known User, n newUser, channel string,
+	ctx context.Context, u User, n newUser, channel string,
 ) (result SignedUp, err error) {
 	result.User = d.decoy("phone", n.Phone, n.UserMetadata)
-	if known.PhoneConfirmedAt == nil {
-		err = d.sendPhoneCode(ctx, known, n, channel)
+	if u.PhoneConfirmedAt == nil {
+		err = d.sendPhoneCode(ctx, u, n, channel)
 	}
 
 	return result, err
@@ -87,7 +87,7 @@ func (d *Directory) signUpPhoneAgain(
 // signUpNewPhone creates a user with a number, and opens the session of one that needs no code.
 func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel string, c Client) (SignedUp, error) {
 	var result SignedUp
-	var o opened
+	var o unsignedSession
 	var job smsArgs
 	err := d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		u, err := d.admitUser(ctx, tx, n, admit, c)
@@ -109,12 +109,12 @@ func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel strin
 	})
 	switch {
 	case pg.Violates(err, usersPhoneKey) && !n.PhoneConfirmed: // another request created the user meanwhile
-		known, err := userByPhone(ctx, d.Rows(), n.Phone)
+		other, err := userByPhone(ctx, d.Rows(), n.Phone)
 		if err != nil {
 			return result, err
 		}
 
-		return d.signUpPhoneAgain(ctx, known, n, channel)
+		return d.signUpPhoneAgain(ctx, other, n, channel)
 	case pg.Violates(err, usersPhoneKey):
 		return result, errUserExists().WithCause(err)
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 // PublicKeys returns the public keys of access tokens as JSON Web Keys, the signing one first.
 func (d *Directory) PublicKeys() ([]json.RawMessage, error) {
 	var all []json.RawMessage
-	for _, key := range []token.Key{d.keys.signing, d.keys.previous} {
+	for _, key := range []token.Key{d.keys.signingKey, d.keys.previousKey} {
 		if key.ID == "" {
 			continue
 		}

@@ -81,9 +81,9 @@ func (d *Directory) reauthenticateByPhone(ctx context.Context, u User, c Client)
 // it spends.
 func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce string, c Client) error {
 	if nonce == "" {
-		begun, err := pg.Value[time.Time](ctx, d.Rows(), `select created_at from auth.sessions where id = @id`,
+		start, err := pg.Value[time.Time](ctx, d.Rows(), `select created_at from auth.sessions where id = @id`,
 			pgx.StrictNamedArgs{"id": who.Session})
-		if err == nil && time.Since(begun) > freshSession {
+		if err == nil && time.Since(start) > freshSession {
 			err = fault.New(fault.Invalid, "Password update requires reauthentication").
 				WithCode("reauthentication_needed")
 		}

@@ -16,7 +16,7 @@ import (
 const methodRecoveryCode = "recovery_code"
 
 // recoveryKey returns the key of a user's recovery codes.
-func (k keys) recoveryKey(user uuid.UUID) []byte { return token.Derive(k.factors, user.String()) }
+func (k keys) recoveryKey(user uuid.UUID) []byte { return token.Derive(k.factorKey, user.String()) }
 
 // CreateRecoveryCodes replaces the recovery codes of the signed-in user, and returns them. They are
 // shown once. It fails with Unprocessable without a verified factor, and with Forbidden below the
@@ -74,7 +74,7 @@ func (d *Directory) UseRecoveryCode(ctx context.Context, who Identity, code stri
 		return Session{}, asRequestLimit(err)
 	}
 
-	var o opened
+	var o unsignedSession
 	err := d.Tx(ctx, "verifying recovery code", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {

@@ -22,22 +22,22 @@ const reuseGrace = 10 * time.Second // time in which tabs may repeat a refresh
 //
 // It fails with Invalid for an invalid token, an ended session and a banned user.
 func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session, error) {
-	s, _, err := d.refresh(ctx, d.keys.refresh, text, uuid.NullUUID{}, c)
+	s, _, err := d.refresh(ctx, d.keys.refreshKey, text, uuid.NullUUID{}, c)
 	return s, err
 }
 
 // refresh is [Directory.Refresh] for the sessions of an OAuth client, or of the application.
 func (d *Directory) refresh(
 	ctx context.Context, key []byte, text string, client uuid.NullUUID, c Client,
-) (signed Session, scope string, err error) {
-	unknown := errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
+) (tokens Session, scope string, err error) {
+	notFound := errRefreshToken("Refresh Token Not Found", "refresh_token_not_found")
 	id, generation, ok := token.ParseRefresh(key, text)
 	if !ok {
-		return Session{}, "", unknown
+		return Session{}, "", notFound
 	}
 
 	for {
-		r, err := pg.One[refreshable](ctx, d.Rows(), `
+		r, err := pg.One[refreshRow](ctx, d.Rows(), `
 			select`+userColumns+`, s.id as session_id, s.created_at as session_created_at, s.aal, s.not_after,
 				s.refreshed_at,
 				s.refresh_token_counter, s.oauth_client_id, coalesce(s.scopes, '') as scope,
@@ -48,24 +48,24 @@ func (d *Directory) refresh(
 			from auth.sessions s join auth.users u on u.id = s.user_id
 			where s.id = @id`, pgx.StrictNamedArgs{"id": id})
 		if fault.Is(err, fault.NotFound) || (err == nil && r.OAuthClientID != client) {
-			return Session{}, "", unknown
+			return Session{}, "", notFound
 		}
 		if err != nil {
 			return Session{}, "", err
 		}
 
 		s := r.session()
-		if refused := d.checkRefresh(s, r.User, int64(generation)); refused != nil {
-			return Session{}, "", d.endRefused(ctx, s, r.User, refused, c)
+		if refusal := d.checkRefresh(s, r.User, int64(generation)); refusal != nil {
+			return Session{}, "", d.endRefused(ctx, s, r.User, refusal, c)
 		}
 
 		// The hook is asked before the token is spent: the user stays signed in if it fails.
-		o := opened{sessionRow: s, user: r.User, methods: r.Methods, method: "token_refresh", client: c}
+		o := unsignedSession{sessionRow: s, user: r.User, methods: r.Methods, method: "token_refresh", client: c}
 		if int64(generation) == s.RefreshTokenCounter {
 			o.RefreshTokenCounter++
 		}
 
-		signed, err := d.sign(ctx, o)
+		tokens, err := d.sign(ctx, o)
 		if err != nil {
 			return Session{}, "", hook.AtRefresh(err)
 		}
@@ -83,12 +83,12 @@ func (d *Directory) refresh(
 			}
 		}
 
-		return signed, s.Scope, nil
+		return tokens, s.Scope, nil
 	}
 }
 
-// refreshable is a session with its user and the methods by which it was authenticated.
-type refreshable struct {
+// refreshRow is a session with its user and the methods by which it was authenticated.
+type refreshRow struct {
 	User
 	SessionID           uuid.UUID
 	SessionCreatedAt    time.Time
@@ -101,7 +101,7 @@ type refreshable struct {
 	Methods             []amr
 }
 
-func (r refreshable) session() sessionRow {
+func (r refreshRow) session() sessionRow {
 	return sessionRow{ID: r.SessionID, UserID: r.ID, CreatedAt: r.SessionCreatedAt, Aal: r.Aal, NotAfter: r.NotAfter,
 		RefreshedAt: r.RefreshedAt, RefreshTokenCounter: r.RefreshTokenCounter, OAuthClientID: r.OAuthClientID,
 		Scope: r.Scope}
@@ -139,9 +139,9 @@ func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 
 // endRefused ends a session whose refresh was refused, unless its user is banned for a time. It
 // returns the refusal.
-func (d *Directory) endRefused(ctx context.Context, s sessionRow, u User, refused error, c Client) error {
-	if fault.Of(refused).Code == "user_banned" {
-		return refused
+func (d *Directory) endRefused(ctx context.Context, s sessionRow, u User, refusal error, c Client) error {
+	if fault.Of(refusal).Code == "user_banned" {
+		return refusal
 	}
 
 	err := d.Tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
@@ -156,5 +156,5 @@ func (d *Directory) endRefused(ctx context.Context, s sessionRow, u User, refuse
 		return err
 	}
 
-	return refused
+	return refusal
 }

@@ -83,20 +83,20 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		return err
 	}
 
-	known, err := userByEmail(ctx, d.Rows(), email)
-	unknown := fault.Is(err, fault.NotFound)
+	u, err := userByEmail(ctx, d.Rows(), email)
+	isNew := fault.Is(err, fault.NotFound)
 	switch {
-	case err != nil && !unknown:
+	case err != nil && !isNew:
 		return err
-	case unknown && (!in.CreateUser || !d.Settings.SignUp):
+	case isNew && (!in.CreateUser || !d.Settings.SignUp):
 		return fault.New(fault.Unprocessable, "Signups not allowed for otp").WithCode("otp_disabled")
 	}
 
 	if err := d.countMail(ctx, email, c); err != nil {
 		return err
 	}
-	if !unknown {
-		return d.sendCodeAgain(ctx, known, in, data, c)
+	if !isNew {
+		return d.sendCodeAgain(ctx, u, in, data, c)
 	}
 
 	var job *mailArgs
@@ -111,8 +111,8 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		return err
 	})
 	if pg.Violates(err, usersEmailKey) { // another request created the user meanwhile
-		if known, err = userByEmail(ctx, d.Rows(), email); err == nil {
-			return d.sendCodeAgain(ctx, known, in, data, c)
+		if u, err = userByEmail(ctx, d.Rows(), email); err == nil {
+			return d.sendCodeAgain(ctx, u, in, data, c)
 		}
 	}
 	if err != nil {

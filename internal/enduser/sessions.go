@@ -47,19 +47,19 @@ type sessionRow struct {
 	RefreshedAt         *time.Time
 	RefreshTokenCounter int64
 	OAuthClientID       uuid.NullUUID `db:"oauth_client_id"` // OAuth client that has the tokens; null: the application
-	Scope               string        // of the OAuth client
+	Scope               string        // scope granted to the OAuth client
 }
 
 const sessionColumns = ` s.id, s.user_id, s.created_at, s.aal, s.not_after, s.refreshed_at, s.refresh_token_counter, s.oauth_client_id,
 	coalesce(s.scopes, '') as scope `
 
-// opened is a session without its tokens. They are signed after the commit, since a hook of the
-// project may have a part in them.
-type opened struct {
+// unsignedSession is a session without its tokens. They are signed after the commit, since a hook
+// of the project may have a part in them.
+type unsignedSession struct {
 	sessionRow
 	user    User
 	methods []amr  // the latest first
-	method  string // of this authentication
+	method  string // method of this authentication
 	client  Client
 
 	providerTokens ProviderTokens
@@ -82,9 +82,9 @@ func (d *Directory) checkSignIn(ctx context.Context, tx pgx.Tx, id uuid.UUID) er
 
 // signIn is [Directory.Tx] for a change that opens a session, and signs its tokens.
 func (d *Directory) signIn(
-	ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) (opened, error),
+	ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) (unsignedSession, error),
 ) (Session, error) {
-	var o opened
+	var o unsignedSession
 	err := d.Tx(ctx, change, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
 		o, err = f(ctx, tx)
@@ -101,7 +101,7 @@ func (d *Directory) signIn(
 // the limit.
 func (d *Directory) openSession(
 	ctx context.Context, tx pgx.Tx, id uuid.UUID, method string, c Client,
-) (opened, error) {
+) (unsignedSession, error) {
 	var notAfter *time.Time
 	if d.SessionSeconds > 0 {
 		end := time.Now().Add(time.Duration(d.SessionSeconds) * time.Second)
@@ -127,21 +127,22 @@ func (d *Directory) openSession(
 		pgx.StrictNamedArgs{"id": newID(), "user": id, "end": notAfter, "agent": c.Agent, "agent_size": maxUserAgent,
 			"address": address, "most": maxSessions - 1, "method": method})
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	if _, err := pg.Exec(ctx, tx, `update auth.users set last_sign_in_at = now(), updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": id}); err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	u, err := userByID(ctx, tx, id) // after triggers of the project
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	methods := []amr{{Method: method, Timestamp: s.CreatedAt.Unix()}}
-	return opened{sessionRow: s, user: u, methods: methods, method: method, client: c}, d.log(ctx, tx, "login", u, c)
+	return unsignedSession{sessionRow: s, user: u, methods: methods, method: method, client: c},
+		d.log(ctx, tx, "login", u, c)
 }
 
 // addMethod records a method by which the user of a session was authenticated.
@@ -163,28 +164,28 @@ func methodsOf(ctx context.Context, q pg.Querier, session uuid.UUID) ([]amr, err
 
 // signNew signs the tokens of a session that has been committed. It ends the session if a hook
 // fails, since nobody has its tokens.
-func (d *Directory) signNew(ctx context.Context, o opened) (Session, error) {
+func (d *Directory) signNew(ctx context.Context, o unsignedSession) (Session, error) {
 	s, err := d.sign(ctx, o)
 	if err == nil {
 		return s, nil
 	}
 
-	_, deleted := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `delete from auth.sessions where id = @id`,
+	_, failure := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `delete from auth.sessions where id = @id`,
 		pgx.StrictNamedArgs{"id": o.ID})
-	return s, errors.Join(err, deleted)
+	return s, errors.Join(err, failure)
 }
 
 // sign returns the tokens of a session. It runs outside a transaction, see [Directory.ask].
-func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
+func (d *Directory) sign(ctx context.Context, o unsignedSession) (Session, error) {
 	s, u, now := o.sessionRow, o.user, time.Now()
 	expires := now.Add(time.Duration(d.AccessTokenSeconds) * time.Second)
 	if s.NotAfter != nil && s.NotAfter.Before(expires) {
 		expires = *s.NotAfter
 	}
 
-	refreshKey, clientID := d.keys.refresh, ""
+	refreshKey, clientID := d.keys.refreshKey, ""
 	if s.OAuthClientID.Valid {
-		refreshKey, clientID = d.keys.clientRefresh, s.OAuthClientID.UUID.String()
+		refreshKey, clientID = d.keys.clientRefreshKey, s.OAuthClientID.UUID.String()
 	}
 
 	body, end, err := d.customClaims(ctx, claims{Issuer: d.Issuer(), Subject: u.ID, Audience: u.Aud,
@@ -195,7 +196,7 @@ func (d *Directory) sign(ctx context.Context, o opened) (Session, error) {
 		return Session{}, err
 	}
 
-	access, err := d.keys.signing.SignJWT(body)
+	access, err := d.keys.signingKey.SignJWT(body)
 	if err != nil {
 		return Session{}, err
 	}

@@ -59,7 +59,7 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 		return SignedUp{}, err
 	}
 
-	known, err := userByEmail(ctx, d.Rows(), email)
+	u, err := userByEmail(ctx, d.Rows(), email)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return SignedUp{}, err
 	}
@@ -77,7 +77,7 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 	n := newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"), UserMetadata: data,
 		Confirmed: !d.ConfirmEmail}
 	if exists {
-		return SignedUp{User: d.decoy("email", email, data)}, d.signUpAgain(ctx, known, n, in, c)
+		return SignedUp{User: d.decoy("email", email, data)}, d.signUpAgain(ctx, u, n, in, c)
 	}
 
 	return d.signUpNew(ctx, n, in, c)
@@ -85,7 +85,7 @@ func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, 
 
 func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Client) (SignedUp, error) {
 	var result SignedUp
-	var o opened
+	var o unsignedSession
 	var job *mailArgs
 	err := d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		u, err := d.admitUser(ctx, tx, n, admit, c)
@@ -107,12 +107,12 @@ func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Clien
 	})
 	switch {
 	case pg.Violates(err, usersEmailKey) && d.ConfirmEmail: // another request created the user meanwhile
-		known, err := userByEmail(ctx, d.Rows(), n.Email)
+		other, err := userByEmail(ctx, d.Rows(), n.Email)
 		if err != nil {
 			return result, err
 		}
 
-		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, d.signUpAgain(ctx, known, n, in, c)
+		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, d.signUpAgain(ctx, other, n, in, c)
 	case pg.Violates(err, usersEmailKey):
 		return result, errUserExists().WithCause(err)
 	case err != nil:
@@ -214,7 +214,7 @@ func (d *Directory) SignInAnonymously(ctx context.Context, data json.RawMessage,
 		return Session{}, err
 	}
 
-	var o opened
+	var o unsignedSession
 	err = d.txAdmitting(ctx, "creating anonymous user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
 		n := newUser{Anonymous: true, AppMetadata: providers(), UserMetadata: data}
 		if err := admit(&n); err != nil {

@@ -29,7 +29,7 @@ type smsArgs struct {
 	Project   uuid.UUID     `json:"project"`
 	Phone     string        `json:"phone"`
 	Token     uuid.NullUUID `json:"token"`     // one-time token of the code
-	Challenge uuid.NullUUID `json:"challenge"` // of a factor, instead of a token
+	Challenge uuid.NullUUID `json:"challenge"` // challenge of a factor, instead of a token
 	Channel   string        `json:"channel,omitempty"`
 }
 

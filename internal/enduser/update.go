@@ -17,7 +17,7 @@ import (
 type Update struct {
 	Email           string
 	Phone           string
-	Channel         string // of the code to a new number: sms or whatsapp; "": sms
+	Channel         string // channel for the code to a new number: sms or whatsapp; "": sms
 	Password        string
 	CurrentPassword string
 	Nonce           string
@@ -45,7 +45,7 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 
 	var jobs []mailArgs
 	var sms smsArgs
-	var updated User
+	var result User
 	err = d.Tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
 		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 			return err
 		}
 
-		updated, err = userByID(ctx, tx, u.ID)
+		result, err = userByID(ctx, tx, u.ID)
 		return err
 	})
 	if err != nil {
@@ -83,11 +83,11 @@ func (d *Directory) UpdateSelf(ctx context.Context, who Identity, in Update, c C
 		}
 	}
 
-	return updated, d.enqueueAll(ctx, jobs)
+	return result, d.enqueueAll(ctx, jobs)
 }
 
-// changes are the checked members of an [Update].
-type changes struct {
+// selfChange has the checked members of an [Update].
+type selfChange struct {
 	email    string // differs from the present one
 	phone    string // differs from the present one
 	hash     string
@@ -96,8 +96,8 @@ type changes struct {
 
 // prepare checks an update before its transaction.
 func (d *Directory) prepare(
-	ctx context.Context, who Identity, u authenticated, in Update, c Client,
-) (change changes, err error) {
+	ctx context.Context, who Identity, u caller, in Update, c Client,
+) (change selfChange, err error) {
 	if in.Email != "" {
 		if change.email, err = cleanEmail(in.Email); err != nil {
 			return change, err
@@ -143,7 +143,7 @@ func (d *Directory) prepare(
 // checkPasswordChange fails unless the user may set the new password. A wrong current password
 // counts as a failed log-in.
 func (d *Directory) checkPasswordChange(
-	ctx context.Context, who Identity, u authenticated, in Update, c Client,
+	ctx context.Context, who Identity, u caller, in Update, c Client,
 ) error {
 	if u.IsAnonymous && in.Email == "" && in.Phone == "" {
 		return fault.New(fault.Unprocessable, "Updating password of an anonymous user without an email or phone is not allowed").
@@ -175,7 +175,7 @@ func (d *Directory) checkPasswordChange(
 }
 
 // apply changes the password and the metadata.
-func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, change changes) error {
+func (d *Directory) apply(ctx context.Context, tx pgx.Tx, u User, who Identity, change selfChange) error {
 	if change.metadata != nil {
 		if err := mergeUserMetadata(ctx, tx, u.ID, change.metadata); err != nil {
 			return err

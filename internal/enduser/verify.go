@@ -23,7 +23,7 @@ type Verified struct {
 	Session  *Session
 	AuthCode string
 
-	opened *opened // whose tokens are Session
+	unsigned *unsignedSession // becomes Session
 }
 
 // Verify spends a link or a code. byLink says that a browser has opened the link, so that a flow
@@ -52,7 +52,7 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 		}
 	}
 
-	var done Verified
+	var result Verified
 	ok = true
 	err := d.Tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
 		var t oneTime
@@ -66,7 +66,7 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 			return err
 		}
 
-		done, err = d.verified(ctx, tx, t, byLink, c)
+		result, err = d.finishVerification(ctx, tx, t, byLink, c)
 		return err
 	})
 	if err == nil && !ok {
@@ -75,18 +75,20 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 	if err == nil && v.Hash == "" {
 		err = d.attempts.RecordNetwork(ctx, c.Network, email)
 	}
-	if err != nil || done.opened == nil {
-		return done, err
+	if err != nil || result.unsigned == nil {
+		return result, err
 	}
 
-	s, err := d.signNew(ctx, *done.opened)
-	done.Session = &s
+	s, err := d.signNew(ctx, *result.unsigned)
+	result.Session = &s
 
-	return done, err
+	return result, err
 }
 
-// verified spends a token, confirms the address and opens the session.
-func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink bool, c Client) (Verified, error) {
+// finishVerification spends a token, confirms the address and opens the session.
+func (d *Directory) finishVerification(
+	ctx context.Context, tx pgx.Tx, t oneTime, byLink bool, c Client,
+) (Verified, error) {
 	u, err := userByID(ctx, tx, t.UserID)
 	if err != nil {
 		return Verified{}, err
@@ -126,7 +128,7 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 	}
 
 	o, err := d.openSession(ctx, tx, u.ID, "otp", c)
-	return Verified{opened: &o}, err
+	return Verified{unsigned: &o}, err
 }
 
 // confirmEmail confirms the address of a user.
@@ -173,14 +175,14 @@ func (d *Directory) VerifyPhone(ctx context.Context, kind, number, code string, 
 		return Session{}, asRequestLimit(err)
 	}
 
-	var o opened
+	var o unsignedSession
 	err = d.Tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
 		t, found, err := d.findCode(ctx, tx, kinds, phone, code)
 		if ok = found; err != nil || !ok {
 			return err
 		}
 
-		o, err = d.phoneVerified(ctx, tx, t, c)
+		o, err = d.finishPhoneVerification(ctx, tx, t, c)
 		return err
 	})
 	if err == nil && !ok {
@@ -196,36 +198,38 @@ func (d *Directory) VerifyPhone(ctx context.Context, kind, number, code string, 
 	return d.signNew(ctx, o)
 }
 
-// phoneVerified spends a token, confirms the number and opens the session.
-func (d *Directory) phoneVerified(ctx context.Context, tx pgx.Tx, t oneTime, c Client) (opened, error) {
+// finishPhoneVerification spends a token, confirms the number and opens the session.
+func (d *Directory) finishPhoneVerification(
+	ctx context.Context, tx pgx.Tx, t oneTime, c Client,
+) (unsignedSession, error) {
 	if err := d.checkSignIn(ctx, tx, t.UserID); err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	u, err := userByID(ctx, tx, t.UserID)
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	switch t.TokenType {
 	case phoneChangeToken:
 		if t.RelatesTo != u.NewPhone {
-			return opened{}, errCode()
+			return unsignedSession{}, errCode()
 		}
 		if err := setPhone(ctx, tx, u.ID, u.NewPhone); err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 	default:
 		if t.RelatesTo != u.Phone { // the number has changed since
-			return opened{}, errCode()
+			return unsignedSession{}, errCode()
 		}
 		if err := d.confirmPhone(ctx, tx, u, t); err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 	}
 
 	if err := spend(ctx, tx, t); err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	return d.openSession(ctx, tx, u.ID, "otp", c)
