@@ -229,6 +229,25 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
+// TestRulesArePure keeps databases, requests and time limits out of the rules of end users, so that
+// their tests take milliseconds.
+func TestRulesArePure(t *testing.T) {
+	t.Parallel()
+
+	const rules = "internal/enduser/rules"
+	p := tree(t)[rules]
+	if len(p.Imports) == 0 {
+		t.Fatalf("%s is missing", rules)
+	}
+
+	for _, impure := range []string{"context", "net/http", "github.com/jackc/pgx/v5", modulePath(t) + "/internal/pg",
+		modulePath(t) + "/internal/platform", modulePath(t) + "/internal/projectdb"} {
+		if slices.Contains(p.Imports, impure) {
+			t.Errorf("%s imports %s", rules, impure)
+		}
+	}
+}
+
 // TestWindowsHasNoServer checks that the Windows build has only the packages of the commands that
 // call a server.
 func TestWindowsHasNoServer(t *testing.T) {
