@@ -12,7 +12,7 @@ func TestLogout(t *testing.T) {
 
 	u := newUsers(t, nil)
 	ann, ben := u.user("ann@example.com"), u.user("ben@example.com")
-	for scope, left := range map[string][]bool{ // of the session itself, another one
+	for scope, left := range map[string][]bool{ // the session itself, another one
 		ScopeLocal: {false, true}, ScopeOthers: {true, false}, ScopeGlobal: {false, false},
 	} {
 		own, other, foreign := u.session(ann), u.session(ann), u.session(ben)

@@ -14,9 +14,8 @@ func (o *Outbox) SendMail(ctx context.Context, a Attempt, m mail.Message) error 
 			HTML: m.HTML, Text: m.Text})
 	}
 
-	a.ByInstall = !o.hasServer()
 	err := o.mails.Send(ctx, m)
-	o.Record(ctx, a, err)
+	o.record(ctx, a, err, !o.hasServer())
 
 	return err
 }

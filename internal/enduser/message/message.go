@@ -64,13 +64,17 @@ type Attempt struct {
 	Number    int    // from 1
 	Kind      string
 	Recipient string
-	ByInstall bool // by the server of the install, whose replies only the log has
 }
 
 // Record records the result of an attempt in the mailbox: a failure, without the text, which has
 // codes and links; or the end of earlier failures. A failure to record it is logged only, since the
 // caller would send the message again.
 func (o *Outbox) Record(ctx context.Context, a Attempt, failure error) {
+	o.record(ctx, a, failure, false)
+}
+
+// record is [Outbox.Record] of an attempt by the server of the install, or by another one.
+func (o *Outbox) record(ctx context.Context, a Attempt, failure error, byInstall bool) {
 	log := o.Log.With("project", o.Project.UUID, "kind", a.Kind, "attempt", a.Number)
 	id := uuid.NewSHA1(o.Project.UUID, []byte(a.Kind+" "+a.ID))
 	box := Mailbox{o.Project}
@@ -79,7 +83,8 @@ func (o *Outbox) Record(ctx context.Context, a Attempt, failure error) {
 	switch {
 	case failure != nil:
 		log.Warn("send message to an end user", "error", failure)
-		err = box.put(ctx, Mail{UUID: id, Recipient: a.Recipient, Kind: a.Kind, Error: a.failureText(failure)})
+		err = box.put(ctx, Mail{UUID: id, Recipient: a.Recipient, Kind: a.Kind,
+			Error: failureText(failure, byInstall)})
 	case a.Number > 1:
 		err = box.remove(ctx, id)
 	}
@@ -90,14 +95,14 @@ func (o *Outbox) Record(ctx context.Context, a Attempt, failure error) {
 
 // failureText returns a failure as the administrators of the project see it. Only the log tells a
 // refused network from a closed port, and has the replies of the install's server.
-func (a Attempt) failureText(err error) string {
+func failureText(err error, byInstall bool) string {
 	_, network := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, mail.ErrNeedsUTF8):
 		return mail.ErrNeedsUTF8.Error()
 	case fault.Is(err, fault.TooMany):
 		return fault.Of(err).Detail
-	case a.ByInstall:
+	case byInstall:
 		return "the mail server of the install did not accept it"
 	case network, errors.Is(err, context.DeadlineExceeded):
 		return "the server can't be reached or does not respond"

@@ -28,7 +28,7 @@ func TestFailureText(t *testing.T) {
 		{false, &url.Error{Err: &net.OpError{Err: &net.DNSError{Name: "secret.internal"}}}, unreachable},
 		{false, fmt.Errorf("mail: %w", context.DeadlineExceeded), unreachable},
 	} {
-		if got := (Attempt{ByInstall: tt.byInstall}).failureText(tt.err); got != tt.want {
+		if got := failureText(tt.err, tt.byInstall); got != tt.want {
 			t.Errorf("%v: got %q, want %q", tt.err, got, tt.want)
 		}
 	}

@@ -50,8 +50,8 @@ func validateMails(texts map[string]MailText) error {
 	errs := []error{tooMany("mails", len(texts), maxMailTexts)}
 	for kind, text := range texts {
 		field := "mails." + kind
-		name, language, translated := strings.Cut(kind, ".")
-		if _, ok := defaultMails[name]; !ok || (translated && !languageTag.MatchString(language)) {
+		name, language, hasLanguage := strings.Cut(kind, ".")
+		if _, ok := defaultMails[name]; !ok || (hasLanguage && !languageTag.MatchString(language)) {
 			errs = append(errs, refuse(field, "unknown", "is no kind of mail"))
 		} else if err := text.check(); err != nil {
 			errs = append(errs, refuse(field, "invalid_format", "%s", err))

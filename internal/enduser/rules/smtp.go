@@ -38,14 +38,14 @@ func (s SMTP) validate(password string) error {
 		_, hasPassword = u.User.Password()
 	}
 
-	refuse := func(text string) error { return refuse("smtp", "invalid_format", "%s", text) }
+	invalid := func(text string) error { return refuse("smtp", "invalid_format", "%s", text) }
 	switch {
 	case err != nil, u.Hostname() == "", u.Scheme != "smtp" && u.Scheme != "smtps", u.RawQuery != "", u.Path != "":
-		return refuse("must have a url such as smtps://user@smtp.example.com")
+		return invalid("must have a url such as smtps://user@smtp.example.com")
 	case hasPassword:
-		return refuse("must have a url without password: it is the secret smtp")
+		return invalid("must have a url without password: it is the secret smtp")
 	case u.User.Username() != "" && password == "":
-		return refuse("needs the secret smtp, the password of the user")
+		return invalid("needs the secret smtp, the password of the user")
 	}
 
 	server, err := s.Server(password)
@@ -53,7 +53,7 @@ func (s SMTP) validate(password string) error {
 		_, err = mail.NewOver(nil, server, s.From)
 	}
 	if err != nil {
-		return refuse("must have an address in from")
+		return invalid("must have an address in from")
 	}
 
 	return nil
