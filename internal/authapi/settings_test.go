@@ -19,7 +19,7 @@ func TestSettingsOfAnyText(t *testing.T) {
 	}
 }
 
-// TestSettingsOfWrongTypes: values of maps are checked like members.
+// TestSettingsOfWrongTypes: values of maps are checked like members, and clients read valid ones.
 func TestSettingsOfWrongTypes(t *testing.T) {
 	t.Parallel()
 
@@ -43,5 +43,8 @@ func TestSettingsOfWrongTypes(t *testing.T) {
 	} {
 		p.Put("/projects/"+p.Project+"/auth-settings", body).Want(422).Field(field)
 	}
-	p.send("GET", "/settings", "", "").want(200)
+
+	p.Put("/projects/"+p.Project+"/auth-settings", `{"sms": {"sender": "twilio", "twilio_account_sid": "AC1",
+		"twilio_from": "+15005550006"}, "secrets": {"sms.twilio": "token"}}`).Want(200)
+	p.send("GET", "/settings", "", "").want(200).equal("sms_provider", "twilio")
 }

@@ -56,16 +56,8 @@ func (d *Directory) verifyFactor(
 			return err
 		}
 
-		n, err := pg.Exec(ctx, tx, `
-			update auth.mfa_challenges set verified_at = now() where id = @id and factor_id = @factor and verified_at is null
-				and created_at > now() - @age::interval`,
-			pgx.StrictNamedArgs{"id": challenge, "factor": factor, "age": challengeTTL})
-		if err != nil {
+		if err := spendChallenge(ctx, tx, factor, challenge); err != nil {
 			return err
-		}
-		if n == 0 {
-			return fault.New(fault.Unprocessable, "MFA challenge has expired, verify against another challenge or create a new challenge.").
-				WithCode("mfa_challenge_expired")
 		}
 
 		step, wrong := check(ctx, tx, f)
@@ -95,6 +87,21 @@ func (d *Directory) verifyFactor(
 	}
 
 	return d.signRaised(ctx, o)
+}
+
+// spendChallenge marks a challenge of a factor as used. It fails with Unprocessable for a used or
+// expired one, and for that of another factor.
+func spendChallenge(ctx context.Context, tx pgx.Tx, factor, challenge uuid.UUID) error {
+	n, err := pg.Exec(ctx, tx, `
+		update auth.mfa_challenges set verified_at = now()
+		where id = @id and factor_id = @factor and verified_at is null and created_at > now() - @age::interval`,
+		pgx.StrictNamedArgs{"id": challenge, "factor": factor, "age": challengeTTL})
+	if err == nil && n == 0 {
+		err = fault.New(fault.Unprocessable, "MFA challenge has expired, verify against another challenge or create a new challenge.").
+			WithCode("mfa_challenge_expired")
+	}
+
+	return err
 }
 
 // signRaised signs the tokens of a session that has reached the second level.

@@ -116,6 +116,7 @@ func TestMailLimits(t *testing.T) {
 	if admitted != 3 {
 		t.Errorf("a stranger was admitted %d times, want 3: half of the project's mails", admitted)
 	}
+	ok(t, u.countMail(t.Context(), "ben@example.com", owner))
 
 	// The project's own count is that of mails that are sent.
 	for range 6 {
@@ -124,6 +125,48 @@ func TestMailLimits(t *testing.T) {
 	want(t, u.countSent(t.Context(), rules.MailRecovery, "x@example.com", false), fault.TooMany, mailLimitCode)
 	ok(t, u.countSent(t.Context(), rules.MailInvite, "x@example.com", false))
 	want(t, u.countMail(t.Context(), "other@example.com", from("198.51.100.3")), fault.TooMany, mailLimitCode)
+}
+
+// TestMailRequests: each request for a mail counts, for known and unknown addresses alike.
+func TestMailRequests(t *testing.T) {
+	t.Parallel()
+
+	u := newLimitedUsers(t, func(c *rules.Config) {
+		c.ConfirmEmail, c.MailIntervalSeconds, c.SignInsPerFiveMinutes = true, 60, 1000
+	})
+	ctx := t.Context()
+	for name, request := range map[string]func(email string) error{
+		"recovery": func(email string) error { return u.Recover(ctx, LinkRequest{Email: email}, home) },
+		"code":     func(email string) error { return u.SendCode(ctx, LinkRequest{Email: email, CreateUser: true}, home) },
+		"resend":   func(email string) error { return u.Resend(ctx, "signup", LinkRequest{Email: email}, home) },
+		"sign-up": func(email string) error {
+			_, err := u.SignUp(ctx, SignUp{Email: email, Password: secret}, home)
+			return err
+		},
+	} {
+		for _, email := range []string{u.user(name + "@example.com").Email, "nobody-" + name + "@example.com"} {
+			ok(t, request(email))
+			if err := request(email); !fault.Is(err, fault.TooMany) || codeOf(err) != mailLimitCode {
+				t.Errorf("%s of %s: got %v, want the limit of mails", name, email, describe(err))
+			}
+		}
+	}
+}
+
+// TestFactorGuesses sends wrong codes of a factor.
+func TestFactorGuesses(t *testing.T) {
+	t.Parallel()
+
+	u := newLimitedUsers(t, nil)
+	who := u.session(u.user("ann@example.com")).identity()
+	f, err := u.EnrollFactor(t.Context(), who, "mine", "")
+	ok(t, err)
+	for range rules.FactorLimit.Most {
+		_, err := u.verifyTOTP(who, f, "x")
+		want(t, err, fault.Unprocessable, "mfa_verification_failed")
+	}
+	_, err = u.verifyTOTP(who, f, u.totp(f))
+	want(t, err, fault.TooMany, requestLimitCode)
 }
 
 // TestOwnerMailLimit: the server of the install sends few mails to one address for all projects of

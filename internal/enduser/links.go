@@ -169,19 +169,7 @@ func (d *Directory) linkToken(
 		if isNew {
 			return u, t, errUserNotFound()
 		}
-		if in.NewEmail == "" {
-			return u, t, errInvalid("A valid new email is required")
-		}
-
-		t.TokenType, t.VerificationType = emailChangeCurrent, "email_change"
-		if in.Type == "email_change_new" {
-			t.TokenType, t.RelatesTo = emailChangeNew, in.NewEmail
-		}
-
-		if _, err := pg.Exec(ctx, tx, `
-			update auth.users set email_change_confirm_status = case when email_change = @email then email_change_confirm_status else 0 end,
-				email_change = @email, email_change_sent_at = now(), updated_at = now() where id = @id`,
-			pgx.StrictNamedArgs{"id": u.ID, "email": in.NewEmail}); err != nil {
+		if t, err = changeByLink(ctx, tx, u, in); err != nil {
 			return u, t, err
 		}
 	default:
@@ -212,4 +200,22 @@ func (d *Directory) linkToken(
 
 	u, err = userByID(ctx, tx, u.ID)
 	return u, t, err
+}
+
+// changeByLink records the new address of a user, and returns the token to create for one half of
+// the change.
+func changeByLink(ctx context.Context, tx pgx.Tx, u User, in NewLink) (oneTime, error) {
+	t := oneTime{TokenType: emailChangeCurrent, RelatesTo: u.Email, VerificationType: "email_change"}
+	if in.NewEmail == "" {
+		return t, errInvalid("A valid new email is required")
+	}
+	if in.Type == "email_change_new" {
+		t.TokenType, t.RelatesTo = emailChangeNew, in.NewEmail
+	}
+
+	_, err := pg.Exec(ctx, tx, `
+		update auth.users set email_change_confirm_status = case when email_change = @email then email_change_confirm_status else 0 end,
+			email_change = @email, email_change_sent_at = now(), updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": u.ID, "email": in.NewEmail})
+	return t, err
 }

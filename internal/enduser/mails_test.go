@@ -80,6 +80,40 @@ func TestMailsOfJobs(t *testing.T) {
 	}
 }
 
+// TestMessagesOfJobs delivers text messages, as long as their codes are valid.
+func TestMessagesOfJobs(t *testing.T) {
+	t.Parallel()
+
+	u := newUsers(t, withPhones)
+	ask := func() smsArgs {
+		t.Helper()
+
+		ok(t, u.SendPhoneCode(t.Context(), PhoneCodeRequest{Phone: "+491701", CreateUser: true}, home))
+		return takeJobs[smsArgs](u)[0]
+	}
+	deliver := func(args smsArgs) {
+		t.Helper()
+		ok(t, u.service.sendSMS(t.Context(), &queue.Job[smsArgs]{Args: args, Attempt: 1}))
+	}
+
+	args := ask()
+	deliver(args)
+	m := u.mailbox()
+	if len(m) != 1 || m[0].Recipient != "+491701" || m[0].Kind != "sms" {
+		t.Fatalf("got the mailbox %+v, want the message", m)
+	}
+	_, err := u.verifyPhone("sms", "491701", strings.TrimPrefix(m[0].Text, "Your code is "))
+	ok(t, err)
+
+	deliver(args) // the code was used
+	former := ask()
+	ask()
+	deliver(former) // replaced
+	if got := u.mailbox(); len(got) != 1 {
+		t.Errorf("got the mailbox %+v, want no more messages", got)
+	}
+}
+
 // TestMailHook has a hook send the mails. It gets both codes of a change of the address at once,
 // and a mail that it declines for good is not repeated.
 func TestMailHook(t *testing.T) {

@@ -55,6 +55,11 @@ func TestCheckRefresh(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
+
+	idle := d.checkRefresh(sessionRow{CreatedAt: *ago(3700)}, User{}, 0)
+	if got, want := fault.Of(idle).Detail, "Invalid Refresh Token: Session Expired (Inactivity)"; got != want {
+		t.Errorf("got the text %q, want %q", got, want)
+	}
 }
 
 // TestRefresh follows the refresh tokens of a session.

@@ -16,23 +16,33 @@ type Values struct {
 	Data   json.RawMessage   // object whose members are those of Data
 }
 
-// text returns the value of a variable on one line.
-func (v Values) text(name string, path []string) string {
-	if name == "Data" {
-		return oneLine(member(v.Data, path))
-	}
-	return oneLine(v.Fields[name])
-}
+// maxFilled is the maximum number of bytes of a text's values. Values can be long and stand often.
+const maxFilled = 100_000
 
-// escaped is [Values.text] for HTML.
-func (v Values) escaped(name string, path []string) string {
-	return html.EscapeString(v.text(name, path))
+// lookUp returns a function that returns the escaped value of a variable, or "" once the values
+// have maxFilled bytes.
+func (v Values) lookUp(escape func(string) string) func(name string) string {
+	budget := maxFilled
+	return func(name string) string {
+		value := v.Fields[name]
+		if first, path, _ := strings.Cut(name, "."); first == "Data" {
+			value = member(v.Data, strings.Split(path, "."))
+		}
+
+		value = escape(oneLine(value))
+		if budget -= len(value); budget < 0 {
+			return ""
+		}
+
+		return value
+	}
 }
 
 // RenderMail returns the mail of a text, without a recipient.
 func RenderMail(text rules.MailText, v Values) mail.Message {
-	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.text)), HTML: rules.Fill(text.HTML, v.escaped),
-		Text: rules.Fill(text.Text, v.text)}
+	plain := func(s string) string { return s }
+	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.lookUp(plain))),
+		HTML: rules.Fill(text.HTML, v.lookUp(html.EscapeString)), Text: rules.Fill(text.Text, v.lookUp(plain))}
 	if m.HTML == "" {
 		m.HTML = "<pre>" + html.EscapeString(m.Text) + "</pre>\n"
 	}

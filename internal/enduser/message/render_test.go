@@ -2,6 +2,7 @@ package message
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/enduser/rules"
@@ -28,5 +29,17 @@ func TestRenderMail(t *testing.T) {
 	}
 	if m := RenderMail(rules.MailText{Subject: "x", HTML: "<p>"}, values); m.Text != "https://x/?a=1&b=\"\n\n123456\n" {
 		t.Errorf("got the text %q", m.Text)
+	}
+}
+
+// TestRenderLongMail bounds the size of a mail, whose values can be long and stand often.
+func TestRenderLongMail(t *testing.T) {
+	t.Parallel()
+
+	many := strings.Repeat("{{ .Email }}", 1000)
+	m := RenderMail(rules.MailText{Subject: "x", Text: many, HTML: many},
+		Values{Fields: map[string]string{"Email": strings.Repeat("<", 1000)}})
+	if len(m.Text) > maxFilled || len(m.HTML) > maxFilled || len(m.Text) < maxFilled/2 {
+		t.Errorf("got %d and %d bytes, want at most %d", len(m.Text), len(m.HTML), maxFilled)
 	}
 }

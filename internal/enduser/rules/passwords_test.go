@@ -41,4 +41,11 @@ func TestCheckPassword(t *testing.T) {
 			t.Errorf("%d characters, %v: %.20q: got %q, want %q", tt.min, tt.sets, tt.password, got, tt.want)
 		}
 	}
+
+	s := Settings{PasswordMinLength: 8, PasswordRequiredCharacters: []string{"lower", "digit"}}
+	const want = "Password should be at least 8 characters. " +
+		"Password should contain at least one character of each: abcdefghijklmnopqrstuvwxyz, 0123456789."
+	if got := fault.Of(s.CheckPassword("short")).Detail; got != want {
+		t.Errorf("got the text %q, want %q", got, want)
+	}
 }

@@ -229,6 +229,15 @@ func TestSettingsOfAnyText(t *testing.T) {
 		if m := c.SMS.Message("123456", ""); !strings.Contains(m, "123456") {
 			t.Errorf("got the message %q", m)
 		}
+
+		key := make([]byte, 32)
+		sealed, err := Secrets{"smtp": text}.Seal(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if secrets, err := OpenSecrets(key, sealed); err != nil || secrets[SecretSMTP] != text {
+			t.Errorf("read the secret %q (%v), wrote %q", secrets[SecretSMTP], err, text)
+		}
 	}
 	if accepted < 250 {
 		t.Errorf("got %d accepted texts of 500, want enough to prove anything", accepted)

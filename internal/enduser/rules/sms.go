@@ -71,7 +71,7 @@ func (s SMS) Allows(phone string) bool {
 // Message returns the text of a message with a code.
 func (s SMS) Message(code, siteURL string) string {
 	values := map[string]string{"Token": code, "SiteURL": siteURL}
-	return Fill(cmp.Or(s.Text, defaultSMSText), func(name string, _ []string) string { return values[name] })
+	return Fill(cmp.Or(s.Text, defaultSMSText), func(name string) string { return values[name] })
 }
 
 var (

@@ -3,7 +3,6 @@ package rules
 import (
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // variable matches a variable in a text. Data has members of its own.
@@ -29,21 +28,11 @@ func unknownVariable(text string) string {
 	return ""
 }
 
-// maxFilled is the maximum number of bytes of the values in a text. They can be long and stand
-// often.
-const maxFilled = 100_000
-
-// Fill replaces the variables of a text by their values. path has the members behind a variable,
-// such as name in {{ .Data.name }}.
-func Fill(text string, value func(name string, path []string) string) string {
-	budget := maxFilled
-	return variable.ReplaceAllStringFunc(text, func(action string) string {
-		parts := variable.FindStringSubmatch(action)
-		v := value(parts[1], strings.Split(strings.TrimPrefix(parts[2], "."), "."))
-		if budget -= len(v); budget < 0 {
-			return ""
-		}
-
-		return v
+// Fill replaces the variables of a text by their values. The name of a member of Data has its path,
+// such as Data.name.
+func Fill(text string, value func(name string) string) string {
+	return variable.ReplaceAllStringFunc(text, func(match string) string {
+		parts := variable.FindStringSubmatch(match)
+		return value(parts[1] + parts[2])
 	})
 }
