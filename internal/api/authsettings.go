@@ -6,7 +6,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/message"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -29,7 +30,7 @@ var getAuthSettings = operation.Operation{
 
 // authSettings are a project's settings with the names of its secrets.
 type authSettings struct {
-	enduser.Settings
+	rules.Settings
 	SecretNames []string `json:"secretNames" doc:"Secrets that are set. Their values are never shown."`
 }
 
@@ -49,32 +50,32 @@ var updateAuthSettings = operation.Operation{
 type updateAuthSettingsInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
-		SignUp                     *bool                        `json:"sign_up,omitempty"`
-		AnonymousSignIn            *bool                        `json:"anonymous_sign_in,omitempty"`
-		ConfirmEmail               *bool                        `json:"confirm_email,omitempty"`
-		SiteURL                    *string                      `json:"site_url,omitempty"`
-		RedirectURLs               *[]string                    `json:"redirect_urls,omitempty" maxItems:"100"`
-		AccessTokenSeconds         *int                         `json:"access_token_seconds,omitempty"`
-		SessionSeconds             *int                         `json:"session_seconds,omitempty"`
-		SessionInactivitySeconds   *int                         `json:"session_inactivity_seconds,omitempty"`
-		PasswordMinLength          *int                         `json:"password_min_length,omitempty"`
-		CodeSeconds                *int                         `json:"code_seconds,omitempty"`
-		MailIntervalSeconds        *int                         `json:"mail_interval_seconds,omitempty"`
-		MailsPerHour               *int                         `json:"mails_per_hour,omitempty"`
-		SignInsPerFiveMinutes      *int                         `json:"sign_ins_per_five_minutes,omitempty"`
-		ChecksPerFiveMinutes       *int                         `json:"checks_per_five_minutes,omitempty"`
-		AnonymousPerHour           *int                         `json:"anonymous_per_hour,omitempty"`
-		Mails                      *map[string]enduser.MailText `json:"mails,omitempty" doc:"Texts by kind of mail. Replaces all."`
-		SMTP                       *enduser.SMTP                `json:"smtp,omitempty" doc:"Mail server of the project. Replaces all of it."`
-		Providers                  *map[string]enduser.Provider `json:"providers,omitempty" doc:"Identity providers by name. Replaces all."`
-		PasswordRequiredCharacters *[]string                    `json:"password_required_characters,omitempty" doc:"lower, upper, letter, digit, symbol."`
-		LeakedPasswordCheck        *bool                        `json:"leaked_password_check,omitempty"`
-		Captcha                    *enduser.Captcha             `json:"captcha,omitempty" doc:"Replaces all of it."`
-		Hooks                      *enduser.Hooks               `json:"hooks,omitempty" doc:"Functions of the project or https URLs by hook. Replaces all."`
-		SMS                        *enduser.SMS                 `json:"sms,omitempty" doc:"Phone numbers and text messages. Replaces all."`
-		WebAuthn                   *enduser.WebAuthn            `json:"webauthn,omitempty" doc:"Passkeys, and authenticators as second factors. Replaces all."`
-		OAuthServer                *enduser.OAuthServer         `json:"oauth_server,omitempty" doc:"OAuth 2.1 server of the project. Replaces all of it."`
-		Secrets                    *map[string]string           `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, hooks. and the name of a hook, or providers. and the name of a provider. An empty text removes one. Those of hooks may be several with | between them, to replace one."`
+		SignUp                     *bool                      `json:"sign_up,omitempty"`
+		AnonymousSignIn            *bool                      `json:"anonymous_sign_in,omitempty"`
+		ConfirmEmail               *bool                      `json:"confirm_email,omitempty"`
+		SiteURL                    *string                    `json:"site_url,omitempty"`
+		RedirectURLs               *[]string                  `json:"redirect_urls,omitempty" maxItems:"100"`
+		AccessTokenSeconds         *int                       `json:"access_token_seconds,omitempty"`
+		SessionSeconds             *int                       `json:"session_seconds,omitempty"`
+		SessionInactivitySeconds   *int                       `json:"session_inactivity_seconds,omitempty"`
+		PasswordMinLength          *int                       `json:"password_min_length,omitempty"`
+		CodeSeconds                *int                       `json:"code_seconds,omitempty"`
+		MailIntervalSeconds        *int                       `json:"mail_interval_seconds,omitempty"`
+		MailsPerHour               *int                       `json:"mails_per_hour,omitempty"`
+		SignInsPerFiveMinutes      *int                       `json:"sign_ins_per_five_minutes,omitempty"`
+		ChecksPerFiveMinutes       *int                       `json:"checks_per_five_minutes,omitempty"`
+		AnonymousPerHour           *int                       `json:"anonymous_per_hour,omitempty"`
+		Mails                      *map[string]rules.MailText `json:"mails,omitempty" doc:"Texts by kind of mail. Replaces all."`
+		SMTP                       *rules.SMTP                `json:"smtp,omitempty" doc:"Mail server of the project. Replaces all of it."`
+		Providers                  *map[string]rules.Provider `json:"providers,omitempty" doc:"Identity providers by name. Replaces all."`
+		PasswordRequiredCharacters *[]string                  `json:"password_required_characters,omitempty" doc:"lower, upper, letter, digit, symbol."`
+		LeakedPasswordCheck        *bool                      `json:"leaked_password_check,omitempty"`
+		Captcha                    *rules.Captcha             `json:"captcha,omitempty" doc:"Replaces all of it."`
+		Hooks                      *rules.Hooks               `json:"hooks,omitempty" doc:"Functions of the project or https URLs by hook. Replaces all."`
+		SMS                        *rules.SMS                 `json:"sms,omitempty" doc:"Phone numbers and text messages. Replaces all."`
+		WebAuthn                   *rules.WebAuthn            `json:"webauthn,omitempty" doc:"Passkeys, and authenticators as second factors. Replaces all."`
+		OAuthServer                *rules.OAuthServer         `json:"oauth_server,omitempty" doc:"OAuth 2.1 server of the project. Replaces all of it."`
+		Secrets                    *map[string]string         `json:"secrets,omitempty" doc:"Secrets to set, by name: captcha, smtp, sms.hook, sms.twilio, hooks. and the name of a hook, or providers. and the name of a provider. An empty text removes one. Those of hooks may be several with | between them, to replace one."`
 	}
 }
 
@@ -86,7 +87,7 @@ func (s *Server) updateAuthSettings(
 		return authSettings{}, fault.NothingToChange()
 	}
 
-	c, err := s.endUsers.UpdateConfig(ctx, p.UUID, caller(ctx).User, func(c *enduser.ProjectConfig) {
+	c, err := s.endUsers.UpdateConfig(ctx, p.UUID, caller(ctx).User, func(c *rules.Config) {
 		set(&c.SignUp, b.SignUp)
 		set(&c.AnonymousSignIn, b.AnonymousSignIn)
 		set(&c.ConfirmEmail, b.ConfirmEmail)
@@ -166,14 +167,10 @@ type listMailsInput struct {
 
 func (s *Server) listMails(
 	ctx context.Context, p *projectdb.Project, in *listMailsInput,
-) (Answer[[]enduser.Mail, PageMetadata], error) {
+) (Answer[[]message.Mail, PageMetadata], error) {
 	page := in.By(in.Sort)
-	d, err := s.endUsers.Open(ctx, p.UUID)
-	if err != nil {
-		return listOf([]enduser.Mail{}, page, 0), err
-	}
+	mails, total, err := message.Mailbox{Project: p}.List(ctx, page)
 
-	mails, total, err := d.ListMails(ctx, page)
 	return listOf(mails, page, total), err
 }
 
@@ -188,11 +185,6 @@ type getMailInput struct {
 	UUID    uuid.UUID `path:"mailUUID" format:"uuid"`
 }
 
-func (s *Server) getMail(ctx context.Context, p *projectdb.Project, in *getMailInput) (enduser.Mail, error) {
-	d, err := s.endUsers.Open(ctx, p.UUID)
-	if err != nil {
-		return enduser.Mail{}, err
-	}
-
-	return d.GetMail(ctx, in.UUID)
+func (s *Server) getMail(ctx context.Context, p *projectdb.Project, in *getMailInput) (message.Mail, error) {
+	return message.Mailbox{Project: p}.Get(ctx, in.UUID)
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // withCaptcha has the tokens of a captcha verified at an address.
@@ -90,6 +90,6 @@ func TestCaptchaInPrivateNetwork(t *testing.T) {
 	p.post("/recover", `{"email":"ann@example.com","gotrue_meta_security":{"captcha_token":"x"}}`).
 		fails(500, "unexpected_failure")
 
-	q := newApp(t, func(s *enduser.Settings) { s.Captcha = enduser.Captcha{Provider: "hcaptcha"} })
+	q := newApp(t, func(s *rules.Settings) { s.Captcha = rules.Captcha{Provider: "hcaptcha"} })
 	q.post("/recover", `{"email":"ann@example.com"}`).want(200) // disabled
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -27,7 +27,7 @@ func (p *app) visit(method, address string, form url.Values, headers ...string) 
 func TestConsentPage(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { withOAuth(s); s.OAuthServer.AuthorizationPath = "" })
+	p := newApp(t, func(s *rules.Settings) { withOAuth(s); s.OAuthServer.AuthorizationPath = "" })
 	c := p.newOAuthClient("none")
 	p.signUp("ann@example.com")
 	begin := func() string { return p.send("GET", c.request(), "", "").location().String() }
@@ -94,7 +94,7 @@ func TestConsentNeedsSecondFactor(t *testing.T) {
 		t.Errorf("the refreshed session has the level %v, want aal2", got)
 	}
 
-	q := newApp(t, func(s *enduser.Settings) { withOAuth(s); s.OAuthServer.AuthorizationPath = "" })
+	q := newApp(t, func(s *rules.Settings) { withOAuth(s); s.OAuthServer.AuthorizationPath = "" })
 	d := q.newOAuthClient("none")
 	q.verifyFactor(q.signUp("ann@example.com").text("access_token"))
 	page := q.send("GET", d.request(), "", "").location().String()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -24,7 +24,7 @@ func (p *app) endpoints(url string, names ...string) {
 	p.t.Helper()
 
 	_, err := p.Server.Services().EndUsers.UpdateConfig(p.t.Context(), p.project.UUID, uuid.MustParse(p.User),
-		func(c *enduser.ProjectConfig) {
+		func(c *rules.Config) {
 			hooks(names...)(&c.Settings)
 			for _, name := range names {
 				c.Hooks[name] = url + "/" + name
@@ -359,9 +359,9 @@ func TestSignUpWithoutHook(t *testing.T) {
 		w.Header().Set("Location", "http://127.0.0.2:1/")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
-	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.SMS.IntervalSeconds = 0 })
+	p := newApp(t, func(s *rules.Settings) { byPhone(s); s.SMS.IntervalSeconds = 0 })
 	p.endpoints(url, "before_user_created")
-	p.configure(func(s *enduser.Settings) { s.ConfirmEmail = true })
+	p.configure(func(s *rules.Settings) { s.ConfirmEmail = true })
 
 	for _, address := range []string{`"email":"ann@example.com"`, `"phone":"+491701"`} {
 		p.post("/signup", `{`+address+`,"password":"`+password+`"}`).fails(422, "hook_timeout_after_retry")
@@ -381,9 +381,9 @@ func TestSignUpsAtOnce(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	})
 
-	p = newApp(t, func(s *enduser.Settings) { byPhone(s); s.SMS.IntervalSeconds = 0 })
+	p = newApp(t, func(s *rules.Settings) { byPhone(s); s.SMS.IntervalSeconds = 0 })
 	p.endpoints(url, "before_user_created")
-	p.configure(func(s *enduser.Settings) { s.ConfirmEmail = true })
+	p.configure(func(s *rules.Settings) { s.ConfirmEmail = true })
 
 	for _, address := range []string{`"email":"ann@example.com"`, `"phone":"491701"`} {
 		p.post("/signup", `{`+address+`,"password":"`+password+`"}`).want(200)

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
 
 // hooks sets functions of schema public, each with the name of its hook.
-func hooks(names ...string) func(*enduser.Settings) {
-	return func(s *enduser.Settings) {
+func hooks(names ...string) func(*rules.Settings) {
+	return func(s *rules.Settings) {
 		autoconfirm(s)
 		s.AnonymousSignIn = true
-		s.Hooks = enduser.Hooks{}
+		s.Hooks = rules.Hooks{}
 		for _, name := range names {
 			s.Hooks[name] = "pg-functions://postgres/public/" + name
 		}
@@ -175,7 +175,7 @@ func TestNewUserHook(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		withProvider(provider.URL)(s)
 		hooks("before_user_created")(s)
 		s.ConfirmEmail, s.SMS.SignIn = true, true
@@ -237,7 +237,7 @@ func TestCreatedUserHook(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		withProvider(provider.URL)(s)
 		hooks("before_user_created", "after_user_created")(s)
 		s.SMS.SignIn = true

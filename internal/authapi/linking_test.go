@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 )
 
@@ -34,8 +34,8 @@ func (p *app) identities(token string) map[string]string {
 	return all
 }
 
-func linking(url string) func(*enduser.Settings) {
-	return func(s *enduser.Settings) { withProvider(url)(s); autoconfirm(s); s.AnonymousSignIn = true }
+func linking(url string) func(*rules.Settings) {
+	return func(s *rules.Settings) { withProvider(url)(s); autoconfirm(s); s.AnonymousSignIn = true }
 }
 
 func TestLinkIdentity(t *testing.T) {
@@ -123,32 +123,6 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// TestAnonymousUpgrade: an identity makes an anonymous user a permanent one, with the address that
-// the provider has verified.
-func TestAnonymousUpgrade(t *testing.T) {
-	t.Parallel()
-
-	provider := idptest.New(t)
-	p := newApp(t, linking(provider.URL))
-	p.signUp("ben@example.com")
-	anonymous := p.post("/signup", `{"data":{"theme":"dark"}}`).want(200)
-	token := anonymous.text("access_token")
-
-	provider.Person(person("1", "ben@example.com"))
-	if got, want := failure(newBrowser(p).open(p.linkURL(token, ""))), "server_error email_exists A user with this email address has already been registered"; got != want {
-		t.Errorf("an address that is taken: got %s, want %s", got, want)
-	}
-
-	provider.Person(person("1", "ann@example.com"))
-	got := fragment(newBrowser(p).open(p.linkURL(token, "")))
-	u := p.send("GET", "/user", got.Get("access_token"), "").want(200).equal("id", anonymous.text("user.id")).
-		equal("email", "ann@example.com").equal("app_metadata.provider", "custom:test").
-		equal("user_metadata.theme", "dark")
-	if u.body["is_anonymous"] != false || u.text("email_confirmed_at") == "" {
-		t.Errorf("got %s", u.raw)
-	}
-}
-
 func TestUnlinkIdentity(t *testing.T) {
 	t.Parallel()
 
@@ -183,45 +157,6 @@ func TestUnlinkIdentity(t *testing.T) {
 		fails(400, "invalid_credentials")
 	p.post("/verify", `{"type":"recovery","email":"ann@example.com","token":"`+p.code(m)+`"}`).fails(403, "otp_expired")
 	p.signUp("ann@example.com") // is free
-}
-
-// TestUnlinkConflict: the address that would replace the present one belongs to another user.
-func TestUnlinkConflict(t *testing.T) {
-	t.Parallel()
-
-	provider := idptest.New(t)
-	p := newApp(t, linking(provider.URL))
-	token := p.signUp("ann@example.com").text("access_token")
-	p.signUp("lee@example.com")
-	provider.Person(person("1", "lee@example.com"))
-	newBrowser(p).open(p.linkURL(token, ""))
-
-	p.send("DELETE", "/user/identities/"+p.identities(token)["email"], token, "").
-		fails(422, "email_conflict_identity_not_deletable")
-	if all := p.identities(token); len(all) != 2 {
-		t.Errorf("got the identities %v, want both", all)
-	}
-}
-
-// TestUnlinkAtOnce removes both identities of a user at the same time. One stays.
-func TestUnlinkAtOnce(t *testing.T) {
-	t.Parallel()
-
-	provider := idptest.New(t)
-	p := newApp(t, linking(provider.URL))
-	token := p.signUp("ann@example.com").text("access_token")
-	provider.Person(person("1", "lee@example.com"))
-	newBrowser(p).open(p.linkURL(token, ""))
-
-	var wait sync.WaitGroup
-	for _, id := range p.identities(token) {
-		wait.Go(func() { p.send("DELETE", "/user/identities/"+id, token, "") })
-	}
-	wait.Wait()
-
-	if all := p.identities(token); len(all) != 1 {
-		t.Errorf("got the identities %v, want one", all)
-	}
 }
 
 // TestLinkingNeedsLevel: a user with a second factor links and unlinks after using it.

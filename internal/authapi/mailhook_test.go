@@ -11,12 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
 // byMailHook has the hook send_email send all mails.
-func byMailHook(s *enduser.Settings) {
+func byMailHook(s *rules.Settings) {
 	hooks("send_email")(s)
 	s.ConfirmEmail, s.MailIntervalSeconds = true, 0
 }
@@ -170,7 +170,7 @@ func TestMailHookEndpoint(t *testing.T) {
 
 	p := newApp(t, nil)
 	if _, err := p.Server.Services().EndUsers.UpdateConfig(t.Context(), p.project.UUID, uuid.MustParse(p.User),
-		func(c *enduser.ProjectConfig) {
+		func(c *rules.Config) {
 			byMailHook(&c.Settings)
 			c.Hooks["send_email"], c.Secrets["hooks.send_email"] = url, former+"|"+webhookSecret
 		}); err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/message"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
@@ -61,13 +62,13 @@ type app struct {
 }
 
 // newApp returns the application of a new project on the shared server.
-func newApp(t *testing.T, change func(*enduser.Settings)) *app {
+func newApp(t *testing.T, change func(*rules.Settings)) *app {
 	t.Helper()
 	return appOf(t, apitest.Shared(t), change)
 }
 
 // appOf returns the application of the project of a client.
-func appOf(t *testing.T, a *apitest.API, change func(*enduser.Settings)) *app {
+func appOf(t *testing.T, a *apitest.API, change func(*rules.Settings)) *app {
 	t.Helper()
 
 	p := &app{API: a, t: t, project: a.Server.Projects().Open(uuid.MustParse(a.Project))}
@@ -82,7 +83,7 @@ func appOf(t *testing.T, a *apitest.API, change func(*enduser.Settings)) *app {
 
 // configure changes the settings of the project's end users, and waits for no cache: it runs before
 // the first request, or uses settings that the next requests don't need at once.
-func (p *app) configure(change func(*enduser.Settings)) {
+func (p *app) configure(change func(*rules.Settings)) {
 	p.t.Helper()
 
 	if change == nil {
@@ -90,7 +91,7 @@ func (p *app) configure(change func(*enduser.Settings)) {
 	}
 
 	_, err := p.Server.Services().EndUsers.UpdateConfig(p.t.Context(), p.project.UUID, uuid.MustParse(p.User),
-		func(c *enduser.ProjectConfig) {
+		func(c *rules.Config) {
 			change(&c.Settings)
 			for name := range c.Providers {
 				c.Secrets["providers."+name] = idptest.Secret
@@ -103,7 +104,7 @@ func (p *app) configure(change func(*enduser.Settings)) {
 }
 
 // autoconfirm opens sign-ups without a mail.
-func autoconfirm(s *enduser.Settings) { s.ConfirmEmail, s.MailIntervalSeconds = false, 0 }
+func autoconfirm(s *rules.Settings) { s.ConfirmEmail, s.MailIntervalSeconds = false, 0 }
 
 // reply is a response.
 type reply struct {
@@ -219,13 +220,13 @@ func (p *app) signUp(email string) *reply {
 }
 
 // mail waits for the newest mail of a kind to an address, and removes it.
-func (p *app) mail(kind, to string) enduser.Mail {
+func (p *app) mail(kind, to string) message.Mail {
 	p.t.Helper()
 
-	var found []enduser.Mail
+	var found []message.Mail
 	apitest.Until(p.t, kind+" to "+to, func() bool {
 		var err error
-		found, err = pg.All[enduser.Mail](p.t.Context(), p.project.EndUsers(), `
+		found, err = pg.All[message.Mail](p.t.Context(), p.project.EndUsers(), `
 			delete from auth.mails where kind = @kind and recipient = @to
 			returning id as uuid, recipient, kind, subject, html, body as text, error, created_at`,
 			pgx.StrictNamedArgs{"kind": kind, "to": to})
@@ -240,7 +241,7 @@ func (p *app) mail(kind, to string) enduser.Mail {
 }
 
 // link returns the path and query behind /auth/v1 of the link in a mail.
-func (p *app) link(m enduser.Mail) string {
+func (p *app) link(m message.Mail) string {
 	p.t.Helper()
 
 	_, after, ok := strings.Cut(m.Text, "/auth/v1/verify")
@@ -253,7 +254,7 @@ func (p *app) link(m enduser.Mail) string {
 }
 
 // code returns the six digits in a mail.
-func (p *app) code(m enduser.Mail) string {
+func (p *app) code(m message.Mail) string {
 	p.t.Helper()
 
 	_, after, ok := strings.Cut(m.Text, "code: ")

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -99,9 +100,9 @@ func TestSignInWithOAuth(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		withProvider(provider.URL)(s)
-		s.Providers["github"] = enduser.Provider{Enabled: true, ClientID: idptest.ClientID, URL: provider.URL}
+		s.Providers["github"] = rules.Provider{Enabled: true, ClientID: idptest.ClientID, URL: provider.URL}
 		s.RedirectURLs = []string{"myapp://*"}
 	})
 	provider.Person(person("1", "Ann@example.com"))
@@ -315,12 +316,12 @@ func TestOAuthRefusals(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) {
+	p := newApp(t, func(s *rules.Settings) {
 		withProvider(provider.URL)(s)
-		s.Providers["gitlab"] = enduser.Provider{Enabled: true, ClientID: "wrong", URL: provider.URL}
-		s.Providers["custom:secretless"] = enduser.Provider{Enabled: true, ClientID: "x", URL: provider.URL}
-		s.Providers["google"] = enduser.Provider{Enabled: true, ClientID: "x"}
-		s.Providers["discord"] = enduser.Provider{ClientID: "x"}
+		s.Providers["gitlab"] = rules.Provider{Enabled: true, ClientID: "wrong", URL: provider.URL}
+		s.Providers["custom:secretless"] = rules.Provider{Enabled: true, ClientID: "x", URL: provider.URL}
+		s.Providers["google"] = rules.Provider{Enabled: true, ClientID: "x"}
+		s.Providers["discord"] = rules.Provider{ClientID: "x"}
 	})
 
 	provider.Person(person("1", "ann@example.com"))
@@ -372,7 +373,7 @@ func TestOAuthDenied(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) { withProvider(provider.URL)(s); s.SignUp = false })
+	p := newApp(t, func(s *rules.Settings) { withProvider(provider.URL)(s); s.SignUp = false })
 	provider.Person(person("1", "ann@example.com"))
 
 	for query, want := range map[string]string{
@@ -405,8 +406,8 @@ func TestAppleReturns(t *testing.T) {
 	t.Parallel()
 
 	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) {
-		s.Providers = map[string]enduser.Provider{
+	p := newApp(t, func(s *rules.Settings) {
+		s.Providers = map[string]rules.Provider{
 			"apple": {Enabled: true, ClientID: idptest.ClientID, URL: provider.URL}}
 	})
 	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": "true"})

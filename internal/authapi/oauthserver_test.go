@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // withOAuth switches the OAuth server on, with a consent page of the application.
-func withOAuth(s *enduser.Settings) {
+func withOAuth(s *rules.Settings) {
 	autoconfirm(s)
-	s.OAuthServer = enduser.OAuthServer{Enabled: true, AuthorizationPath: "/oauth/consent"}
+	s.OAuthServer = rules.OAuthServer{Enabled: true, AuthorizationPath: "/oauth/consent"}
 }
 
 const callback = "https://client.example.com/callback?tenant=7"
@@ -217,7 +217,7 @@ func TestOAuthClients(t *testing.T) {
 func TestOAuthClientRules(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { withOAuth(s); s.OAuthServer.AllowDynamicRegistration = true })
+	p := newApp(t, func(s *rules.Settings) { withOAuth(s); s.OAuthServer.AllowDynamicRegistration = true })
 	for _, uris := range []string{`[]`, `null`, `["/cb"]`, `["javascript:alert(1)"]`, `["data:text/html,x"]`,
 		`["https://a.example.com/#f"]`, `["https://a.example.com/#"]`, `["https://user@a.example.com/"]`,
 		`["http://a.example.com/"]`, `["https:///cb"]`, `["https:cb"]`, `["https://*.example.com/"]`,

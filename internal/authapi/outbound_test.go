@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 )
 
@@ -31,7 +32,7 @@ func TestPrivateNetworks(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(inside.URL, "http://"), ":")
 
 	a := apitest.New(t, func(c *config.Config) { c.OutboundNetworks = nil })
-	providers, hosts := map[string]enduser.Provider{}, map[string]string{}
+	providers, hosts := map[string]rules.Provider{}, map[string]string{}
 	for name, address := range map[string]string{
 		"loopback": inside.URL, "secure": "https://127.0.0.1:" + port, "name": "http://localhost:" + port,
 		"secure-name": "https://localhost:" + port, "number": "https://2130706433:" + port,
@@ -40,10 +41,10 @@ func TestPrivateNetworks(t *testing.T) {
 		"metadata": "http://169.254.169.254", "secure-metadata": "https://169.254.169.254",
 		"private": "https://10.0.0.1", "local": "https://[fd00::1]", "closed": "https://127.0.0.1:1",
 	} {
-		providers["custom:"+name], hosts[name] = enduser.Provider{Enabled: true, ClientID: "x", URL: address}, address
+		providers["custom:"+name], hosts[name] = rules.Provider{Enabled: true, ClientID: "x", URL: address}, address
 	}
 
-	p := appOf(t, a, func(s *enduser.Settings) { s.Providers = providers })
+	p := appOf(t, a, func(s *rules.Settings) { s.Providers = providers })
 	for name := range hosts {
 		if got := failure(newBrowser(p).open("/authorize?provider=custom:" + name)); got != unreachable {
 			t.Errorf("%s: got %s, want %s", hosts[name], got, unreachable)
@@ -90,10 +91,10 @@ func TestProviderLeadsElsewhere(t *testing.T) {
 	}))
 	t.Cleanup(own.Close)
 
-	p := newApp(t, func(s *enduser.Settings) {
-		s.Providers = map[string]enduser.Provider{}
+	p := newApp(t, func(s *rules.Settings) {
+		s.Providers = map[string]rules.Provider{}
 		for _, name := range []string{"redirect", "keys", "token", "file"} {
-			s.Providers["custom:"+name] = enduser.Provider{Enabled: true, ClientID: idptest.ClientID,
+			s.Providers["custom:"+name] = rules.Provider{Enabled: true, ClientID: idptest.ClientID,
 				URL: own.URL + "/" + name}
 		}
 	})
@@ -137,9 +138,9 @@ func TestOAuthBehindHTTPS(t *testing.T) {
 		c.RateLimit, c.TrustedProxies = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	})
 	a.Server.Services().EndUsers.PublicURL = "https://socle.example.com"
-	p := appOf(t, a, func(s *enduser.Settings) {
+	p := appOf(t, a, func(s *rules.Settings) {
 		s.SignInsPerFiveMinutes = 5
-		s.Providers = map[string]enduser.Provider{
+		s.Providers = map[string]rules.Provider{
 			"apple":    {Enabled: true, ClientID: idptest.ClientID, URL: provider.URL},
 			"keycloak": {Enabled: true, ClientID: idptest.ClientID, URL: provider.URL}}
 	})

@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/webauthn/webauthntest"
 )
 
 // byPasskey lets users of the site http://localhost:3000 have passkeys, and authenticators as
 // second factors.
-func byPasskey(s *enduser.Settings) {
+func byPasskey(s *rules.Settings) {
 	autoconfirm(s)
 	s.AnonymousSignIn = true
-	s.WebAuthn = enduser.WebAuthn{Passkeys: true, Factors: true}
+	s.WebAuthn = rules.WebAuthn{Passkeys: true, Factors: true}
 }
 
 func newAuthenticator(t *testing.T) *webauthntest.Authenticator {

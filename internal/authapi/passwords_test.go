@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // reasons returns the rules that a password breaks, as clients read them.
@@ -18,32 +18,10 @@ func (r *reply) reasons() string {
 	return fmt.Sprint(members["reasons"])
 }
 
-func TestRequiredCharacters(t *testing.T) {
-	t.Parallel()
-
-	p := newApp(t, func(s *enduser.Settings) {
-		autoconfirm(s)
-		s.PasswordRequiredCharacters = []string{"lower", "digit"}
-	})
-
-	signUp := func(password string) *reply {
-		return p.post("/signup", `{"email":"ann@example.com","password":"`+password+`"}`)
-	}
-	for password, want := range map[string]string{"short": "[length characters]", "longer one": "[characters]",
-		"a1": "[length]"} {
-		if got := signUp(password).reasons(); got != want {
-			t.Errorf("%q: got the reasons %s, want %s", password, got, want)
-		}
-	}
-	signUp("longer one").equal("message",
-		"Password should contain at least one character of each: abcdefghijklmnopqrstuvwxyz, 0123456789.")
-	signUp("password1").want(200) // the check for leaks is off
-}
-
 func TestLeakedPasswords(t *testing.T) {
 	t.Parallel()
 
-	p := newApp(t, func(s *enduser.Settings) { autoconfirm(s); s.LeakedPasswordCheck = true })
+	p := newApp(t, func(s *rules.Settings) { autoconfirm(s); s.LeakedPasswordCheck = true })
 
 	hash := sha1.Sum([]byte("leaked horse battery")) //nolint:gosec // the name of its range
 	sum := strings.ToUpper(hex.EncodeToString(hash[:]))

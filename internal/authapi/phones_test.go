@@ -4,27 +4,18 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/config"
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // byPhone lets people sign in with numbers. 491700000000 is a test number.
-func byPhone(s *enduser.Settings) {
+func byPhone(s *rules.Settings) {
 	autoconfirm(s)
-	s.SMS = enduser.SMS{SignIn: true, Factors: true, TestNumbers: map[string]string{"491700000000": "246810"}}
+	s.SMS = rules.SMS{SignIn: true, Factors: true, TestNumbers: map[string]string{"491700000000": "246810"}}
 }
 
 // sms waits for the newest text message to a number in the mailbox, and returns its code.
@@ -134,143 +125,26 @@ func TestPhoneSignUp(t *testing.T) {
 	}
 }
 
-// TestPhoneOfAnother signs up with the number of someone else, who then asks for a code.
-func TestPhoneOfAnother(t *testing.T) {
-	t.Parallel()
-
-	p := newApp(t, byPhone)
-	signUp := func(phone, password string) {
-		p.post("/signup", `{"phone":"`+phone+`","password":"`+password+`"}`).want(200)
-	}
-	login := func(phone string) *reply {
-		return p.post("/token?grant_type=password", `{"phone":"`+phone+`","password":"`+password+`"}`)
-	}
-
-	signUp("+491701", password)
-	p.sms("+491701")
-	p.post("/otp", `{"phone":"+491701"}`).want(200)
-	code := p.sms("+491701")
-	signUp("+491701", password) // repeated, it changes nothing about the code before
-	p.verifyPhone("sms", "491701", code).want(200)
-	login("+491701").fails(400, "invalid_credentials")
-	p.verifyPhone("sms", "491701", p.sms("+491701")).fails(403, "otp_expired")
-
-	signUp("+491702", password)
-	p.sms("+491702")
-	signUp("+491702", "another horse battery")
-	p.verifyPhone("sms", "491702", p.sms("+491702")).want(200)
-	login("+491702").fails(400, "invalid_credentials")
-	p.post("/token?grant_type=password", `{"phone":"+491702","password":"another horse battery"}`).want(200)
-
-	signUp("+491703", password)
-	p.sms("+491703")
-	signUp("+491703", password) // the same person
-	p.verifyPhone("sms", "491703", p.sms("+491703")).want(200)
-	login("+491703").want(200)
-}
-
-func TestPhoneCodes(t *testing.T) {
+// TestPhoneRequests reads the bodies of requests with a number. Package enduser tests their rules.
+func TestPhoneRequests(t *testing.T) {
 	t.Parallel()
 
 	p := newApp(t, byPhone)
 	p.post("/otp", `{"phone":"+491701","create_user":false}`).fails(422, "otp_disabled")
-	p.post("/otp", `{"phone":"nonsense"}`).fails(400, "validation_failed")
 	p.post("/otp", `{"phone":"+491701","channel":"fax"}`).fails(400, "validation_failed")
 	p.post("/otp", `{"phone":"+491701","email":"a@b.c"}`).fails(400, "validation_failed")
-
 	p.post("/otp", `{"phone":"+491701","data":{"a":"b"}}`).want(200)
-	first := p.sms("+491701")
-	p.post("/resend", `{"type":"sms","phone":"+491701"}`).want(200)
-	p.post("/resend", `{"type":"signup","phone":"+491701"}`).fails(400, "validation_failed")
-	p.post("/resend", `{"type":"sms","phone":"+4999"}`).want(200)
-
-	code := p.sms("+491701")
-	if first != code {
-		p.verifyPhone("sms", "491701", first).fails(403, "otp_expired")
-	}
-	p.verifyPhone("sms", "491701", code).want(200).equal("user.user_metadata.a", "b")
-
-	p.post("/otp", `{"phone":"+491701"}`).want(200)
-	code = p.sms("+491701")
-	if _, err := p.project.EndUsers().Exec(t.Context(), `update auth.one_time_tokens set attempts = 99`); err != nil {
-		t.Fatal(err)
-	}
-	p.verifyPhone("sms", "491701", wrongCode(code)).fails(403, "otp_expired")
-	p.verifyPhone("sms", "491701", code).fails(403, "otp_expired")
-
-	// A test number has its code and no message.
-	p.post("/otp", `{"phone":"+491700000000"}`).want(200)
-	p.verifyPhone("sms", "491700000000", "135791").fails(403, "otp_expired")
-	p.verifyPhone("sms", "491700000000", "246810").want(200)
-	p.verifyPhone("sms", "491700000000", "246810").fails(403, "otp_expired")
-}
-
-func TestPhoneChange(t *testing.T) {
-	t.Parallel()
-
-	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.AnonymousSignIn = true })
-	session := p.signUp("ann@example.com").text("access_token")
-	put := func(body string) *reply { return p.send("PUT", "/user", session, body) }
-
-	put(`{"phone":"nonsense"}`).fails(400, "validation_failed")
-	put(`{"phone":"+491701","channel":"whatsapp"}`).fails(400, "validation_failed")
-	put(`{"phone":"+491701"}`).want(200).equal("phone", "").equal("new_phone", "491701")
 	p.sms("+491701")
-	put(`{"phone":"+491702"}`).want(200).equal("new_phone", "491702")
-	code := p.sms("+491702")
-	p.verifyPhone("sms", "491702", code).fails(403, "otp_expired")
+	p.post("/resend", `{"type":"signup","phone":"+491701"}`).fails(400, "validation_failed")
+	p.post("/resend", `{"type":"sms","phone":"+491701"}`).want(200)
+	session := p.verifyPhone("sms", "491701", p.sms("+491701")).want(200).equal("user.user_metadata.a", "b").
+		text("access_token")
 
-	changed := p.verifyPhone("phone_change", "491702", code).want(200).equal("user.phone", "491702").
-		equal("user.new_phone", "").equal("user.email", "ann@example.com")
-	if !strings.Contains(changed.raw, `"providers":["email","phone"]`) {
-		t.Errorf("got %s, want the providers email and phone", changed.raw)
-	}
-
-	put(`{"phone":"+491703"}`).want(200)
-	p.sms("+491703")
-	p.post("/resend", `{"type":"phone_change","phone":"+491702"}`).want(200)
-	p.verifyPhone("phone_change", "491703", p.sms("+491703")).want(200).equal("user.phone", "491703")
-
-	ben := p.signUp("ben@example.com").text("access_token")
-	p.send("PUT", "/user", ben, `{"phone":"+491703"}`).fails(422, "phone_exists")
-
-	// Of two users who ask for a number, the first one with the code gets it.
-	cleo := p.signUp("cleo@example.com").text("access_token")
-	p.send("PUT", "/user", ben, `{"phone":"+491704"}`).want(200)
-	former := p.sms("+491704")
-	p.send("PUT", "/user", cleo, `{"phone":"+491704"}`).want(200)
-	p.verifyPhone("phone_change", "491704", p.sms("+491704")).want(200).equal("user.email", "cleo@example.com")
-	p.verifyPhone("phone_change", "491704", former).fails(422, "phone_exists")
-
-	// A number makes an anonymous user a permanent one.
-	anonymous := p.post("/signup", "{}").want(200).text("access_token")
-	p.send("PUT", "/user", anonymous, `{"phone":"+491705"}`).want(200)
-	upgraded := p.verifyPhone("phone_change", "491705", p.sms("+491705")).want(200).
-		equal("user.app_metadata.provider", "phone")
-	if upgraded.body["user"].(map[string]any)["is_anonymous"] != false {
-		t.Errorf("got %s, want a permanent user", upgraded.raw)
-	}
-}
-
-// TestPhoneReauthentication changes the password of a user without an address in an old session.
-func TestPhoneReauthentication(t *testing.T) {
-	t.Parallel()
-
-	p := newApp(t, byPhone)
-	p.post("/otp", `{"phone":"+491701"}`).want(200)
-	session := p.verifyPhone("sms", "491701", p.sms("+491701")).want(200).text("access_token")
-	p.move("-25 hours")
-
-	change := func(nonce string) *reply {
-		return p.send("PUT", "/user", session, `{"password":"`+password+`","nonce":"`+nonce+`"}`)
-	}
-	change("").fails(400, "reauthentication_needed")
-	p.send("GET", "/reauthenticate", session, "").want(200)
-
-	code := p.sms("+491701")
-	change(wrongCode(code)).fails(422, "reauthentication_not_valid")
-	change(code).want(200)
-	p.post("/token?grant_type=password", `{"phone":"+491701","password":"`+password+`"}`).want(200)
+	put := func(body string) *reply { return p.send("PUT", "/user", session, body) }
+	put(`{"phone":"nonsense"}`).fails(400, "validation_failed")
+	put(`{"phone":"+491702","channel":"whatsapp"}`).fails(400, "validation_failed")
+	put(`{"phone":"+491702"}`).want(200).equal("phone", "491701").equal("new_phone", "491702")
+	p.verifyPhone("phone_change", "491702", p.sms("+491702")).want(200).equal("user.phone", "491702")
 }
 
 func TestPhoneAdministration(t *testing.T) {
@@ -305,28 +179,6 @@ func TestPhoneAdministration(t *testing.T) {
 	admin("POST", "/admin/users", `{"phone":"491702"}`).want(200)
 }
 
-// TestPhoneAutoConfirm needs no code.
-func TestPhoneAutoConfirm(t *testing.T) {
-	t.Parallel()
-
-	p := newApp(t, func(s *enduser.Settings) { byPhone(s); s.SMS.AutoConfirm = true })
-	session := p.post("/signup", `{"phone":"+491701","password":"`+password+`"}`).want(200).
-		equal("user.phone", "491701").text("access_token")
-	p.post("/signup", `{"phone":"+491701","password":"`+password+`"}`).fails(422, "user_already_exists")
-	p.send("PUT", "/user", session, `{"phone":"+491702"}`).want(200).equal("phone", "491702").equal("new_phone", "")
-	p.post("/token?grant_type=password", `{"phone":"+491702","password":"`+password+`"}`).want(200)
-}
-
-// withSecrets changes the settings and the secrets of the project's end users.
-func (p *app) withSecrets(secrets map[string]string, sms enduser.SMS) {
-	p.t.Helper()
-
-	if _, err := p.Server.Services().EndUsers.UpdateConfig(p.t.Context(), p.project.UUID, uuid.MustParse(p.User),
-		func(c *enduser.ProjectConfig) { c.Secrets.Set(secrets); c.SMS = sms }); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // request is a request to a sender.
 type request struct {
 	*http.Request
@@ -349,122 +201,4 @@ func (r request) isSigned(t *testing.T, secret string) bool {
 	fmt.Fprintf(mac, "%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), r.body)
 
 	return r.Header.Get("Webhook-Signature") == "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil))
-}
-
-// sender starts a server that keeps its requests and answers with the given statuses, then with
-// 200.
-func sender(t *testing.T, statuses ...int) (url string, requests chan request) {
-	t.Helper()
-
-	requests = make(chan request, 10)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		requests <- request{r, string(body)}
-
-		if len(statuses) > 0 {
-			w.WriteHeader(statuses[0])
-			statuses = statuses[1:]
-		}
-	}))
-	t.Cleanup(server.Close)
-
-	return server.URL, requests
-}
-
-// TestSMSHook receives a code by the project's hook, which fails at first.
-func TestSMSHook(t *testing.T) {
-	t.Parallel()
-
-	url, requests := sender(t, http.StatusServiceUnavailable)
-	p := newApp(t, byPhone)
-	p.withSecrets(map[string]string{"sms.hook": webhookSecret}, enduser.SMS{SignIn: true, Sender: "hook",
-		HookURL: url})
-
-	p.post("/otp", `{"phone":"+491701"}`).want(200)
-	first, second := <-requests, <-requests
-	if first.Header.Get("Webhook-Id") != second.Header.Get("Webhook-Id") || first.body != second.body {
-		t.Errorf("got two messages %s and %s, want one repeated", first.body, second.body)
-	}
-
-	if !second.isSigned(t, webhookSecret) {
-		t.Errorf("got a wrong signature %s", second.Header.Get("Webhook-Signature"))
-	}
-
-	var payload struct {
-		User struct{ Phone string }
-		SMS  struct{ OTP, Phone string }
-	}
-	if err := json.Unmarshal([]byte(second.body), &payload); err != nil || payload.User.Phone != "491701" ||
-		payload.SMS.Phone != "491701" {
-		t.Errorf("got %s (%v)", second.body, err)
-	}
-	p.verifyPhone("sms", "491701", payload.SMS.OTP).want(200)
-}
-
-// TestTwilio receives a code by Twilio's interface.
-func TestTwilio(t *testing.T) {
-	t.Parallel()
-
-	root, requests := sender(t, http.StatusCreated, http.StatusCreated)
-	p := newApp(t, byPhone)
-	p.withSecrets(map[string]string{"sms.twilio": "token"}, enduser.SMS{SignIn: true, Sender: "twilio", TwilioURL: root,
-		TwilioAccountSID: "AC1", TwilioFrom: "+15005550006", Text: "{{ .Token }} for {{ .SiteURL }}"})
-
-	for channel, to := range map[string]string{"sms": "+491701", "whatsapp": "whatsapp:+491702"} {
-		number := to[strings.Index(to, "+"):]
-		p.post("/otp", `{"phone":"`+number+`","channel":"`+channel+`"}`).want(200)
-
-		r := <-requests
-		user, token, _ := r.BasicAuth()
-		form, err := url.ParseQuery(r.body)
-		if err != nil || r.URL.Path != "/2010-04-01/Accounts/AC1/Messages.json" || user != "AC1" || token != "token" ||
-			form.Get("To") != to || form.Get("From") != strings.Replace(to, number, "+15005550006", 1) {
-			t.Errorf("got %s %s %s", r.URL, r.Header, r.body)
-		}
-
-		code, site, _ := strings.Cut(form.Get("Body"), " for ")
-		if site != "http://localhost:3000" {
-			t.Errorf("got the text %q", form.Get("Body"))
-		}
-		p.verifyPhone("sms", number, code).want(200)
-	}
-
-	if got := p.send("GET", "/settings", "", "").text("sms_provider"); got != "twilio" {
-		t.Errorf("got the sender %q, want twilio", got)
-	}
-}
-
-// TestSMSLimits requests many messages, as SMS pumping fraud does.
-func TestSMSLimits(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.New(t, func(c *config.Config) {
-		c.RateLimit, c.TrustedProxies = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	})
-	p := appOf(t, a, func(s *enduser.Settings) {
-		byPhone(s)
-		s.SMS.CallingCodes, s.SMS.PerNetworkAndHour, s.SMS.PerHour = []string{"49"}, 2, 3
-	})
-	otp := func(phone, address string) *reply {
-		return p.send("POST", "/otp", p.publishable, `{"phone":"`+phone+`"}`, "X-Forwarded-For", address)
-	}
-
-	otp("+88312345", "192.0.2.1").fails(422, "sms_send_failed")
-	otp("+491701", "192.0.2.1").want(200)
-	got := otp("+491701", "192.0.2.2").fails(429, "over_sms_send_rate_limit")
-	if !strings.HasPrefix(got.text("message"), "For security purposes, you can only request this after ") ||
-		got.header.Get("Retry-After") == "" {
-		t.Errorf("got %s", got.raw)
-	}
-	otp("+491702", "192.0.2.1").want(200)
-	otp("+491703", "192.0.2.1").fails(429, "over_sms_send_rate_limit").equal("message", "SMS rate limit exceeded")
-	otp("+491704", "192.0.2.2").want(200)
-	otp("+491705", "192.0.2.3").fails(429, "over_sms_send_rate_limit")
-
-	for range 3 { // no message, and so no limit of messages
-		otp("+491700000000", "192.0.2.1").want(200)
-	}
 }

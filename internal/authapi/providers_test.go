@@ -1,14 +1,13 @@
 package authapi_test
 
 import (
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/idp/idptest"
 )
 
@@ -18,10 +17,10 @@ func (p *app) idToken(token string) *reply {
 	return p.post("/token?grant_type=id_token", `{"provider":"custom:test","id_token":"`+token+`"}`)
 }
 
-func withProvider(url string) func(*enduser.Settings) {
-	return func(s *enduser.Settings) {
+func withProvider(url string) func(*rules.Settings) {
+	return func(s *rules.Settings) {
 		s.MailIntervalSeconds = 0
-		s.Providers = map[string]enduser.Provider{"custom:test": {Enabled: true, ClientID: idptest.ClientID, URL: url},
+		s.Providers = map[string]rules.Provider{"custom:test": {Enabled: true, ClientID: idptest.ClientID, URL: url},
 			"google": {ClientID: "x"}}
 	}
 }
@@ -60,78 +59,6 @@ func TestSignInWithIDToken(t *testing.T) {
 	}
 	if external["custom:test"] != true || external["google"] != false {
 		t.Errorf("settings: got %v", external)
-	}
-}
-
-// TestIdentityLinking: only an address that the provider has verified leads to a user who exists.
-func TestIdentityLinking(t *testing.T) {
-	t.Parallel()
-
-	provider := idptest.New(t)
-	p := newApp(t, func(s *enduser.Settings) { withProvider(provider.URL)(s); autoconfirm(s) })
-	ann := p.signUp("ann@example.com").text("user.id")
-
-	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com"})
-	p.idToken(provider.IDToken(nil)).fails(422, "provider_email_needs_verification")
-	provider.Person(map[string]any{"sub": "1"})
-	p.idToken(provider.IDToken(nil)).fails(400, "validation_failed")
-
-	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true})
-	linked := p.idToken(provider.IDToken(nil)).want(200).equal("user.id", ann).
-		equal("user.app_metadata.provider", "email")
-	if got := fmt.Sprint(linked.body["user"].(map[string]any)["app_metadata"].(map[string]any)["providers"]); got !=
-		"[email custom:test]" {
-		t.Errorf("got the providers %s", got)
-	}
-
-	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
-}
-
-// TestAccountOfStranger: who signs up with the address of another person has no way in once that
-// person signs in.
-func TestAccountOfStranger(t *testing.T) {
-	t.Parallel()
-
-	provider := idptest.New(t)
-	p := newApp(t, withProvider(provider.URL))
-	p.post("/signup", `{"email":"ann@example.com","password":"`+password+`","data":{"evil":true}}`).want(200)
-	m := p.mail("confirmation", "ann@example.com")
-
-	provider.Person(map[string]any{"sub": "1", "email": "ann@example.com", "email_verified": true})
-	in := p.idToken(provider.IDToken(nil)).want(200).equal("user.app_metadata.provider", "custom:test")
-	if data := in.body["user"].(map[string]any)["user_metadata"].(map[string]any); data["evil"] != nil {
-		t.Errorf("got the metadata of the stranger: %v", data)
-	}
-
-	p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).
-		fails(400, "invalid_credentials")
-	p.post("/verify", `{"type":"signup","email":"ann@example.com","token":"`+p.code(m)+`"}`).fails(403, "otp_expired")
-}
-
-// TestInvitedAccountOfStranger checks that a sign-up with the address of another person gives no
-// access once that person accepts an invitation, or the link of a sign-up by the application.
-func TestInvitedAccountOfStranger(t *testing.T) {
-	t.Parallel()
-
-	p := newApp(t, func(s *enduser.Settings) { s.MailIntervalSeconds = 0 })
-	login := func(email, password string) *reply {
-		t.Helper()
-		return p.post("/token?grant_type=password", `{"email":"`+email+`","password":"`+password+`"}`)
-	}
-
-	p.post("/signup", `{"email":"ann@example.com","password":"`+password+`"}`).want(200)
-	p.send("POST", "/invite", p.secret, `{"email":"ann@example.com"}`).want(200)
-	p.send("GET", p.link(p.mail("invite", "ann@example.com")), "", "").want(303)
-	login("ann@example.com", password).fails(400, "invalid_credentials")
-
-	p.post("/signup", `{"email":"ben@example.com","password":"`+password+`","data":{"a":1,"b":1}}`).want(200)
-	link := p.send("POST", "/admin/generate_link", p.secret,
-		`{"type":"signup","email":"ben@example.com","password":"another horse battery","data":{"b":2}}`).want(200)
-	p.post("/verify", `{"type":"signup","token_hash":"`+link.text("hashed_token")+`"}`).want(200)
-	login("ben@example.com", password).fails(400, "invalid_credentials")
-	in := login("ben@example.com", "another horse battery").want(200)
-	if data := in.body["user"].(map[string]any)["user_metadata"].(map[string]any); data["b"] != 2.0 {
-		t.Errorf("got the metadata %v, want those of the link", data)
 	}
 }
 

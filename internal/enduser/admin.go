@@ -16,11 +16,11 @@ import (
 // AdminUpdate is a new user, or a change of one, by an administrator of the project. nil members
 // change nothing.
 type AdminUpdate struct {
-	ID           uuid.UUID // of a new user; zero: any
+	ID           uuid.UUID // id for a new user; zero: a random one
 	Email        *string
 	Phone        *string
 	Password     *string
-	PasswordHash *string // of an imported user, see [password.CheckImported]
+	PasswordHash *string // hash from another system, see [password.CheckImported]
 	Role         *string
 	EmailConfirm *bool
 	PhoneConfirm *bool
@@ -105,30 +105,30 @@ func (d *Directory) CreateUser(ctx context.Context, in AdminUpdate, c Client) (U
 	}
 	if in.Role != nil {
 		if n.Role = *in.Role; len(n.Role) > maxRole {
-			return User{}, errInvalid("role must have at most %d bytes", maxRole)
+			return User{}, errRole()
 		}
 	}
 
 	n.Confirmed = in.EmailConfirm != nil && *in.EmailConfirm
 	n.PhoneConfirmed = in.PhoneConfirm != nil && *in.PhoneConfirm
-	var created User
-	err = d.tx(ctx, "creating new user", func(ctx context.Context, tx pgx.Tx) error {
-		if created, err = insertUser(ctx, tx, n); err != nil {
+	var result User
+	err = d.Tx(ctx, "creating new user", func(ctx context.Context, tx pgx.Tx) error {
+		if result, err = insertUser(ctx, tx, n); err != nil {
 			return err
 		}
-		return d.log(ctx, tx, "user_signedup", created, c)
+		return d.log(ctx, tx, "user_signedup", result, c)
 	})
 	if pg.Violates(err, "users_pkey") {
-		return created, fault.New(fault.Unprocessable, "A user with this id already exists").
+		return result, fault.New(fault.Unprocessable, "A user with this id already exists").
 			WithCode("user_already_exists").WithCause(err)
 	}
 
-	return created, err
+	return result, err
 }
 
 // GetUser returns a user. It fails with NotFound for an unknown one.
 func (d *Directory) GetUser(ctx context.Context, id uuid.UUID) (User, error) {
-	return userByID(ctx, d.q(), id)
+	return userByID(ctx, d.Rows(), id)
 }
 
 // Filter selects users.
@@ -138,7 +138,7 @@ type Filter struct {
 
 // ListUsers returns a page of the users and the number of all.
 func (d *Directory) ListUsers(ctx context.Context, f Filter, page pg.Page) ([]User, int64, error) {
-	return pg.List[User](ctx, d.q(), pg.Listing{
+	return pg.List[User](ctx, d.Rows(), pg.Listing{
 		Columns: userColumns,
 		From:    `auth.users u where @search::text = '' or u.id::text = @search or strpos(u.email, lower(@search)) > 0 or strpos(u.phone, @search) > 0`,
 		Sorts:   map[string]string{"createdAt": "u.created_at", "email": "u.email", "lastSignInAt": "u.last_sign_in_at"},
@@ -149,32 +149,18 @@ func (d *Directory) ListUsers(ctx context.Context, f Filter, page pg.Page) ([]Us
 // UpdateUser changes a user. A ban ends the user's sessions at their next refresh; a new password
 // ends them at once.
 func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate, c Client) (User, error) {
-	old, err := userByID(ctx, d.q(), id)
+	old, err := userByID(ctx, d.Rows(), id)
 	if err != nil {
 		return User{}, err
 	}
 
-	email, phone, err := in.addresses(old.Email, old.Phone)
+	change, err := d.prepareAdminChange(ctx, old, in)
 	if err != nil {
 		return User{}, err
 	}
 
-	hash, err := in.hash(ctx, d)
-	if err != nil {
-		return User{}, err
-	}
-
-	banned, changesBan, err := in.ban()
-	if err != nil {
-		return User{}, err
-	}
-
-	if in.Role != nil && len(*in.Role) > maxRole {
-		return User{}, errInvalid("role must have at most %d bytes", maxRole)
-	}
-
-	var updated User
-	err = d.tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
+	var result User
+	err = d.Tx(ctx, "updating user", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := pg.One[User](ctx, tx, `select`+userColumns+`from auth.users u where u.id = @id for update of u`,
 			pgx.StrictNamedArgs{"id": id})
 		if fault.Is(err, fault.NotFound) {
@@ -184,83 +170,131 @@ func (d *Directory) UpdateUser(ctx context.Context, id uuid.UUID, in AdminUpdate
 			return err
 		}
 
-		appData, err := mergeMetadata("app_metadata", u.AppMetadata, in.AppMetadata)
-		if err != nil {
+		if err := change.save(ctx, tx, u); err != nil {
 			return err
 		}
-
-		userData, err := mergeMetadata("user_metadata", u.UserMetadata, in.UserMetadata)
-		if err != nil {
+		if err := change.saveIdentities(ctx, tx, u); err != nil {
 			return err
 		}
-
-		confirm := in.EmailConfirm != nil && *in.EmailConfirm
-		confirmPhone := in.PhoneConfirm != nil && *in.PhoneConfirm
-		if _, err := pg.Exec(ctx, tx, `
-			update auth.users set email = nullif(@email, ''), role = coalesce(nullif(@role, ''), role),
-				encrypted_password = coalesce(nullif(@hash, ''), encrypted_password),
-				email_confirmed_at = case when @confirm then coalesce(email_confirmed_at, now()) else email_confirmed_at end,
-				phone = nullif(@phone, ''),
-				phone_confirmed_at = case when @confirm_phone then coalesce(phone_confirmed_at, now()) else phone_confirmed_at end,
-				is_anonymous = is_anonymous and @email = '' and @phone = '',
-				raw_app_meta_data = @app::jsonb, raw_user_meta_data = @data::jsonb,
-				banned_until = case when @changes_ban then @banned::timestamptz else banned_until end, updated_at = now()
-			where id = @id`,
-			pgx.StrictNamedArgs{"id": id, "email": email, "phone": phone, "role": in.Role, "hash": hash,
-				"confirm": confirm, "confirm_phone": confirmPhone,
-				"app": string(appData), "data": string(userData), "changes_ban": changesBan,
-				"banned": banned}); err != nil {
+		if err := change.endFormer(ctx, tx, u); err != nil {
 			return err
 		}
-
-		if email != u.Email || (confirm && email != "") {
-			if err := saveEmailIdentity(ctx, tx, id, email, confirm || u.EmailConfirmedAt != nil); err != nil {
-				return err
-			}
-		}
-
-		if phone != u.Phone || (confirmPhone && phone != "") {
-			if err := savePhoneIdentity(ctx, tx, id, phone, confirmPhone || u.PhoneConfirmedAt != nil); err != nil {
-				return err
-			}
-			if err := listProviders(ctx, tx, id); err != nil {
-				return err
-			}
-		}
-
-		if hash != "" || email != u.Email || phone != u.Phone {
-			if err := dropTokens(ctx, tx, id); err != nil {
-				return err
-			}
-		}
-
-		if hash != "" {
-			if _, err := endSessions(ctx, tx, id); err != nil {
-				return err
-			}
-		}
-
 		if err := d.log(ctx, tx, "user_modified", u, c); err != nil {
 			return err
 		}
 
-		updated, err = userByID(ctx, tx, id)
+		result, err = userByID(ctx, tx, id)
 		return err
 	})
 
-	return updated, err
+	return result, err
+}
+
+// adminChange is an [AdminUpdate] with its checked members.
+type adminChange struct {
+	AdminUpdate
+	email, phone string // after the change
+	hash         string // "": the present one
+	confirm      bool   // confirms the address
+	confirmPhone bool
+	bannedUntil  *time.Time
+	changesBan   bool
+}
+
+func (d *Directory) prepareAdminChange(ctx context.Context, old User, in AdminUpdate) (adminChange, error) {
+	change := adminChange{AdminUpdate: in, confirm: in.EmailConfirm != nil && *in.EmailConfirm,
+		confirmPhone: in.PhoneConfirm != nil && *in.PhoneConfirm}
+
+	var err error
+	if change.email, change.phone, err = in.addresses(old.Email, old.Phone); err != nil {
+		return change, err
+	}
+	if change.hash, err = in.hash(ctx, d); err != nil {
+		return change, err
+	}
+	if change.bannedUntil, change.changesBan, err = in.ban(); err != nil {
+		return change, err
+	}
+	if in.Role != nil && len(*in.Role) > maxRole {
+		return change, errRole()
+	}
+
+	return change, nil
+}
+
+// save updates the row of a user.
+func (a adminChange) save(ctx context.Context, tx pgx.Tx, u User) error {
+	appData, err := mergeMetadata("app_metadata", u.AppMetadata, a.AppMetadata)
+	if err != nil {
+		return err
+	}
+
+	userData, err := mergeMetadata("user_metadata", u.UserMetadata, a.UserMetadata)
+	if err != nil {
+		return err
+	}
+
+	_, err = pg.Exec(ctx, tx, `
+		update auth.users set email = nullif(@email, ''), role = coalesce(nullif(@role, ''), role),
+			encrypted_password = coalesce(nullif(@hash, ''), encrypted_password),
+			email_confirmed_at = case when @confirm then coalesce(email_confirmed_at, now()) else email_confirmed_at end,
+			phone = nullif(@phone, ''),
+			phone_confirmed_at = case when @confirm_phone then coalesce(phone_confirmed_at, now()) else phone_confirmed_at end,
+			is_anonymous = is_anonymous and @email = '' and @phone = '',
+			raw_app_meta_data = @app::jsonb, raw_user_meta_data = @data::jsonb,
+			banned_until = case when @changes_ban then @banned::timestamptz else banned_until end, updated_at = now()
+		where id = @id`,
+		pgx.StrictNamedArgs{"id": u.ID, "email": a.email, "phone": a.phone, "role": a.Role, "hash": a.hash,
+			"confirm": a.confirm, "confirm_phone": a.confirmPhone, "app": string(appData), "data": string(userData),
+			"changes_ban": a.changesBan, "banned": a.bannedUntil})
+	return err
+}
+
+// saveIdentities updates the identities of a new or confirmed address and number.
+func (a adminChange) saveIdentities(ctx context.Context, tx pgx.Tx, u User) error {
+	if a.email != u.Email || (a.confirm && a.email != "") {
+		if err := saveEmailIdentity(ctx, tx, u.ID, a.email, a.confirm || u.EmailConfirmedAt != nil); err != nil {
+			return err
+		}
+	}
+
+	if a.phone == u.Phone && (!a.confirmPhone || a.phone == "") {
+		return nil
+	}
+
+	if err := savePhoneIdentity(ctx, tx, u.ID, a.phone, a.confirmPhone || u.PhoneConfirmedAt != nil); err != nil {
+		return err
+	}
+
+	return listProviders(ctx, tx, u.ID)
+}
+
+// endFormer ends the tokens of former addresses, and the sessions of a former password.
+func (a adminChange) endFormer(ctx context.Context, tx pgx.Tx, u User) error {
+	if a.hash != "" || a.email != u.Email || a.phone != u.Phone {
+		if err := dropTokens(ctx, tx, u.ID); err != nil {
+			return err
+		}
+	}
+
+	if a.hash == "" {
+		return nil
+	}
+
+	_, err := endSessions(ctx, tx, u.ID)
+	return err
 }
 
 // DeleteUser deletes a user with everything that refers to them. soft keeps the row without the
 // address, the password and the metadata, for references that must stay.
 func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c Client) (User, error) {
-	var deleted User
-	err := d.tx(ctx, "deleting user", func(ctx context.Context, tx pgx.Tx) error {
+	var result User
+	err := d.Tx(ctx, "deleting user", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if deleted, err = userByID(ctx, tx, id); err != nil {
+		if result, err = userByID(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := d.log(ctx, tx, "user_deleted", deleted, c); err != nil {
+		if err := d.log(ctx, tx, "user_deleted", result, c); err != nil {
 			return err
 		}
 
@@ -276,24 +310,16 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 			return err
 		}
 
-		if _, err := pg.Exec(ctx, tx, `delete from auth.identities where user_id = @id`,
-			pgx.StrictNamedArgs{"id": id}); err != nil {
-			return err
-		}
-		if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_factors where user_id = @id`,
-			pgx.StrictNamedArgs{"id": id}); err != nil {
-			return err
-		}
-		if err := dropRecoveryCodes(ctx, tx, id); err != nil {
-			return err
-		}
-		if _, err := pg.Exec(ctx, tx, `delete from auth.webauthn_credentials where user_id = @id`,
-			pgx.StrictNamedArgs{"id": id}); err != nil {
-			return err
-		}
-		if _, err := pg.Exec(ctx, tx, `delete from auth.oauth_consents where user_id = @id`,
-			pgx.StrictNamedArgs{"id": id}); err != nil {
-			return err
+		for _, sql := range []string{
+			`delete from auth.identities where user_id = @id`,
+			`delete from auth.mfa_factors where user_id = @id`,
+			`delete from auth.mfa_recovery_codes where user_id = @id`,
+			`delete from auth.webauthn_credentials where user_id = @id`,
+			`delete from auth.oauth_consents where user_id = @id`,
+		} {
+			if _, err := pg.Exec(ctx, tx, sql, pgx.StrictNamedArgs{"id": id}); err != nil {
+				return err
+			}
 		}
 
 		_, err = pg.Exec(ctx, tx, `
@@ -302,30 +328,5 @@ func (d *Directory) DeleteUser(ctx context.Context, id uuid.UUID, soft bool, c C
 		return err
 	})
 
-	return deleted, err
-}
-
-// endSessions ends all sessions of a user and returns their number.
-func endSessions(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
-	return pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`, pgx.StrictNamedArgs{"id": id})
-}
-
-// EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay
-// valid to their end in the rows API.
-func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (int64, error) {
-	var ended int64
-	err := d.tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := userByID(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-
-		if ended, err = endSessions(ctx, tx, id); err != nil {
-			return err
-		}
-
-		return d.log(ctx, tx, "logout", u, c)
-	})
-
-	return ended, err
+	return result, err
 }

@@ -2,12 +2,12 @@ package enduser
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
@@ -22,24 +22,24 @@ type newUserEvent struct {
 	User     User         `json:"user"`
 }
 
-// txAdmitting is [Directory.tx] for a change that may create a user. It tells a hook of the user
+// txAdmitting is [Directory.Tx] for a change that may create a user. It tells a hook of the user
 // after the commit.
 func (d *Directory) txAdmitting(
 	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
 ) error {
-	id := uuid.New() // of no order, since pages of applications show it
-	var created bool
-	err := d.txAsking(ctx, change, hookNewUser, func(hook.Reply) error { return nil },
+	id := uuid.New() // random, since pages of applications show it
+	var isNew bool
+	err := d.txAsking(ctx, change, rules.HookNewUser, func(hook.Reply) error { return nil },
 		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
-			created = false
+			isNew = false
 			return f(ctx, tx, func(n *newUser) error {
-				n.ID, created = id, true
+				n.ID, isNew = id, true
 				return consent(func() any {
-					return newUserEvent{Metadata: newHookMetadata(hookNewUser, c), User: n.preview()}
+					return newUserEvent{Metadata: newHookMetadata(rules.HookNewUser, c), User: n.preview()}
 				})
 			})
 		})
-	if err != nil || !created || d.Hooks[hookCreated] == "" {
+	if err != nil || !isNew || d.Hooks[rules.HookCreated] == "" {
 		return err
 	}
 
@@ -65,19 +65,19 @@ func (d *Directory) tellOfUser(ctx context.Context, id uuid.UUID, c Client) erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
 
-	u, err := userByID(ctx, d.q(), id)
+	u, err := userByID(ctx, d.Rows(), id)
 	if err != nil {
 		return fault.Ignore(err, fault.NotFound) // deleted meanwhile
 	}
 
-	_, err = d.ask(ctx, hookCreated, newUserEvent{Metadata: newHookMetadata(hookCreated, c), User: u})
+	_, err = d.ask(ctx, rules.HookCreated, newUserEvent{Metadata: newHookMetadata(rules.HookCreated, c), User: u})
 	if err == nil {
 		return nil
 	}
 
-	_, deleted := pg.Exec(ctx, d.q(), `delete from auth.sessions where user_id = @id`,
+	_, failure := pg.Exec(ctx, d.Rows(), `delete from auth.sessions where user_id = @id`,
 		pgx.StrictNamedArgs{"id": id})
-	return errors.Join(err, deleted)
+	return errors.Join(err, failure)
 }
 
 // admitUser inserts a user who has signed up, if the hook admits it.
@@ -92,11 +92,4 @@ func (d *Directory) admitUser(ctx context.Context, tx pgx.Tx, n newUser, admit a
 	}
 
 	return u, d.log(ctx, tx, "user_signedup", u, c)
-}
-
-// preview returns the user before it is inserted.
-func (n newUser) preview() User {
-	return User{ID: n.ID, Aud: "authenticated", Role: n.role(), Email: n.Email, Phone: n.Phone,
-		AppMetadata: n.AppMetadata, UserMetadata: n.UserMetadata, Identities: json.RawMessage("[]"),
-		IsAnonymous: n.Anonymous}
 }

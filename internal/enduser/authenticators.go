@@ -3,10 +3,7 @@ package enduser
 import (
 	"cmp"
 	"context"
-	"errors"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,70 +13,28 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/webauthn"
-	"github.com/socle-dev/socle/internal/weburl"
 )
 
-// WebAuthn are the rules for passkeys and for authenticators as second factors. The zero WebAuthn
-// has both off.
-type WebAuthn struct {
-	Passkeys bool     `json:"passkeys,omitempty" doc:"Users may register passkeys and sign in with them."`
-	Factors  bool     `json:"factors,omitempty" doc:"Users may have authenticators as second factors."`
-	RPID     string   `json:"rp_id,omitempty" maxLength:"253" doc:"Domain that credentials are for, with its subdomains. Default: the host of the site. A change makes former credentials useless."`
-	RPName   string   `json:"rp_name,omitempty" maxLength:"100" doc:"Name that authenticators show. Default: the domain."`
-	Origins  []string `json:"origins,omitempty" maxItems:"20" doc:"Origins of the application's pages, such as https://app.example.com, and of its apps. Default: the origin of the site."`
+// AuthenticatorChallenge is the request to a browser: for a new credential of an unverified factor,
+// or an assertion.
+type AuthenticatorChallenge struct {
+	Type    string `json:"type"` // create or request
+	Options struct {
+		PublicKey any `json:"publicKey"`
+	} `json:"credential_options"`
 }
 
-const maxOrigins = 20
-
-// domain matches the domain of a relying party, which is no address.
-var domain = regexp.MustCompile(`^(localhost|([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9])$`)
-
-// rpID returns the domain of credentials.
-func (s *Settings) rpID() string {
-	site, _ := weburl.ParseSite(s.SiteURL) // was checked
-	return cmp.Or(s.WebAuthn.RPID, site.Host)
-}
-
-// relyingParty returns the application that credentials are for.
-func (s *Settings) relyingParty() webauthn.RelyingParty {
-	rp := webauthn.RelyingParty{ID: s.rpID(), Origins: s.WebAuthn.Origins}
-	if len(rp.Origins) == 0 {
-		site, _ := weburl.ParseSite(s.SiteURL) // was checked
-		rp.Origins = []string{site.Origin()}
+// CheckRelyingParty fails with Invalid for a relying party of a client that is not the project's.
+// Empty ones stand for the project's.
+func (d *Directory) CheckRelyingParty(id string, origins []string) error {
+	rp := d.RelyingParty()
+	if id != "" && id != rp.ID {
+		return errInvalid("rpId must be %s", rp.ID)
 	}
 
-	return rp
-}
-
-// checkWebAuthn fails for invalid rules. The site has been checked.
-func (s *Settings) checkWebAuthn() error {
-	w := s.WebAuthn
-	if !w.Passkeys && !w.Factors && w.RPID == "" && len(w.Origins) == 0 {
-		return nil
-	}
-
-	rp := s.relyingParty()
-	if !domain.MatchString(rp.ID) {
-		return errors.New("rp_id, by default the host of site_url, must be a domain")
-	}
-	if len(w.RPName) > maxFriendlyName {
-		return errors.New("rp_name must have at most 100 bytes")
-	}
-	if len(w.Origins) > maxOrigins {
-		return errors.New("origins must have at most 20 items")
-	}
-
-	for _, origin := range rp.Origins {
-		u, err := weburl.Parse(origin)
-		switch {
-		case err != nil || len(origin) > maxURL:
-			return errors.New("origins must be origins such as https://app.example.com")
-		case !u.IsWeb():
-			continue // registered by a mobile app
-		case u.Origin() != origin:
-			return errors.New("origins must be origins such as https://app.example.com")
-		case u.Host != rp.ID && !strings.HasSuffix(u.Host, "."+rp.ID):
-			return errors.New("origins must be of the domain rp_id or of its subdomains")
+	for _, origin := range origins {
+		if !slices.Contains(rp.Origins, origin) {
+			return errInvalid("rpOrigins must be origins of the project's settings")
 		}
 	}
 
@@ -88,36 +43,36 @@ func (s *Settings) checkWebAuthn() error {
 
 // authenticatorChallenge returns the bytes that an authenticator signs for a challenge.
 func (k keys) authenticatorChallenge(id uuid.UUID) []byte {
-	return token.MAC(k.links, []byte("challenge of an authenticator"), id[:])
+	return token.MAC(k.linkKey, []byte("challenge of an authenticator"), id[:])
 }
 
 // expected returns the requirements of the response to a challenge.
 func (d *Directory) expected(challenge uuid.UUID, verification bool) webauthn.Expected {
-	return webauthn.Expected{RelyingParty: d.relyingParty(), Challenge: d.keys.authenticatorChallenge(challenge),
+	return webauthn.Expected{RelyingParty: d.RelyingParty(), Challenge: d.keys.authenticatorChallenge(challenge),
 		Verification: verification}
 }
 
-// creationOptions returns the options of a new credential. known are the credentials of
+// creationOptions returns the options of a new credential. exclude are the credentials of
 // authenticators that the user has registered already.
 func (d *Directory) creationOptions(
-	u User, challenge uuid.UUID, known []credentialRow, selection webauthn.Selection,
+	u User, challenge uuid.UUID, exclude []credentialRow, selection webauthn.Selection,
 ) webauthn.CreationOptions {
 	name := cmp.Or(u.Email, u.Phone, u.ID.String())
 	return webauthn.CreationOptions{
-		RP:        webauthn.RPEntity{ID: d.rpID(), Name: cmp.Or(d.WebAuthn.RPName, d.rpID())},
+		RP:        webauthn.RPEntity{ID: d.RelyingParty().ID, Name: cmp.Or(d.WebAuthn.RPName, d.RelyingParty().ID)},
 		User:      webauthn.UserEntity{ID: u.ID[:], Name: name, DisplayName: name},
 		Challenge: d.keys.authenticatorChallenge(challenge), PubKeyCredParams: webauthn.AllParameters(),
-		Timeout: challengeTTL.Milliseconds(), ExcludeCredentials: descriptors(known), Selection: selection,
+		Timeout: challengeTTL.Milliseconds(), ExcludeCredentials: descriptors(exclude), Selection: selection,
 		Attestation: "none",
 	}
 }
 
 // requestOptions returns the options of an assertion by one of the credentials, or by any for none.
 func (d *Directory) requestOptions(
-	challenge uuid.UUID, allowed []credentialRow, verification string,
+	challenge uuid.UUID, rows []credentialRow, verification string,
 ) webauthn.RequestOptions {
-	return webauthn.RequestOptions{RPID: d.rpID(), Challenge: d.keys.authenticatorChallenge(challenge),
-		Timeout: challengeTTL.Milliseconds(), AllowCredentials: descriptors(allowed), UserVerification: verification}
+	return webauthn.RequestOptions{RPID: d.RelyingParty().ID, Challenge: d.keys.authenticatorChallenge(challenge),
+		Timeout: challengeTTL.Milliseconds(), AllowCredentials: descriptors(rows), UserVerification: verification}
 }
 
 func descriptors(rows []credentialRow) []webauthn.Descriptor {
@@ -127,6 +82,33 @@ func descriptors(rows []credentialRow) []webauthn.Descriptor {
 	}
 
 	return all
+}
+
+// authenticatorChallenge returns the request to a browser for a challenge of a factor.
+func (d *Directory) authenticatorChallenge(
+	ctx context.Context, tx pgx.Tx, u User, f factorRow, challenge uuid.UUID,
+) (*AuthenticatorChallenge, error) {
+	if !d.WebAuthn.Factors {
+		return nil, fault.New(fault.Unprocessable, "MFA verification is disabled for WebAuthn").
+			WithCode("mfa_webauthn_verify_not_enabled")
+	}
+
+	rows, err := pg.All[credentialRow](ctx, tx, `
+		select`+credentialColumns+`from auth.webauthn_credentials c
+		where c.user_id = @user and c.factor_id is not null and (@verified = false or c.factor_id = @factor)`,
+		pgx.StrictNamedArgs{"user": u.ID, "factor": f.ID, "verified": f.Status == "verified"})
+	if err != nil {
+		return nil, err
+	}
+
+	a := &AuthenticatorChallenge{Type: "create"}
+	a.Options.PublicKey = d.creationOptions(u, challenge, rows,
+		webauthn.Selection{ResidentKey: "discouraged", UserVerification: "preferred"})
+	if f.Status == "verified" {
+		a.Type, a.Options.PublicKey = "request", d.requestOptions(challenge, rows, "preferred")
+	}
+
+	return a, nil
 }
 
 // credentialRow is a row of auth.webauthn_credentials.
@@ -159,10 +141,10 @@ var transports = []string{"usb", "nfc", "ble", "smart-card", "hybrid", "internal
 func insertCredential(
 	ctx context.Context, tx pgx.Tx, user uuid.UUID, factor uuid.NullUUID, c webauthn.Credential, ways []string,
 ) (uuid.UUID, error) {
-	known := []string{}
+	names := []string{}
 	for _, way := range transports {
 		if slices.Contains(ways, way) {
-			known = append(known, way)
+			names = append(names, way)
 		}
 	}
 
@@ -172,7 +154,7 @@ func insertCredential(
 			backup_eligible, backed_up)
 		values (@id, @user, @factor, @credential, @key, @aaguid, @count, @transports, @eligible, @backed_up)`,
 		pgx.StrictNamedArgs{"id": id, "user": user, "factor": factor, "credential": c.ID, "key": c.PublicKey,
-			"aaguid": uuid.UUID(c.AAGUID), "count": int64(c.SignCount), "transports": known,
+			"aaguid": uuid.UUID(c.AAGUID), "count": int64(c.SignCount), "transports": names,
 			"eligible": c.BackupEligible, "backed_up": c.BackedUp})
 	return id, err
 }

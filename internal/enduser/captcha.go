@@ -8,50 +8,11 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/outbound"
 )
 
-// Captcha is the setting of a service that tells people from programs.
-type Captcha struct {
-	Enabled  bool   `json:"enabled"`
-	Provider string `json:"provider" doc:"turnstile or hcaptcha."`
-	URL      string `json:"url,omitempty" maxLength:"500" doc:"Address of verification, if it is not the provider's own."`
-}
-
-// captchaSecret is the name of the secret by which a project verifies tokens.
-const captchaSecret = "captcha"
-
 const maxCaptchaToken = 16 << 10 // bytes
-
-// captchaServices are the addresses of verification by provider. All take the same form.
-var captchaServices = map[string]string{
-	"turnstile": "https://challenges.cloudflare.com/turnstile/v0/siteverify",
-	"hcaptcha":  "https://api.hcaptcha.com/siteverify",
-}
-
-func (c *ProjectConfig) validateCaptcha() error {
-	if !c.Captcha.Enabled && c.Captcha == (Captcha{}) {
-		return nil
-	}
-
-	refuse := func(field, code, format string, args ...any) error {
-		return fault.OnField(fault.Unprocessable, field, code, format, args...)
-	}
-	if captchaServices[c.Captcha.Provider] == "" {
-		return refuse("captcha.provider", "unknown", "must be turnstile or hcaptcha")
-	}
-	if c.Captcha.URL != "" {
-		if err := outbound.CheckURL(c.Captcha.URL); err != nil {
-			return refuse("captcha.url", "invalid_format", "%s", err)
-		}
-	}
-	if c.Captcha.Enabled && c.Secrets[captchaSecret] == "" {
-		return refuse("secrets."+captchaSecret, "required", "is necessary for the captcha")
-	}
-
-	return nil
-}
 
 // CheckCaptcha verifies the token that a client has from the captcha's service. It fails with
 // Invalid for none and a wrong one, and with Internal without an answer. Without a captcha it
@@ -93,17 +54,12 @@ type captchaVerdict struct {
 }
 
 func (d *Directory) verifyCaptcha(ctx context.Context, token string, c Client) (verdict captchaVerdict, err error) {
-	address := d.Captcha.URL
-	if address == "" {
-		address = captchaServices[d.Captcha.Provider]
-	}
-
-	form := url.Values{"secret": {d.Secrets[captchaSecret]}, "response": {token}}
+	form := url.Values{"secret": {d.Secrets[rules.SecretCaptcha]}, "response": {token}}
 	if c.Address.IsValid() {
 		form.Set("remoteip", c.Address.String())
 	}
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Captcha.Service(), strings.NewReader(form.Encode()))
 	if err != nil {
 		return verdict, err
 	}

@@ -1,10 +1,3 @@
-// Package enduser owns the users of a project's own application: their rows in schema auth of the
-// project's database, and the rules of sign-up, log-in, sessions, one-time tokens, mails, text
-// messages and second factors.
-//
-// The rules follow Supabase Auth, whose clients use package authapi. Rules that accounts of the
-// platform have too are in packages password, token, ratelimit and mail. Every statement on schema
-// auth runs on the project's auth login, since triggers of the project run with it.
 package enduser
 
 import (
@@ -17,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
@@ -53,19 +47,10 @@ type Config struct {
 // Service opens the directories of projects and sends their mails. It is safe for concurrent use.
 type Service struct{ Config }
 
-// New returns the service and registers the workers of its mails and text messages.
-func New(c Config) *Service {
-	s := &Service{c}
-	queue.Register(s.Queue, mailOptions, s.sendMail)
-	queue.Register(s.Queue, smsOptions, s.sendSMS)
-
-	return s
-}
-
 // Directory holds the end users of one project under its current settings. It is immutable and safe
 // for concurrent use.
 type Directory struct {
-	ProjectConfig
+	rules.Config
 	UUID uuid.UUID
 
 	service  *Service
@@ -75,14 +60,14 @@ type Directory struct {
 }
 
 // Directory returns the directory of a project with its configuration.
-func (s *Service) Directory(project uuid.UUID, c ProjectConfig) (*Directory, error) {
+func (s *Service) Directory(project uuid.UUID, c rules.Config) (*Directory, error) {
 	db := s.Projects.Open(project)
 	keys, err := newKeys(s.Projects, project, c.KeyGeneration)
 	if err != nil {
 		return nil, err
 	}
 
-	d := &Directory{ProjectConfig: c, UUID: project, service: s, db: db, keys: keys,
+	d := &Directory{Config: c, UUID: project, service: s, db: db, keys: keys,
 		attempts: ratelimit.New(db.EndUserRows(), "auth.attempts")}
 	d.attempts.Off = s.Attempts.Off
 
@@ -100,8 +85,8 @@ type Client struct {
 	Agent   string // User-Agent
 }
 
-// issuer returns the base address of the project's auth interface.
-func (d *Directory) issuer() string {
+// Issuer returns the issuer of the project's tokens, the base address of its auth interface.
+func (d *Directory) Issuer() string {
 	return d.service.PublicURL + "/projects/" + d.UUID.String() + "/auth/v1"
 }
 
@@ -111,9 +96,9 @@ const (
 	usersPhoneKey = "users_phone_key"
 )
 
-// tx runs f in a transaction of the auth login, with a context that bounds its time. change is its
+// Tx runs f in a transaction of the auth login, with a context that bounds its time. change is its
 // name in the error of a failing trigger.
-func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) error) error {
+func (d *Directory) Tx(ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, txTimeout)
 	defer cancel()
 
@@ -139,9 +124,9 @@ func (d *Directory) tx(ctx context.Context, change string, f func(ctx context.Co
 	return err
 }
 
-// q executes statements outside a transaction. They run no user code, so none changes auth.users;
-// TestUsersChangeInTransactions checks it.
-func (d *Directory) q() pg.Querier { return d.db.EndUserRows() }
+// Rows executes statements on schema auth outside a transaction. They run no user code, so none
+// changes auth.users; TestUsersChangeInTransactions checks it.
+func (d *Directory) Rows() pg.Querier { return d.db.EndUserRows() }
 
 // newID returns a UUID for a row.
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -1,8 +1,6 @@
 package enduser
 
-import (
-	"github.com/socle-dev/socle/internal/fault"
-)
+import "github.com/socle-dev/socle/internal/fault"
 
 // The texts and codes are those of the contract, which clients compare.
 
@@ -48,8 +46,26 @@ func errBanned() *fault.Error {
 	return fault.New(fault.Invalid, "User is banned").WithCode("user_banned")
 }
 
+// errPhoneDisabled is the failure of a request with a number while phone numbers are off.
+func errPhoneDisabled(detail string) *fault.Error {
+	return fault.New(fault.Invalid, "%s", detail).WithCode("phone_provider_disabled")
+}
+
+func errPhoneExists() *fault.Error {
+	return fault.New(fault.Unprocessable, "A user with this phone number has already been registered").
+		WithCode("phone_exists")
+}
+
+func errPhoneNotConfirmed() *fault.Error {
+	return fault.New(fault.Invalid, "Phone not confirmed").WithCode("phone_not_confirmed")
+}
+
 func errCode() *fault.Error {
 	return fault.New(fault.Forbidden, "Token has expired or is invalid").WithCode("otp_expired")
+}
+
+func errState(text string) *fault.Error {
+	return fault.New(fault.Invalid, "%s", text).WithCode("bad_oauth_state")
 }
 
 func errRefreshToken(reason, code string) *fault.Error {
@@ -64,13 +80,4 @@ func errFlow(detail, code string) *fault.Error {
 func ErrSessionMissing() *fault.Error {
 	return fault.New(fault.Forbidden, "Session from session_id claim in JWT does not exist").
 		WithCode("session_not_found")
-}
-
-// weakPassword returns the failure of a password that breaks the rules, and the rules broken:
-// length, characters or pwned.
-func weakPassword(detail string, reasons ...string) *fault.Error {
-	e := fault.New(fault.Unprocessable, "%s", detail).WithCode("weak_password")
-	e.Extra = map[string]any{"reasons": reasons}
-
-	return e
 }

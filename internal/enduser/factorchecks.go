@@ -9,78 +9,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
-
-// Challenged is a challenge of a factor.
-type Challenged struct {
-	ID            uuid.UUID
-	Type          string // of the factor
-	ExpiresAt     time.Time
-	Authenticator *AuthenticatorChallenge // nil of another type
-}
-
-// ChallengeFactor prepares the check of a code of a factor. That of a phone gets a message by a
-// channel: sms, the default, or whatsapp.
-func (d *Directory) ChallengeFactor(
-	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,
-) (Challenged, error) {
-	phone, err := d.prepareChallenge(ctx, who, factor, channel, c)
-	if err != nil {
-		return Challenged{}, err
-	}
-
-	id := newID()
-	var f factorRow
-	var authenticator *AuthenticatorChallenge
-	err = d.tx(ctx, "creating challenge", func(ctx context.Context, tx pgx.Tx) error {
-		u, err := d.authenticate(ctx, tx, who)
-		if err != nil {
-			return err
-		}
-		if f, err = findFactor(ctx, tx, u.ID, factor); err != nil {
-			return err
-		}
-		if err := requireFactorLevel(u, f.Status); err != nil {
-			return err
-		}
-
-		address := "::"
-		if c.Address.IsValid() {
-			address = c.Address.String()
-		}
-
-		// Expired ones make room.
-		if _, err := pg.Exec(ctx, tx, `delete from auth.mfa_challenges where factor_id = @factor and created_at < now() - @age::interval`,
-			pgx.StrictNamedArgs{"factor": factor, "age": challengeTTL}); err != nil {
-			return err
-		}
-
-		n, err := pg.Exec(ctx, tx, `
-			insert into auth.mfa_challenges (id, factor_id, ip_address)
-			select @id, @factor, @address::text::inet where (select count(*) from auth.mfa_challenges where factor_id = @factor) < @most::bigint`,
-			pgx.StrictNamedArgs{"id": id, "factor": factor, "address": address, "most": maxChallenges})
-		if err == nil && n == 0 {
-			err = &fault.Error{Kind: fault.TooMany, Code: "over_request_rate_limit",
-				Detail:     "Request rate limit reached",
-				RetryAfter: challengeTTL}
-		}
-		if err == nil && f.FactorType == factorWebAuthn {
-			authenticator, err = d.authenticatorChallenge(ctx, tx, u.User, f, id)
-		}
-
-		return err
-	})
-	if err == nil && phone != "" {
-		err = d.enqueueSMS(ctx, smsArgs{Project: d.UUID, Phone: phone, Challenge: someUUID(id), Channel: channel})
-	}
-
-	return Challenged{ID: id, Type: f.FactorType, ExpiresAt: now().Add(challengeTTL),
-		Authenticator: authenticator}, err
-}
 
 // VerifyFactor checks a code of a factor. The session reaches the second level, and other sessions
 // without it end when the factor is verified first.
@@ -97,11 +31,11 @@ func (d *Directory) verifyFactor(
 	check func(context.Context, pgx.Tx, factorRow) (int64, error),
 ) (Session, error) {
 	// Right codes count too: wrong ones are counted before concurrent requests compare theirs.
-	if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil {
+	if err := d.attempts.Count(ctx, rules.FactorLimit, who.User.String()); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
 
-	var o opened
+	var o unsignedSession
 	refusal := func(reply hook.Reply) error { return d.refuseFactor(ctx, who.User, reply, c) }
 	verify := func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error {
 		// One verification of a user at a time, since it deletes other factors.
@@ -122,16 +56,8 @@ func (d *Directory) verifyFactor(
 			return err
 		}
 
-		n, err := pg.Exec(ctx, tx, `
-			update auth.mfa_challenges set verified_at = now() where id = @id and factor_id = @factor and verified_at is null
-				and created_at > now() - @age::interval`,
-			pgx.StrictNamedArgs{"id": challenge, "factor": factor, "age": challengeTTL})
-		if err != nil {
+		if err := spendChallenge(ctx, tx, factor, challenge); err != nil {
 			return err
-		}
-		if n == 0 {
-			return fault.New(fault.Unprocessable, "MFA challenge has expired, verify against another challenge or create a new challenge.").
-				WithCode("mfa_challenge_expired")
 		}
 
 		step, wrong := check(ctx, tx, f)
@@ -140,7 +66,7 @@ func (d *Directory) verifyFactor(
 		}
 
 		if err := consent(func() any {
-			return attemptEvent{Metadata: newHookMetadata(hookFactor, c), UserID: u.ID, FactorID: &f.ID,
+			return attemptEvent{Metadata: newHookMetadata(rules.HookFactor, c), UserID: u.ID, FactorID: &f.ID,
 				FactorType: f.FactorType, Valid: wrong == nil}
 		}); err != nil {
 			return err
@@ -149,30 +75,45 @@ func (d *Directory) verifyFactor(
 			return wrong // the challenge stays open
 		}
 
-		if err := d.factorVerified(ctx, tx, u.User, who, f, step, c); err != nil {
+		if err := d.recordFactor(ctx, tx, u.User, who, f, step, c); err != nil {
 			return err
 		}
 
 		o, err = d.raiseLevel(ctx, tx, u.ID, who, someUUID(f.ID), factorMethods[f.FactorType], c)
 		return err
 	}
-	if err := d.txAsking(ctx, "verifying factor", hookFactor, refusal, verify); err != nil {
+	if err := d.txAsking(ctx, "verifying factor", rules.HookFactor, refusal, verify); err != nil {
 		return Session{}, err
 	}
 
 	return d.signRaised(ctx, o)
 }
 
+// spendChallenge marks a challenge of a factor as used. It fails with Unprocessable for a used or
+// expired one, and for that of another factor.
+func spendChallenge(ctx context.Context, tx pgx.Tx, factor, challenge uuid.UUID) error {
+	n, err := pg.Exec(ctx, tx, `
+		update auth.mfa_challenges set verified_at = now()
+		where id = @id and factor_id = @factor and verified_at is null and created_at > now() - @age::interval`,
+		pgx.StrictNamedArgs{"id": challenge, "factor": factor, "age": challengeTTL})
+	if err == nil && n == 0 {
+		err = fault.New(fault.Unprocessable, "MFA challenge has expired, verify against another challenge or create a new challenge.").
+			WithCode("mfa_challenge_expired")
+	}
+
+	return err
+}
+
 // signRaised signs the tokens of a session that has reached the second level.
-func (d *Directory) signRaised(ctx context.Context, o opened) (Session, error) {
+func (d *Directory) signRaised(ctx context.Context, o unsignedSession) (Session, error) {
 	s, err := d.sign(ctx, o)
 	if err != nil {
 		// The client has the refresh token of before: it stays the valid one.
-		_, restored := pg.Exec(context.WithoutCancel(ctx), d.q(), `
+		_, failure := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `
 			update auth.sessions set refresh_token_counter = refresh_token_counter - 1
 			where id = @id and refresh_token_counter = @counter`,
 			pgx.StrictNamedArgs{"id": o.ID, "counter": o.RefreshTokenCounter})
-		err = errors.Join(err, restored)
+		err = errors.Join(err, failure)
 	}
 
 	return s, err
@@ -202,12 +143,12 @@ func (d *Directory) checkCode(f factorRow, challenge uuid.UUID, code string) (in
 
 // matchCode returns the time step of a code.
 func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, err error) {
-	sealed, err := base64.StdEncoding.DecodeString(f.Secret)
+	ciphertext, err := base64.StdEncoding.DecodeString(f.Secret)
 	if err != nil {
 		return 0, false, err
 	}
 
-	secret, err := token.Open(d.keys.factors, sealed)
+	secret, err := token.Open(d.keys.factorKey, ciphertext)
 	if err != nil {
 		return 0, false, err
 	}
@@ -216,9 +157,22 @@ func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, er
 	return step, ok, nil
 }
 
-// factorVerified records that the user has presented a factor, with the time step of its code. It
+// refuseFactor fails if a hook refuses the check of a second factor, and ends the user's sessions.
+func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hook.Reply, c Client) error {
+	message, rejected := reply.Rejects("Further MFA verification attempts will be rejected.")
+	if !rejected {
+		return nil
+	}
+	if _, err := d.EndSessions(ctx, user, c); err != nil {
+		return err
+	}
+
+	return fault.New(fault.Forbidden, "%s", message).WithCode("mfa_verification_rejected")
+}
+
+// recordFactor records that the user has presented a factor, with the time step of its code. It
 // deletes all unverified factors, which someone else may have enrolled.
-func (d *Directory) factorVerified(
+func (d *Directory) recordFactor(
 	ctx context.Context, tx pgx.Tx, u User, who Identity, f factorRow, step int64, c Client,
 ) error {
 	if _, err := pg.Exec(ctx, tx, `
@@ -245,24 +199,24 @@ func (d *Directory) factorVerified(
 // raiseLevel raises the session to the second level, by a factor or a recovery code.
 func (d *Directory) raiseLevel(
 	ctx context.Context, tx pgx.Tx, user uuid.UUID, who Identity, factor uuid.NullUUID, method string, c Client,
-) (opened, error) {
+) (unsignedSession, error) {
 	s, err := pg.One[sessionRow](ctx, tx, `
 		update auth.sessions s set aal = 'aal2', factor_id = @factor, refresh_token_counter = refresh_token_counter + 1,
 			refreshed_at = now(), updated_at = now()
 		where s.id = @id returning`+sessionColumns, pgx.StrictNamedArgs{"id": who.Session, "factor": factor})
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	if err := addMethod(ctx, tx, s.ID, method); err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	u, err := userByID(ctx, tx, user)
 	if err != nil {
-		return opened{}, err
+		return unsignedSession{}, err
 	}
 
 	methods, err := methodsOf(ctx, tx, s.ID)
-	return opened{sessionRow: s, user: u, methods: methods, method: method, client: c}, err
+	return unsignedSession{sessionRow: s, user: u, methods: methods, method: method, client: c}, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -19,11 +18,11 @@ import (
 )
 
 const (
-	maxFactors      = 10 // of a user
-	maxChallenges   = 20 // of a factor
+	maxFactors      = 10 // per user
+	maxChallenges   = 20 // per factor
 	maxFriendlyName = 100
 	challengeTTL    = 5 * time.Minute
-	enrollmentTTL   = 5 * time.Minute // of a factor without a challenge
+	enrollmentTTL   = 5 * time.Minute // lifetime of an unverified factor without a challenge
 )
 
 // Types of factors.
@@ -58,29 +57,13 @@ type factorRow struct {
 
 const factorColumns = ` f.id, coalesce(f.friendly_name, '') as friendly_name, f.factor_type, f.status, coalesce(f.phone, '') as phone, f.created_at, f.updated_at `
 
-// hasVerifiedFactor reports whether a user has a factor that counts.
-func hasVerifiedFactor(u User) bool {
-	var factors []struct {
-		Status string `json:"status"`
-	}
-
-	_ = json.Unmarshal(u.Factors, &factors) // null without factors
-	for _, f := range factors {
-		if f.Status == "verified" {
-			return true
-		}
-	}
-
-	return false
-}
-
 // Enrolled is a new factor with its secret, which is shown once.
 type Enrolled struct {
 	ID           uuid.UUID
 	FriendlyName string
 	Secret       string // base32
 	URL          string // otpauth
-	QRCode       string // of URL, as SVG
+	QRCode       string // SVG picture of URL
 }
 
 // EnrollFactor adds a factor of time-based codes, which counts once a code of it was verified.
@@ -90,7 +73,7 @@ func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer
 	}
 
 	secret := token.NewTOTPSecret()
-	sealed, err := token.Seal(d.keys.factors, secret)
+	ciphertext, err := token.Seal(d.keys.factorKey, secret)
 	if err != nil {
 		return Enrolled{}, err
 	}
@@ -102,16 +85,33 @@ func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer
 	}
 
 	u, id, err := d.enroll(ctx, who, newFactor{Name: name, Type: factorTOTP,
-		Secret: base64.StdEncoding.EncodeToString(sealed)})
+		Secret: base64.StdEncoding.EncodeToString(ciphertext)})
 	if err != nil {
 		return Enrolled{}, err
 	}
 
-	enrolled := Enrolled{ID: id, FriendlyName: name, Secret: token.TOTPText(secret),
+	result := Enrolled{ID: id, FriendlyName: name, Secret: token.TOTPText(secret),
 		URL: token.TOTPURL(secret, issuer, cmp.Or(u.Email, u.Phone, u.ID.String()))}
-	enrolled.QRCode, err = qrCode(enrolled.URL)
+	result.QRCode, err = qrCode(result.URL)
 
-	return enrolled, err
+	return result, err
+}
+
+// EnrollPhone adds a phone as a factor, which counts once a code of it was verified. It replaces an
+// unverified one of the same number.
+func (d *Directory) EnrollPhone(ctx context.Context, who Identity, name, number string) (Factor, error) {
+	if !d.SMS.Factors {
+		return Factor{}, fault.New(fault.Unprocessable, "MFA enroll is disabled for Phone").
+			WithCode("mfa_phone_enroll_not_enabled")
+	}
+
+	phone, err := cleanPhone(number)
+	if err != nil {
+		return Factor{}, err
+	}
+
+	_, id, err := d.enroll(ctx, who, newFactor{Name: name, Type: factorPhone, Phone: phone})
+	return Factor{ID: id, FriendlyName: name, FactorType: factorPhone, Phone: phone}, err
 }
 
 // newFactor is a factor to insert.
@@ -130,8 +130,8 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 	}
 
 	id := newID()
-	var u authenticated
-	err := d.tx(ctx, "enrolling factor", func(ctx context.Context, tx pgx.Tx) error {
+	var u caller
+	err := d.Tx(ctx, "enrolling factor", func(ctx context.Context, tx pgx.Tx) error {
 		// One enrollment of a user at a time, so that the names differ and the count holds.
 		if err := lockUser(ctx, tx, who.User); err != nil {
 			return err
@@ -155,13 +155,13 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 			return err
 		}
 
-		inserted, err := pg.Exec(ctx, tx, `
+		rows, err := pg.Exec(ctx, tx, `
 			insert into auth.mfa_factors (id, user_id, friendly_name, factor_type, status, secret, phone)
 			select @id, @user, @name, @type, 'unverified', nullif(@secret, ''), nullif(@phone, '')
 			where (select count(*) from auth.mfa_factors where user_id = @user) < @most::bigint`,
 			pgx.StrictNamedArgs{"id": id, "user": u.ID, "name": n.Name, "type": n.Type, "secret": n.Secret,
 				"phone": n.Phone, "most": maxFactors})
-		if err == nil && inserted == 0 {
+		if err == nil && rows == 0 {
 			return fault.New(fault.Unprocessable, "Maximum number of verified factors reached, unenroll to continue").
 				WithCode("too_many_enrolled_mfa_factors")
 		}
@@ -175,7 +175,7 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 // requireFactorLevel fails with Forbidden if a user with a verified factor would add another one in
 // a session that has not used it. It holds for each step: who enrolled a factor while the user had
 // none may not verify it later.
-func requireFactorLevel(u authenticated, status string) error {
+func requireFactorLevel(u caller, status string) error {
 	if status == "verified" || u.AAL == "aal2" || !hasVerifiedFactor(u.User) {
 		return nil
 	}
@@ -186,7 +186,7 @@ func requireFactorLevel(u authenticated, status string) error {
 // checkFactorTaken fails with Unprocessable if a factor of the user has the number or the name of a
 // new one. Unverified factors count, and an empty name is a name.
 func checkFactorTaken(ctx context.Context, tx pgx.Tx, user uuid.UUID, n newFactor) error {
-	taken, err := pg.One[struct{ Phone, Name bool }](ctx, tx, `
+	conflict, err := pg.One[struct{ Phone, Name bool }](ctx, tx, `
 		select coalesce(bool_or(phone = nullif(@phone, '')), false) as phone,
 			coalesce(bool_or(coalesce(friendly_name, '') = @name), false) as name
 		from auth.mfa_factors where user_id = @user`,
@@ -195,11 +195,11 @@ func checkFactorTaken(ctx context.Context, tx pgx.Tx, user uuid.UUID, n newFacto
 	switch {
 	case err != nil:
 		return err
-	case taken.Phone:
+	case conflict.Phone:
 		return fault.New(fault.Unprocessable,
 			"A verified phone factor already exists, unenroll the existing factor to continue").
 			WithCode("mfa_verified_factor_exists")
-	case taken.Name:
+	case conflict.Name:
 		return fault.New(fault.Unprocessable, "A factor with the friendly name %q for this user already exists", n.Name).
 			WithCode("mfa_factor_name_conflict")
 	}
@@ -222,7 +222,7 @@ func findFactor(ctx context.Context, tx pgx.Tx, user, id uuid.UUID) (factorRow, 
 // UnenrollFactor removes a factor of the signed-in user. A verified one needs the second level.
 // Sessions fall back to the first level.
 func (d *Directory) UnenrollFactor(ctx context.Context, who Identity, factor uuid.UUID, c Client) error {
-	return d.tx(ctx, "unenrolling factor", func(ctx context.Context, tx pgx.Tx) error {
+	return d.Tx(ctx, "unenrolling factor", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
 			return err
@@ -269,18 +269,18 @@ func (d *Directory) deleteFactor(ctx context.Context, tx pgx.Tx, u User, factor 
 
 // ListFactors returns the factors of a user.
 func (d *Directory) ListFactors(ctx context.Context, user uuid.UUID) ([]Factor, error) {
-	if _, err := userByID(ctx, d.q(), user); err != nil {
+	if _, err := userByID(ctx, d.Rows(), user); err != nil {
 		return nil, err
 	}
 
-	return pg.All[Factor](ctx, d.q(), `select`+factorColumns+`from auth.mfa_factors f where f.user_id = @user order by f.created_at`,
+	return pg.All[Factor](ctx, d.Rows(), `select`+factorColumns+`from auth.mfa_factors f where f.user_id = @user order by f.created_at`,
 		pgx.StrictNamedArgs{"user": user})
 }
 
 // DeleteFactor removes a factor of a user for an administrator of the project.
 func (d *Directory) DeleteFactor(ctx context.Context, user, factor uuid.UUID, c Client) (Factor, error) {
-	var deleted Factor
-	err := d.tx(ctx, "deleting factor", func(ctx context.Context, tx pgx.Tx) error {
+	var result Factor
+	err := d.Tx(ctx, "deleting factor", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, user)
 		if err != nil {
 			return err
@@ -291,9 +291,9 @@ func (d *Directory) DeleteFactor(ctx context.Context, user, factor uuid.UUID, c 
 			return err
 		}
 
-		deleted = f.Factor
+		result = f.Factor
 		return d.deleteFactor(ctx, tx, u, factor, c)
 	})
 
-	return deleted, err
+	return result, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -72,6 +74,34 @@ func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UU
 	return d.keys.authCode(flow), err
 }
 
+// createProviderCode returns the authorization code of a user who has signed in with a provider.
+// The provider's tokens wait sealed for its exchange.
+func (d *Directory) createProviderCode(
+	ctx context.Context, tx pgx.Tx, provider string, challenge Challenge, user uuid.UUID, who idp.Identity,
+) (string, error) {
+	var ciphertexts [2][]byte
+	for i, text := range []string{who.AccessToken, who.RefreshToken} {
+		if text == "" {
+			continue
+		}
+
+		var err error
+		if ciphertexts[i], err = token.Seal(d.keys.providerKey, []byte(text)); err != nil {
+			return "", err
+		}
+	}
+
+	id := newID()
+	_, err := pg.Exec(ctx, tx, `
+		insert into auth.flow_state (id, user_id, code_challenge_method, code_challenge, provider_type, authentication_method,
+			auth_code_issued_at, provider_access_token, provider_refresh_token)
+		values (@id, @user, @method, @challenge, @provider, 'oauth', now(), @access, @refresh)`,
+		pgx.StrictNamedArgs{"id": id, "user": user, "method": strings.ToLower(challenge.Method),
+			"challenge": challenge.Code, "provider": provider, "access": ciphertexts[0], "refresh": ciphertexts[1]})
+
+	return d.keys.authCode(id), err
+}
+
 // flowState is a row of auth.flow_state.
 type flowState struct {
 	ID                   uuid.UUID
@@ -90,14 +120,14 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 		return Session{}, errInvalid("invalid request: both auth code and code verifier should be non-empty")
 	}
 
-	id, ok := token.ParseLink(d.keys.links, flowPurpose, code)
+	id, ok := token.ParseLink(d.keys.linkKey, flowPurpose, code)
 	if !ok {
 		return Session{}, errFlow("invalid flow state, no valid flow state found", "flow_state_not_found")
 	}
 
-	var o opened
-	var refused error
-	err := d.tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
+	var o unsignedSession
+	var refusal error
+	err := d.Tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
 		// A code is spent by its first use, also by one with a wrong verifier.
 		flow, err := pg.One[flowState](ctx, tx, `
 			delete from auth.flow_state f where f.id = @id and f.auth_code_issued_at is not null and f.user_id is not null
@@ -113,12 +143,12 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 
 		switch {
 		case time.Since(flow.AuthCodeIssuedAt) > authCodeTTL:
-			refused = errFlow("invalid flow state, flow state has expired", "flow_state_expired")
+			refusal = errFlow("invalid flow state, flow state has expired", "flow_state_expired")
 		case !flow.matches(verifier):
-			refused = fault.New(fault.Invalid, "code challenge does not match previously saved code verifier").
+			refusal = fault.New(fault.Invalid, "code challenge does not match previously saved code verifier").
 				WithCode("bad_code_verifier")
 		}
-		if refused != nil {
+		if refusal != nil {
 			return nil
 		}
 
@@ -133,8 +163,8 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 		o.providerTokens, err = d.openProviderTokens(flow)
 		return err
 	})
-	if err == nil && refused != nil {
-		err = refused
+	if err == nil && refusal != nil {
+		err = refusal
 	}
 	if err != nil {
 		return Session{}, err
@@ -143,19 +173,25 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c C
 	return d.signNew(ctx, o)
 }
 
-// checkSignIn fails if a user is banned or deleted.
-func (d *Directory) checkSignIn(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	u, err := userByID(ctx, tx, id)
-	switch {
-	case err != nil:
-		return err
-	case u.DeletedAt != nil:
-		return errUserNotFound()
-	case u.IsBanned():
-		return errBanned()
+// openProviderTokens returns the tokens that [Directory.createProviderCode] sealed.
+func (d *Directory) openProviderTokens(f flowState) (tokens ProviderTokens, err error) {
+	for _, t := range []struct {
+		sealed []byte
+		to     *string
+	}{{f.ProviderAccessToken, &tokens.ProviderToken}, {f.ProviderRefreshToken, &tokens.ProviderRefreshToken}} {
+		if len(t.sealed) == 0 {
+			continue
+		}
+
+		text, err := token.Open(d.keys.providerKey, t.sealed)
+		if err != nil {
+			return tokens, fmt.Errorf("open a token of a provider: %w", err)
+		}
+
+		*t.to = string(text)
 	}
 
-	return nil
+	return tokens, nil
 }
 
 func (f flowState) matches(verifier string) bool {

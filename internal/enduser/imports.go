@@ -61,7 +61,7 @@ type UserImported struct {
 // that fails keeps no other from being created. Triggers of the project run; no mail is sent.
 func (d *Directory) ImportUsers(ctx context.Context, users []UserImport, c Client) ([]UserImported, error) {
 	results := make([]UserImported, len(users))
-	err := d.tx(ctx, "importing users", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "importing users", func(ctx context.Context, tx pgx.Tx) error {
 		for i, u := range users {
 			results[i] = UserImported{UUID: u.ID}
 
@@ -185,7 +185,7 @@ func (u *UserImport) clean() error {
 		u.Role = "authenticated"
 	}
 	if len(u.Role) > maxRole {
-		return errInvalid("role must have at most %d bytes", maxRole)
+		return errRole()
 	}
 
 	names := addressProviders(u.Email, u.Phone)

@@ -3,7 +3,6 @@ package enduser
 import (
 	"crypto/hmac"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -15,34 +14,30 @@ import (
 // keys are the keys of a project, all derived from the secret of the install. A copy of a
 // project has others, so no token of one project is valid in another.
 type keys struct {
-	signing  token.Key // of access tokens
-	previous token.Key // verifies access tokens signed before the last rotation; zero before the first
-	refresh  []byte    // of refresh tokens
+	signingKey  token.Key // signs access tokens
+	previousKey token.Key // verifies access tokens from before the last rotation; zero before the first
 
-	clientRefresh []byte // of refresh tokens of OAuth clients
+	refreshKey       []byte // HMAC key for refresh tokens of the application
+	clientRefreshKey []byte // HMAC key for refresh tokens of OAuth clients
+	linkKey          []byte // HMAC key for links, authorization codes and one-time codes
 
-	links   []byte // of the tokens in links, and of codes
-	factors []byte // seals the secrets of second factors
-
-	flows     []byte // seals sign-ins with providers that are under way
-	providers []byte // seals tokens of providers
+	factorKey   []byte // seals the secrets of second factors
+	flowKey     []byte // seals sign-ins with providers that are under way
+	providerKey []byte // seals tokens of providers
 }
 
 func newKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (keys, error) {
 	k := keys{
-		refresh: projects.EndUserKey(project, "refresh tokens"),
-
-		clientRefresh: projects.EndUserKey(project, "refresh tokens of OAuth clients"),
-
-		links:   projects.EndUserKey(project, "one-time tokens"),
-		factors: projects.EndUserKey(project, "second factors"),
-
-		flows:     projects.EndUserKey(project, "sign-ins with providers"),
-		providers: projects.EndUserKey(project, "tokens of providers"),
+		refreshKey:       projects.EndUserKey(project, "refresh tokens"),
+		clientRefreshKey: projects.EndUserKey(project, "refresh tokens of OAuth clients"),
+		linkKey:          projects.EndUserKey(project, "one-time tokens"),
+		factorKey:        projects.EndUserKey(project, "second factors"),
+		flowKey:          projects.EndUserKey(project, "sign-ins with providers"),
+		providerKey:      projects.EndUserKey(project, "tokens of providers"),
 	}
 
 	var err error
-	k.signing, k.previous, err = signingKeys(projects, project, generation)
+	k.signingKey, k.previousKey, err = signingKeys(projects, project, generation)
 
 	return k, err
 }
@@ -60,40 +55,6 @@ func signingKeys(projects *projectdb.Registry, project uuid.UUID, generation int
 	return current, previous, err
 }
 
-// PublicKeys returns the public keys of a project's access tokens as JSON Web Keys, the signing one
-// first.
-func (s *Service) PublicKeys(project uuid.UUID, generation int) ([]json.RawMessage, error) {
-	current, previous, err := signingKeys(s.Projects, project, max(generation, 1))
-	if err != nil {
-		return nil, err
-	}
-
-	return publicKeys(current, previous)
-}
-
-// PublicKeys is [Service.PublicKeys] for the project of the directory.
-func (d *Directory) PublicKeys() ([]json.RawMessage, error) {
-	return publicKeys(d.keys.signing, d.keys.previous)
-}
-
-func publicKeys(keys ...token.Key) ([]json.RawMessage, error) {
-	var all []json.RawMessage
-	for _, key := range keys {
-		if key.ID == "" {
-			continue
-		}
-
-		text, err := key.PublicJWK()
-		if err != nil {
-			return nil, err
-		}
-
-		all = append(all, text)
-	}
-
-	return all, nil
-}
-
 // Purposes of tokens that carry the id of a row.
 const (
 	linkPurpose    = "one-time token of an end user"
@@ -102,14 +63,14 @@ const (
 )
 
 // link returns the token of a one-time token's link.
-func (k keys) link(id uuid.UUID) string { return token.Link(k.links, linkPurpose, id) }
+func (k keys) link(id uuid.UUID) string { return token.Link(k.linkKey, linkPurpose, id) }
 
 // authCode returns the code that a client exchanges for a session, with the verifier of its flow.
-func (k keys) authCode(flow uuid.UUID) string { return token.Link(k.links, flowPurpose, flow) }
+func (k keys) authCode(flow uuid.UUID) string { return token.Link(k.linkKey, flowPurpose, flow) }
 
 // code returns the six digits of a one-time token.
 func (k keys) code(id uuid.UUID) string {
-	mac := token.MAC(k.links, []byte("six digits"), id[:])
+	mac := token.MAC(k.linkKey, []byte("six digits"), id[:])
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(mac)%1_000_000)
 }
 

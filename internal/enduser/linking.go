@@ -3,9 +3,7 @@ package enduser
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -16,55 +14,12 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// linkTTL is the time in which a browser opens the link to add an identity. Whoever opens it adds
-// an identity to the account, so it is short.
-const linkTTL = 2 * time.Minute
-
-// LinkURL returns the address where the browser of a signed-in user begins to add an identity of a
-// provider. It is valid once: a request of another origin can't set the cookie that would bind it.
-func (d *Directory) LinkURL(ctx context.Context, who Identity, f OAuthFlow, parameters url.Values) (string, error) {
-	u, err := d.authenticate(ctx, d.q(), who)
-	if err != nil {
-		return "", err
-	}
-	if err := requireLevel(u); err != nil {
-		return "", err
-	}
-
-	f.Linking, f.Ends = &who, now().Add(linkTTL)
-	link, err := d.seal(f)
-	if err != nil {
-		return "", err
-	}
-
-	q := url.Values{}
-	for name := range parameters {
-		q.Set(name, parameters.Get(name))
-	}
-	q.Set("link", link)
-
-	return d.AuthorizeURL(q), nil
-}
-
 // requireLevel fails if a user with a second factor has not used it in the session.
-func requireLevel(u authenticated) error {
+func requireLevel(u caller) error {
 	if hasVerifiedFactor(u.User) && u.AAL != "aal2" {
 		return fault.New(fault.Forbidden, "AAL2 required to link or unlink an identity").WithCode("insufficient_aal")
 	}
 
-	return nil
-}
-
-// openLink turns the flow of a link into one of its own, and spends the link.
-func (d *Directory) openLink(ctx context.Context, f *OAuthFlow) error {
-	if time.Now().After(f.Ends) {
-		return errState("The link to add an identity has expired")
-	}
-	if err := spendFlow(ctx, d.q(), f.ID); err != nil {
-		return err
-	}
-
-	f.ID, f.Ends = newID(), now().Add(FlowTTL)
 	return nil
 }
 
@@ -135,8 +90,8 @@ func errLinked(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subject
 	return fault.New(fault.Unprocessable, "%s", text).WithCode("identity_already_exists")
 }
 
-// unlinked is an identity that was removed.
-type unlinked struct {
+// removedIdentity is an identity that was removed.
+type removedIdentity struct {
 	Provider string
 	Email    string
 }
@@ -145,7 +100,7 @@ type unlinked struct {
 // with the identity of the address. If the user's address was that of the identity, it is replaced
 // by one that another identity has verified.
 func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
-	err := d.tx(ctx, "unlinking identity", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "unlinking identity", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
 			return err
@@ -170,7 +125,7 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 				WithCode("single_identity_not_deletable")
 		}
 
-		gone, err := pg.One[unlinked](ctx, tx, `
+		identity, err := pg.One[removedIdentity](ctx, tx, `
 			delete from auth.identities where id = @id and user_id = @user returning provider, coalesce(email, '') as email`,
 			pgx.StrictNamedArgs{"user": u.ID, "id": id})
 		if fault.Is(err, fault.NotFound) {
@@ -180,7 +135,7 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 			return err
 		}
 
-		return d.afterUnlink(ctx, tx, u.User, gone, c)
+		return d.afterUnlink(ctx, tx, u.User, identity, c)
 	})
 	if err != nil && fault.Of(err).Code == "email_exists" {
 		return fault.New(fault.Unprocessable, "Unable to unlink identity due to email conflict").
@@ -191,14 +146,14 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 }
 
 // afterUnlink removes a user's password, number or address with their identity.
-func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unlinked, c Client) error {
-	if gone.Provider == "email" {
+func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, identity removedIdentity, c Client) error {
+	if identity.Provider == "email" {
 		if _, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = null, updated_at = now() where id = @id`,
 			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
 			return err
 		}
 	}
-	if gone.Provider == "phone" {
+	if identity.Provider == "phone" {
 		if _, err := pg.Exec(ctx, tx, `
 			update auth.users set phone = null, phone_confirmed_at = null, updated_at = now() where id = @id`,
 			pgx.StrictNamedArgs{"id": u.ID}); err != nil {
@@ -206,7 +161,7 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unl
 		}
 	}
 
-	if gone.Email != "" && address.Canonical(gone.Email) == address.Canonical(u.Email) {
+	if identity.Email != "" && address.Canonical(identity.Email) == address.Canonical(u.Email) {
 		if err := replaceEmail(ctx, tx, u); err != nil {
 			return err
 		}
@@ -221,7 +176,7 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, gone unl
 // replaceEmail sets the address of a user to one that an identity has verified, the present one if
 // possible, or to none. Links that were mailed to the former address end.
 func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
-	verified, err := pg.Values[string](ctx, tx, `
+	emails, err := pg.Values[string](ctx, tx, `
 		select i.identity_data ->> 'email' from auth.identities i
 		where i.user_id = @user and i.identity_data ->> 'email_verified' = 'true' and i.email <> ''
 		order by i.created_at, i.id`, pgx.StrictNamedArgs{"user": u.ID})
@@ -230,7 +185,7 @@ func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
 	}
 
 	email := ""
-	for _, one := range verified {
+	for _, one := range emails {
 		clean, ok := address.Clean(one)
 		if slices.Contains(address.Forms(clean), u.Email) {
 			return nil

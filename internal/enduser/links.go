@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -24,18 +25,18 @@ func (d *Directory) Invite(
 		return User{}, err
 	}
 
-	var invited User
+	var user User
 	var t oneTime
 	err = d.txFinding(ctx, "inviting user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
-		invited, t, err = d.invite(ctx, tx, email, data, admit, c)
+		user, t, err = d.invite(ctx, tx, email, data, admit, c)
 		return err
 	})
 	if err != nil {
-		return invited, err
+		return user, err
 	}
 
-	return invited, d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailInvite, Email: email, Token: someUUID(t.ID),
-		RedirectTo: redirect})
+	return user, d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: rules.MailInvite, Email: email,
+		Token: someUUID(t.ID), RedirectTo: redirect})
 }
 
 func (d *Directory) invite(
@@ -147,47 +148,35 @@ func (d *Directory) linkToken(
 	}
 
 	u, err := userByEmail(ctx, tx, n.Email)
-	unknown := fault.Is(err, fault.NotFound)
-	if err != nil && !unknown {
+	isNew := fault.Is(err, fault.NotFound)
+	if err != nil && !isNew {
 		return u, oneTime{}, err
 	}
 
 	t := oneTime{RelatesTo: n.Email, VerificationType: in.Type}
 	switch in.Type {
 	case "signup":
-		if t.TokenType = confirmationToken; !unknown && u.isConfirmed() {
+		if t.TokenType = confirmationToken; !isNew && u.isConfirmed() {
 			return u, t, errEmailExists()
 		}
 	case "magiclink":
 		t.TokenType = recoveryToken
 	case "recovery":
-		if t.TokenType = recoveryToken; unknown {
+		if t.TokenType = recoveryToken; isNew {
 			return u, t, errUserNotFound()
 		}
 	case "email_change_current", "email_change_new":
-		if unknown {
+		if isNew {
 			return u, t, errUserNotFound()
 		}
-		if in.NewEmail == "" {
-			return u, t, errInvalid("A valid new email is required")
-		}
-
-		t.TokenType, t.VerificationType = emailChangeCurrent, "email_change"
-		if in.Type == "email_change_new" {
-			t.TokenType, t.RelatesTo = emailChangeNew, in.NewEmail
-		}
-
-		if _, err := pg.Exec(ctx, tx, `
-			update auth.users set email_change_confirm_status = case when email_change = @email then email_change_confirm_status else 0 end,
-				email_change = @email, email_change_sent_at = now(), updated_at = now() where id = @id`,
-			pgx.StrictNamedArgs{"id": u.ID, "email": in.NewEmail}); err != nil {
+		if t, err = changeByLink(ctx, tx, u, in); err != nil {
 			return u, t, err
 		}
 	default:
 		return u, t, errInvalid("Invalid email action link type requested: %s", in.Type)
 	}
 
-	if unknown {
+	if isNew {
 		if err := admit(&n); err != nil {
 			return u, t, err
 		}
@@ -211,4 +200,22 @@ func (d *Directory) linkToken(
 
 	u, err = userByID(ctx, tx, u.ID)
 	return u, t, err
+}
+
+// changeByLink records the new address of a user, and returns the token to create for one half of
+// the change.
+func changeByLink(ctx context.Context, tx pgx.Tx, u User, in NewLink) (oneTime, error) {
+	t := oneTime{TokenType: emailChangeCurrent, RelatesTo: u.Email, VerificationType: "email_change"}
+	if in.NewEmail == "" {
+		return t, errInvalid("A valid new email is required")
+	}
+	if in.Type == "email_change_new" {
+		t.TokenType, t.RelatesTo = emailChangeNew, in.NewEmail
+	}
+
+	_, err := pg.Exec(ctx, tx, `
+		update auth.users set email_change_confirm_status = case when email_change = @email then email_change_confirm_status else 0 end,
+			email_change = @email, email_change_sent_at = now(), updated_at = now() where id = @id`,
+		pgx.StrictNamedArgs{"id": u.ID, "email": in.NewEmail})
+	return t, err
 }

@@ -2,238 +2,15 @@ package enduser
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 )
-
-// SignUp is the input of a sign-up.
-type SignUp struct {
-	Email, Password string
-	Data            json.RawMessage // user metadata; nil: none
-	Challenge       Challenge
-	RedirectTo      string
-}
-
-// SignedUp is the result of a sign-up: a session, or a user without a confirmed address.
-type SignedUp struct {
-	Session *Session
-	User    User
-}
-
-// SignUp creates a user with an address and a password. A user whose address is confirmed already
-// gets the same response as a new one; without confirmation, it fails with Unprocessable.
-func (d *Directory) SignUp(ctx context.Context, in SignUp, c Client) (SignedUp, error) {
-	if !d.Settings.SignUp {
-		return SignedUp{}, errSignUpDisabled()
-	}
-	if err := in.Challenge.check(); err != nil {
-		return SignedUp{}, err
-	}
-
-	email, err := cleanEmail(in.Email)
-	if err != nil {
-		return SignedUp{}, err
-	}
-
-	data, err := cleanMetadata("user_metadata", in.Data)
-	if err != nil {
-		return SignedUp{}, err
-	}
-
-	if isEmpty(in.Password) {
-		return SignedUp{}, errInvalid("Signup requires a valid password")
-	}
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
-		return SignedUp{}, err
-	}
-
-	hash, err := d.hashPassword(ctx, in.Password)
-	if err != nil {
-		return SignedUp{}, err
-	}
-
-	known, err := userByEmail(ctx, d.q(), email)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return SignedUp{}, err
-	}
-
-	exists := err == nil
-	if exists && !d.ConfirmEmail {
-		return SignedUp{}, errUserExists()
-	}
-	if d.ConfirmEmail {
-		if err := d.countMail(ctx, email, c); err != nil {
-			return SignedUp{}, err
-		}
-	}
-
-	n := newUser{Email: email, PasswordHash: hash, AppMetadata: providers("email"), UserMetadata: data,
-		Confirmed: !d.ConfirmEmail}
-	if exists {
-		return SignedUp{User: d.decoy("email", email, data)}, d.signUpAgain(ctx, known, n, in, c)
-	}
-
-	return d.signUpNew(ctx, n, in, c)
-}
-
-func (d *Directory) signUpNew(ctx context.Context, n newUser, in SignUp, c Client) (SignedUp, error) {
-	var result SignedUp
-	var o opened
-	var job *mailArgs
-	err := d.txAdmitting(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
-		u, err := d.admitUser(ctx, tx, n, admit, c)
-		if err != nil {
-			return err
-		}
-
-		if !d.ConfirmEmail {
-			o, err = d.openSession(ctx, tx, u.ID, "password", c)
-			return err
-		}
-
-		job, err = d.confirmation(ctx, tx, u, n, in)
-		if err == nil {
-			result.User, err = userByID(ctx, tx, u.ID)
-		}
-
-		return err
-	})
-	switch {
-	case pg.Violates(err, usersEmailKey) && d.ConfirmEmail: // another request created the user meanwhile
-		known, err := userByEmail(ctx, d.q(), n.Email)
-		if err != nil {
-			return result, err
-		}
-
-		return SignedUp{User: d.decoy("email", n.Email, n.UserMetadata)}, d.signUpAgain(ctx, known, n, in, c)
-	case pg.Violates(err, usersEmailKey):
-		return result, errUserExists().WithCause(err)
-	case err != nil:
-		return result, err
-	case job != nil:
-		return result, d.enqueue(ctx, *job)
-	}
-
-	s, err := d.signNew(ctx, o)
-	return SignedUp{Session: &s, User: s.User}, err
-}
-
-// signUpAgain answers a sign-up with an address that is taken. It mails another link if the address
-// is not confirmed: a request does the same in both cases, and the job finds no token in the other.
-// The user stays as it is until a link is opened, since the requests may be of different people.
-func (d *Directory) signUpAgain(ctx context.Context, u User, n newUser, in SignUp, c Client) error {
-	job := mailArgs{Project: d.UUID, MailKind: mailConfirmation, Email: u.Email, RedirectTo: in.RedirectTo}
-	err := d.tx(ctx, "saving new user", func(ctx context.Context, tx pgx.Tx) error {
-		flow, err := createFlow(ctx, tx, in.Challenge, "email/signup")
-		if err != nil {
-			return err
-		}
-
-		t, err := createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "signup",
-			PasswordHash: n.PasswordHash, UserMetadata: n.UserMetadata, Flow: flow})
-		if err != nil {
-			return err
-		}
-		job.Token = someUUID(t.ID)
-
-		return d.log(ctx, tx, "user_repeated_signup", u, c)
-	})
-	if err != nil {
-		return err
-	}
-
-	return d.enqueue(ctx, job)
-}
-
-// confirmation creates the token by which a new user confirms their address, and returns its mail.
-func (d *Directory) confirmation(ctx context.Context, tx pgx.Tx, u User, n newUser, in SignUp) (*mailArgs, error) {
-	flow, err := createFlow(ctx, tx, in.Challenge, "email/signup")
-	if err != nil {
-		return nil, err
-	}
-
-	t, err := createSignUp(ctx, tx, signUpRequest{User: u.ID, Address: u.Email, VerificationType: "signup",
-		CreatedUser: true, PasswordHash: n.PasswordHash, UserMetadata: n.UserMetadata, Flow: flow})
-	if err != nil {
-		return nil, err
-	}
-
-	if err := markSent(ctx, tx, u.ID, "confirmation_sent_at"); err != nil {
-		return nil, err
-	}
-
-	return &mailArgs{Project: d.UUID, MailKind: mailConfirmation, Email: u.Email, Token: someUUID(t.ID),
-		RedirectTo: in.RedirectTo}, nil
-}
-
-// decoy returns a user that does not exist, for a sign-up with a taken address or number. provider
-// is email or phone.
-func (d *Directory) decoy(provider, address string, data json.RawMessage) User {
-	now, id := now(), uuid.New()
-	u := User{ID: id, Aud: "authenticated", Role: "authenticated", ConfirmationSentAt: &now,
-		AppMetadata: providers(provider), UserMetadata: data, CreatedAt: now, UpdatedAt: now}
-	identity := map[string]any{"identity_id": uuid.New(), "id": id, "user_id": id, "provider": provider, "email": nil,
-		"identity_data":   map[string]any{"sub": id, provider: address, "email_verified": false, "phone_verified": false},
-		"last_sign_in_at": postgresTime(now), "created_at": postgresTime(now), "updated_at": postgresTime(now)}
-
-	if provider == "phone" {
-		u.Phone = address
-	} else {
-		u.Email, identity["email"] = address, address
-	}
-
-	u.Identities, _ = json.Marshal([]any{identity}) // texts and times have no error
-	return u
-}
-
-// postgresTime returns a time as PostgreSQL writes it in JSON.
-func postgresTime(t time.Time) string { return t.Format("2006-01-02T15:04:05.999999-07:00") }
-
-// SignInAnonymously creates a user without credentials and opens a session.
-func (d *Directory) SignInAnonymously(ctx context.Context, data json.RawMessage, c Client) (Session, error) {
-	switch {
-	case !d.Settings.SignUp:
-		return Session{}, errSignUpDisabled()
-	case !d.AnonymousSignIn:
-		return Session{}, fault.New(fault.Unprocessable, "Anonymous sign-ins are disabled").
-			WithCode("anonymous_provider_disabled")
-	}
-
-	data, err := cleanMetadata("user_metadata", data)
-	if err != nil {
-		return Session{}, err
-	}
-	if err := d.countRequest(ctx, d.anonymousLimit(), c); err != nil {
-		return Session{}, err
-	}
-
-	var o opened
-	err = d.txAdmitting(ctx, "creating anonymous user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
-		n := newUser{Anonymous: true, AppMetadata: providers(), UserMetadata: data}
-		if err := admit(&n); err != nil {
-			return err
-		}
-
-		u, err := insertUser(ctx, tx, n)
-		if err == nil {
-			o, err = d.openSession(ctx, tx, u.ID, "anonymous", c)
-		}
-
-		return err
-	})
-	if err != nil {
-		return Session{}, err
-	}
-
-	return d.signNew(ctx, o)
-}
 
 // Login opens a session by an address and a password. It fails with Invalid for an unknown address
 // and a wrong password alike, with TooMany beyond the limits.
@@ -246,18 +23,32 @@ func (d *Directory) Login(ctx context.Context, address, secret string, c Client)
 	return d.login(ctx, email, secret, userByEmail, c)
 }
 
+// LoginByPhone is [Directory.Login] with a number.
+func (d *Directory) LoginByPhone(ctx context.Context, number, secret string, c Client) (Session, error) {
+	if !d.SMS.SignIn {
+		return Session{}, errPhoneDisabled("Phone logins are disabled")
+	}
+
+	phone, err := cleanPhone(number)
+	if err != nil {
+		return Session{}, errCredentials()
+	}
+
+	return d.login(ctx, phone, secret, userByPhone, c)
+}
+
 // login opens a session of the user whom find returns for an address or a number.
 func (d *Directory) login(
 	ctx context.Context, address, secret string, find func(context.Context, pg.Querier, string) (User, error), c Client,
 ) (Session, error) {
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.SignInLimit(), c); err != nil {
 		return Session{}, err
 	}
-	if err := d.attempts.CheckGuesses(ctx, guessLimit, address, c.Network); err != nil {
+	if err := d.attempts.CheckGuesses(ctx, rules.PasswordLimit, address, c.Network); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
 
-	u, err := find(ctx, d.q(), address)
+	u, err := find(ctx, d.Rows(), address)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return Session{}, err
 	}
@@ -269,7 +60,7 @@ func (d *Directory) login(
 	}
 
 	if !ok {
-		if err := d.attempts.CountGuess(ctx, guessLimit, address, c.Network); err != nil {
+		if err := d.attempts.CountGuess(ctx, rules.PasswordLimit, address, c.Network); err != nil {
 			return Session{}, asRequestLimit(err)
 		}
 		if err := d.askAboutPassword(ctx, u, false, c); err != nil {
@@ -279,7 +70,7 @@ func (d *Directory) login(
 	}
 
 	// Checked again, for guesses sent in parallel before the first was counted.
-	if err := d.attempts.CheckGuesses(ctx, guessLimit, address, c.Network); err != nil {
+	if err := d.attempts.CheckGuesses(ctx, rules.PasswordLimit, address, c.Network); err != nil {
 		return Session{}, asRequestLimit(err)
 	}
 	if err := d.askAboutPassword(ctx, u, true, c); err != nil {
@@ -298,19 +89,46 @@ func (d *Directory) login(
 	return d.openByPassword(ctx, u, address, secret, c)
 }
 
+// askAboutPassword tells a hook of a checked password of a user. It fails if the hook refuses the
+// log-in.
+func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c Client) error {
+	if d.Hooks[rules.HookPassword] == "" || u.ID == uuid.Nil {
+		return nil
+	}
+
+	reply, err := d.ask(ctx, rules.HookPassword,
+		attemptEvent{Metadata: newHookMetadata(rules.HookPassword, c), UserID: u.ID, Valid: valid})
+	if err != nil {
+		return err
+	}
+
+	message, rejected := reply.Rejects("Further password verification attempts will be rejected.")
+	if !rejected {
+		return nil
+	}
+
+	if reply.ShouldLogoutUser {
+		if _, err := d.EndSessions(ctx, u.ID, c); err != nil {
+			return err
+		}
+	}
+
+	return fault.New(fault.Invalid, "%s", message).WithCode("invalid_credentials")
+}
+
 func (d *Directory) openByPassword(ctx context.Context, u User, address, secret string, c Client) (Session, error) {
-	var renewed string
+	var newHash string
 	if !password.IsCurrent(u.PasswordHash) {
 		var err error
-		if renewed, err = d.hasher(ctx).Hash(ctx, secret); err != nil {
+		if newHash, err = d.hasher(ctx).Hash(ctx, secret); err != nil {
 			return Session{}, err
 		}
 	}
 
-	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (opened, error) {
-		if renewed != "" {
-			if err := d.rehash(ctx, tx, u.ID, u.PasswordHash, renewed); err != nil {
-				return opened{}, err
+	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
+		if newHash != "" {
+			if err := d.rehash(ctx, tx, u.ID, u.PasswordHash, newHash); err != nil {
+				return unsignedSession{}, err
 			}
 		}
 

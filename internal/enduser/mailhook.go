@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/message"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/pg"
@@ -30,7 +32,7 @@ type mailData struct {
 	TokenHash       string `json:"token_hash"`
 	RedirectTo      string `json:"redirect_to"`
 	EmailActionType string `json:"email_action_type"`
-	SiteURL         string `json:"site_url"` // of the auth interface
+	SiteURL         string `json:"site_url"` // base address of the auth interface
 	TokenNew        string `json:"token_new"`
 	TokenHashNew    string `json:"token_hash_new"`
 }
@@ -46,16 +48,16 @@ func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) err
 		return nil // the mail to the new address has both
 	}
 
-	if job.Attempt == 1 {
-		if over := d.countSent(ctx, job.Args.MailKind, job.Args.Email, false); over != nil {
-			d.settle(ctx, attempt{ID: messageID(job), Number: job.Attempt, Kind: job.Args.MailKind,
-				Recipient: job.Args.Email}, over)
-			return queue.Cancel(over)
-		}
+	outbox, err := d.outbox()
+	if err != nil {
+		return err
+	}
+	if err := d.countFirst(ctx, outbox, job, false); err != nil {
+		return err
 	}
 
 	data := mailData{Token: d.keys.code(t.ID), TokenHash: d.keys.link(t.ID), EmailActionType: t.VerificationType,
-		RedirectTo: d.Redirect(job.Args.RedirectTo), SiteURL: d.issuer()}
+		RedirectTo: d.Redirect(job.Args.RedirectTo), SiteURL: d.Issuer()}
 	if t.TokenType == emailChangeNew {
 		if err := d.addCurrent(ctx, &data, t.UserID); err != nil {
 			return err
@@ -63,10 +65,10 @@ func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) err
 	}
 
 	// The id is that of the token: an attempt with a new token is a new event.
-	_, err = d.askAs(ctx, hookMail, t.ID, mailEvent{Metadata: newHookMetadata(hookMail, Client{}), User: u, Mail: data})
-	d.settle(ctx, attempt{ID: messageID(job), Number: job.Attempt, Kind: job.Args.MailKind, Recipient: job.Args.Email},
-		err)
-	if isFinal(err) {
+	_, err = d.askAs(ctx, rules.HookMail, t.ID,
+		mailEvent{Metadata: newHookMetadata(rules.HookMail, Client{}), User: u, Mail: data})
+	outbox.Record(ctx, attemptOf(job), err)
+	if isDeclined(err) {
 		return queue.Cancel(err)
 	}
 
@@ -76,7 +78,7 @@ func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) err
 // addCurrent adds the code and the link for the present address of a user who changes it, if there
 // is one to be confirmed.
 func (d *Directory) addCurrent(ctx context.Context, data *mailData, user uuid.UUID) error {
-	id, err := pg.Value[uuid.UUID](ctx, d.q(), `
+	id, err := pg.Value[uuid.UUID](ctx, d.Rows(), `
 		select id from auth.one_time_tokens where user_id = @user and token_type = @type`,
 		pgx.StrictNamedArgs{"user": user, "type": emailChangeCurrent})
 	if err != nil {
@@ -89,12 +91,12 @@ func (d *Directory) addCurrent(ctx context.Context, data *mailData, user uuid.UU
 	return nil
 }
 
-// isFinal reports whether a hook would refuse a mail again.
-func isFinal(err error) bool {
-	r, rejected := errors.AsType[*hook.Rejection](err)
-	if rejected {
+// isDeclined reports whether a hook would decline a mail again.
+func isDeclined(err error) bool {
+	r, ok := errors.AsType[*hook.Rejection](err)
+	if ok {
 		return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 	}
 
-	return isLost(err)
+	return message.IsPermanent(err)
 }

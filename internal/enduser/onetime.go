@@ -22,10 +22,11 @@ const (
 	reauthenticationCode = "reauthentication_token"
 	emailChangeCurrent   = "email_change_token_current"
 	emailChangeNew       = "email_change_token_new"
+	phoneChangeToken     = "phone_change_token"
 )
 
 // maxCodeAttempts is the number of wrong codes after which a code is void, whoever sent them. Its
-// link stays valid. Those of one network end long before, see [codeGuessLimit].
+// link stays valid. Those of one network end long before, see [rules.CodeLimit].
 const maxCodeAttempts = 100
 
 // oneTime is a row of auth.one_time_tokens.
@@ -43,6 +44,24 @@ type oneTime struct {
 
 const oneTimeColumns = ` t.id, t.user_id, t.token_type, t.relates_to, t.created_at, t.attempts, t.flow_state_id,
 	t.verification_type, false as is_sign_up `
+
+// signUpColumns are those of a [oneTime].
+const signUpColumns = ` t.id, t.user_id, 'confirmation_token' as token_type, t.relates_to, t.created_at, t.attempts,
+	t.flow_state_id, t.verification_type, true as is_sign_up `
+
+// tokenKinds maps the type of a verification to the kinds of tokens that it accepts.
+var tokenKinds = map[string][]string{
+	"signup":           {confirmationToken},
+	"invite":           {confirmationToken},
+	"magiclink":        {recoveryToken, confirmationToken},
+	"recovery":         {recoveryToken},
+	"email":            {recoveryToken, confirmationToken},
+	"email_change":     {emailChangeCurrent, emailChangeNew},
+	"reauthentication": {reauthenticationCode},
+}
+
+// phoneTokenKinds maps the type of a verification to the kinds of tokens that it accepts.
+var phoneTokenKinds = map[string][]string{"sms": {confirmationToken}, "phone_change": {phoneChangeToken}}
 
 // createToken replaces the user's token of a kind.
 func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
@@ -62,20 +81,9 @@ func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	return t, err
 }
 
-// tokenKinds maps the type of a verification to the kinds of tokens that it accepts.
-var tokenKinds = map[string][]string{
-	"signup":           {confirmationToken},
-	"invite":           {confirmationToken},
-	"magiclink":        {recoveryToken, confirmationToken},
-	"recovery":         {recoveryToken},
-	"email":            {recoveryToken, confirmationToken},
-	"email_change":     {emailChangeCurrent, emailChangeNew},
-	"reauthentication": {reauthenticationCode},
-}
-
 // findLink locks the token of a link. It fails with Forbidden for an unknown or expired one.
 func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, text string) (oneTime, error) {
-	id, ok := token.ParseLink(d.keys.links, linkPurpose, text)
+	id, ok := token.ParseLink(d.keys.linkKey, linkPurpose, text)
 	if !ok {
 		return oneTime{}, errCode()
 	}
@@ -176,5 +184,16 @@ func spend(ctx context.Context, tx pgx.Tx, t oneTime) error {
 	}
 
 	_, err := pg.Exec(ctx, tx, sql, pgx.StrictNamedArgs{"id": t.ID})
+	return err
+}
+
+// dropTokens deletes all one-time tokens of a user. Those mailed to a former address end with it.
+func dropTokens(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	if _, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @id`,
+		pgx.StrictNamedArgs{"id": id}); err != nil {
+		return err
+	}
+
+	_, err := pg.Exec(ctx, tx, `delete from auth.sign_ups where user_id = @id`, pgx.StrictNamedArgs{"id": id})
 	return err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxPasskeys   = 10 // of a user
+	maxPasskeys   = 10 // per user
 	methodPasskey = "passkey"
 )
 
@@ -63,15 +63,15 @@ func errPasskey(err error) error {
 
 // StartPasskeyRegistration begins the registration of a passkey of the signed-in user.
 func (d *Directory) StartPasskeyRegistration(ctx context.Context, who Identity, c Client) (PasskeyOptions, error) {
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return PasskeyOptions{}, err
 	}
-	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.CheckLimit(), c); err != nil {
 		return PasskeyOptions{}, err
 	}
 
-	known, err := pg.All[credentialRow](ctx, d.q(), `
+	rows, err := pg.All[credentialRow](ctx, d.Rows(), `
 		select`+credentialColumns+`from auth.webauthn_credentials c where c.user_id = @user and c.factor_id is null`,
 		pgx.StrictNamedArgs{"user": u.ID})
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Directory) StartPasskeyRegistration(ctx context.Context, who Identity, 
 
 	id, err := d.passkeyChallenge(ctx, registration, someUUID(u.ID))
 	return PasskeyOptions{ChallengeID: id, ExpiresAt: now().Add(challengeTTL).Unix(),
-		Options: d.creationOptions(u, id, known, webauthn.Selection{ResidentKey: "required", RequireResidentKey: true,
+		Options: d.creationOptions(u, id, rows, webauthn.Selection{ResidentKey: "required", RequireResidentKey: true,
 			UserVerification: "required"})}, err
 }
 
@@ -107,7 +107,7 @@ func (d *Directory) passkeyOwner(ctx context.Context, q pg.Querier, who Identity
 // passkeyChallenge inserts a challenge.
 func (d *Directory) passkeyChallenge(ctx context.Context, kind string, user uuid.NullUUID) (uuid.UUID, error) {
 	id := newID()
-	_, err := pg.Exec(ctx, d.q(), `
+	_, err := pg.Exec(ctx, d.Rows(), `
 		insert into auth.webauthn_challenges (id, user_id, challenge_type) values (@id, @user, @type)`,
 		pgx.StrictNamedArgs{"id": id, "user": user, "type": kind})
 	return id, err
@@ -116,7 +116,7 @@ func (d *Directory) passkeyChallenge(ctx context.Context, kind string, user uuid
 // spendPasskeyChallenge deletes a challenge, also one whose response turns out to be invalid. It
 // fails with Invalid for an unknown, used or expired one, and for that of another user.
 func (d *Directory) spendPasskeyChallenge(ctx context.Context, id uuid.UUID, kind string, user uuid.NullUUID) error {
-	n, err := pg.Exec(ctx, d.q(), `
+	n, err := pg.Exec(ctx, d.Rows(), `
 		delete from auth.webauthn_challenges where id = @id and challenge_type = @type
 			and user_id is not distinct from @user::uuid and created_at > now() - @age::interval`,
 		pgx.StrictNamedArgs{"id": id, "type": kind, "user": user, "age": challengeTTL})
@@ -132,7 +132,7 @@ func (d *Directory) spendPasskeyChallenge(ctx context.Context, id uuid.UUID, kin
 func (d *Directory) FinishPasskeyRegistration(
 	ctx context.Context, who Identity, challenge uuid.UUID, r webauthn.Response, c Client,
 ) (Passkey, error) {
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return Passkey{}, err
 	}
@@ -140,13 +140,13 @@ func (d *Directory) FinishPasskeyRegistration(
 		return Passkey{}, err
 	}
 
-	created, err := webauthn.Register(r, d.expected(challenge, true))
+	credential, err := webauthn.Register(r, d.expected(challenge, true))
 	if err != nil {
 		return Passkey{}, errPasskey(err)
 	}
 
-	var added Passkey
-	err = d.tx(ctx, "adding passkey", func(ctx context.Context, tx pgx.Tx) error {
+	var result Passkey
+	err = d.Tx(ctx, "adding passkey", func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := d.passkeyOwner(ctx, tx, who); err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (d *Directory) FinishPasskeyRegistration(
 			return fault.New(fault.Unprocessable, "Maximum number of passkeys reached").WithCode("too_many_passkeys")
 		}
 
-		id, err := insertCredential(ctx, tx, u.ID, uuid.NullUUID{}, created, r.Response.Transports)
+		id, err := insertCredential(ctx, tx, u.ID, uuid.NullUUID{}, credential, r.Response.Transports)
 		if err != nil {
 			return err
 		}
@@ -173,12 +173,12 @@ func (d *Directory) FinishPasskeyRegistration(
 			return err
 		}
 
-		added, err = pg.One[Passkey](ctx, tx, `select`+passkeyColumns+`from auth.webauthn_credentials c where c.id = @id`,
+		result, err = pg.One[Passkey](ctx, tx, `select`+passkeyColumns+`from auth.webauthn_credentials c where c.id = @id`,
 			pgx.StrictNamedArgs{"id": id})
 		return err
 	})
 
-	return added, asKnownAuthenticator(err)
+	return result, asKnownAuthenticator(err)
 }
 
 // StartPasskeySignIn begins a sign-in. The passkey says who the user is.
@@ -186,7 +186,7 @@ func (d *Directory) StartPasskeySignIn(ctx context.Context, c Client) (PasskeyOp
 	if !d.WebAuthn.Passkeys {
 		return PasskeyOptions{}, errPasskeysDisabled()
 	}
-	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.CheckLimit(), c); err != nil {
 		return PasskeyOptions{}, err
 	}
 
@@ -202,33 +202,33 @@ func (d *Directory) FinishPasskeySignIn(
 	if !d.WebAuthn.Passkeys {
 		return Session{}, errPasskeysDisabled()
 	}
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.SignInLimit(), c); err != nil {
 		return Session{}, err
 	}
 	if err := d.spendPasskeyChallenge(ctx, challenge, authentication, uuid.NullUUID{}); err != nil {
 		return Session{}, err
 	}
 
-	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (opened, error) {
+	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
 		row, err := pg.One[credentialRow](ctx, tx, `
 			select`+credentialColumns+`from auth.webauthn_credentials c
 			where c.credential_id = @id and c.factor_id is null for update`,
 			pgx.StrictNamedArgs{"id": []byte(r.RawID)})
 		if fault.Is(err, fault.NotFound) {
-			return opened{}, webauthn.ErrCredential
+			return unsignedSession{}, webauthn.ErrCredential
 		}
 		if err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 
 		if !bytes.Equal(r.Response.UserHandle, row.UserID[:]) {
-			return opened{}, webauthn.ErrCredential
+			return unsignedSession{}, webauthn.ErrCredential
 		}
 		if err := d.assert(ctx, tx, row, r, d.expected(challenge, true)); err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 		if err := d.checkSignIn(ctx, tx, row.UserID); err != nil {
-			return opened{}, err
+			return unsignedSession{}, err
 		}
 
 		return d.openSession(ctx, tx, row.UserID, methodPasskey, c)
@@ -239,11 +239,11 @@ func (d *Directory) FinishPasskeySignIn(
 
 // ListPasskeys returns the passkeys of a user.
 func (d *Directory) ListPasskeys(ctx context.Context, user uuid.UUID) ([]Passkey, error) {
-	if _, err := userByID(ctx, d.q(), user); err != nil {
+	if _, err := userByID(ctx, d.Rows(), user); err != nil {
 		return nil, err
 	}
 
-	return pg.All[Passkey](ctx, d.q(), `
+	return pg.All[Passkey](ctx, d.Rows(), `
 		select`+passkeyColumns+`from auth.webauthn_credentials c where c.user_id = @user and c.factor_id is null order by c.created_at`,
 		pgx.StrictNamedArgs{"user": user})
 }
@@ -264,12 +264,12 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 		return Passkey{}, errInvalid("friendly_name must have at most %d bytes", maxFriendlyName)
 	}
 
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return Passkey{}, err
 	}
 
-	renamed, err := pg.One[Passkey](ctx, d.q(), `
+	result, err := pg.One[Passkey](ctx, d.Rows(), `
 		update auth.webauthn_credentials c set friendly_name = @name, updated_at = now()
 		where c.id = @id and c.user_id = @user and c.factor_id is null
 		returning`+passkeyColumns, pgx.StrictNamedArgs{"id": id, "user": u.ID, "name": name})
@@ -277,12 +277,12 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 		err = errPasskeyNotFound()
 	}
 
-	return renamed, err
+	return result, err
 }
 
 // RemovePasskey removes a passkey of the signed-in user.
 func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
-	u, err := d.passkeyOwner(ctx, d.q(), who)
+	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUI
 
 // DeletePasskey removes a passkey of a user for an administrator of the project.
 func (d *Directory) DeletePasskey(ctx context.Context, user, id uuid.UUID, c Client) error {
-	return d.tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
+	return d.Tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, user)
 		if err != nil {
 			return err

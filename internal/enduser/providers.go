@@ -1,198 +1,89 @@
 package enduser
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"strings"
+	"unicode"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/idp"
-	"github.com/socle-dev/socle/internal/outbound"
-	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Provider is an identity provider as a project uses it.
-type Provider struct {
-	Enabled        bool     `json:"enabled" required:"false"`
-	ClientID       string   `json:"client_id" required:"false" maxLength:"500" doc:"Id of the application at the provider, and audience of its ID tokens."`
-	OtherClientIDs []string `json:"other_client_ids,omitempty" maxItems:"20" doc:"More audiences, such as those of mobile apps."`
-	URL            string   `json:"url,omitempty" maxLength:"500" doc:"Issuer of keycloak, azure and custom providers; address of an own GitHub or GitLab."`
-	SkipNonce      bool     `json:"skip_nonce,omitempty" doc:"Accept ID tokens without their nonce."`
-}
+const maxDescription = 300 // runes of a provider's text
 
-const maxProviders = 30
-
-// check fails for an invalid provider of a name.
-func (p Provider) check(name string) error {
+// oauthProvider returns an enabled provider with its secret. It fails with Invalid.
+func (d *Directory) oauthProvider(name string) (idp.Config, error) {
+	config := d.ProviderConfig(name)
 	switch {
 	case !idp.Known(name):
-		return errors.New("is neither a known provider nor custom: and a name")
-	case p.Enabled && p.ClientID == "":
-		return errors.New("needs a client_id")
-	case p.Enabled && p.URL == "" && idp.NeedsURL(name):
-		return errors.New("needs a url")
-	case p.URL != "":
-		return outbound.CheckURL(p.URL)
-	}
-
-	return nil
-}
-
-// IDTokenSignIn is a sign-in with an ID token that the application has from a provider.
-type IDTokenSignIn struct {
-	Provider    string
-	IDToken     string
-	AccessToken string // "": unknown
-	Nonce       string
-	Linking     *Identity // signed-in user who adds the identity; nil: sign-in
-}
-
-// SignInWithIDToken opens a session for the person of an ID token, see [Directory.userOf].
-func (d *Directory) SignInWithIDToken(ctx context.Context, in IDTokenSignIn, c Client) (Session, error) {
-	p := d.Providers[in.Provider]
-	switch {
-	case in.IDToken == "":
-		return Session{}, errInvalid("id_token required")
-	case in.Provider == "":
-		return Session{}, errInvalid("provider or client_id and issuer required")
-	case !p.Enabled:
-		return Session{}, fault.New(fault.Invalid, "Provider (issuer %q) is not enabled", in.Provider).
+		return config, errInvalid("Unsupported provider: Provider %.50s could not be found", name)
+	case !d.Providers[name].Enabled:
+		return config, fault.New(fault.Invalid, "Unsupported provider: provider is not enabled").
 			WithCode("provider_disabled")
+	case config.Secret == "":
+		return config, errInvalid("Unsupported provider: missing OAuth secret")
 	}
 
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
-		return Session{}, err
+	return config, nil
+}
+
+// providerFailure returns the failure of a provider for clients, and logs one that the settings or
+// the provider are to blame for. Only the log tells a refused network from a closed port.
+func (d *Directory) providerFailure(provider string, err error) error {
+	if errors.Is(err, idp.ErrProvider) {
+		d.service.Log.Warn("sign-in with an identity provider", "project", d.UUID, "provider", provider, "error", err)
 	}
 
-	who, err := d.service.Providers.Verify(ctx, d.Key(ctx),
-		d.idProvider(in.Provider), idp.Given{IDToken: in.IDToken, AccessToken: in.AccessToken, Nonce: in.Nonce})
-	if err != nil {
-		return Session{}, d.providerFailure(in.Provider, err)
-	}
+	return errProvider(err)
+}
 
-	var o opened
-	err = d.txFinding(ctx, "saving new user", c, func(ctx context.Context, tx pgx.Tx, admit admission) error {
-		id, err := d.userOf(ctx, tx, in.Provider, who, in.Linking, admit, c)
-		if err == nil {
-			o, err = d.openSession(ctx, tx, id, "oauth", c)
+// declined are the codes of providers for a person who did not agree.
+var declined = map[string]bool{"access_denied": true, "user_cancelled_authorize": true, "user_cancelled_login": true,
+	"consent_required": true, "interaction_required": true, "login_required": true}
+
+// errAnswer is the failure that a provider has sent with the browser, with its code and text.
+func errAnswer(code, text string) error {
+	word := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_') {
+			return r
 		}
+		return -1
+	}, code)
+	word = word[:min(len(word), 60)]
 
-		return err
-	})
-	if err != nil {
-		return Session{}, err
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), unicode.IsControl), " ")
+	if all := []rune(text); len(all) > maxDescription {
+		text = string(all[:maxDescription])
+	}
+	if word == "" {
+		word = "server_error"
+	}
+	if text == "" {
+		text = "The provider answers " + word
 	}
 
-	return d.signNew(ctx, o)
+	if declined[word] {
+		return fault.New(fault.Forbidden, "%s", text).WithCode(word)
+	}
+
+	return fault.New(fault.Invalid, "%s", text).WithCode(word)
 }
 
-// userOf returns the user of a person at a provider: the signed-in user who adds the identity, see
-// [Directory.link], or the result of [Directory.userOfPerson]. It fails for a user who may not sign
-// in.
-func (d *Directory) userOf(
-	ctx context.Context, tx pgx.Tx, provider string, who idp.Identity, linking *Identity, admit admission, c Client,
-) (uuid.UUID, error) {
-	var id uuid.UUID
-	var err error
-	if linking != nil {
-		id, err = d.link(ctx, tx, *linking, provider, who, c)
-	} else {
-		id, err = d.userOfPerson(ctx, tx, provider, who, admit, c)
-	}
-	if err != nil {
-		return id, err
-	}
-
-	return id, d.checkSignIn(ctx, tx, id)
-}
-
-// userOfPerson returns the user with the identity or the verified address of a person, or a new
-// one. Their metadata get the profile.
-func (d *Directory) userOfPerson(
-	ctx context.Context, tx pgx.Tx, provider string, who idp.Identity, admit admission, c Client,
-) (uuid.UUID, error) {
-	data, err := json.Marshal(who.Data)
-	if err != nil {
-		return uuid.Nil, err
-	}
-
-	id, err := pg.Value[uuid.UUID](ctx, tx, `
-		select user_id from auth.identities where provider = @provider and provider_id = @subject`,
-		pgx.StrictNamedArgs{"provider": provider, "subject": who.Subject})
-	if fault.Is(err, fault.NotFound) {
-		id, err = d.userOfAddress(ctx, tx, provider, who, admit, c)
-	}
-	if err != nil {
-		return id, err
-	}
-
-	if err := saveIdentity(ctx, tx, id, provider, who.Subject, string(data)); err != nil {
-		return id, err
-	}
-
-	return id, mergeUserMetadata(ctx, tx, id, data)
-}
-
-// userOfAddress returns the user with the verified address of a person, or a new one.
-func (d *Directory) userOfAddress(
-	ctx context.Context, tx pgx.Tx, provider string, who idp.Identity, admit admission, c Client,
-) (uuid.UUID, error) {
-	email, err := cleanEmail(who.Email)
-	if err != nil {
-		return uuid.Nil, fault.New(fault.Invalid, "Error getting user email from external provider").
-			WithCode("validation_failed")
-	}
-
-	// An unverified address says nothing about who the person is: it leads to no other user, and
-	// whether it is taken stays unknown.
-	if !who.EmailVerified {
-		return uuid.Nil, fault.New(fault.Unprocessable,
-			"Unverified email with %s. Verify the email with %s in order to sign in", provider, provider).
-			WithCode("provider_email_needs_verification")
-	}
-
-	u, err := userByEmail(ctx, tx, email)
+// errProvider is the failure of a sign-in by a failure of package idp.
+func errProvider(err error) error {
+	refused, isRefused := errors.AsType[*idp.RefusedError](err)
 	switch {
-	case err == nil && u.EmailConfirmedAt == nil:
-		return u.ID, d.takeOver(ctx, tx, u, proof{})
-	case err == nil:
-		return u.ID, nil
-	case !fault.Is(err, fault.NotFound):
-		return uuid.Nil, err
-	case !d.Settings.SignUp:
-		return uuid.Nil, errSignUpDisabled()
+	case isRefused:
+		return fault.New(fault.Invalid, "Unable to exchange external code: %s", refused.Code).
+			WithCode("unexpected_failure").WithCause(err)
+	case errors.Is(err, idp.ErrUnknown):
+		return fault.New(fault.Invalid, "The provider issues no ID tokens").WithCode("validation_failed").WithCause(err)
+	case errors.Is(err, idp.ErrNonce):
+		return fault.New(fault.Invalid, "Nonces mismatch").WithCode("bad_jwt").WithCause(err)
+	case errors.Is(err, idp.ErrIDToken):
+		return fault.New(fault.Invalid, "Bad ID token").WithCode("bad_jwt").WithCause(err)
 	}
 
-	n := newUser{Email: email, AppMetadata: providers(provider), UserMetadata: providers(), Confirmed: true,
-		Provider: provider}
-	u, err = d.admitUser(ctx, tx, n, admit, c)
-	return u.ID, err
-}
-
-// saveIdentity inserts the identity of a user, or updates its profile.
-func saveIdentity(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subject, data string) error {
-	if _, err := pg.Exec(ctx, tx, `
-		insert into auth.identities (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
-		values (@subject, @user, @data::jsonb, @provider, now(), now(), now())
-		on conflict (provider_id, provider) do update
-		set identity_data = excluded.identity_data, last_sign_in_at = now(), updated_at = now()`,
-		pgx.StrictNamedArgs{"subject": subject, "user": user, "data": data, "provider": provider}); err != nil {
-		return err
-	}
-
-	return listProviders(ctx, tx, user)
-}
-
-// listProviders lists the providers of a user's identities in the metadata of the application.
-func listProviders(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
-	_, err := pg.Exec(ctx, tx, `
-		update auth.users u set updated_at = now(), raw_app_meta_data = coalesce(u.raw_app_meta_data, '{}')
-			|| jsonb_build_object('provider', p.names -> 0, 'providers', p.names)
-		from (select jsonb_agg(i.provider order by i.first, i.provider) as names from (
-			select provider, min(created_at) as first from auth.identities where user_id = @user group by provider) i) p
-		where u.id = @user`, pgx.StrictNamedArgs{"user": user})
-	return err
+	return fault.New(fault.Invalid, "The provider could not be reached or answers otherwise than agreed").
+		WithCode("unexpected_failure").WithCause(err)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
@@ -15,14 +16,14 @@ import (
 const methodRecoveryCode = "recovery_code"
 
 // recoveryKey returns the key of a user's recovery codes.
-func (k keys) recoveryKey(user uuid.UUID) []byte { return token.Derive(k.factors, user.String()) }
+func (k keys) recoveryKey(user uuid.UUID) []byte { return token.Derive(k.factorKey, user.String()) }
 
 // CreateRecoveryCodes replaces the recovery codes of the signed-in user, and returns them. They are
 // shown once. It fails with Unprocessable without a verified factor, and with Forbidden below the
 // second level.
 func (d *Directory) CreateRecoveryCodes(ctx context.Context, who Identity, c Client) ([]string, error) {
 	var codes []string
-	err := d.tx(ctx, "creating recovery codes", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "creating recovery codes", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		switch {
 		case err != nil:
@@ -63,18 +64,18 @@ func (d *Directory) CountRecoveryCodes(ctx context.Context, who Identity) (int, 
 		return 0, err
 	}
 
-	return pg.Value[int](ctx, d.q(), `select count(*)::int from auth.mfa_recovery_codes where user_id = @user`,
+	return pg.Value[int](ctx, d.Rows(), `select count(*)::int from auth.mfa_recovery_codes where user_id = @user`,
 		pgx.StrictNamedArgs{"user": u.ID})
 }
 
 // UseRecoveryCode spends a recovery code and raises the session to the second level.
 func (d *Directory) UseRecoveryCode(ctx context.Context, who Identity, code string, c Client) (Session, error) {
-	if err := d.attempts.Count(ctx, factorLimit, who.User.String()); err != nil { // see VerifyFactor
+	if err := d.attempts.Count(ctx, rules.FactorLimit, who.User.String()); err != nil { // see VerifyFactor
 		return Session{}, asRequestLimit(err)
 	}
 
-	var o opened
-	err := d.tx(ctx, "verifying recovery code", func(ctx context.Context, tx pgx.Tx) error {
+	var o unsignedSession
+	err := d.Tx(ctx, "verifying recovery code", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -21,7 +22,20 @@ type LinkRequest struct {
 
 // Recover mails a link to set a new password. It does the same for known and unknown addresses.
 func (d *Directory) Recover(ctx context.Context, in LinkRequest, c Client) error {
-	return d.mailIfKnown(ctx, in, mailRecovery, "recovery", c)
+	return d.mailIfKnown(ctx, in, rules.MailRecovery, "recovery", c)
+}
+
+// Resend mails a link again: of a sign-up, or of a change of the address. It does the same for
+// known and unknown addresses.
+func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest, c Client) error {
+	switch kind {
+	case "signup":
+		return d.mailIfKnown(ctx, in, rules.MailConfirmation, "email/signup", c)
+	case "email_change":
+		return d.mailIfKnown(ctx, in, rules.MailEmailChange, "email_change", c)
+	}
+
+	return errInvalid("Missing one of these types: signup, email_change")
 }
 
 // mailIfKnown has a job mail a link, if the address is known by then.
@@ -33,14 +47,14 @@ func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, metho
 	if err := in.Challenge.check(); err != nil {
 		return err
 	}
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.SignInLimit(), c); err != nil {
 		return err
 	}
 	if err := d.countMail(ctx, email, c); err != nil {
 		return err
 	}
 
-	flow, err := createFlow(ctx, d.q(), in.Challenge, method)
+	flow, err := createFlow(ctx, d.Rows(), in.Challenge, method)
 	if err != nil {
 		return err
 	}
@@ -65,24 +79,24 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 	if err := in.Challenge.check(); err != nil {
 		return err
 	}
-	if err := d.countRequest(ctx, d.signInLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.SignInLimit(), c); err != nil {
 		return err
 	}
 
-	known, err := userByEmail(ctx, d.q(), email)
-	unknown := fault.Is(err, fault.NotFound)
+	u, err := userByEmail(ctx, d.Rows(), email)
+	isNew := fault.Is(err, fault.NotFound)
 	switch {
-	case err != nil && !unknown:
+	case err != nil && !isNew:
 		return err
-	case unknown && (!in.CreateUser || !d.Settings.SignUp):
+	case isNew && (!in.CreateUser || !d.Settings.SignUp):
 		return fault.New(fault.Unprocessable, "Signups not allowed for otp").WithCode("otp_disabled")
 	}
 
 	if err := d.countMail(ctx, email, c); err != nil {
 		return err
 	}
-	if !unknown {
-		return d.sendCodeAgain(ctx, known, in, data, c)
+	if !isNew {
+		return d.sendCodeAgain(ctx, u, in, data, c)
 	}
 
 	var job *mailArgs
@@ -97,8 +111,8 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 		return err
 	})
 	if pg.Violates(err, usersEmailKey) { // another request created the user meanwhile
-		if known, err = userByEmail(ctx, d.q(), email); err == nil {
-			return d.sendCodeAgain(ctx, known, in, data, c)
+		if u, err = userByEmail(ctx, d.Rows(), email); err == nil {
+			return d.sendCodeAgain(ctx, u, in, data, c)
 		}
 	}
 	if err != nil {
@@ -113,8 +127,8 @@ func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) erro
 func (d *Directory) sendCodeAgain(
 	ctx context.Context, u User, in LinkRequest, data json.RawMessage, c Client,
 ) error {
-	job := mailArgs{Project: d.UUID, MailKind: mailMagicLink, Email: u.Email, RedirectTo: in.RedirectTo}
-	err := d.tx(ctx, "sending email", func(ctx context.Context, tx pgx.Tx) error {
+	job := mailArgs{Project: d.UUID, MailKind: rules.MailMagicLink, Email: u.Email, RedirectTo: in.RedirectTo}
+	err := d.Tx(ctx, "sending email", func(ctx context.Context, tx pgx.Tx) error {
 		flow, err := createFlow(ctx, tx, in.Challenge, "magiclink")
 		if err != nil {
 			return err
@@ -144,63 +158,4 @@ func (d *Directory) sendCodeAgain(
 	}
 
 	return d.enqueue(ctx, job)
-}
-
-// Resend mails a link again: of a sign-up, or of a change of the address. It does the same for
-// known and unknown addresses.
-func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest, c Client) error {
-	switch kind {
-	case "signup":
-		return d.mailIfKnown(ctx, in, mailConfirmation, "email/signup", c)
-	case "email_change":
-		return d.mailIfKnown(ctx, in, mailEmailChange, "email_change", c)
-	}
-
-	return errInvalid("Missing one of these types: signup, email_change")
-}
-
-func (d *Directory) enqueueAll(ctx context.Context, jobs []mailArgs) error {
-	for _, job := range jobs {
-		if err := d.enqueue(ctx, job); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// Reauthenticate mails a code that the user needs to change the password in an old session. A user
-// without an address gets a text message.
-func (d *Directory) Reauthenticate(ctx context.Context, who Identity, c Client) error {
-	u, err := d.Authenticate(ctx, who)
-	if err != nil {
-		return err
-	}
-	if u.Email == "" && u.Phone != "" {
-		return d.reauthenticateByPhone(ctx, u, c)
-	}
-	if u.Email == "" {
-		return errInvalid("Reauthentication requires the user to have an email or a phone number")
-	}
-	if u.EmailConfirmedAt == nil {
-		return fault.New(fault.Unprocessable, "Please verify your email first.").WithCode("email_not_confirmed")
-	}
-	if err := d.countMail(ctx, u.Email, c); err != nil {
-		return err
-	}
-
-	var t oneTime
-	if err := d.tx(ctx, "sending reauthentication email", func(ctx context.Context, tx pgx.Tx) error {
-		if t, err = createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: reauthenticationCode, RelatesTo: u.Email,
-			VerificationType: "reauthentication"}); err != nil {
-			return err
-		}
-
-		return markSent(ctx, tx, u.ID, "reauthentication_sent_at")
-	}); err != nil {
-		return err
-	}
-
-	return d.enqueue(ctx, mailArgs{Project: d.UUID, MailKind: mailReauthentication, Email: u.Email,
-		Token: someUUID(t.ID)})
 }

@@ -2,19 +2,14 @@ package enduser
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/enduser/message"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
@@ -34,7 +29,7 @@ type smsArgs struct {
 	Project   uuid.UUID     `json:"project"`
 	Phone     string        `json:"phone"`
 	Token     uuid.NullUUID `json:"token"`     // one-time token of the code
-	Challenge uuid.NullUUID `json:"challenge"` // of a factor, instead of a token
+	Challenge uuid.NullUUID `json:"challenge"` // challenge of a factor, instead of a token
 	Channel   string        `json:"channel,omitempty"`
 }
 
@@ -46,12 +41,12 @@ func (d *Directory) tokenMessage(t oneTime, channel string) smsArgs {
 	return smsArgs{Project: d.UUID, Phone: t.RelatesTo, Token: someUUID(t.ID), Channel: channel}
 }
 
-// channelWhatsApp is the channel of messages besides sms, the default.
-const channelWhatsApp = "whatsapp"
-
 // checkChannel fails with Invalid for a channel that the sender lacks.
 func (d *Directory) checkChannel(channel string) error {
-	if channel == "" || channel == "sms" || (channel == channelWhatsApp && d.SMS.sender() == senderTwilio) {
+	switch {
+	case channel == "", channel == "sms":
+		return nil
+	case channel == message.ChannelWhatsApp && d.SMS.SenderName() == rules.SenderTwilio:
 		return nil
 	}
 
@@ -65,8 +60,8 @@ func (d *Directory) enqueueSMS(ctx context.Context, m smsArgs) error {
 	if _, ok := d.SMS.TestNumbers[m.Phone]; ok {
 		return nil
 	}
-	if err := d.attempts.Count(ctx, d.projectSMSLimit(), ""); err != nil {
-		return asSMSLimit(err, "SMS rate limit exceeded")
+	if err := d.attempts.Count(ctx, d.SMS.ProjectLimit(), ""); err != nil {
+		return asSMSLimit(err)
 	}
 
 	_, err := d.service.Queue.Insert(ctx, m)
@@ -80,46 +75,33 @@ func (s *Service) sendSMS(ctx context.Context, job *queue.Job[smsArgs]) error {
 		return fault.Ignore(err, fault.NotFound) // paused or deleted
 	}
 
-	m, err := d.message(ctx, job.Args)
+	m, err := d.composeSMS(ctx, job.Args)
 	if err != nil {
 		return fault.Ignore(err, fault.NotFound) // used, replaced or expired
 	}
 
-	switch d.SMS.sender() {
-	case senderHook:
-		err = d.callHook(ctx, m)
-	case senderTwilio:
-		err = d.callTwilio(ctx, m)
-	default:
-		return d.storeMail(ctx, Mail{UUID: newID(), Recipient: "+" + m.Phone, Kind: mailSMS,
-			Text: d.SMS.text(m.Code, d.SiteURL)})
+	outbox, err := d.outbox()
+	if err != nil {
+		return err
 	}
 
-	d.settle(ctx, attempt{ID: m.ID.String(), Number: job.Attempt, Kind: mailSMS, Recipient: "+" + m.Phone}, err)
-	if errors.Is(err, errSMSRefused) {
+	err = outbox.SendSMS(ctx, job.Attempt, m)
+	if message.IsPermanent(err) {
 		return queue.Cancel(err)
 	}
 
 	return err
 }
 
-// message is a message to send.
-type message struct {
-	ID      uuid.UUID // of the token or the challenge
-	User    User
-	Phone   string
-	Code    string
-	Channel string
-}
-
-// message returns the message of a job. It fails with NotFound if its code is not valid any more.
-func (d *Directory) message(ctx context.Context, args smsArgs) (message, error) {
-	m := message{ID: args.Token.UUID, Phone: args.Phone, Channel: args.Channel}
+// composeSMS returns the message of a job. It fails with NotFound if its code is not valid any
+// more.
+func (d *Directory) composeSMS(ctx context.Context, args smsArgs) (message.SMS, error) {
+	m := message.SMS{ID: args.Token.UUID, Phone: args.Phone, Channel: args.Channel}
 
 	var user uuid.UUID
 	var err error
 	if args.Token.Valid {
-		user, err = pg.Value[uuid.UUID](ctx, d.q(), `
+		user, err = pg.Value[uuid.UUID](ctx, d.Rows(), `
 			select t.user_id from (
 				select id, user_id, relates_to, created_at from auth.one_time_tokens
 				union all select id, user_id, relates_to, created_at from auth.sign_ups) t
@@ -127,7 +109,7 @@ func (d *Directory) message(ctx context.Context, args smsArgs) (message, error) 
 			pgx.StrictNamedArgs{"id": m.ID, "phone": args.Phone, "age": time.Duration(d.CodeSeconds) * time.Second})
 	} else {
 		m.ID = args.Challenge.UUID
-		user, err = pg.Value[uuid.UUID](ctx, d.q(), `
+		user, err = pg.Value[uuid.UUID](ctx, d.Rows(), `
 			select f.user_id from auth.mfa_challenges c join auth.mfa_factors f on f.id = c.factor_id
 			where c.id = @id and f.phone = @phone and c.verified_at is null and c.created_at > now() - @age::interval`,
 			pgx.StrictNamedArgs{"id": m.ID, "phone": args.Phone, "age": challengeTTL})
@@ -137,85 +119,7 @@ func (d *Directory) message(ctx context.Context, args smsArgs) (message, error) 
 	}
 
 	m.Code = d.keys.code(m.ID)
-	m.User, err = userByID(ctx, d.q(), user)
+	m.User, err = userByID(ctx, d.Rows(), user)
 
 	return m, err
-}
-
-// errSMSRefused is the failure of a message that no further attempt would deliver.
-var errSMSRefused = errors.New("message refused")
-
-// send sends a request of a sender, and returns the error of its status.
-func (d *Directory) send(ctx context.Context, r *http.Request) error {
-	res, err := d.service.Outbound.Do(ctx, d.Key(ctx), r)
-	switch {
-	case errors.Is(err, outbound.ErrNetwork), errors.Is(err, outbound.ErrRedirect):
-		return errors.Join(errSMSRefused, err)
-	case err != nil:
-		return err
-	case res.Status == http.StatusTooManyRequests, res.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("status %d", res.Status)
-	case res.Status >= http.StatusMultipleChoices:
-		return fmt.Errorf("%w: status %d", errSMSRefused, res.Status)
-	}
-
-	var failure struct {
-		Error *struct {
-			Code int `json:"http_code"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(res.Body, &failure) == nil && failure.Error != nil {
-		return fmt.Errorf("%w: error %d", errSMSRefused, failure.Error.Code)
-	}
-
-	return nil
-}
-
-// callHook posts the user and the code to the project's hook.
-func (d *Directory) callHook(ctx context.Context, m message) error {
-	body, err := json.Marshal(map[string]any{"user": m.User, "sms": map[string]string{"otp": m.Code, "phone": m.Phone}})
-	if err != nil {
-		return err
-	}
-
-	r, err := hook.Webhook{URL: d.SMS.HookURL, Secrets: d.Secrets[hookSecret], ID: m.ID, Body: body}.Request(ctx)
-	if err != nil {
-		return errors.Join(errSMSRefused, err)
-	}
-
-	return d.send(ctx, r)
-}
-
-// callTwilio sends a message by Twilio's interface.
-func (d *Directory) callTwilio(ctx context.Context, m message) error {
-	to, from := "+"+m.Phone, d.SMS.TwilioFrom
-	if m.Channel == channelWhatsApp {
-		to = "whatsapp:" + to
-		if from != "" {
-			from = "whatsapp:" + strings.TrimPrefix(from, "whatsapp:")
-		}
-	}
-
-	form := url.Values{"To": {to}, "Body": {d.SMS.text(m.Code, d.SiteURL)}}
-	if d.SMS.TwilioMessagingServiceSID != "" {
-		form.Set("MessagingServiceSid", d.SMS.TwilioMessagingServiceSID)
-	} else {
-		form.Set("From", from)
-	}
-
-	root := twilioURL
-	if d.SMS.TwilioURL != "" {
-		root = strings.TrimSuffix(d.SMS.TwilioURL, "/")
-	}
-
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		root+"/2010-04-01/Accounts/"+d.SMS.TwilioAccountSID+"/Messages.json", strings.NewReader(form.Encode()))
-	if err != nil {
-		return errors.Join(errSMSRefused, err)
-	}
-
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.SetBasicAuth(d.SMS.TwilioAccountSID, d.Secrets[twilioSecret])
-
-	return d.send(ctx, r)
 }

@@ -14,7 +14,7 @@ import (
 var changesUsers = regexp.MustCompile(`(?i)\b(insert\s+into|update|delete\s+from|merge\s+into|truncate)\s+(only\s+)?auth\.users\b`)
 
 // TestUsersChangeInTransactions checks that each change of auth.users runs in a transaction, whose
-// time is bounded: [Directory.q] is only for statements that run no user code. Its result is no
+// time is bounded: [Directory.Rows] is only for statements that run no user code. Its result is no
 // pgx.Tx, so an argument tx cannot be it.
 func TestUsersChangeInTransactions(t *testing.T) {
 	t.Parallel()

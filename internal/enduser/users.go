@@ -1,15 +1,16 @@
 package enduser
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/address"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -66,6 +67,33 @@ func (u User) IsBanned() bool { return u.BannedUntil != nil && time.Now().Before
 // isConfirmed reports whether the user has a confirmed address.
 func (u User) isConfirmed() bool { return u.EmailConfirmedAt != nil || u.PhoneConfirmedAt != nil }
 
+// hasVerifiedFactor reports whether a user has a factor that counts.
+func hasVerifiedFactor(u User) bool {
+	var factors []struct {
+		Status string `json:"status"`
+	}
+
+	_ = json.Unmarshal(u.Factors, &factors) // null without factors
+	for _, f := range factors {
+		if f.Status == "verified" {
+			return true
+		}
+	}
+
+	return false
+}
+
+// language returns the member language of the user's metadata, "" if it is absent or no text.
+func (u User) language() string {
+	var metadata struct {
+		Language any `json:"language"`
+	}
+	_ = json.Unmarshal(u.UserMetadata, &metadata) // an object
+
+	language, _ := metadata.Language.(string)
+	return language
+}
+
 // userByID returns a user. It fails with NotFound for an unknown or deleted one.
 func userByID(ctx context.Context, q pg.Querier, id uuid.UUID) (User, error) {
 	u, err := pg.One[User](ctx, q, `select`+userColumns+`from auth.users u where u.id = @id`,
@@ -88,6 +116,25 @@ func userByEmail(ctx context.Context, q pg.Querier, email string) (User, error) 
 		pgx.StrictNamedArgs{"forms": address.Forms(email)})
 }
 
+// userByPhone returns a user that is not deleted. It fails with NotFound for an unknown number.
+func userByPhone(ctx context.Context, q pg.Querier, phone string) (User, error) {
+	return pg.One[User](ctx, q, `
+		select`+userColumns+`from auth.users u where u.phone = @phone and not u.is_sso_user and u.deleted_at is null`,
+		pgx.StrictNamedArgs{"phone": phone})
+}
+
+// lockUser makes changes of a user wait for each other. It fails with Forbidden if the user was
+// deleted.
+func lockUser(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	n, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
+		pgx.StrictNamedArgs{"id": id})
+	if err == nil && n == 0 {
+		return errUserGone()
+	}
+
+	return err
+}
+
 // cleanEmail returns an address in its stored form, which is canonical. It fails with Invalid.
 func cleanEmail(s string) (string, error) {
 	if s == "" {
@@ -102,162 +149,20 @@ func cleanEmail(s string) (string, error) {
 	return email, nil
 }
 
-const (
-	maxMetadata = 16 << 10 // bytes of a user's metadata of either kind
-	maxRole     = 63       // bytes; PostgreSQL's limit for names
-)
-
-// lockUser makes changes of a user wait for each other. It fails with Forbidden if the user was
-// deleted.
-func lockUser(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	n, err := pg.Exec(ctx, tx, `select from auth.users where id = @id for no key update`,
-		pgx.StrictNamedArgs{"id": id})
-	if err == nil && n == 0 {
-		return errUserGone()
+// cleanPhone returns a number in its stored form: digits without plus and spaces. It fails with
+// Invalid.
+func cleanPhone(s string) (string, error) {
+	phone := strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(s), "+"), " ", "")
+	if !rules.IsPhone(phone) {
+		return "", errInvalid("Invalid phone number format (E.164 required)")
 	}
 
-	return err
+	return phone, nil
 }
 
-// cleanMetadata returns a JSON object, {} for none. It fails with Invalid if that is no object or
-// too large.
-func cleanMetadata(name string, text json.RawMessage) (json.RawMessage, error) {
-	if len(text) == 0 || string(text) == "null" {
-		return json.RawMessage("{}"), nil
-	}
+// isPhone reports whether the address of a token is a number.
+func isPhone(address string) bool { return !strings.Contains(address, "@") }
 
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) != nil {
-		return nil, errInvalid("%s must be an object", name)
-	}
-	if len(text) > maxMetadata {
-		return nil, errInvalid("%s must have at most %d bytes", name, maxMetadata)
-	}
-	if !pg.StorableJSON(text) {
-		return nil, errInvalid("%s must not contain null characters, lone surrogates and numbers out of range", name)
-	}
+const maxRole = 63 // bytes; PostgreSQL's limit for names
 
-	return text, nil
-}
-
-// mergeMetadata returns the members of old, replaced by those of changed. null removes a member.
-func mergeMetadata(name string, old, changed json.RawMessage) (json.RawMessage, error) {
-	changed, err := cleanMetadata(name, changed)
-	if err != nil {
-		return nil, err
-	}
-
-	var all, more map[string]json.RawMessage
-	if json.Unmarshal(old, &all) != nil || all == nil {
-		all = map[string]json.RawMessage{}
-	}
-	if err := json.Unmarshal(changed, &more); err != nil {
-		return nil, err
-	}
-
-	for key, value := range more {
-		if string(value) == "null" {
-			delete(all, key)
-			continue
-		}
-		all[key] = value
-	}
-
-	text, err := json.Marshal(all)
-	if err != nil {
-		return nil, err
-	}
-
-	return cleanMetadata(name, text)
-}
-
-// newUser is a user to insert.
-type newUser struct {
-	ID             uuid.UUID
-	Email          string // "" for none
-	Phone          string // "" for none
-	PasswordHash   string
-	Role           string
-	AppMetadata    json.RawMessage
-	UserMetadata   json.RawMessage
-	Confirmed      bool // the address
-	PhoneConfirmed bool
-	Invited        bool
-	Anonymous      bool
-	BannedUntil    *time.Time
-	Provider       string // that has the identity, which the caller inserts; "": the address
-}
-
-func (n newUser) role() string { return cmp.Or(n.Role, "authenticated") }
-
-// insertUser inserts a user with the identities of their address and number. Triggers of the
-// project run.
-func insertUser(ctx context.Context, tx pgx.Tx, n newUser) (User, error) {
-	if n.ID == uuid.Nil {
-		n.ID = uuid.New() // of no order, since pages of applications show it
-	}
-
-	if _, err := pg.Exec(ctx, tx, `
-		insert into auth.users (instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, invited_at,
-			raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous, banned_until, confirmation_token,
-			recovery_token, email_change_token_new, email_change, phone, phone_confirmed_at)
-		values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''), nullif(@hash, ''),
-			case when @confirmed then now() end, case when @invited then now() end, @app::jsonb, @data::jsonb, now(), now(),
-			@anonymous, @banned, '', '', '', '', nullif(@phone, ''), case when @phone_confirmed then now() end)`,
-		pgx.StrictNamedArgs{"id": n.ID, "role": n.role(), "email": n.Email, "hash": n.PasswordHash,
-			"confirmed": n.Confirmed, "invited": n.Invited, "app": string(n.AppMetadata),
-			"data":      string(n.UserMetadata),
-			"anonymous": n.Anonymous, "banned": n.BannedUntil, "phone": n.Phone,
-			"phone_confirmed": n.PhoneConfirmed}); err != nil {
-		return User{}, err
-	}
-
-	if n.Email != "" && n.Provider == "" {
-		if err := saveEmailIdentity(ctx, tx, n.ID, n.Email, n.Confirmed); err != nil {
-			return User{}, err
-		}
-	}
-
-	if n.Phone != "" {
-		if err := savePhoneIdentity(ctx, tx, n.ID, n.Phone, n.PhoneConfirmed); err != nil {
-			return User{}, err
-		}
-	}
-
-	return userByID(ctx, tx, n.ID)
-}
-
-// saveEmailIdentity inserts the identity of a user's address, or updates it.
-func saveEmailIdentity(ctx context.Context, tx pgx.Tx, id uuid.UUID, email string, verified bool) error {
-	_, err := pg.Exec(ctx, tx, `
-		insert into auth.identities as i (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
-		values (@id::text, @id::uuid, jsonb_build_object('sub', @id::text, 'email', @email::text, 'email_verified', @verified::boolean,
-			'phone_verified', false), 'email', now(), now(), now())
-		on conflict (provider_id, provider) do update
-		set identity_data = i.identity_data || excluded.identity_data, updated_at = now()`,
-		pgx.StrictNamedArgs{"id": id.String(), "email": email, "verified": verified})
-	return err
-}
-
-// providers returns the metadata of an application that name the ways to sign in.
-func providers(names ...string) json.RawMessage {
-	if len(names) == 0 {
-		return json.RawMessage("{}")
-	}
-
-	text, _ := json.Marshal(map[string]any{"provider": names[0], "providers": names}) // strings have no error
-	return text
-}
-
-// addressProviders returns the providers of an address and a number, either of which may be absent.
-func addressProviders(email, phone string) []string {
-	names := []string{}
-	if email != "" {
-		names = append(names, "email")
-	}
-	if phone != "" {
-		names = append(names, "phone")
-	}
-
-	return names
-}
+func errRole() *fault.Error { return errInvalid("role must have at most %d bytes", maxRole) }

@@ -3,10 +3,9 @@ package enduser
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -24,7 +23,7 @@ type Verified struct {
 	Session  *Session
 	AuthCode string
 
-	opened *opened // whose tokens are Session
+	unsigned *unsignedSession // becomes Session
 }
 
 // Verify spends a link or a code. byLink says that a browser has opened the link, so that a flow
@@ -44,18 +43,18 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 		}
 	}
 
-	if err := d.countRequest(ctx, d.checkLimit(), c); err != nil {
+	if err := d.CountRequest(ctx, d.CheckLimit(), c); err != nil {
 		return Verified{}, err
 	}
 	if v.Hash == "" {
-		if err := d.attempts.CheckGuesses(ctx, codeGuessLimit, email, c.Network); err != nil {
+		if err := d.attempts.CheckGuesses(ctx, rules.CodeLimit, email, c.Network); err != nil {
 			return Verified{}, asRequestLimit(err)
 		}
 	}
 
-	var done Verified
+	var result Verified
 	ok = true
-	err := d.tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
+	err := d.Tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
 		var t oneTime
 		var err error
 		if v.Hash != "" {
@@ -67,7 +66,7 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 			return err
 		}
 
-		done, err = d.verified(ctx, tx, t, byLink, c)
+		result, err = d.finishVerification(ctx, tx, t, byLink, c)
 		return err
 	})
 	if err == nil && !ok {
@@ -76,27 +75,20 @@ func (d *Directory) Verify(ctx context.Context, v Verification, byLink bool, c C
 	if err == nil && v.Hash == "" {
 		err = d.attempts.RecordNetwork(ctx, c.Network, email)
 	}
-	if err != nil || done.opened == nil {
-		return done, err
+	if err != nil || result.unsigned == nil {
+		return result, err
 	}
 
-	s, err := d.signNew(ctx, *done.opened)
-	done.Session = &s
+	s, err := d.signNew(ctx, *result.unsigned)
+	result.Session = &s
 
-	return done, err
+	return result, err
 }
 
-// wrongCode charges a wrong code to the network that has sent it, and returns its failure.
-func (d *Directory) wrongCode(ctx context.Context, address string, c Client) error {
-	if err := d.attempts.CountGuess(ctx, codeGuessLimit, address, c.Network); err != nil &&
-		!fault.Is(err, fault.TooMany) {
-		return err
-	}
-	return errCode()
-}
-
-// verified spends a token, confirms the address and opens the session.
-func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink bool, c Client) (Verified, error) {
+// finishVerification spends a token, confirms the address and opens the session.
+func (d *Directory) finishVerification(
+	ctx context.Context, tx pgx.Tx, t oneTime, byLink bool, c Client,
+) (Verified, error) {
 	u, err := userByID(ctx, tx, t.UserID)
 	if err != nil {
 		return Verified{}, err
@@ -136,7 +128,7 @@ func (d *Directory) verified(ctx context.Context, tx pgx.Tx, t oneTime, byLink b
 	}
 
 	o, err := d.openSession(ctx, tx, u.ID, "otp", c)
-	return Verified{opened: &o}, err
+	return Verified{unsigned: &o}, err
 }
 
 // confirmEmail confirms the address of a user.
@@ -161,43 +153,96 @@ func (d *Directory) confirmEmail(ctx context.Context, tx pgx.Tx, u User, t oneTi
 	return saveEmailIdentity(ctx, tx, u.ID, u.Email, true)
 }
 
-// confirmChange counts a confirmed half of a change of the address, and changes it when both
-// addresses have confirmed. A user without an address confirms the new one only.
-func (d *Directory) confirmChange(ctx context.Context, tx pgx.Tx, u User) (complete bool, err error) {
-	if u.NewEmail == "" {
-		return false, errCode()
+// VerifyPhone spends a code that was sent to a number, confirms the number and opens a session. It
+// fails with Forbidden for an unknown, wrong, used or expired code alike.
+func (d *Directory) VerifyPhone(ctx context.Context, kind, number, code string, c Client) (Session, error) {
+	kinds, ok := phoneTokenKinds[kind]
+	if !ok {
+		return Session{}, errInvalid("Verify requires a verification type")
 	}
 
-	if u.Email != "" && u.NewStatus == 0 {
-		_, err := pg.Exec(ctx, tx, `
-			update auth.users set email_change_confirm_status = 1, updated_at = now() where id = @id`,
-			pgx.StrictNamedArgs{"id": u.ID})
-		return false, err
+	phone, err := cleanPhone(number)
+	if err != nil {
+		return Session{}, err
+	}
+	if !d.SMS.SignIn {
+		return Session{}, errPhoneDisabled("Phone logins are disabled")
+	}
+	if err := d.CountRequest(ctx, d.CheckLimit(), c); err != nil {
+		return Session{}, err
+	}
+	if err := d.attempts.CheckGuesses(ctx, rules.CodeLimit, phone, c.Network); err != nil {
+		return Session{}, asRequestLimit(err)
 	}
 
-	if _, err := pg.Exec(ctx, tx, `
-		update auth.users set email = email_change, email_change = '', email_change_confirm_status = 0, is_anonymous = false,
-			email_confirmed_at = now(), updated_at = now(),
-			raw_app_meta_data = case when is_anonymous then coalesce(raw_app_meta_data, '{}') || '{"provider": "email", "providers": ["email"]}'
-				else raw_app_meta_data end
-		where id = @id`, pgx.StrictNamedArgs{"id": u.ID}); err != nil {
-		return false, err
+	var o unsignedSession
+	err = d.Tx(ctx, "confirming user", func(ctx context.Context, tx pgx.Tx) error {
+		t, found, err := d.findCode(ctx, tx, kinds, phone, code)
+		if ok = found; err != nil || !ok {
+			return err
+		}
+
+		o, err = d.finishPhoneVerification(ctx, tx, t, c)
+		return err
+	})
+	if err == nil && !ok {
+		err = d.wrongCode(ctx, phone, c)
+	}
+	if err == nil {
+		err = d.attempts.RecordNetwork(ctx, c.Network, phone)
+	}
+	if err != nil {
+		return Session{}, err
 	}
 
-	if err := dropTokens(ctx, tx, u.ID); err != nil {
-		return false, err
-	}
-
-	return true, saveEmailIdentity(ctx, tx, u.ID, u.NewEmail, true)
+	return d.signNew(ctx, o)
 }
 
-// dropTokens deletes all one-time tokens of a user. Those mailed to a former address end with it.
-func dropTokens(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	if _, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @id`,
-		pgx.StrictNamedArgs{"id": id}); err != nil {
-		return err
+// finishPhoneVerification spends a token, confirms the number and opens the session.
+func (d *Directory) finishPhoneVerification(
+	ctx context.Context, tx pgx.Tx, t oneTime, c Client,
+) (unsignedSession, error) {
+	if err := d.checkSignIn(ctx, tx, t.UserID); err != nil {
+		return unsignedSession{}, err
 	}
 
-	_, err := pg.Exec(ctx, tx, `delete from auth.sign_ups where user_id = @id`, pgx.StrictNamedArgs{"id": id})
-	return err
+	u, err := userByID(ctx, tx, t.UserID)
+	if err != nil {
+		return unsignedSession{}, err
+	}
+
+	switch t.TokenType {
+	case phoneChangeToken:
+		if t.RelatesTo != u.NewPhone {
+			return unsignedSession{}, errCode()
+		}
+		if err := setPhone(ctx, tx, u.ID, u.NewPhone); err != nil {
+			return unsignedSession{}, err
+		}
+	default:
+		if t.RelatesTo != u.Phone { // the number has changed since
+			return unsignedSession{}, errCode()
+		}
+		if err := d.confirmPhone(ctx, tx, u, t); err != nil {
+			return unsignedSession{}, err
+		}
+	}
+
+	if err := spend(ctx, tx, t); err != nil {
+		return unsignedSession{}, err
+	}
+
+	return d.openSession(ctx, tx, u.ID, "otp", c)
+}
+
+// confirmPhone confirms the number of a user.
+func (d *Directory) confirmPhone(ctx context.Context, tx pgx.Tx, u User, t oneTime) error {
+	switch {
+	case u.PhoneConfirmedAt != nil:
+		return nil
+	case !u.isConfirmed():
+		return d.takeOver(ctx, tx, u, proof{Token: t, Provider: "phone"})
+	}
+
+	return setPhone(ctx, tx, u.ID, u.Phone)
 }

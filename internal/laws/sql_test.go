@@ -37,8 +37,8 @@ func TestStatementsPrepare(t *testing.T) {
 		"backup": {"platform", "project"}, "backup/extension": {"project"}, "migration": {"platform", "project"},
 		"rest/catalog": {"project"}, "statement": {"project"}, "transfer": {"project"},
 		"audit": {"platform", "project"}, "standalone": {"project"}, "oauth": {"project"}, "rest": {"project"},
-		"pgproxy": {"platform"}, "enduser": {"platform", "project"}, "pgserver": {"platform"},
-		"pgcluster": {"platform", "project"}, "lifecycle": {"platform", "project"}, "tablejob": {"platform"}}
+		"pgproxy": {"platform"}, "enduser": {"platform", "project"}, "enduser/message": {"project"},
+		"pgserver": {"platform"}, "pgcluster": {"platform", "project"}, "lifecycle": {"platform", "project"}, "tablejob": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {

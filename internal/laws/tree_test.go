@@ -22,21 +22,22 @@ import (
 var levels = [][]string{
 	{"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
 		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
-		"internal/weburl"},
+		"internal/weburl", "internal/rest/query"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/pgdump",
 		"internal/pgserver", "internal/tus"},
 	{"internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
-		"internal/ratelimit", "internal/rest/query", "internal/rest/catalog", "internal/actor"},
+		"internal/ratelimit", "internal/rest/catalog", "internal/actor"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
-		"internal/rest/session", "internal/pgcluster"},
-	{"internal/account", "internal/appkey", "internal/certificate", "internal/idp", "internal/projectdb",
-		"internal/rest/plan", "internal/rest/typescript"},
-	{"internal/backup/archive", "internal/enduser", "internal/form", "internal/gateway", "internal/object",
-		"internal/pgproxy", "internal/rest", "internal/statement", "internal/transfer", "internal/lifecycle"},
-	{"internal/backup", "internal/migration", "internal/oauth", "internal/restapi", "internal/s3api",
-		"internal/storageapi", "internal/submission", "internal/tablejob"},
-	{"internal/authapi", "internal/operation", "internal/web"},
+		"internal/rest/session", "internal/pgcluster", "internal/idp"},
+	{"internal/account", "internal/appkey", "internal/certificate", "internal/projectdb", "internal/rest/plan",
+		"internal/rest/typescript", "internal/enduser/rules"},
+	{"internal/backup/archive", "internal/form", "internal/gateway", "internal/object", "internal/pgproxy",
+		"internal/rest", "internal/statement", "internal/transfer", "internal/lifecycle", "internal/enduser/message"},
+	{"internal/backup", "internal/migration", "internal/restapi", "internal/s3api", "internal/storageapi",
+		"internal/submission", "internal/tablejob", "internal/enduser"},
+	{"internal/operation", "internal/oauth"},
+	{"internal/authapi", "internal/web"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},
 	{"internal/cli"},
@@ -228,6 +229,25 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
+// TestRulesArePure keeps databases, requests and time limits out of the rules of end users, so that
+// their tests take milliseconds.
+func TestRulesArePure(t *testing.T) {
+	t.Parallel()
+
+	const rules = "internal/enduser/rules"
+	p := tree(t)[rules]
+	if len(p.Imports) == 0 {
+		t.Fatalf("%s is missing", rules)
+	}
+
+	for _, impure := range []string{"context", "net/http", "github.com/jackc/pgx/v5", modulePath(t) + "/internal/pg",
+		modulePath(t) + "/internal/platform", modulePath(t) + "/internal/projectdb"} {
+		if slices.Contains(p.Imports, impure) {
+			t.Errorf("%s imports %s", rules, impure)
+		}
+	}
+}
+
 // TestWindowsHasNoServer checks that the Windows build has only the packages of the commands that
 // call a server.
 func TestWindowsHasNoServer(t *testing.T) {
@@ -258,6 +278,23 @@ func TestWindowsHasNoServer(t *testing.T) {
 // do not replace them.
 const minTested = 200
 
+// countLines returns the number of lines of a package's files.
+func countLines(t *testing.T, p listedPackage, files ...[]string) int {
+	t.Helper()
+
+	lines := 0
+	for _, name := range slices.Concat(files...) {
+		text, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		lines += bytes.Count(text, []byte("\n"))
+	}
+
+	return lines
+}
+
 // TestPackagesHaveTests checks that packages have tests next to their code.
 func TestPackagesHaveTests(t *testing.T) {
 	t.Parallel()
@@ -268,18 +305,48 @@ func TestPackagesHaveTests(t *testing.T) {
 			continue
 		}
 
-		lines := 0
-		for _, file := range p.GoFiles {
-			text, err := os.ReadFile(filepath.Join(p.Dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+		if lines := countLines(t, p, p.GoFiles); lines >= minTested {
+			t.Errorf("%s has %d lines and no tests of its own", name, lines)
+		}
+	}
+}
 
-			lines += strings.Count(string(text), "\n")
+// A large package has more than largePackage lines. Its own tests have at least minTestRatio lines
+// for each of them.
+const (
+	largePackage = 1000
+	minTestRatio = 0.2
+)
+
+// underTested are the large packages whose own tests are too few: those of their callers test them.
+// The list may only shrink.
+var underTested = []string{"internal/backup", "internal/cli", "internal/oauth", "internal/pgproxy", "internal/s3api",
+	"internal/statement", "internal/storageapi", "internal/web"}
+
+// TestLargePackagesAreTested checks that the rules of a large package are tested beside it, in
+// seconds, and not by its callers.
+func TestLargePackagesAreTested(t *testing.T) {
+	t.Parallel()
+
+	for name, p := range tree(t) {
+		lines := countLines(t, p, p.GoFiles)
+		if lines <= largePackage || slices.Contains(testOnly, name) || strings.HasPrefix(name, "bench/") {
+			continue
 		}
 
-		if lines >= minTested {
-			t.Errorf("%s has %d lines and no tests of its own", name, lines)
+		tests := countLines(t, p, p.TestGoFiles, p.XTestGoFiles)
+		ratio := float64(tests) / float64(lines)
+		switch excused := slices.Contains(underTested, name); {
+		case ratio < minTestRatio && !excused:
+			t.Errorf("%s has %d lines and %d of own tests, want %.0f", name, lines, tests, minTestRatio*float64(lines))
+		case ratio >= minTestRatio && excused:
+			t.Errorf("%s has %d lines and %d of own tests: remove it from underTested", name, lines, tests)
+		}
+	}
+
+	for _, name := range underTested {
+		if p, ok := tree(t)[name]; !ok || countLines(t, p, p.GoFiles) <= largePackage {
+			t.Errorf("%s is no large package: remove it from underTested", name)
 		}
 	}
 }

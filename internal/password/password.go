@@ -53,9 +53,6 @@ func New(min int) *Hasher {
 // For returns a Hasher for the passwords of an owner, in the queue of h: owners take turns.
 func (h *Hasher) For(owner fair.Key) *Hasher { return &Hasher{h.places, h.min, owner} }
 
-// WithMin returns a Hasher with another minimum of characters, in the queue of h.
-func (h *Hasher) WithMin(min int) *Hasher { return &Hasher{h.places, min, h.owner} }
-
 // Hash returns the argon2id hash of a password as a PHC string. It fails with Unprocessable for
 // more than 1024 bytes, with TooMany if the queue is full or the queue timeout passes, and with the
 // error of ctx if it ends first.

@@ -28,25 +28,24 @@ var common = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// CheckLength fails with Unprocessable, on the field password, if a new password is shorter than
-// the minimum or longer than 1024 bytes. It does not trim the password, and any character is
-// allowed.
-func (h *Hasher) CheckLength(password string) error {
+// CheckLength fails with Unprocessable, on the field password, if a new password has fewer than min
+// characters or more than 1024 bytes. It does not trim the password, and any character is allowed.
+func CheckLength(password string, min int) error {
 	if len(password) > maxPasswordSize {
 		return tooLong()
 	}
-	if utf8.RuneCountInString(password) < h.min {
-		return policyError("too_short", "must have at least %d characters", h.min)
+	if utf8.RuneCountInString(password) < min {
+		return policyError("too_short", "must have at least %d characters", min)
 	}
 
 	return nil
 }
 
 // Check validates a new password of a platform account against the policy. It fails like
-// [Hasher.CheckLength], and if the password is among the most common, or equal to the e-mail
+// [CheckLength], and if the password is among the most common, or equal to the e-mail
 // address, its local part or the username, ignoring case and width. email and username may be "".
 func (h *Hasher) Check(password, email, username string) error {
-	if err := h.CheckLength(password); err != nil {
+	if err := CheckLength(password, h.min); err != nil {
 		return err
 	}
 

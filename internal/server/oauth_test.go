@@ -13,6 +13,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/enduser/rules"
 )
 
 // TestSignInWithProviderInBrowser has people sign in with an identity provider, oidc-provider, by
@@ -71,7 +72,7 @@ func (s *titlesProject) useProvider(issuer, site string) {
 	s.t.Helper()
 
 	body, err := json.Marshal(map[string]any{"site_url": site, "confirm_email": false,
-		"providers": map[string]enduser.Provider{"custom:test": {Enabled: true, ClientID: "socle-test", URL: issuer}},
+		"providers": map[string]rules.Provider{"custom:test": {Enabled: true, ClientID: "socle-test", URL: issuer}},
 		"secrets":   map[string]string{"providers.custom:test": "secret of the client"}})
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,0 +1,89 @@
+package message
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/enduser/rules"
+	"github.com/socle-dev/socle/internal/mail"
+)
+
+// Values are the values of the variables in a text.
+type Values struct {
+	Fields map[string]string // by the name of the variable
+	Data   json.RawMessage   // object whose members are those of Data
+}
+
+// maxFilled is the maximum number of bytes of a text's values. Values can be long and stand often.
+const maxFilled = 100_000
+
+// lookUp returns a function that returns the escaped value of a variable, or "" once the values
+// have maxFilled bytes.
+func (v Values) lookUp(escape func(string) string) func(name string) string {
+	budget := maxFilled
+	return func(name string) string {
+		value := v.Fields[name]
+		if first, path, _ := strings.Cut(name, "."); first == "Data" {
+			value = member(v.Data, strings.Split(path, "."))
+		}
+
+		value = escape(oneLine(value))
+		if budget -= len(value); budget < 0 {
+			return ""
+		}
+
+		return value
+	}
+}
+
+// RenderMail returns the mail of a text, without a recipient.
+func RenderMail(text rules.MailText, v Values) mail.Message {
+	plain := func(s string) string { return s }
+	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.lookUp(plain))),
+		HTML: rules.Fill(text.HTML, v.lookUp(html.EscapeString)), Text: rules.Fill(text.Text, v.lookUp(plain))}
+	if m.HTML == "" {
+		m.HTML = "<pre>" + html.EscapeString(m.Text) + "</pre>\n"
+	}
+	if m.Text == "" {
+		m.Text = fmt.Sprintf("%s\n\n%s\n", v.Fields["ConfirmationURL"], v.Fields["Token"])
+	}
+
+	return m
+}
+
+// member returns the text of a member of a JSON object.
+func member(object json.RawMessage, path []string) string {
+	var value any
+	if json.Unmarshal(object, &value) != nil {
+		return ""
+	}
+
+	for _, name := range path {
+		members, ok := value.(map[string]any)
+		if !ok {
+			return ""
+		}
+		value = members[name]
+	}
+
+	switch v := value.(type) {
+	case nil, map[string]any, []any:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// oneLine removes line breaks and other control characters, which a value has no use for.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+}
