@@ -34,7 +34,7 @@ func setUp(ctx context.Context, i *socle.Instance) ([]socle.Operation, bench, er
 	for _, o := range operations {
 		all = append(all, socle.Operation{
 			Name:    o.name,
-			Bounds:  socle.Bounds{Throughput: o.least},
+			Bounds:  socle.Bounds{Together: o.most},
 			Request: func(n int) (*http.Request, error) { return b.request(o, n) },
 			Limit:   func(url string, n int) (*http.Request, error) { return b.limitRequest(url, o, n) },
 		})

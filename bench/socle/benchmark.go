@@ -64,6 +64,7 @@ type Operation struct {
 type Bounds struct {
 	Throughput float64
 	Postgres   float64 // of PostgreSQL's processor time
+	Together   float64 // of the processor time of the server and PostgreSQL
 }
 
 // flags are those of every benchmark.

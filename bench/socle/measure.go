@@ -186,7 +186,7 @@ func (p Pairs) Ratios(operation string, b Bounds) []report.Ratio {
 	return []report.Ratio{ratio("requests a second", Throughput, false, b.Throughput),
 		ratio("processor time of the server", Processor, true, 0),
 		ratio("processor time of PostgreSQL", Postgres, true, b.Postgres),
-		ratio("processor time of both", Together, true, 0)}
+		ratio("processor time of both", Together, true, b.Together)}
 }
 
 // measure sends requests from a number of clients for a time.

@@ -115,7 +115,7 @@ func (s *Service) TransferOrganization(
 }
 
 // setRole changes the role of a member, and voids the invitations that they could no longer send.
-// A member who is promoted to owner is not accountable for the organization.
+// Promotion to owner makes no member accountable, see platform.account_of.
 func (s *Service) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	n, err := pg.Exec(ctx, s.q, `
 		update platform.members set role = @role, accountable = case when role = 2 then accountable else @role::smallint <> 2 end

@@ -212,8 +212,8 @@ func TestOrganizationForProject(t *testing.T) {
 	}
 }
 
-// TestAccountOf checks that nobody is made accountable for the organization of others: an owner is
-// who founded it, joined as an owner, or created a project as one.
+// TestAccountOf checks that promotion makes no owner accountable. Founding an organization, joining
+// as an owner and creating a project as one do.
 func TestAccountOf(t *testing.T) {
 	t.Parallel()
 

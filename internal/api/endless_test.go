@@ -124,8 +124,9 @@ func TestHugeMessages(t *testing.T) {
 
 	a.Post("/tables/orders/constraints", `{"type": "check", "expression": "shout(id, 1 << 20)"}`).Want(422)
 
-	r := a.Post("/sql", sqlBody("select public.shout(1, 1 << 20)")).Want(422).Code("sql_error")
-	a.Post("/sql", sqlBody("select public.shout(1, 40 << 20)")).Want(422).Code("too_large")
+	const longest = `"timeout_ms": 30000`
+	r := a.Post("/sql", sqlBody("select public.shout(1, 1 << 20)", longest)).Want(422).Code("sql_error")
+	a.Post("/sql", sqlBody("select public.shout(1, 40 << 20)", longest)).Want(422).Code("too_large")
 
 	if len(r.Body) > 64<<10 || len(a.Log.String()) > 256<<10 {
 		t.Errorf("got %d bytes in the response and %d in the log", len(r.Body), len(a.Log.String()))

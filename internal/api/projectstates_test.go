@@ -481,7 +481,8 @@ func TestAnonymousReadsOfPausedProject(t *testing.T) {
 	for _, status := range []string{"paused", "deleted"} {
 		a.Anonymous().Get(file).Want(200)
 		a.Exec(
-			`update platform.projects set status = $1, deleted_at = case when $1 = 'deleted' then now() end where uuid = $2`, status, a.Project,
+			`update platform.projects set status = $1, closed = true, deleted_at = case when $1 = 'deleted' then now() end
+			where uuid = $2`, status, a.Project, // closed: a background job leaves the database to this test
 		)
 
 		execute(t, a, "alter database "+database+" connection limit 0")
@@ -491,7 +492,7 @@ func TestAnonymousReadsOfPausedProject(t *testing.T) {
 		a.Anonymous().Get(file).Want(404)
 		a.OtherUser().Get(file).Want(404)
 		execute(t, a, "alter database "+database+" connection limit -1")
-		a.Exec(`update platform.projects set status = 'active', deleted_at = null where uuid = $1`, a.Project)
+		a.Exec(`update platform.projects set status = 'active', closed = false, deleted_at = null where uuid = $1`, a.Project)
 	}
 
 	a.Anonymous().Get(file).Want(200)

@@ -90,8 +90,8 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 	var p Project
 	// No audit entry here: ActivateProject writes it.
 	err = pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
-		// The row lock serializes concurrent creations, so that each one counts the others. An
-		// owner who creates a project accepts that the organization may count to them.
+		// The row lock serializes concurrent creations, so that each one counts the others.
+		// Creating a project makes an owner accountable for the organization.
 		if _, err := pg.Value[uuid.UUID](ctx, tx, `
 			with consent as (
 				update platform.members set accountable = true

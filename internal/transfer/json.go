@@ -175,7 +175,7 @@ func (a *elementReader) next() ([]byte, row, error) {
 
 	switch {
 	case err != nil:
-		return a.end(err, "is the end of a JSON array that is not closed")
+		return a.endUnclosed(err, row{})
 	case !a.started:
 		a.started = true
 		if c, err = a.skipBlanks(); err == nil && c != ']' {
@@ -187,7 +187,7 @@ func (a *elementReader) next() ([]byte, row, error) {
 		}
 	}
 	if err != nil {
-		return a.end(err, "is the end of a JSON array that is not closed")
+		return a.endUnclosed(err, row{})
 	}
 
 	if _, err = a.skipBlanks(); err == nil {
