@@ -3,7 +3,7 @@ package enduser
 import (
 	"encoding/json"
 	"fmt"
-	"html"
+	"html/template"
 	"regexp"
 	"strings"
 )
@@ -90,35 +90,41 @@ func unknownVariable(text string) string {
 	return ""
 }
 
-// maxFilled is the maximum number of bytes of a filled text. Values can be long and stand often.
+// maxFilled is the maximum number of bytes of a text's values. Values can be long and stand often.
 const maxFilled = 100_000
 
-// fill replaces the variables of a text. Values are escaped by escape.
-func fill(text string, values map[string]string, data json.RawMessage, escape func(string) string) string {
+// lookUp returns a function that returns the value of a variable, or "" once the values have
+// maxFilled bytes. data is the user's metadata.
+func lookUp(values map[string]string, data json.RawMessage) func(name string) string {
+	var metadata any
+	_ = json.Unmarshal(data, &metadata) // an object
+
 	left := maxFilled
-	return variable.ReplaceAllStringFunc(text, func(found string) string {
-		parts := variable.FindStringSubmatch(found)
-		value := values[parts[1]]
-		if parts[1] == "Data" {
-			value = member(data, strings.Split(strings.TrimPrefix(parts[2], "."), "."))
+	return func(name string) string {
+		value := values[name]
+		if first, path, _ := strings.Cut(name, "."); first == "Data" {
+			value = member(metadata, strings.Split(path, "."))
 		}
 
-		value = escape(value)
-		if left -= len(value); left < 0 {
+		value = oneLine(value)
+		if left -= len(template.HTMLEscapeString(value)); left < 0 {
 			return ""
 		}
 
 		return value
+	}
+}
+
+// fill replaces the variables of a plain text.
+func fill(text string, value func(name string) string) string {
+	return variable.ReplaceAllStringFunc(text, func(match string) string {
+		parts := variable.FindStringSubmatch(match)
+		return value(parts[1] + parts[2])
 	})
 }
 
-// member returns the text of a member of a JSON object.
-func member(object json.RawMessage, path []string) string {
-	var value any
-	if json.Unmarshal(object, &value) != nil {
-		return ""
-	}
-
+// member returns the text of a member of a decoded JSON object.
+func member(value any, path []string) string {
 	for _, name := range path {
 		members, ok := value.(map[string]any)
 		if !ok {
@@ -147,16 +153,17 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// render returns the subject and the parts of a mail.
+// render returns the subject and the parts of a mail. Without HTML, or if that was stored when any
+// was accepted and does not show the place of a value, the HTML part is the text.
 func (m MailText) render(values map[string]string, data json.RawMessage) (subject, htmlPart, text string) {
-	escaped := func(s string) string { return html.EscapeString(oneLine(s)) }
-	subject, htmlPart, text = fill(m.Subject, values, data, oneLine), fill(m.HTML, values, data, escaped),
-		fill(m.Text, values, data, oneLine)
-	if htmlPart == "" {
-		htmlPart = "<pre>" + html.EscapeString(text) + "</pre>\n"
-	}
+	subject, text = fill(m.Subject, lookUp(values, data)), fill(m.Text, lookUp(values, data))
 	if text == "" {
 		text = fmt.Sprintf("%s\n\n%s\n", values["ConfirmationURL"], values["Token"])
+	}
+
+	htmlPart, err := fillHTML(m.HTML, lookUp(values, data))
+	if err != nil || htmlPart == "" {
+		htmlPart = "<pre>" + template.HTMLEscapeString(text) + "</pre>\n"
 	}
 
 	return oneLine(subject), htmlPart, text

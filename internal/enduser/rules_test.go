@@ -54,7 +54,7 @@ func TestMailText(t *testing.T) {
 		"ConfirmationURL": `https://x/?a=1&b="`,
 		"Token":           "123456"}, json.RawMessage(`{"name":"<b>{{ .Token }}</b>"}`))
 	if subject != "For a@b.cBcc: x" || text != "123456 " ||
-		html != `<a href="https://x/?a=1&amp;b=&#34;">&lt;b&gt;{{ .Token }}&lt;/b&gt;</a>` {
+		html != `<a href="https://x/?a=1&amp;b=%22">&lt;b&gt;{{ .Token }}&lt;/b&gt;</a>` {
 		t.Errorf("got %q, %q, %q", subject, html, text)
 	}
 
@@ -70,8 +70,8 @@ func TestMailText(t *testing.T) {
 		t.Errorf("got %v, want the known variables", err)
 	}
 
-	long := fill(strings.Repeat("{{ .Email }}", 1000), map[string]string{"Email": strings.Repeat("x", 1000)}, nil,
-		oneLine)
+	email := map[string]string{"Email": strings.Repeat("x", 1000)}
+	long := fill(strings.Repeat("{{ .Email }}", 1000), lookUp(email, nil))
 	if len(long) > maxFilled {
 		t.Errorf("a filled text has %d bytes, want at most %d", len(long), maxFilled)
 	}

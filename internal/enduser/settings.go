@@ -300,5 +300,5 @@ func (m MailText) check() error {
 		}
 	}
 
-	return nil
+	return checkHTML(m.HTML)
 }

@@ -78,7 +78,7 @@ func (s SMS) allows(phone string) bool {
 
 // text returns the text of a message with a code.
 func (s SMS) text(code, siteURL string) string {
-	return fill(cmp.Or(s.Text, defaultSMSText), map[string]string{"Token": code, "SiteURL": siteURL}, nil, oneLine)
+	return fill(cmp.Or(s.Text, defaultSMSText), lookUp(map[string]string{"Token": code, "SiteURL": siteURL}, nil))
 }
 
 var (
