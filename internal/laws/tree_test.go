@@ -22,8 +22,8 @@ import (
 var levels = [][]string{
 	{
 		"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
-		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/tus", "internal/webauthn",
-		"internal/weburl",
+		"internal/config", "internal/pgwire", "internal/sqllex", "internal/telemetry", "internal/trace", "internal/tus",
+		"internal/webauthn", "internal/weburl",
 	},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob", "internal/picture",
 		"internal/httpx", "internal/mail", "internal/pgdump", "internal/pgserver"},
@@ -63,7 +63,9 @@ var onlyImporter = map[string]string{
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
+	"github.com/exaring/otelpgx":              "internal/pg",
 	"github.com/jedib0t/go-pretty/v6/table":   "internal/cli",
+	"go.opentelemetry.io/otel/sdk/trace":      "internal/telemetry",
 }
 
 // maxLines is the maximum number of lines of a file. A longer file has two subjects.

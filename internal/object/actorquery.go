@@ -10,10 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/trace"
 )
 
 // actorQuerier executes statements to which the project's policies apply. Each is a transaction of
@@ -169,7 +170,7 @@ func (s *actorSession) start(
 
 	result, err := rows.first()
 	if err != nil {
-		span.Fail()
+		span.SetStatus(codes.Error, "")
 		rows.finish()
 
 		return nil, err
@@ -230,7 +231,7 @@ type actorRows struct {
 	session  *actorSession
 	pipeline *pgconn.Pipeline
 	pooled   *pgxpool.Conn // nil once it is released
-	span     *trace.Span
+	span     trace.Span
 }
 
 // first sends the queued messages and returns the result of the statement.
@@ -300,7 +301,7 @@ func (r *actorRows) Close() {
 	}
 
 	if r.Rows.Err() != nil {
-		r.span.Fail()
+		r.span.SetStatus(codes.Error, "")
 	}
 	r.finish()
 	r.pooled.Release()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/api"
@@ -41,8 +42,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/submission"
+	"github.com/socle-dev/socle/internal/telemetry"
 	"github.com/socle-dev/socle/internal/token"
-	"github.com/socle-dev/socle/internal/trace"
 	"github.com/socle-dev/socle/internal/web"
 )
 
@@ -75,7 +76,7 @@ type Server struct {
 	certificate   certificate.Source // nil: plain HTTP
 	redirect      *redirect
 	metrics       *metrics
-	tracer        *trace.Tracer // nil: none
+	telemetry     *telemetry.Telemetry
 	requests      *requestLog
 	proxy         *pgproxy.Proxy
 	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
@@ -89,14 +90,14 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	limitMemory()
 
 	s := &Server{log: slog.New(truncatingHandler{log.Handler()})}
-	if err := s.start(ctx, c); err != nil {
+	if err := s.start(ctx, c, log); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 
 	return s, nil
 }
 
-func (s *Server) start(ctx context.Context, c config.Config) error {
+func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) error {
 	var err error
 	if s.lock, err = lockFolder(c.DataDir); err != nil {
 		return err
@@ -110,10 +111,14 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.redirect, err = newRedirect(c); err != nil {
 		return err
 	}
-	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
+
+	registry := prometheus.NewRegistry()
+	if s.telemetry, err = telemetry.New(ctx, build.Version(), registry, s.log); err != nil {
 		return err
 	}
-	if s.tracer, err = trace.New(os.Getenv, build.Version(), s.log); err != nil {
+
+	s.log = slog.New(truncatingHandler{s.telemetry.LogHandler(log.Handler())})
+	if s.metrics, err = newMetrics(c.MetricsAddr, registry, s.telemetry.ExportsMetrics()); err != nil {
 		return err
 	}
 
@@ -214,7 +219,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		}
 	}
 
-	s.services.Queue.Tracer = s.tracer
+	s.services.Queue.Tracer = s.telemetry.Tracer()
 	s.services.EndUsers.Outbound = outbound.New(c.OutboundNetworks)
 	s.services.EndUsers.HookCalls = hook.NewClient(s.services.EndUsers.Outbound)
 	s.services.EndUsers.Providers = idp.New(s.services.EndUsers.Outbound)
@@ -264,14 +269,14 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.metrics.watchState(s)
 
 	handler := httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Tracer: s.tracer, Panicked: s.api.ServePanic,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
 		Answered: func(a httpx.Finished) {
 			if a.Project != uuid.Nil {
 				s.readiness.observe(a.Status)
 			}
 			s.requests.add(a)
 		}})
-	s.http = newHTTPServer(handler, s.log)
+	s.http = newHTTPServer(s.telemetry.Middleware(handler, s.URL), s.log)
 
 	return nil
 }
@@ -331,7 +336,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("requests", s.requests.run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
-	run("traces", s.tracer.Run)
+	run("telemetry", s.telemetry.Run)
 
 	if s.postgres != nil {
 		run("PostgreSQL clients", s.postgres.Run)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/codes"
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
@@ -124,7 +125,7 @@ func (x *Executor) Execute(ctx context.Context, e *Execution) (*Result, error) {
 
 	result, err := x.execute(ctx, e)
 	if err != nil {
-		span.Fail()
+		span.SetStatus(codes.Error, "")
 	}
 
 	return result, err
