@@ -64,6 +64,7 @@ var onlyImporter = map[string]string{
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
 	"github.com/exaring/otelpgx":              "internal/pg",
+	"github.com/go-webauthn/webauthn/protocol": "internal/webauthn",
 	"github.com/jedib0t/go-pretty/v6/table":   "internal/cli",
 	"go.opentelemetry.io/otel/sdk/trace":      "internal/telemetry",
 }
