@@ -59,7 +59,7 @@ var onlyImporter = map[string]string{
 	"github.com/peterh/liner":          "internal/cli",
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
-	"golang.org/x/crypto/acme":         "internal/certificate",
+	"github.com/caddyserver/certmagic": "internal/certificate",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
