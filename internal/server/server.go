@@ -6,7 +6,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -289,6 +288,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		WriteTimeout:      60 * time.Second, // extended by the size of a download
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100}, // requests per connection
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
@@ -342,14 +342,14 @@ func (s *Server) Run(ctx context.Context) error {
 		run("PostgreSQL clients", s.postgres.Run)
 	}
 
-	listener := s.listener
+	listener := httpx.StrictListener(s.listener)
 	if s.certificate != nil {
 		run("certificate", s.certificate.Run)
-		listener = tls.NewListener(listener, s.certificate.TLSConfig())
+		listener = httpx.StrictTLSListener(s.listener, s.certificate.TLSConfig())
 	}
 
 	run("http", func(context.Context) error {
-		if err := s.http.Serve(httpx.StrictListener(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
