@@ -62,11 +62,11 @@ var onlyImporter = map[string]string{
 	"github.com/caddyserver/certmagic": "internal/certificate",
 	"golang.org/x/image/webp":          "internal/picture",
 
-	"github.com/aws/aws-sdk-go-v2/service/s3": "internal/blob",
-	"github.com/exaring/otelpgx":              "internal/pg",
+	"github.com/aws/aws-sdk-go-v2/service/s3":  "internal/blob",
+	"github.com/exaring/otelpgx":               "internal/pg",
 	"github.com/go-webauthn/webauthn/protocol": "internal/webauthn",
-	"github.com/jedib0t/go-pretty/v6/table":   "internal/cli",
-	"go.opentelemetry.io/otel/sdk/trace":      "internal/telemetry",
+	"go.opentelemetry.io/otel/sdk/trace":       "internal/telemetry",
+	"github.com/jedib0t/go-pretty/v6/table":    "internal/cli",
 }
 
 // maxLines is the maximum number of lines of a file. A longer file has two subjects.
@@ -365,8 +365,8 @@ func TestNoSkippedTests(t *testing.T) {
 	}
 }
 
-// templateUsers are the packages that execute templates, which can loop without end. They write them
-// themselves: docs/decisions/templates.md.
+// templateUsers are the packages that execute templates, which can loop without end. They write
+// them themselves: docs/decisions/templates.md.
 var templateUsers = []string{"internal/enduser", "internal/mail", "internal/web"}
 
 func TestTemplatesAreOurs(t *testing.T) {
