@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/trace"
 )
 
 // Querier executes the statements of an actor. Each is a transaction of its own and takes one round
@@ -149,7 +150,7 @@ func (s *session) start(
 
 	result, err := rows.first()
 	if err != nil {
-		span.Fail()
+		span.SetStatus(codes.Error, "")
 		rows.finish()
 
 		return nil, err
@@ -210,7 +211,7 @@ type sessionRows struct {
 	session  *session
 	pipeline *pgconn.Pipeline
 	pooled   *pgxpool.Conn // nil once it is released
-	span     *trace.Span
+	span     trace.Span
 }
 
 // first sends the queued messages and returns the result of the statement.
@@ -280,7 +281,7 @@ func (r *sessionRows) Close() {
 	}
 
 	if r.Rows.Err() != nil {
-		r.span.Fail()
+		r.span.SetStatus(codes.Error, "")
 	}
 	r.finish()
 	r.pooled.Release()

@@ -17,6 +17,9 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/trace"
@@ -58,7 +61,9 @@ func openBucket(c config.S3) (*bucket, error) {
 		Region: c.Region, UsePathStyle: c.PathStyle,
 		Credentials: credentials,
 		HTTPClient: &http.Client{
-			Transport:     trace.Transport{Base: transport},
+			Transport: otelhttp.NewTransport(transport, otelhttp.WithFilter(isTraced),
+				otelhttp.WithPropagators(propagation.TraceContext{}),
+				otelhttp.WithMeterProvider(noop.MeterProvider{}), otelhttp.WithSpanNameFormatter(methodOf)),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
@@ -87,6 +92,12 @@ func openBucket(c config.S3) (*bucket, error) {
 
 	return b, nil
 }
+
+// isTraced reports whether a request to the service is within a trace.
+func isTraced(r *http.Request) bool { return trace.Active(r.Context()) }
+
+// methodOf returns the name of a request's span.
+func methodOf(_ string, r *http.Request) string { return r.Method }
 
 // newCredentials returns the credentials of requests: the configured keys, or those of the AWS
 // default chain, which are renewed before they expire.

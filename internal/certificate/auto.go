@@ -3,221 +3,169 @@ package certificate
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"net"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/caddyserver/certmagic"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/crypto/acme"
+	"go.uber.org/zap"
 
-	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
-	"github.com/socle-dev/socle/internal/token"
 )
 
 const (
-	orderLock    = 0x50c1e_0008    // arbitrary key of the advisory lock for orders
 	orderTimeout = 5 * time.Minute // for an order, its challenges included
 
-	checkInterval = time.Minute     // interval of checks for a certificate that is due, or renewed elsewhere
-	minRetry      = 2 * time.Minute // backoff of failed orders; Let's Encrypt allows five an hour
-	maxRetry      = time.Hour
+	minRetry = 2 * time.Minute // backoff of failed orders; Let's Encrypt allows five an hour
+	maxRetry = time.Hour
 
-	challengeTTL     = time.Second // TTL of a challenge that was read: anyone can ask for it
-	challengeTimeout = 5 * time.Second
+	challengeProtocol = "acme-tls/1" // ALPN protocol of the challenge tls-alpn-01
 )
+
+// errNone is the failure of a handshake before there is a certificate.
+var errNone = errors.New("there is no certificate yet")
 
 // AutoConfig configures an [Auto].
 type AutoConfig struct {
-	Host      string // of the certificate
-	Directory string // URL of the ACME service
+	Host      string         // name in the certificate
+	Address   *net.TCPAddr   // own address, to which the challenge's port 443 leads
+	Directory string         // URL of the ACME service
+	Roots     *x509.CertPool // authorities of the ACME service's own certificate; nil: the system's
 	Pool      *pgxpool.Pool
 	Store     *platform.Store
 	Key       []byte // encrypts stored certificates and keys
 	Log       *slog.Logger
 }
 
-// Auto provides a certificate of an ACME service, and renews it after two thirds of its lifetime.
+// Auto provides a certificate of an ACME service by certmagic, which renews it when the service
+// says so, or after two thirds of its lifetime.
 type Auto struct {
 	AutoConfig
-	current atomic.Pointer[tls.Certificate] // nil: none yet
-	http    *http.Client                    // nil: the default client; for tests
-	now     func() time.Time
-
-	challenge pendingChallenge
+	storage *storage
+	manager atomic.Pointer[manager] // nil: Run was not called
 }
 
-// pendingChallenge is the certificate that answers the challenge of an order on any server.
-type pendingChallenge struct {
-	mu          sync.Mutex
-	certificate *tls.Certificate // nil: none pending
-	readAt      time.Time
+// manager is certmagic's part of an [Auto], with a goroutine that maintains the certificate.
+type manager struct {
+	cache  *certmagic.Cache
+	config *certmagic.Config
 }
 
 // NewAuto returns a source. It has no certificate before Run is called.
-func NewAuto(c AutoConfig) *Auto { return &Auto{AutoConfig: c, now: time.Now} }
+func NewAuto(c AutoConfig) *Auto {
+	return &Auto{AutoConfig: c, storage: newStorage(c.Pool, c.Store, c.Key)}
+}
 
 // TLSConfig returns the configuration of the listener. A handshake fails while there is no
-// certificate.
+// certificate, and never orders one.
 func (a *Auto) TLSConfig() *tls.Config {
 	return tlsConfig(func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
-			return a.pendingChallenge(hello.Context())
+		m := a.manager.Load()
+		if m == nil {
+			return nil, errNone
+		}
+		if slices.Contains(hello.SupportedProtos, challengeProtocol) && hello.ServerName != a.Host {
+			return nil, errors.New("a challenge for another host")
 		}
 
-		current := a.current.Load()
-		if current == nil {
-			return nil, errors.New("there is no certificate yet")
-		}
-
-		return current, nil
-	}, acme.ALPNProto)
+		return m.config.GetCertificate(hello)
+	}, challengeProtocol)
 }
 
 // ExpiresAt returns the end of the certificate's validity.
-func (a *Auto) ExpiresAt() time.Time { return expiry(a.current.Load()) }
+func (a *Auto) ExpiresAt() time.Time {
+	m := a.manager.Load()
+	if m == nil {
+		return time.Time{}
+	}
 
-// Run loads, orders and renews the certificate until ctx ends.
+	for _, c := range m.cache.AllMatchingCertificates(a.Host) {
+		return c.Leaf.NotAfter
+	}
+
+	return time.Time{}
+}
+
+// Run loads or orders the certificate and renews it until ctx ends.
 func (a *Auto) Run(ctx context.Context) error {
+	m := a.start()
+	defer m.cache.Stop()
+
 	retry := minRetry
-	for wait := time.Duration(0); ; {
-		timer := time.NewTimer(wait)
+	for {
+		err := a.manage(ctx, m)
+		if err == nil {
+			<-ctx.Done()
+			return nil
+		}
+
+		if ctx.Err() == nil {
+			a.Log.Error("could not get a certificate", "host", a.Host, "next", retry.String(), "error", err)
+		}
+
+		timer := time.NewTimer(retry)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
 		case <-timer.C:
 		}
-
-		err := a.refresh(ctx)
-		if err == nil {
-			wait, retry = checkInterval, minRetry
-			continue
-		}
-
-		if ctx.Err() == nil {
-			a.Log.Error("could not get a certificate", "host", a.Host, "next", retry.String(), "error", err)
-		}
-		wait, retry = retry, min(2*retry, maxRetry)
+		retry = min(2*retry, maxRetry)
 	}
 }
 
-// refresh loads the stored certificate, and orders a new one if it is due.
-func (a *Auto) refresh(ctx context.Context) error {
-	if err := a.load(ctx); err != nil || !a.due() {
-		return err
+// start starts certmagic.
+func (a *Auto) start() *manager {
+	m := &manager{}
+	m.cache = certmagic.NewCache(certmagic.CacheOptions{Logger: zap.NewNop(),
+		GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return m.config, nil }})
+	m.config = certmagic.New(m.cache, certmagic.Config{Storage: a.storage, Logger: zap.NewNop(), OnEvent: a.log,
+		DefaultServerName: a.Host, FallbackServerName: a.Host, DisableStorageCheck: true,
+		OCSP: certmagic.OCSPConfig{DisableStapling: true}})
+	m.config.Issuers = []certmagic.Issuer{issuer{certmagic.NewACMEIssuer(m.config, certmagic.ACMEIssuer{
+		CA: a.Directory, TestCA: a.Directory, TrustedRoots: a.Roots, Agreed: true, DisableHTTPChallenge: true,
+		ListenHost: a.Address.IP.String(), AltTLSALPNPort: a.Address.Port, CertObtainTimeout: orderTimeout,
+		Logger: zap.NewNop()})}}
+	a.manager.Store(m)
+
+	return m
+}
+
+// manage loads the certificate, or orders it once. Then certmagic maintains it.
+func (a *Auto) manage(ctx context.Context, m *manager) error {
+	if err := a.adopt(ctx, m.config.Issuers[0].IssuerKey()); err != nil {
+		return fmt.Errorf("load the certificate of a former release: %w", err)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
-	defer cancel()
+	return m.config.ManageSync(ctx, []string{a.Host})
+}
 
-	_, err := pg.WithPoolLock(ctx, a.Pool, pg.LockBlocking, orderLock, func(*pgx.Conn) error {
-		if err := a.load(ctx); err != nil || !a.due() { // another server was faster
-			return err
-		}
-
+// log logs certmagic's events. The error of a first order is returned by manage.
+func (a *Auto) log(_ context.Context, event string, data map[string]any) error {
+	switch event {
+	case "cert_obtaining":
 		a.Log.Info("ordering a certificate", "host", a.Host, "directory", a.Directory)
-		if err := a.order(ctx); err != nil {
-			return err
+	case "cached_managed_cert":
+		a.Log.Info("certificate loaded", "host", a.Host, "expiresAt", a.ExpiresAt())
+	case "cert_failed":
+		if renewal, _ := data["renewal"].(bool); renewal {
+			a.Log.Error("could not renew the certificate", "host", a.Host, "error", data["error"])
 		}
-
-		return a.load(ctx)
-	})
-
-	return err
-}
-
-// due reports whether a certificate is missing, for another host, or past two thirds of its
-// lifetime.
-func (a *Auto) due() bool {
-	current := a.current.Load()
-	if current == nil || current.Leaf.VerifyHostname(a.Host) != nil {
-		return true
-	}
-
-	lifetime := current.Leaf.NotAfter.Sub(current.Leaf.NotBefore)
-	return a.now().After(current.Leaf.NotAfter.Add(-lifetime / 3))
-}
-
-// load makes the stored certificate the current one, if there is one.
-func (a *Auto) load(ctx context.Context) error {
-	pair, err := a.stored(ctx, "certificate "+a.Host)
-	if err != nil || pair == nil {
-		return err
-	}
-
-	if current := a.current.Load(); current == nil || !current.Leaf.Equal(pair.Leaf) {
-		a.current.Store(pair)
-		a.Log.Info("certificate loaded", "host", a.Host, "expiresAt", pair.Leaf.NotAfter)
 	}
 
 	return nil
 }
 
-// pendingChallenge returns the certificate that answers the pending challenge.
-func (a *Auto) pendingChallenge(ctx context.Context) (*tls.Certificate, error) {
-	c := &a.challenge
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// issuer orders without asking a person at a terminal for an address.
+type issuer struct{ *certmagic.ACMEIssuer }
 
-	if time.Since(c.readAt) > challengeTTL {
-		ctx, cancel := context.WithTimeout(ctx, challengeTimeout)
-		defer cancel()
-
-		var err error
-		if c.certificate, err = a.stored(ctx, "challenge "+a.Host); err != nil {
-			return nil, err
-		}
-		c.readAt = time.Now()
-	}
-
-	if c.certificate == nil {
-		return nil, errors.New("no challenge is pending")
-	}
-
-	return c.certificate, nil
-}
-
-// stored returns a stored certificate with its key, nil without one.
-func (a *Auto) stored(ctx context.Context, name string) (*tls.Certificate, error) {
-	text, err := a.read(ctx, name)
-	if err != nil || text == nil {
-		return nil, err
-	}
-
-	pair, err := tls.X509KeyPair(text, text)
-	if err != nil {
-		return nil, fmt.Errorf("stored %s: %w", name, err)
-	}
-
-	return &pair, nil
-}
-
-// read returns the value of a name, or nil.
-func (a *Auto) read(ctx context.Context, name string) ([]byte, error) {
-	sealed, err := a.Store.Certificate(ctx, name)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-
-	return token.Open(a.Key, sealed)
-}
-
-func (a *Auto) write(ctx context.Context, name string, text []byte) error {
-	sealed, err := token.Seal(a.Key, text)
-	if err != nil {
-		return err
-	}
-
-	return a.Store.SetCertificate(ctx, name, sealed)
+// PreCheck implements [certmagic.PreChecker].
+func (i issuer) PreCheck(ctx context.Context, names []string, _ bool) error {
+	return i.ACMEIssuer.PreCheck(ctx, names, false)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddyserver/certmagic"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/letsencrypt/pebble/v2/ca"
@@ -27,6 +27,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/token"
 )
 
 const host = "socle.example.com"
@@ -35,8 +36,7 @@ const host = "socle.example.com"
 // one port.
 type acmeService struct {
 	directory string
-	client    *http.Client
-	roots     *x509.CertPool
+	roots     *x509.CertPool // authorities of the service's own certificate, and of those that it issues
 }
 
 // newACMEService starts pebble. Its challenges go to the port of the address.
@@ -80,12 +80,13 @@ func newACMEService(t *testing.T, challenged net.Addr) acmeService {
 
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.GetRootCert(0).Cert)
+	roots.AddCert(server.Certificate())
 
-	return acmeService{server.URL + wfe.DirectoryPath, server.Client(), roots}
+	return acmeService{server.URL + wfe.DirectoryPath, roots}
 }
 
-// newAuto returns a source with a listener for its handshakes.
-func newAuto(t *testing.T, url string, log *slog.Logger) (*Auto, net.Addr) {
+// newAuto returns a source with a listener for its handshakes. Its service is set later.
+func newAuto(t *testing.T, url string) (*Auto, net.Addr) {
 	t.Helper()
 
 	pool, err := pgxpool.New(t.Context(), url)
@@ -94,23 +95,34 @@ func newAuto(t *testing.T, url string, log *slog.Logger) (*Auto, net.Addr) {
 	}
 	t.Cleanup(pool.Close)
 
-	a := NewAuto(AutoConfig{Host: host, Pool: pool, Store: platform.New(pool),
-		Key: bytes.Repeat([]byte{1}, 32), Log: log})
-
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", a.TLSConfig())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 
+	a := NewAuto(AutoConfig{Host: host, Address: listener.Addr().(*net.TCPAddr), Pool: pool,
+		Store: platform.New(pool), Key: bytes.Repeat([]byte{1}, 32), Log: slog.New(slog.DiscardHandler)})
+
 	server := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: discardLog, ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
+	serving.Go(func() { _ = server.Serve(tls.NewListener(listener, a.TLSConfig())) })
 	t.Cleanup(func() {
 		_ = server.Close()
 		serving.Wait()
 	})
 
 	return a, listener.Addr()
+}
+
+// startWith starts certmagic with a service.
+func (a *Auto) startWith(t *testing.T, s acmeService) *manager {
+	t.Helper()
+
+	a.Directory, a.Roots = s.directory, s.roots
+	m := a.start()
+	t.Cleanup(m.cache.Stop)
+
+	return m
 }
 
 var discardLog = log.New(io.Discard, "", 0)
@@ -143,24 +155,22 @@ func newDatabase(t *testing.T) string {
 }
 
 // TestOrder orders a certificate from pebble on one of two servers, while the other one answers the
-// challenge. Both serve the certificate, and renew it once.
+// challenge. Both serve the certificate, and a renewed one.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 
 	url := newDatabase(t)
-	ordering, orderingAt := newAuto(t, url, slog.New(slog.DiscardHandler))
-	answering, answeringAt := newAuto(t, url, slog.New(slog.DiscardHandler))
+	ordering, orderingAt := newAuto(t, url)
+	answering, answeringAt := newAuto(t, url)
 	service := newACMEService(t, answeringAt)
-	for _, a := range []*Auto{ordering, answering} {
-		a.Directory, a.http = service.directory, service.client
-	}
 
 	if _, err := handshake(t, orderingAt, service.roots); err == nil {
 		t.Error("a handshake succeeded before there was a certificate")
 	}
 
+	managers := map[*Auto]*manager{ordering: ordering.startWith(t, service), answering: answering.startWith(t, service)}
 	for _, a := range []*Auto{ordering, answering} {
-		if err := a.refresh(t.Context()); err != nil {
+		if err := a.manage(t.Context(), managers[a]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,54 +182,76 @@ func TestOrder(t *testing.T) {
 	if other, err := handshake(t, answeringAt, service.roots); err != nil || !other.Equal(first) {
 		t.Errorf("the other server: got another certificate, or %v", err)
 	}
-	if _, err := handshake(t, orderingAt, nil, "acme-tls/1"); err == nil ||
+	if _, err := handshake(t, orderingAt, nil, challengeProtocol); err == nil ||
 		!strings.Contains(err.Error(), "internal error") {
 		t.Errorf("a handshake for a challenge that is over: got %v", err)
 	}
-
-	text, err := ordering.Store.Certificate(t.Context(), "certificate "+host)
-	if err != nil || bytes.Contains(text, []byte("PRIVATE KEY")) {
-		t.Errorf("the stored key can be read, or %v", err)
-	}
-
 	if got := ordering.ExpiresAt(); !got.Equal(first.NotAfter) {
 		t.Errorf("ExpiresAt: got %s, want %s", got, first.NotAfter)
 	}
 
-	lifetime := first.NotAfter.Sub(first.NotBefore)
-	for _, a := range []*Auto{answering, ordering} {
-		a.now = func() time.Time { return first.NotBefore.Add(lifetime*2/3 - time.Minute) }
-		if a.due() {
-			t.Error("the certificate is due before two thirds of its lifetime")
+	stored, err := ordering.Store.Certificates(t.Context(), "certificates")
+	if err != nil || len(stored) != 3 {
+		t.Fatalf("got the stored values %v, %v", stored, err)
+	}
+	for _, c := range stored {
+		if text, err := ordering.Store.Certificate(t.Context(), c.Name); err != nil ||
+			bytes.Contains(text, []byte("PRIVATE KEY")) {
+			t.Errorf("the stored %s can be read, or %v", c.Name, err)
+		}
+	}
+
+	if err := managers[answering].config.RenewCertSync(t.Context(), host, true); err != nil {
+		t.Fatal(err)
+	}
+
+	// As certmagic does once a certificate is due: another server may have renewed it.
+	var renewed *x509.Certificate
+	for a, at := range map[*Auto]net.Addr{ordering: orderingAt, answering: answeringAt} {
+		managers[a].cache.RemoveManaged([]certmagic.SubjectIssuer{{Subject: host}})
+		if _, err := managers[a].config.CacheManagedCertificate(t.Context(), host); err != nil {
+			t.Fatal(err)
 		}
 
-		// The new certificate is as old for this clock, so each refresh orders.
-		a.now = func() time.Time { return first.NotBefore.Add(lifetime*2/3 + time.Minute) }
-	}
-
-	if err := answering.refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	second, err := handshake(t, answeringAt, service.roots)
-	if err != nil || second.Equal(first) {
-		t.Fatalf("renewal: got the same certificate, or %v", err)
-	}
-
-	ordering.now = time.Now
-	if err := ordering.refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := ordering.current.Load().Leaf; !got.Equal(second) {
-		t.Error("the other server does not serve the renewed certificate")
+		got, err := handshake(t, at, service.roots)
+		if err != nil || got.Equal(first) || (renewed != nil && !got.Equal(renewed)) {
+			t.Fatalf("got another certificate than the renewed one, or %v", err)
+		}
+		renewed = got
 	}
 }
 
-// TestOrderFails checks that a failed challenge names the host, and keeps the certificate.
+// TestAdopt serves a certificate that a release without certmagic has stored, and orders none.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+
+	a, at := newAuto(t, newDatabase(t))
+	chain, text := newPair(t)
+	sealed, err := token.Seal(a.Key, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Store.SetCertificate(t.Context(), "certificate "+host, sealed); err != nil {
+		t.Fatal(err)
+	}
+
+	roots := x509.NewCertPool()
+	roots.AddCert(chain)
+	m := a.startWith(t, acmeService{directory: "https://127.0.0.1:1/directory"})
+	if err := a.manage(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := handshake(t, at, roots); err != nil || !got.Equal(chain) {
+		t.Errorf("got another certificate, or %v", err)
+	}
+}
+
+// TestOrderFails: a failed challenge names the host and leaves nothing, and Run ends with its
+// context.
 func TestOrderFails(t *testing.T) {
 	t.Parallel()
 
-	a, _ := newAuto(t, newDatabase(t), slog.New(slog.DiscardHandler))
+	a, _ := newAuto(t, newDatabase(t))
 
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -227,23 +259,64 @@ func TestOrderFails(t *testing.T) {
 	}
 	closed.Close()
 
-	service := newACMEService(t, closed.Addr())
-	a.Directory, a.http = service.directory, service.client
-
-	if err := a.refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "prove control of "+host) {
+	m := a.startWith(t, newACMEService(t, closed.Addr()))
+	if err := a.manage(t.Context(), m); err == nil || !strings.Contains(err.Error(), host) {
 		t.Errorf("got %v", err)
 	}
-	if text, err := a.read(t.Context(), "challenge "+host); text != nil || err != nil {
-		t.Errorf("the answer of the failed challenge is still there, or %v", err)
+
+	stored, err := a.Store.Certificates(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range stored {
+		if isChallenge(c.Name) {
+			t.Errorf("the failed challenge %s is still there", c.Name)
+		}
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-
 	if err := a.Run(ctx); err != nil {
 		t.Errorf("Run: got %v", err)
 	}
-	if err := a.refresh(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
+}
+
+// TestLock: a lock excludes other servers until it is released.
+func TestLock(t *testing.T) {
+	t.Parallel()
+
+	url := newDatabase(t)
+	first, _ := newAuto(t, url)
+	second, _ := newAuto(t, url)
+	if err := first.storage.Lock(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+
+	taken := make(chan error, 1)
+	go func() { taken <- second.storage.Lock(t.Context(), "x") }()
+
+	for waiting := 0; waiting == 0; {
+		select {
+		case err := <-taken:
+			t.Fatalf("a lock was taken twice, or %v", err)
+		default:
+		}
+
+		if err := first.Pool.QueryRow(t.Context(), `
+			select count(*) from pg_locks
+			where locktype = 'advisory' and not granted
+				and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := first.storage.Unlock(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-taken; err != nil {
+		t.Fatal(err)
+	}
+	if err := second.storage.Unlock(t.Context(), "x"); err != nil {
+		t.Error(err)
 	}
 }

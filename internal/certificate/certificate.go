@@ -30,8 +30,7 @@ func expiry(c *tls.Certificate) time.Time {
 	return c.Leaf.NotAfter
 }
 
-// tlsConfig returns a configuration for HTTP/1.1 only: package httpx checks the framing of its
-// requests.
+// tlsConfig returns a configuration for HTTP/2 and HTTP/1.1, which package httpx tells apart.
 func tlsConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), further ...string) *tls.Config {
-	return &tls.Config{GetCertificate: get, NextProtos: append([]string{"http/1.1"}, further...)}
+	return &tls.Config{GetCertificate: get, NextProtos: append([]string{"h2", "http/1.1"}, further...)}
 }

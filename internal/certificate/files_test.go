@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
 	"math/big"
 	"net"
@@ -15,8 +16,8 @@ import (
 	"time"
 )
 
-// writePair writes a new self-signed certificate and its key, and returns the certificate.
-func writePair(t *testing.T, chain, key string) *x509.Certificate {
+// newPair returns a new self-signed certificate, and PEM of its key and itself.
+func newPair(t *testing.T) (*x509.Certificate, []byte) {
 	t.Helper()
 
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -25,17 +26,31 @@ func writePair(t *testing.T, chain, key string) *x509.Certificate {
 	}
 
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(9 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	text, err := encode([][]byte{der}, private)
+	key, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
 
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return parsed, append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+}
+
+// writePair writes a new self-signed certificate and its key, and returns the certificate.
+func writePair(t *testing.T, chain, key string) *x509.Certificate {
+	t.Helper()
+
+	pair, text := newPair(t)
 	for _, name := range []string{chain, key} {
 		if name == "" {
 			continue
@@ -49,12 +64,7 @@ func writePair(t *testing.T, chain, key string) *x509.Certificate {
 		}
 	}
 
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return parsed
+	return pair
 }
 
 // TestFiles checks that changed files are served, and that the previous certificate stays while the

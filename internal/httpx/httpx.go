@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fair"
-	"github.com/socle-dev/socle/internal/trace"
 )
 
 // Request holds the facts of a request for the log. The interface that serves the request fills in
@@ -69,7 +68,6 @@ type Config struct {
 	Log            *slog.Logger
 	TrustedProxies []netip.Prefix                               // proxies whose X-Forwarded-For is trusted
 	Slow           time.Duration                                // logs slower requests as warnings; 0: none
-	Tracer         *trace.Tracer                                // nil: no spans
 	Panicked       func(w http.ResponseWriter, r *http.Request) // answers for a handler that panicked before it wrote
 	// Answered is called for every finished request, if not nil. It must not block.
 	Answered func(a Finished)
@@ -92,7 +90,8 @@ func Wrap(next http.Handler, c Config) http.Handler {
 		request.ID = newID(request.Start)
 		request.Client, request.Direct = clientAddr(r, c.TrustedProxies)
 		request.UserAgent = userAgent(r)
-		rec.ctx = requestContext{rec.startSpan(r, c.Tracer), request}
+		request.Trace = traceID(r)
+		rec.ctx = requestContext{r.Context(), request}
 		r = r.WithContext(&rec.ctx)
 
 		h := w.Header()
@@ -151,7 +150,7 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	}
 
 	c.logRequest(r, rec, took)
-	rec.endSpan(r)
+	rec.describeSpan(r)
 
 	if c.Answered != nil {
 		c.Answered(Finished{&rec.request, methodName(r), rec.status, took})
@@ -233,7 +232,6 @@ type recorder struct {
 	ctx     requestContext
 	request Request
 	id      [1]string
-	span    *trace.Span
 	status  int
 	bytes   int64
 }

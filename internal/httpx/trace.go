@@ -1,51 +1,61 @@
 package httpx
 
 import (
-	"context"
-	"encoding/hex"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
-
-	"github.com/socle-dev/socle/internal/trace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 )
 
-// startSpan starts the span of a request and returns its context. It sets the request's trace,
-// which is also logged without spans.
-func (w *recorder) startSpan(r *http.Request, t *trace.Tracer) context.Context {
-	parent := trace.ParentOf(r.Header)
-
-	ctx, span := t.Start(r.Context(), parent, methodName(r), trace.Server)
-	if w.span = span; span != nil {
-		w.request.Trace = span.Trace()
-	} else if !parent.IsZero() {
-		w.request.Trace = hex.EncodeToString(parent.TraceID[:])
+// traceID returns the ID of the request's trace, or "". Without a span of the server it is that of
+// the client's header traceparent (W3C Trace Context).
+func traceID(r *http.Request) string {
+	if span := trace.SpanContextFromContext(r.Context()); span.IsValid() {
+		return span.TraceID().String()
 	}
 
-	return ctx
+	const version, length = len("00-"), len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	given := r.Header["Traceparent"]
+	if len(given) != 1 || len(given[0]) < length {
+		return ""
+	}
+
+	id := given[0][version : version+len(trace.TraceID{})*2]
+	if _, err := trace.TraceIDFromHex(id); err != nil {
+		return ""
+	}
+
+	return id
 }
 
-// endSpan ends the span of a request, except of a successful health check.
-func (w *recorder) endSpan(r *http.Request) {
-	request := &w.request
-	if w.span == nil || (request.Probe && !w.failed()) {
+// describeSpan gives the span of a request its name and attributes, once they are known.
+func (w *recorder) describeSpan(r *http.Request) {
+	span := trace.SpanFromContext(r.Context())
+	if !span.IsRecording() {
 		return
 	}
 
-	if w.failed() {
-		w.span.Fail()
-	}
+	request := &w.request
+	name := methodName(r)
 	if route := strings.TrimPrefix(request.Route, r.Method+" "); route != "" {
-		w.span.Rename(methodName(r) + " " + route)
-		w.span.Set(trace.Attribute{Key: "http.route", Value: route})
+		name += " " + route
+		span.SetAttributes(attribute.String("http.route", route))
 	}
 	if request.Project != uuid.Nil {
-		w.span.Set(trace.Attribute{Key: "socle.project", Value: request.Project.String()})
+		span.SetAttributes(attribute.String("socle.project", request.Project.String()))
 	}
 
-	w.span.Set(trace.Attribute{Key: "http.request.method", Value: methodName(r)},
-		trace.Attribute{Key: "http.response.status_code", Value: int64(w.status)},
-		trace.Attribute{Key: "socle.request_id", Value: request.ID})
-	w.span.End()
+	span.SetName(name)
+	span.SetAttributes(attribute.Int("http.response.status_code", w.status),
+		attribute.String("socle.request_id", request.ID))
+
+	switch {
+	case w.failed():
+		span.SetStatus(codes.Error, "")
+	case w.status >= http.StatusInternalServerError:
+		span.SetStatus(codes.Ok, "") // not the server's failure, whatever the status
+	}
 }

@@ -206,6 +206,7 @@ var allowedLicenses = []struct {
 	{"MPL-2.0", regexp.MustCompile(`^mozilla public license,? version 2\.0`)},
 	{"MIT", regexp.MustCompile(`permission is hereby granted, free of charge, to any person obtaining a copy of this software`)},
 	{"BSD", regexp.MustCompile(`redistribution and use in source and binary forms, with or without modification, are permitted`)},
+	{"CC0-1.0", regexp.MustCompile(`cc0 1\.0 universal`)},
 	{"ISC", regexp.MustCompile(`permission to use, copy, modify, and(/or)? distribute this software for any purpose with or without`)},
 }
 
@@ -236,7 +237,8 @@ func TestLicenseKinds(t *testing.T) {
 		"GNU GENERAL PUBLIC LICENSE": "",
 		"Permission is hereby granted, free of charge, to any person obtaining a copy of this software\n" +
 			"or under the GNU Affero General Public License": "",
-		"All rights reserved.": "",
+		"Creative Commons Legal Code\n\nCC0 1.0 Universal": "CC0-1.0",
+		"All rights reserved.":                             "",
 	} {
 		if got := strings.Join(licenseKinds(text), ", "); got != want {
 			t.Errorf("licenseKinds(%q) = %q, want %q", text, got, want)

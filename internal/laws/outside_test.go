@@ -18,11 +18,9 @@ var outgoing = map[string]string{
 	"internal/cli/db.go":            "the file of a proxy on the same machine",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
 	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
-	"internal/certificate/order.go": "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
 	"internal/outbound/outbound.go": "tenants; public networks and SOCLE_OUTBOUND_NETWORKS only",
-	"internal/trace/export.go":      "OTEL_EXPORTER_OTLP_ENDPOINT",
-	"internal/trace/settings.go":    "OTEL_EXPORTER_OTLP_ENDPOINT",
+	"internal/telemetry/export.go":  "OTEL_EXPORTER_OTLP_ENDPOINT",
 	"internal/standalone/config.go": "the settings of socle rest",
 	"internal/standalone/http.go":   "its own listener",
 	"internal/standalone/ready.go":  "the settings of socle rest",
@@ -35,10 +33,13 @@ var connectCalls = map[string]*regexp.Regexp{
 	"net/http": regexp.MustCompile(
 		`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`,
 	),
-	"golang.org/x/crypto/acme":          regexp.MustCompile(`^Client$`),
+	"github.com/caddyserver/certmagic":  regexp.MustCompile(`^NewACMEIssuer$`),
 	"crypto/tls":                        regexp.MustCompile(`^Dial`),
 	"github.com/lestrrat-go/jwx/v3/jwk": regexp.MustCompile(`^(Fetch|NewCache)`),
 	"github.com/lestrrat-go/jwx/v3/jws": regexp.MustCompile(`^WithVerifyAuto$`),
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": regexp.MustCompile(`^New$`),
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc": regexp.MustCompile(`^New$`),
 }
 
 func TestNothingConnectsElsewhere(t *testing.T) {

@@ -3,47 +3,45 @@ package mail
 import (
 	"embed"
 	"fmt"
-	"html"
-	"os"
+	htmltemplate "html/template"
 	"strings"
+	"text/template"
 )
 
-// files has the templates: texts with the subject as first line. ${name} stands for a value. The
-// value link, if used, is a paragraph of its own, and ${paragraphs} are all paragraphs of the mail.
+// files has the templates: texts with the subject as first line. The value link, if used, is a
+// paragraph of its own, and paragraphs are all paragraphs of the mail.
 //
-//go:embed templates/*.txt
+//go:embed templates/*.txt mail.html
 var files embed.FS
+
+var (
+	texts = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "templates/*.txt"))
+	page  = htmltemplate.Must(htmltemplate.ParseFS(files, "mail.html"))
+)
 
 // Render renders a template as a mail to an address. Untrusted values of data, such as user names,
 // may be any text: each stays within one line. paragraphs, untrusted as well, keep their lines, and
 // stand where the template says. It fails if data lacks a value of the template.
 func Render(name, to string, data map[string]string, paragraphs ...string) (Message, error) {
-	template, err := files.ReadFile("templates/" + name + ".txt")
+	values := map[string]string{"paragraphs": cleanParagraphs(paragraphs)}
+	for key, value := range data {
+		values[key] = oneLine(value)
+	}
+
+	var filled strings.Builder
+	if err := texts.ExecuteTemplate(&filled, name+".txt", values); err != nil {
+		return Message{}, fmt.Errorf("mail: %w", err)
+	}
+
+	subject, text, _ := strings.Cut(filled.String(), "\n")
+	text = strings.TrimSpace(text) + "\n"
+
+	html, err := htmlOf(text, values["link"])
 	if err != nil {
 		return Message{}, fmt.Errorf("mail: %w", err)
 	}
 
-	var missing []string
-	filled := os.Expand(string(template), func(key string) string {
-		if key == "paragraphs" {
-			return cleanParagraphs(paragraphs)
-		}
-
-		value, ok := data[key]
-		if !ok {
-			missing = append(missing, key)
-		}
-
-		return oneLine(value)
-	})
-	if len(missing) > 0 {
-		return Message{}, fmt.Errorf("mail: template %s: no value of %s", name, strings.Join(missing, ", "))
-	}
-
-	subject, text, _ := strings.Cut(filled, "\n")
-	text = strings.TrimSpace(text) + "\n"
-
-	return Message{To: to, Subject: subject, Text: text, HTML: htmlOf(text, oneLine(data["link"]))}, nil
+	return Message{To: to, Subject: subject, Text: text, HTML: html}, nil
 }
 
 // cleanParagraphs joins paragraphs of untrusted text. None contains an empty line.
@@ -64,19 +62,22 @@ func cleanParagraphs(all []string) string {
 }
 
 // htmlOf returns text as HTML. Only link becomes a hyperlink.
-func htmlOf(text, link string) string {
-	var b strings.Builder
-	b.WriteString("<!doctype html>\n<html lang=\"en\"><body style=\"font-family: sans-serif; line-height: 1.5\">\n")
-
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		shown := strings.ReplaceAll(html.EscapeString(paragraph), "\n", "<br>\n")
-		if link != "" && paragraph == link {
-			shown = `<a href="` + html.EscapeString(link) + `">` + shown + `</a>`
-		}
-
-		b.WriteString("<p>" + shown + "</p>\n")
+func htmlOf(text, link string) (string, error) {
+	type paragraph struct {
+		Link  string // the paragraph is a hyperlink; "": text
+		Lines []string
 	}
 
-	b.WriteString("</body></html>\n")
-	return b.String()
+	var paragraphs []paragraph
+	for p := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		if link != "" && p == link {
+			paragraphs = append(paragraphs, paragraph{Link: link})
+		} else {
+			paragraphs = append(paragraphs, paragraph{Lines: strings.Split(p, "\n")})
+		}
+	}
+
+	var b strings.Builder
+	err := page.Execute(&b, paragraphs)
+	return b.String(), err
 }

@@ -9,7 +9,7 @@ import (
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 
-	const hostile = `<a href="https://evil.example">${link}</a>` + "\n\nhttps://evil.example\n\n"
+	const hostile = `<a href="https://evil.example">{{.link}}</a>` + "\n\nhttps://evil.example\n\n"
 	data := map[string]string{"link": "https://example.com/page?token=a&b=c", "server": "https://example.com"}
 	for _, name := range []string{"username", "email", "organization", "inviter", "role", "expires", "change", "what",
 		"form"} {

@@ -121,7 +121,7 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 
 // enter waits for the owner's turn. release ends it, and the span of the hash.
 func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
-	_, span := trace.Start(ctx, "hash password", trace.Internal)
+	_, span := trace.Start(ctx, "hash password")
 
 	lease, err := h.places.Acquire(ctx, h.owner, 1)
 	switch {

@@ -2,54 +2,58 @@ package pg
 
 import (
 	"context"
-	"errors"
 	"strings"
 
+	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/socle-dev/socle/internal/trace"
 )
 
 // statementTracer records a span of each statement within a trace. A span has the statement's
-// first word at most: the rest can be a user's text.
+// first word at most: the rest can be a user's text. Outside a trace it records nothing, not even
+// the time, which the library keeps for its metrics.
 type statementTracer struct{}
 
-type statementKey struct{}
+var statements = otelpgx.NewTracer(otelpgx.WithTracerProvider(trace.Provider{}),
+	otelpgx.WithMeterProvider(noopmetric.MeterProvider{}), otelpgx.WithTrimSQLInSpanName(),
+	otelpgx.WithSpanNameFunc(operationOf), otelpgx.WithDisableQuerySpanNamePrefix(),
+	otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithDisableSQLStatementInAttributes())
 
 // TraceQueryStart starts the span of a statement.
 func (statementTracer) TraceQueryStart(
-	ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData,
+	ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData,
 ) context.Context {
-	ctx, span := StartSpan(ctx, data.SQL)
-	if span == nil {
+	if !trace.Active(ctx) {
 		return ctx
 	}
 
-	return context.WithValue(ctx, statementKey{}, span)
+	ctx = statements.TraceQueryStart(ctx, conn, data)
+	oteltrace.SpanFromContext(ctx).SetAttributes(semconv.DBOperationName(operationOf(data.SQL)))
+
+	return ctx
 }
 
 // TraceQueryEnd ends the span of a statement.
-func (statementTracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	span, ok := ctx.Value(statementKey{}).(*trace.Span)
-	if !ok {
-		return
+func (statementTracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
+	if trace.Active(ctx) {
+		statements.TraceQueryEnd(ctx, conn, data)
 	}
-
-	if data.Err != nil && !errors.Is(data.Err, pgx.ErrNoRows) {
-		span.Fail()
-	}
-	span.End()
 }
 
-// StartSpan starts the span of a statement within the context's trace, or returns nil outside one.
-func StartSpan(ctx context.Context, sql string) (context.Context, *trace.Span) {
+// StartSpan starts the span of a statement that is executed without pgx's methods for queries.
+// Outside a trace its methods do nothing.
+func StartSpan(ctx context.Context, sql string) (context.Context, oteltrace.Span) {
 	if !trace.Active(ctx) {
-		return ctx, nil
+		return ctx, oteltrace.SpanFromContext(ctx)
 	}
 
 	operation := operationOf(sql)
-	return trace.Start(ctx, operation, trace.Client, trace.Attribute{Key: "db.system.name", Value: "postgresql"},
-		trace.Attribute{Key: "db.operation.name", Value: operation})
+	return trace.Start(ctx, operation, oteltrace.WithSpanKind(oteltrace.SpanKindClient),
+		oteltrace.WithAttributes(semconv.DBSystemNamePostgreSQL, semconv.DBOperationName(operation)))
 }
 
 // operations are the first words of statements that a span may show.

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,9 +24,27 @@ func (s *Store) SetCertificate(ctx context.Context, name string, sealed []byte) 
 	return err
 }
 
-// DeleteCertificate removes the bytes stored under a name.
-func (s *Store) DeleteCertificate(ctx context.Context, name string) error {
-	_, err := pg.Exec(ctx, s.q, `delete from platform.certificates where name = @name`,
-		pgx.StrictNamedArgs{"name": name})
+// DeleteCertificates removes the bytes stored under a name, and under those that it is a path to.
+func (s *Store) DeleteCertificates(ctx context.Context, path string) error {
+	_, err := pg.Exec(ctx, s.q, `
+		delete from platform.certificates where name = @path or starts_with(name, @path || '/')`,
+		pgx.StrictNamedArgs{"path": path})
 	return err
+}
+
+// StoredCertificate describes bytes that are stored under a name.
+type StoredCertificate struct {
+	Name      string
+	Size      int64
+	UpdatedAt time.Time
+}
+
+// Certificates describes the bytes stored under a name, and under those that it is a path to, in
+// the order of their names.
+func (s *Store) Certificates(ctx context.Context, path string) ([]StoredCertificate, error) {
+	return pg.All[StoredCertificate](ctx, s.q, `
+		select name, octet_length(sealed)::bigint as size, updated_at
+		from platform.certificates
+		where name = @path or starts_with(name, @path || '/')
+		order by name collate "C"`, pgx.StrictNamedArgs{"path": path})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,9 +12,9 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/codes"
 
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/trace"
 )
 
 // Args are the arguments of a job, stored as JSON. They contain no secrets.
@@ -97,15 +96,13 @@ func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout }
 
 // Work runs a job.
 func (w *worker[A]) Work(ctx context.Context, j *river.Job[A]) error {
-	ctx, span := w.queue.Tracer.Start(ctx, trace.Parent{}, "job "+j.Kind, trace.Consumer,
-		trace.Attribute{Key: "messaging.system", Value: "river"},
-		trace.Attribute{Key: "messaging.message.id", Value: strconv.FormatInt(j.ID, 10)})
+	ctx, span := w.queue.startSpan(ctx, j.JobRow)
 	defer span.End()
 
 	err := w.work(ctx, &Job[A]{j.ID, j.Args, j.Attempt, j.CreatedAt, j, w.queue.Pool})
 	if err != nil {
 		if _, snoozed := errors.AsType[*river.JobSnoozeError](err); !snoozed {
-			span.Fail()
+			span.SetStatus(codes.Error, "")
 		}
 
 		return &truncatedError{err}
@@ -142,7 +139,7 @@ type Inserted struct {
 
 // InsertTx inserts a job in a transaction of the platform database.
 func (q *Queue) InsertTx(ctx context.Context, tx pgx.Tx, a Args) (Inserted, error) {
-	options, err := q.insertOptions(a)
+	options, err := q.insertOptions(ctx, a)
 	if err != nil {
 		return Inserted{}, err
 	}
@@ -152,7 +149,7 @@ func (q *Queue) InsertTx(ctx context.Context, tx pgx.Tx, a Args) (Inserted, erro
 
 // Insert inserts a job.
 func (q *Queue) Insert(ctx context.Context, a Args) (Inserted, error) {
-	options, err := q.insertOptions(a)
+	options, err := q.insertOptions(ctx, a)
 	if err != nil {
 		return Inserted{}, err
 	}
@@ -160,13 +157,13 @@ func (q *Queue) Insert(ctx context.Context, a Args) (Inserted, error) {
 	return inserted(q.inserter.Insert(ctx, a, options))
 }
 
-func (q *Queue) insertOptions(a Args) (*river.InsertOpts, error) {
+func (q *Queue) insertOptions(ctx context.Context, a Args) (*river.InsertOpts, error) {
 	o, ok := q.options[a.Kind()]
 	if !ok {
 		return nil, fmt.Errorf("no worker is registered for jobs of kind %s", a.Kind())
 	}
 
-	options := &river.InsertOpts{Queue: o.Workers.Queue, MaxAttempts: o.MaxAttempts}
+	options := &river.InsertOpts{Queue: o.Workers.Queue, MaxAttempts: o.MaxAttempts, Metadata: traceOf(ctx)}
 	if o.Unique {
 		options.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished}
 	}

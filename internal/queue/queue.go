@@ -19,10 +19,10 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/trace"
 )
 
 const (
@@ -68,7 +68,7 @@ type Config struct {
 	River *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
 	Log   *slog.Logger
 
-	Tracer *trace.Tracer // records a span of each attempt at a job; nil: none
+	Tracer trace.Tracer // records a span of each attempt at a job; nil: none
 }
 
 // Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use once

@@ -16,7 +16,7 @@ func (c *collector) work(trace string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	inJob := map[string]bool{}
+	inJob := map[hexID]bool{}
 	for range c.spans { // children can come before their parents
 		before := len(inJob)
 		for _, s := range c.spans {
@@ -31,7 +31,7 @@ func (c *collector) work(trace string) []string {
 
 	var all []string
 	for _, s := range c.spans {
-		if s.TraceID == trace && !inJob[s.SpanID] && s.Name != "statement" {
+		if s.TraceID == hexID(trace) && !inJob[s.SpanID] && s.Name != "statement" {
 			all = append(all, s.Name)
 		}
 	}
@@ -57,7 +57,7 @@ func TestWorkForKnownAddresses(t *testing.T) {
 	t.Parallel()
 
 	collected := newCollector(t)
-	p, c := startInstalled(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collected.URL)
+	p, c := startInstalled(t, collected.settings()...)
 	c.want(t, 200, "PUT", "/projects/"+c.project+"/auth-settings", `{"mail_interval_seconds": 0}`)
 
 	keys := map[string]string{}

@@ -32,8 +32,9 @@ func (s *Server) openCertificate(c config.Config) (certificate.Source, error) {
 	}
 
 	return certificate.NewAuto(certificate.AutoConfig{
-		Host: strings.ToLower(public.Hostname()), Directory: c.ACMEDirectory,
-		Pool: s.database.Pool, Store: s.database.Store, Key: token.Derive(s.secret, "certificates"), Log: s.log,
+		Host: strings.ToLower(public.Hostname()), Address: s.listener.Addr().(*net.TCPAddr),
+		Directory: c.ACMEDirectory,
+		Pool:      s.database.Pool, Store: s.database.Store, Key: token.Derive(s.secret, "certificates"), Log: s.log,
 	}), nil
 }
 

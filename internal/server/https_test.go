@@ -47,19 +47,21 @@ func TestHTTPS(t *testing.T) {
 
 	roots := x509.NewCertPool()
 	roots.AddCert(example.Certificate())
-	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true,
-	}}
-	defer client.CloseIdleConnections()
+	for _, major := range []int{1, 2} {
+		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: major == 2,
+		}}
+		defer client.CloseIdleConnections()
 
-	res, err := client.Get(p.url + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
+		res, err := client.Get(p.url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
 
-	if res.StatusCode != http.StatusOK || res.ProtoMajor != 1 {
-		t.Errorf("got %s %s, want 200 over HTTP/1.1", res.Proto, res.Status)
+		if res.StatusCode != http.StatusOK || res.ProtoMajor != major {
+			t.Errorf("got %s %s, want 200 over HTTP/%d", res.Proto, res.Status, major)
+		}
 	}
 
 	if res, err := http.Get(strings.Replace(p.url, "https://", "http://", 1) + "/readyz"); err == nil {

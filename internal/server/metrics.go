@@ -22,32 +22,35 @@ import (
 var profiles = []string{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}
 
 // metrics measures requests and serves the metrics and profiles on a separate address. Without an
-// address it does nothing.
+// address, and unless package telemetry exports the registry, it does nothing.
 type metrics struct {
-	listener net.Listener
+	listener net.Listener // nil: no address
 	http     *http.Server
-	registry *prometheus.Registry
+	registry *prometheus.Registry // nil: neither served nor exported
 	requests *prometheus.HistogramVec
 }
 
-func newMetrics(addr string) (*metrics, error) {
-	if addr == "" {
+func newMetrics(addr string, registry *prometheus.Registry, exported bool) (*metrics, error) {
+	if addr == "" && !exported {
 		return &metrics{}, nil
 	}
 
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen for metrics: %w", err)
-	}
-
-	registry := prometheus.NewRegistry()
-	m := &metrics{listener: listener, registry: registry, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m := &metrics{registry: registry, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "socle_http_request_duration_seconds", Help: "Duration of requests, by route and status.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"route", "status"})}
 
 	registry.MustRegister(m.requests, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	if addr == "" {
+		return m, nil
+	}
+
+	var err error
+	if m.listener, err = net.Listen("tcp", addr); err != nil {
+		return nil, fmt.Errorf("listen for metrics: %w", err)
+	}
 
 	paths := httpx.Paths{
 		"/metrics":             promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP,
@@ -89,7 +92,7 @@ func (m *metrics) run(ctx context.Context) error {
 
 // instrument wraps a handler with the duration histogram.
 func (m *metrics) instrument(next http.Handler) http.Handler {
-	if m.listener == nil {
+	if m.registry == nil {
 		return next
 	}
 

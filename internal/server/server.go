@@ -6,7 +6,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/api"
@@ -42,8 +42,8 @@ import (
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
+	"github.com/socle-dev/socle/internal/telemetry"
 	"github.com/socle-dev/socle/internal/token"
-	"github.com/socle-dev/socle/internal/trace"
 	"github.com/socle-dev/socle/internal/web"
 )
 
@@ -78,7 +78,7 @@ type Server struct {
 	certificate   certificate.Source // nil: plain HTTP
 	redirect      *redirect
 	metrics       *metrics
-	tracer        *trace.Tracer // nil: none
+	telemetry     *telemetry.Telemetry
 	requests      *requestLog
 	proxy         *pgproxy.Proxy
 	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
@@ -92,14 +92,14 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	limitMemory()
 
 	s := &Server{log: slog.New(truncatingHandler{log.Handler()})}
-	if err := s.start(ctx, c); err != nil {
+	if err := s.start(ctx, c, log); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 
 	return s, nil
 }
 
-func (s *Server) start(ctx context.Context, c config.Config) error {
+func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) error {
 	var err error
 	if s.lock, err = lockFolder(c.DataDir); err != nil {
 		return err
@@ -113,10 +113,14 @@ func (s *Server) start(ctx context.Context, c config.Config) error {
 	if s.redirect, err = newRedirect(c); err != nil {
 		return err
 	}
-	if s.metrics, err = newMetrics(c.MetricsAddr); err != nil {
+
+	registry := prometheus.NewRegistry()
+	if s.telemetry, err = telemetry.New(ctx, build.Version(), registry, s.log); err != nil {
 		return err
 	}
-	if s.tracer, err = trace.New(os.Getenv, build.Version(), s.log); err != nil {
+
+	s.log = slog.New(truncatingHandler{s.telemetry.LogHandler(log.Handler())})
+	if s.metrics, err = newMetrics(c.MetricsAddr, registry, s.telemetry.ExportsMetrics()); err != nil {
 		return err
 	}
 
@@ -217,7 +221,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.requests = newRequestLog(s.database.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
 	s.metrics.watchState(s)
-	s.http = newHTTPServer(s.newHandler(c), s.log)
+	s.http = newHTTPServer(s.telemetry.Middleware(s.newHandler(c), s.URL), s.log)
 
 	return nil
 }
@@ -235,7 +239,7 @@ func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Ser
 	}
 
 	jobs, err := queue.New(queue.Config{Pool: s.database.Pool, River: s.database.QueuePool, Log: s.log,
-		Tracer: s.tracer})
+		Tracer: s.telemetry.Tracer()})
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +296,7 @@ func (s *Server) listenPostgres(c config.Config) error {
 // newHandler returns the root handler.
 func (s *Server) newHandler(c config.Config) http.Handler {
 	return httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Tracer: s.tracer, Panicked: s.api.ServePanic,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
 		Answered: func(a httpx.Finished) {
 			if a.Project != uuid.Nil {
 				s.readiness.observe(a.Status)
@@ -309,6 +313,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 		WriteTimeout:      60 * time.Second, // extended by the size of a download
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    64 << 10,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100}, // requests per connection
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
@@ -356,20 +361,20 @@ func (s *Server) Run(ctx context.Context) error {
 	run("requests", s.requests.run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
-	run("traces", s.tracer.Run)
+	run("telemetry", s.telemetry.Run)
 
 	if s.postgres != nil {
 		run("PostgreSQL clients", s.postgres.Run)
 	}
 
-	listener := s.listener
+	listener := httpx.StrictListener(s.listener)
 	if s.certificate != nil {
 		run("certificate", s.certificate.Run)
-		listener = tls.NewListener(listener, s.certificate.TLSConfig())
+		listener = httpx.StrictTLSListener(s.listener, s.certificate.TLSConfig())
 	}
 
 	run("http", func(context.Context) error {
-		if err := s.http.Serve(httpx.StrictListener(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil

@@ -41,7 +41,7 @@ var (
 	storageFree = gauge("storage_free_bytes", "Free space of the storage, if it is a folder.")
 	storageSize = gauge("storage_size_bytes", "Size of the storage's file system, if it is a folder.")
 
-	droppedSpans = gauge("trace_dropped_spans_total", "Spans that were not exported: the collector was slow or refused them.")
+	droppedSpans = gauge("trace_dropped_spans_total", "Spans that the collector did not take.")
 
 	jobs      = gauge("jobs", "Jobs of the install; failed ones of the last 24 hours.", "state")
 	oldestJob = gauge("jobs_oldest_seconds", "Waiting time of the oldest job that could run.")
@@ -119,7 +119,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 
-	to <- prometheus.MustNewConstMetric(droppedSpans, prometheus.CounterValue, float64(s.tracer.Dropped()))
+	to <- prometheus.MustNewConstMetric(droppedSpans, prometheus.CounterValue, float64(s.telemetry.LostSpans()))
 	s.collectJobs(send)
 }
 

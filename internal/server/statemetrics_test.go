@@ -20,7 +20,7 @@ func TestDeployedMetricsExist(t *testing.T) {
 	t.Parallel()
 
 	known := map[string]bool{}
-	m, err := newMetrics("127.0.0.1:0")
+	m, err := newMetrics("127.0.0.1:0", prometheus.NewRegistry(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,29 +14,55 @@ import (
 
 // span is a span as a collector reads it.
 type span struct {
-	TraceID      string `json:"traceId"`
-	SpanID       string `json:"spanId"`
-	ParentSpanID string `json:"parentSpanId"`
+	TraceID      hexID  `json:"traceId"`
+	SpanID       hexID  `json:"spanId"`
+	ParentSpanID hexID  `json:"parentSpanId"`
 	Name         string `json:"name"`
 	Kind         int    `json:"kind"`
-	Attributes   []struct {
+	Links        []struct {
+		TraceID hexID `json:"traceId"`
+	} `json:"links"`
+	Attributes []struct {
 		Key   string         `json:"key"`
 		Value map[string]any `json:"value"`
 	} `json:"attributes"`
 }
 
-// collector is a collector of OpenTelemetry that keeps all spans.
+// hexID is an ID in lower case. OTLP allows both in JSON.
+type hexID string
+
+// UnmarshalText decodes an ID.
+func (h *hexID) UnmarshalText(text []byte) error {
+	*h = hexID(bytes.ToLower(text))
+	return nil
+}
+
+// collector is a collector of OpenTelemetry that keeps all spans, and the metrics and logs as text.
 type collector struct {
 	*httptest.Server
-	mu    sync.Mutex
-	spans []span
+	mu     sync.Mutex
+	spans  []span
+	others map[string]string // requests for metrics and logs by their path
 }
 
 func newCollector(t *testing.T) *collector {
 	t.Helper()
 
-	c := &collector{}
+	c := &collector{others: map[string]string{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/traces" {
+			text, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+
+			c.mu.Lock()
+			defer c.mu.Unlock()
+
+			c.others[r.URL.Path] += string(text)
+			return
+		}
+
 		var in struct {
 			ResourceSpans []struct {
 				ScopeSpans []struct {
@@ -50,7 +78,11 @@ func newCollector(t *testing.T) *collector {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 
-		c.spans = append(c.spans, in.ResourceSpans[0].ScopeSpans[0].Spans...)
+		for _, resource := range in.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				c.spans = append(c.spans, scope.Spans...)
+			}
+		}
 	}))
 	t.Cleanup(c.Close)
 
@@ -71,12 +103,18 @@ func (c *collector) find(name string) *span {
 	return nil
 }
 
-// TestTraces has a server send its spans to a collector.
+// settings are the variables by which a server exports to the collector.
+func (c *collector) settings() []string {
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
+		"OTEL_BSP_SCHEDULE_DELAY=100"}
+}
+
+// TestTraces has a server export to a collector: spans, metrics and logs.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 
 	collected := newCollector(t)
-	p, c := startInstalled(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collected.URL)
+	p, c := startInstalled(t, collected.settings()...)
 	c.want(t, 200, "POST", "/users/password/forgot", `{"email": "somebody@example.com"}`)
 	eventually(t, "a job has ended", func() bool { return collected.find("job password_reset") != nil })
 
@@ -109,8 +147,11 @@ func TestTraces(t *testing.T) {
 	if served == nil || served.TraceID != trace || served.ParentSpanID != parent || served.Kind != 2 {
 		t.Fatalf("got the span %+v of the request", served)
 	}
-	if collected.find("job password_reset") == nil {
-		t.Error("no span of a job")
+
+	asked, job := collected.find("POST /users/password/forgot"), collected.find("job password_reset")
+	if asked == nil || job == nil || len(job.Links) != 1 || job.Links[0].TraceID != asked.TraceID ||
+		job.TraceID == asked.TraceID {
+		t.Errorf("got the span %+v of a job, want a link to the trace of %+v", job, asked)
 	}
 	if collected.find("GET /readyz") != nil || collected.find("GET /healthz") != nil {
 		t.Error("spans of health checks")
@@ -131,5 +172,12 @@ func TestTraces(t *testing.T) {
 	}
 	if !strings.Contains(p.log.String(), "traceId="+trace) {
 		t.Error("the log lacks the trace")
+	}
+
+	for path, want := range map[string]string{"/v1/metrics": "socle_http_request_duration_seconds",
+		"/v1/logs": "/sql"} {
+		if got := collected.others[path]; !strings.Contains(got, want) || strings.Contains(got, "a secret") {
+			t.Errorf("%s: got %.1000s, want %s in it, and no statement", path, got, want)
+		}
 	}
 }

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"html/template"
+	"io"
 	"math"
 	"mime"
 	"net/http"
@@ -23,6 +26,13 @@ import (
 
 //go:embed assets
 var assets embed.FS
+
+//go:embed page.html
+var pageSource string
+
+// pageTemplate is the layout of all pages. It escapes texts of tenants by their place: in an
+// element, an attribute, a URL.
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
 // page is the content of a page.
 type page struct {
@@ -57,7 +67,8 @@ type form struct {
 	Files          bool   // it has inputs for files
 }
 
-// declineName is the name of the parameter that the second button of a form submits.
+// declineName is the name of the parameter that the second button of a form submits. The template
+// has it too.
 const declineName = "decline"
 
 // hidden is an input that a person does not see.
@@ -149,7 +160,7 @@ func sentence(clause string) string {
 // policy returns the Content-Security-Policy of a page. It allows the server's own stylesheet and
 // pictures, the page's inline style, the submission of its form, and frames on the pages of
 // embedding origins. It forbids everything else, such as scripts and requests to other hosts.
-func (p *page) policy(style markup) string {
+func (p *page) policy(style template.CSS) string {
 	styles, forms, frames := "'self'", "'self'", "'none'"
 	if style != "" {
 		sum := sha256.Sum256([]byte(style))
@@ -170,7 +181,7 @@ func (p *page) policy(style markup) string {
 }
 
 // style returns the inline style of a theme, or "".
-func (t theme) style() markup {
+func (t theme) style() template.CSS {
 	var r, g, b uint8
 	if n, err := fmt.Sscanf(t.Color, "#%02x%02x%02x", &r, &g, &b); n != 3 || err != nil {
 		return ""
@@ -181,7 +192,7 @@ func (t theme) style() markup {
 		foreground = "#000"
 	}
 
-	return markup(fmt.Sprintf(":root{--accent:#%02x%02x%02x;--on-accent:%s}", r, g, b, foreground))
+	return template.CSS(fmt.Sprintf(":root{--accent:#%02x%02x%02x;--on-accent:%s}", r, g, b, foreground))
 }
 
 // luminance returns the relative luminance of a color, as WCAG defines it.
@@ -197,11 +208,25 @@ func luminance(r, g, b uint8) float64 {
 	return 0.2126*linear(r) + 0.7152*linear(g) + 0.0722*linear(b)
 }
 
+// write writes a page as HTML.
+func (p page) write(w io.Writer, style template.CSS) error {
+	return pageTemplate.Execute(w, struct {
+		page
+		Stylesheet string
+		Style      template.CSS
+	}{p, stylesheet, style})
+}
+
 // render responds with a page.
 func render(w http.ResponseWriter, r *http.Request, status int, p page) {
-	var content writer
 	style := p.Theme.style()
-	content.page(p, style)
+
+	var content bytes.Buffer
+	if err := p.write(&content, style); err != nil {
+		httpx.From(r.Context()).Err = err
+		http.Error(w, internalError, http.StatusInternalServerError)
+		return
+	}
 
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -213,7 +238,7 @@ func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 	w.WriteHeader(status)
 
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(content.buffer.Bytes()) // fails only if the client has disconnected
+		_, _ = w.Write(content.Bytes()) // fails only if the client has disconnected
 	}
 }
 

@@ -1,5 +1,6 @@
 // Package webauthn verifies the responses of authenticators to a browser: new credentials, and
-// assertions by them (W3C Web Authentication, level 3).
+// assertions by them (W3C Web Authentication, level 3). The verification is that of
+// github.com/go-webauthn/webauthn; this package has the rules that are stricter here.
 //
 // It has no rows and no challenges: package enduser keeps them. It accepts the attestations none
 // and self, since it judges no authenticators by their makers, and keys of ES256, EdDSA and RS256.
@@ -7,32 +8,31 @@ package webauthn
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-webauthn/webauthn/protocol"
 )
 
-// Failures of a response. Each wraps [ErrInvalid].
+// ErrInvalid is the failure of a response.
+var ErrInvalid = errors.New("invalid response of an authenticator")
+
+// Failures of responses by rules beyond those of the library. Each wraps [ErrInvalid].
 var (
-	ErrInvalid      = errors.New("invalid response of an authenticator")
-	ErrType         = fmt.Errorf("%w: of another type", ErrInvalid)
-	ErrChallenge    = fmt.Errorf("%w: for another challenge", ErrInvalid)
-	ErrOrigin       = fmt.Errorf("%w: for another origin", ErrInvalid)
-	ErrRelyingParty = fmt.Errorf("%w: for another relying party", ErrInvalid)
-	ErrPresence     = fmt.Errorf("%w: without the presence of the user", ErrInvalid)
-	ErrVerification = fmt.Errorf("%w: without the verification of the user", ErrInvalid)
-	ErrAttestation  = fmt.Errorf("%w: an attestation other than none and self", ErrInvalid)
-	ErrKey          = fmt.Errorf("%w: key", ErrInvalid)
-	ErrCredential   = fmt.Errorf("%w: of another credential", ErrInvalid)
-	ErrSignature    = fmt.Errorf("%w: signature", ErrInvalid)
-	ErrCounter      = fmt.Errorf("%w: the counter went back, so the authenticator was cloned", ErrInvalid)
+	ErrChallenge   = fmt.Errorf("%w: no challenge", ErrInvalid)
+	ErrOrigin      = fmt.Errorf("%w: for another origin", ErrInvalid)
+	ErrBackup      = fmt.Errorf("%w: backed up without being eligible", ErrInvalid)
+	ErrAttestation = fmt.Errorf("%w: an attestation other than none and self", ErrInvalid)
+	ErrKey         = fmt.Errorf("%w: key", ErrInvalid)
+	ErrCredential  = fmt.Errorf("%w: of another credential", ErrInvalid)
+	ErrCounter     = fmt.Errorf("%w: the counter went back, so the authenticator was cloned", ErrInvalid)
 )
+
+// invalid returns the failure of a response that the library rejects.
+func invalid(err error) error { return fmt.Errorf("%w: %w", ErrInvalid, err) }
 
 // RelyingParty is the application that credentials are for.
 type RelyingParty struct {
@@ -89,207 +89,121 @@ type Credential struct {
 
 // Register returns the credential of a response to a creation.
 func Register(r Response, want Expected) (Credential, error) {
-	hash, err := checkClientData(r, "webauthn.create", want)
+	creation := protocol.CredentialCreationResponse{PublicKeyCredential: r.credential(),
+		AttestationResponse: protocol.AuthenticatorAttestationResponse{
+			AuthenticatorResponse: r.clientData(), AttestationObject: r.Response.AttestationObject.encoded()}}
+	parsed, err := creation.Parse()
 	if err != nil {
-		return Credential{}, err
+		return Credential{}, invalid(err)
 	}
 
-	value, rest, err := decodeCBOR(r.Response.AttestationObject)
-	object, ok := value.(map[any]any)
-	if err != nil || !ok || len(rest) > 0 {
-		return Credential{}, ErrInvalid
-	}
-
-	raw, _ := object["authData"].([]byte)
-	data, err := parseAuthenticatorData(raw)
-	if err != nil {
+	object := &parsed.Response.AttestationObject
+	if err := want.check(&parsed.Response.CollectedClientData, object.AuthData.Flags); err != nil {
 		return Credential{}, err
 	}
-	if err := data.check(want); err != nil {
-		return Credential{}, err
+	if !isUncertified(object) {
+		return Credential{}, ErrAttestation
 	}
 
-	switch {
-	case data.credential == nil:
-		return Credential{}, ErrInvalid
-	case !bytes.Equal(data.credential.ID, r.RawID):
+	if _, err := parsed.Verify(want.challenge(), want.ID, want.Origins, nil, nil,
+		protocol.TopOriginExplicitVerificationMode, false, want.Verification, true, nil, parameters(),
+		protocol.AttestationPolicy{}, protocol.SignaturePolicy{}); err != nil {
+		return Credential{}, invalid(err)
+	}
+
+	data := &object.AuthData
+	if len(data.AttData.CredentialID) == 0 {
 		return Credential{}, ErrCredential
 	}
-
-	if err := checkAttestation(object, data, append(slices.Clone(raw), hash...)); err != nil {
+	if err := checkKey(data.AttData.CredentialPublicKey); err != nil {
 		return Credential{}, err
 	}
 
-	return *data.credential, nil
+	return Credential{ID: data.AttData.CredentialID, PublicKey: data.AttData.CredentialPublicKey,
+		AAGUID: [16]byte(data.AttData.AAGUID), SignCount: data.Counter,
+		BackupEligible: data.Flags.HasBackupEligible(), BackedUp: data.Flags.HasBackupState()}, nil
 }
 
-// checkAttestation fails unless an attestation is none, or a valid one by the new key itself.
-func checkAttestation(object map[any]any, data authenticatorData, signed []byte) error {
-	statement, ok := object["attStmt"].(map[any]any)
-	switch format, _ := object["fmt"].(string); {
-	case !ok:
-		return ErrAttestation
-	case format == "none" && len(statement) == 0:
-		return nil
-	case format != "packed" || statement["x5c"] != nil:
-		return ErrAttestation
+// isUncertified reports whether an attestation is none, or one by the new key itself.
+func isUncertified(object *protocol.AttestationObject) bool {
+	switch protocol.AttestationFormat(object.Format) {
+	case protocol.AttestationFormatNone:
+		return true
+	case protocol.AttestationFormatPacked:
+		_, certified := object.AttStatement["x5c"]
+		_, anonymous := object.AttStatement["ecdaaKeyId"]
+		return !certified && !anonymous
 	}
 
-	algorithm, _ := statement["alg"].(int64)
-	signature, _ := statement["sig"].([]byte)
-	if algorithm != data.key.algorithm || !data.key.verifies(signed, signature) {
-		return ErrSignature
-	}
-
-	return nil
+	return false
 }
 
 // Authenticate verifies the assertion of a credential, and returns the credential with its new
 // counter and state of backup.
 func Authenticate(r Response, c Credential, want Expected) (Credential, error) {
-	hash, err := checkClientData(r, "webauthn.get", want)
+	assertion := protocol.CredentialAssertionResponse{PublicKeyCredential: r.credential(),
+		AssertionResponse: protocol.AuthenticatorAssertionResponse{AuthenticatorResponse: r.clientData(),
+			AuthenticatorData: r.Response.AuthenticatorData.encoded(), Signature: r.Response.Signature.encoded()}}
+	parsed, err := assertion.Parse()
 	if err != nil {
+		return c, invalid(err)
+	}
+
+	data := &parsed.Response.AuthenticatorData
+	if err := want.check(&parsed.Response.CollectedClientData, data.Flags); err != nil {
 		return c, err
 	}
 	if !bytes.Equal(r.RawID, c.ID) {
 		return c, ErrCredential
 	}
-
-	data, err := parseAuthenticatorData(r.Response.AuthenticatorData)
-	if err != nil {
-		return c, err
-	}
-	if err := data.check(want); err != nil {
+	if err := checkKey(c.PublicKey); err != nil {
 		return c, err
 	}
 
-	key, rest, err := parseKey(c.PublicKey)
-	if err != nil || len(rest) > 0 {
-		return c, ErrKey
-	}
-	if !key.verifies(append(slices.Clone([]byte(r.Response.AuthenticatorData)), hash...), r.Response.Signature) {
-		return c, ErrSignature
+	if err := parsed.Verify(want.challenge(), want.ID, "", want.Origins, nil, nil,
+		protocol.TopOriginExplicitVerificationMode, false, want.Verification, true, c.PublicKey,
+		protocol.SignaturePolicy{}); err != nil {
+		return c, invalid(err)
 	}
 
 	// Authenticators without a counter send 0.
-	if (data.signCount > 0 || c.SignCount > 0) && data.signCount <= c.SignCount {
+	if (data.Counter > 0 || c.SignCount > 0) && data.Counter <= c.SignCount {
 		return c, ErrCounter
 	}
-	if data.has(flagBackupEligible) != c.BackupEligible {
+	if data.Flags.HasBackupEligible() != c.BackupEligible {
 		return c, ErrCredential
 	}
 
-	c.SignCount, c.BackedUp = data.signCount, data.has(flagBackedUp)
+	c.SignCount, c.BackedUp = data.Counter, data.Flags.HasBackupState()
 	return c, nil
 }
 
-// checkClientData fails unless the browser's part of a response fits, and returns its hash.
-func checkClientData(r Response, kind string, want Expected) ([]byte, error) {
-	if r.Type != "public-key" {
-		return nil, ErrType
-	}
+// credential returns the library's form of the members that all responses have.
+func (r Response) credential() protocol.PublicKeyCredential {
+	id := base64.RawURLEncoding.EncodeToString(r.RawID)
+	return protocol.PublicKeyCredential{Credential: protocol.Credential{ID: id, Type: r.Type},
+		RawID: r.RawID.encoded()}
+}
 
-	var client struct {
-		Type        string `json:"type"`
-		Challenge   Bytes  `json:"challenge"`
-		Origin      string `json:"origin"`
-		CrossOrigin bool   `json:"crossOrigin"`
-	}
-	if json.Unmarshal(r.Response.ClientDataJSON, &client) != nil {
-		return nil, ErrInvalid
-	}
+func (r Response) clientData() protocol.AuthenticatorResponse {
+	return protocol.AuthenticatorResponse{ClientDataJSON: r.Response.ClientDataJSON.encoded()}
+}
 
+func (b Bytes) encoded() protocol.URLEncodedBase64 { return protocol.URLEncodedBase64(b) }
+
+// challenge returns the challenge as the client data has it.
+func (e Expected) challenge() string { return base64.RawURLEncoding.EncodeToString(e.Challenge) }
+
+// check refuses responses that the library takes: with an empty challenge, with an origin that
+// differs by its case or a path, and with flags that contradict each other.
+func (e Expected) check(client *protocol.CollectedClientData, flags protocol.AuthenticatorFlags) error {
 	switch {
-	case client.Type != kind:
-		return nil, ErrType
-	case len(want.Challenge) == 0 || subtle.ConstantTimeCompare(client.Challenge, want.Challenge) != 1:
-		return nil, ErrChallenge
-	case client.CrossOrigin || !slices.Contains(want.Origins, client.Origin): // a page in a frame of another
-		return nil, ErrOrigin
-	}
-
-	sum := sha256.Sum256(r.Response.ClientDataJSON)
-	return sum[:], nil
-}
-
-// Flags of authenticator data.
-const (
-	flagPresent        = 1 << 0
-	flagVerified       = 1 << 2
-	flagBackupEligible = 1 << 3
-	flagBackedUp       = 1 << 4
-	flagCredential     = 1 << 6
-	flagExtensions     = 1 << 7
-)
-
-const maxCredentialID = 1023 // bytes, by the standard
-
-// authenticatorData is the authenticator's part of a response.
-type authenticatorData struct {
-	relyingParty []byte // hash of its id
-	flags        byte
-	signCount    uint32
-	credential   *Credential // nil in an assertion
-	key          publicKey   // of the credential
-}
-
-func (d authenticatorData) has(flag byte) bool { return d.flags&flag != 0 }
-
-func parseAuthenticatorData(data []byte) (authenticatorData, error) {
-	const head = 32 + 1 + 4
-	if len(data) < head {
-		return authenticatorData{}, ErrInvalid
-	}
-
-	d := authenticatorData{relyingParty: data[:32], flags: data[32], signCount: binary.BigEndian.Uint32(data[33:head])}
-	rest := data[head:]
-	if d.has(flagCredential) {
-		if len(rest) < 18 {
-			return d, ErrInvalid
-		}
-
-		c := Credential{AAGUID: [16]byte(rest[:16]), SignCount: d.signCount, BackupEligible: d.has(flagBackupEligible),
-			BackedUp: d.has(flagBackedUp)}
-		size := int(binary.BigEndian.Uint16(rest[16:18]))
-		if rest = rest[18:]; size == 0 || size > maxCredentialID || size > len(rest) {
-			return d, ErrInvalid
-		}
-		c.ID, rest = rest[:size:size], rest[size:]
-
-		key, after, err := parseKey(rest)
-		if err != nil {
-			return d, ErrKey
-		}
-		c.PublicKey, rest = rest[:len(rest)-len(after)], after
-		d.credential, d.key = &c, key
-	}
-
-	if d.has(flagExtensions) {
-		value, after, err := decodeCBOR(rest)
-		if _, ok := value.(map[any]any); err != nil || !ok {
-			return d, ErrInvalid
-		}
-		rest = after
-	}
-	if len(rest) > 0 {
-		return d, ErrInvalid
-	}
-
-	return d, nil
-}
-
-// check fails unless the data fits the requirements.
-func (d authenticatorData) check(want Expected) error {
-	id := sha256.Sum256([]byte(want.ID))
-	switch {
-	case !bytes.Equal(d.relyingParty, id[:]):
-		return ErrRelyingParty
-	case !d.has(flagPresent):
-		return ErrPresence
-	case want.Verification && !d.has(flagVerified):
-		return ErrVerification
-	case d.has(flagBackedUp) && !d.has(flagBackupEligible):
-		return ErrInvalid
+	case len(e.Challenge) == 0:
+		return ErrChallenge
+	case !slices.Contains(e.Origins, client.Origin):
+		return ErrOrigin
+	case flags.HasBackupState() && !flags.HasBackupEligible():
+		return ErrBackup
 	}
 
 	return nil

@@ -43,7 +43,7 @@ func TestAlgorithms(t *testing.T) {
 			t.Errorf("%d: got counter %d, %v", algorithm, c.SignCount, err)
 		}
 
-		if other := newAuthenticator(t, algorithm); algorithm != algRS256 {
+		if other := newAuthenticator(t, algorithm); algorithm != Algorithms[2] {
 			if _, err := Register(parse(t, other.Attest("packed", expected.Challenge)), expected); err != nil {
 				t.Errorf("%d: attestation by itself: %v", algorithm, err)
 			}
@@ -63,14 +63,14 @@ func TestRefusals(t *testing.T) {
 		"origin":          {func(a *authenticator) { a.Origin = "https://evil.example" }, ErrOrigin},
 		"origin's suffix": {func(a *authenticator) { a.Origin += ".evil.example" }, ErrOrigin},
 		"scheme":          {func(a *authenticator) { a.Origin = "http://app.example.com" }, ErrOrigin},
-		"frame":           {func(a *authenticator) { a.CrossOrigin = true }, ErrOrigin},
-		"relying party":   {func(a *authenticator) { a.RelyingParty = "app.example.com" }, ErrRelyingParty},
-		"presence":        {func(a *authenticator) { a.Flags = 4 }, ErrPresence},
-		"verification":    {func(a *authenticator) { a.Flags = 1 }, ErrVerification},
-		"backup":          {func(a *authenticator) { a.Flags = 1 | 4 | 16 }, ErrInvalid},
+		"frame":           {func(a *authenticator) { a.CrossOrigin = true }, ErrInvalid},
+		"relying party":   {func(a *authenticator) { a.RelyingParty = "app.example.com" }, ErrInvalid},
+		"presence":        {func(a *authenticator) { a.Flags = 4 }, ErrInvalid},
+		"verification":    {func(a *authenticator) { a.Flags = 1 }, ErrInvalid},
+		"backup":          {func(a *authenticator) { a.Flags = 1 | 4 | 16 }, ErrBackup},
 		"trailing bytes":  {func(a *authenticator) { a.Flags = 1 | 4 | 128 }, ErrInvalid},
 	} {
-		a := newAuthenticator(t, algES256)
+		a := newAuthenticator(t, Algorithms[0])
 		c, err := Register(parse(t, a.Create(expected.Challenge)), expected)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 
-	a := newAuthenticator(t, algES256)
+	a := newAuthenticator(t, Algorithms[0])
 	created, asserted := parse(t, a.Create(expected.Challenge)), parse(t, a.Get(expected.Challenge))
 	foreign := parse(t, a.Attest("fido-u2f", expected.Challenge))
 	c, err := Register(created, expected)
@@ -109,23 +109,23 @@ func TestRefusals(t *testing.T) {
 	}
 
 	for name, got := range map[string]struct{ err, want error }{
-		"another challenge": {register(func(_ *Response, e *Expected) { e.Challenge = []byte("x") }), ErrChallenge},
+		"another challenge": {register(func(_ *Response, e *Expected) { e.Challenge = []byte("x") }), ErrInvalid},
 		"no challenge":      {register(func(_ *Response, e *Expected) { e.Challenge = nil }), ErrChallenge},
-		"an assertion":      {register(func(r *Response, _ *Expected) { *r = asserted }), ErrType},
-		"another kind":      {register(func(r *Response, _ *Expected) { r.Type = "password" }), ErrType},
-		"another id":        {register(func(r *Response, _ *Expected) { r.RawID = Bytes("x") }), ErrCredential},
+		"an assertion":      {register(func(r *Response, _ *Expected) { *r = asserted }), ErrInvalid},
+		"another kind":      {register(func(r *Response, _ *Expected) { r.Type = "password" }), ErrInvalid},
+		"another id":        {register(func(r *Response, _ *Expected) { r.RawID = Bytes("x") }), ErrInvalid},
 		"no object":         {register(func(r *Response, _ *Expected) { r.Response.AttestationObject = nil }), ErrInvalid},
 		"no client data":    {register(func(r *Response, _ *Expected) { r.Response.ClientDataJSON = nil }), ErrInvalid},
 		"attestation":       {register(func(r *Response, _ *Expected) { *r = foreign }), ErrAttestation},
 
-		"a creation":    {authenticate(func(r *Response, _ *Credential) { *r = created }), ErrType},
+		"a creation":    {authenticate(func(r *Response, _ *Credential) { *r = created }), ErrInvalid},
 		"id":            {authenticate(func(_ *Response, c *Credential) { c.ID = []byte("x") }), ErrCredential},
 		"key":           {authenticate(func(_ *Response, c *Credential) { c.PublicKey = []byte{0xa0} }), ErrKey},
 		"counter":       {authenticate(func(_ *Response, c *Credential) { c.SignCount = 1000 }), ErrCounter},
 		"made eligible": {authenticate(func(_ *Response, c *Credential) { c.BackupEligible = true }), ErrCredential},
-		"signature":     {authenticate(func(r *Response, _ *Credential) { r.Response.Signature[8] ^= 1 }), ErrSignature},
+		"signature":     {authenticate(func(r *Response, _ *Credential) { r.Response.Signature[8] ^= 1 }), ErrInvalid},
 		"signed data": {authenticate(func(r *Response, _ *Credential) { r.Response.AuthenticatorData[36] ^= 1 }),
-			ErrSignature},
+			ErrInvalid},
 		"truncated data": {authenticate(func(r *Response, _ *Credential) {
 			r.Response.AuthenticatorData = r.Response.AuthenticatorData[:36]
 		}), ErrInvalid},
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 func TestCounterOfNone(t *testing.T) {
 	t.Parallel()
 
-	a := newAuthenticator(t, algEdDSA)
+	a := newAuthenticator(t, Algorithms[1])
 	a.Counter = 0
 	c, err := Register(parse(t, a.Create(expected.Challenge)), expected)
 	if err != nil {
@@ -167,8 +167,27 @@ func TestKeysRefused(t *testing.T) {
 		"even exponent":       webauthntest.Map(1, 3, 3, -257, -1, slices.Repeat([]byte{255}, 256), -2, []byte{4}),
 		"no map":              {0x01},
 	} {
-		if _, _, err := parseKey(key); err == nil {
+		a := newAuthenticator(t, Algorithms[0])
+		a.Key = key
+		if _, err := Register(parse(t, a.Create(expected.Challenge)), expected); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err := checkKey(key); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestStoredKey: keys that were stored as authenticators wrote them, before the library wrote them
+// anew, still verify.
+func TestStoredKey(t *testing.T) {
+	t.Parallel()
+
+	for _, algorithm := range Algorithms {
+		a := newAuthenticator(t, algorithm)
+		c := Credential{ID: a.ID, PublicKey: a.Key}
+		if _, err := Authenticate(parse(t, a.Get(expected.Challenge)), c, expected); err != nil {
+			t.Errorf("%d: %v", algorithm, err)
 		}
 	}
 }
@@ -176,8 +195,14 @@ func TestKeysRefused(t *testing.T) {
 func FuzzRegister(f *testing.F) {
 	f.Add([]byte{0xa3})
 	f.Add(webauthntest.Map("fmt", "none", "attStmt", webauthntest.Raw{0xa0}, "authData", make([]byte, 60)))
-	f.Fuzz(func(_ *testing.T, data []byte) {
-		_, _, _ = decodeCBOR(data)
-		_, _ = parseAuthenticatorData(data)
+
+	client := []byte(`{"type": "webauthn.create", "origin": "` + expected.Origins[0] + `", "challenge": "` +
+		expected.challenge() + `"}`)
+	f.Fuzz(func(t *testing.T, object []byte) {
+		r := Response{RawID: Bytes("x"), Type: "public-key"}
+		r.Response.ClientDataJSON, r.Response.AttestationObject = client, object
+		if _, err := Register(r, expected); err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("got %v", err)
+		}
 	})
 }

@@ -19,18 +19,21 @@ type Values struct {
 // maxFilled is the maximum number of bytes of a text's values. Values can be long and stand often.
 const maxFilled = 100_000
 
-// lookUp returns a function that returns the escaped value of a variable, or "" once the values
-// have maxFilled bytes.
-func (v Values) lookUp(escape func(string) string) func(name string) string {
+// lookUp returns a function that returns the value of a variable, or "" once the values, escaped
+// for HTML, have maxFilled bytes.
+func (v Values) lookUp() func(name string) string {
+	var data any
+	_ = json.Unmarshal(v.Data, &data) // an object
+
 	budget := maxFilled
 	return func(name string) string {
 		value := v.Fields[name]
 		if first, path, _ := strings.Cut(name, "."); first == "Data" {
-			value = member(v.Data, strings.Split(path, "."))
+			value = member(data, strings.Split(path, "."))
 		}
 
-		value = escape(oneLine(value))
-		if budget -= len(value); budget < 0 {
+		value = oneLine(value)
+		if budget -= len(html.EscapeString(value)); budget < 0 {
 			return ""
 		}
 
@@ -38,28 +41,24 @@ func (v Values) lookUp(escape func(string) string) func(name string) string {
 	}
 }
 
-// RenderMail returns the mail of a text, without a recipient.
+// RenderMail returns the mail of a text, without a recipient. The HTML part is the text if there is
+// none, or if it was stored when any was accepted and does not show the place of a value.
 func RenderMail(text rules.MailText, v Values) mail.Message {
-	plain := func(s string) string { return s }
-	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.lookUp(plain))),
-		HTML: rules.Fill(text.HTML, v.lookUp(html.EscapeString)), Text: rules.Fill(text.Text, v.lookUp(plain))}
-	if m.HTML == "" {
-		m.HTML = "<pre>" + html.EscapeString(m.Text) + "</pre>\n"
-	}
+	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.lookUp())), Text: rules.Fill(text.Text, v.lookUp())}
 	if m.Text == "" {
 		m.Text = fmt.Sprintf("%s\n\n%s\n", v.Fields["ConfirmationURL"], v.Fields["Token"])
+	}
+
+	var err error
+	if m.HTML, err = rules.FillHTML(text.HTML, v.lookUp()); err != nil || m.HTML == "" {
+		m.HTML = "<pre>" + html.EscapeString(m.Text) + "</pre>\n"
 	}
 
 	return m
 }
 
-// member returns the text of a member of a JSON object.
-func member(object json.RawMessage, path []string) string {
-	var value any
-	if json.Unmarshal(object, &value) != nil {
-		return ""
-	}
-
+// member returns the text of a member of a decoded JSON object.
+func member(value any, path []string) string {
 	for _, name := range path {
 		members, ok := value.(map[string]any)
 		if !ok {

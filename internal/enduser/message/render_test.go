@@ -19,7 +19,7 @@ func TestRenderMail(t *testing.T) {
 
 	m := RenderMail(text, values)
 	if m.Subject != "For a@b.cBcc: x" || m.Text != "123456 7" ||
-		m.HTML != `<a href="https://x/?a=1&amp;b=&#34;">&lt;b&gt;{{ .Token }}&lt;/b&gt;</a>` {
+		m.HTML != `<a href="https://x/?a=1&amp;b=%22">&lt;b&gt;{{ .Token }}&lt;/b&gt;</a>` {
 		t.Errorf("got %q, %q, %q", m.Subject, m.HTML, m.Text)
 	}
 
@@ -29,6 +29,18 @@ func TestRenderMail(t *testing.T) {
 	}
 	if m := RenderMail(rules.MailText{Subject: "x", HTML: "<p>"}, values); m.Text != "https://x/?a=1&b=\"\n\n123456\n" {
 		t.Errorf("got the text %q", m.Text)
+	}
+}
+
+// TestRenderUnclearHTML: HTML that was stored when any was accepted and does not show the place of a
+// value gives way to the text.
+func TestRenderUnclearHTML(t *testing.T) {
+	t.Parallel()
+
+	m := RenderMail(rules.MailText{Subject: "x", HTML: `<a href="{{ .Token }}>x</a>`, Text: "Code <{{ .Token }}>"},
+		Values{Fields: map[string]string{"Token": "123456"}})
+	if want := "<pre>Code &lt;123456&gt;</pre>\n"; m.HTML != want {
+		t.Errorf("got %q, want %q", m.HTML, want)
 	}
 }
 

@@ -61,7 +61,8 @@ func validateMails(texts map[string]MailText) error {
 	return fault.Join(errs...)
 }
 
-// check fails for a text without a part and for one with an unknown variable.
+// check fails for a text without a part, with an unknown variable, or whose HTML does not show the
+// place of a variable.
 func (m MailText) check() error {
 	if m.Subject == "" || (m.HTML == "" && m.Text == "") {
 		return errors.New("needs a subject, and html or text")
@@ -74,7 +75,7 @@ func (m MailText) check() error {
 		}
 	}
 
-	return nil
+	return checkHTML(m.HTML)
 }
 
 // linkText returns a mail with a link and a code.

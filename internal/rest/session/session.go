@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/codes"
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/pg"
@@ -111,7 +112,7 @@ func (x *Executor) Execute(ctx context.Context, e *Execution) (*Result, error) {
 
 	result, err := x.execute(ctx, e)
 	if err != nil {
-		span.Fail()
+		span.SetStatus(codes.Error, "")
 	}
 
 	return result, err

@@ -25,10 +25,10 @@ type Authenticator struct {
 	Counter      uint32
 	ID           []byte
 	CrossOrigin  bool
+	Key          []byte // public key in COSE
 
 	t      testing.TB
 	signer crypto.Signer
-	key    []byte // in COSE
 }
 
 // New returns an authenticator with a key of an algorithm: -7, -8 or -257.
@@ -48,20 +48,20 @@ func New(t testing.TB, algorithm int, origin, relyingParty string) *Authenticato
 			t.Fatal(err)
 		}
 		a.signer = key
-		a.key = Map(1, 2, 3, -7, -1, 1, -2, point[1:33], -3, point[33:])
+		a.Key = Map(1, 2, 3, -7, -1, 1, -2, point[1:33], -3, point[33:])
 	case -8:
 		public, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.signer, a.key = key, Map(1, 1, 3, -8, -1, 6, -2, []byte(public))
+		a.signer, a.Key = key, Map(1, 1, 3, -8, -1, 6, -2, []byte(public))
 	default:
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.signer = key
-		a.key = Map(1, 3, 3, -257, -1, key.N.Bytes(), -2, big.NewInt(int64(key.E)).Bytes())
+		a.Key = Map(1, 3, 3, -257, -1, key.N.Bytes(), -2, big.NewInt(int64(key.E)).Bytes())
 	}
 
 	return a
@@ -159,11 +159,11 @@ func (a *Authenticator) Create(challenge []byte) string { return a.Attest("none"
 // Attest returns the response to a creation. packed is an attestation by the new key itself.
 func (a *Authenticator) Attest(format string, challenge []byte) string {
 	data := append(a.data(1<<6), make([]byte, 16)...)
-	data = append(append(binary.BigEndian.AppendUint16(data, uint16(len(a.ID))), a.ID...), a.key...)
+	data = append(append(binary.BigEndian.AppendUint16(data, uint16(len(a.ID))), a.ID...), a.Key...)
 
 	clientData, statement := a.clientData("webauthn.create", challenge), Map()
 	if format == "packed" {
-		algorithm := map[bool]int{true: -8, false: -7}[len(a.key) < 50]
+		algorithm := map[bool]int{true: -8, false: -7}[len(a.Key) < 50]
 		statement = Map("alg", algorithm, "sig", a.sign(data, clientData))
 	}
 

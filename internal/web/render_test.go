@@ -6,49 +6,37 @@ import (
 	"testing"
 )
 
-func TestText(t *testing.T) {
-	t.Parallel()
+// html returns a page as HTML.
+func html(t *testing.T, p page) string {
+	t.Helper()
 
-	got, want := text(`<a href="x" title='&amp;'>`), markup("&lt;a href=&#34;x&#34; title=&#39;&amp;amp;&#39;&gt;")
-	if got != want {
-		t.Errorf("got %s, want %s", got, want)
+	var b strings.Builder
+	if err := p.write(&b, p.Theme.style()); err != nil {
+		t.Fatal(err)
 	}
+
+	return b.String()
 }
 
-func TestAddress(t *testing.T) {
+// TestHostileAddresses: no address of a page runs a script or leads to another protocol.
+func TestHostileAddresses(t *testing.T) {
 	t.Parallel()
 
-	for in, want := range map[string]markup{
-		"/":                          "/",
-		"/f/aB3_-x/logo":             "/f/aB3_-x/logo",
-		"/assets/page.css?v=1&w=2":   "/assets/page.css?v=1&amp;w=2",
-		"/a:b":                       "/a:b",
-		`/x" onclick="y`:             "/x%22%20onclick=%22y",
-		`/\other.example`:            "/%5Cother.example",
-		"http://x.example:80/a?b#c":  "http://x.example:80/a?b#c",
-		"HTTPS://x.example":          "https://x.example",
-		"mailto:a@x.example":         "mailto:a@x.example",
-		"":                           "#",
-		"relative":                   "#",
-		"//other.example":            "#",
-		"///other.example":           "#",
-		"javascript:alert(1)":        "#",
-		"JavaScript:alert(1)":        "#",
-		" javascript:alert(1)":       "#",
-		"\u00a0javascript:alert(1)":  "#",
-		"java\nscript:alert(1)":      "#",
-		"\x01javascript:alert(1)":    "#",
-		"javascript&colon;alert(1)":  "#",
-		"javascript://%0aalert(1)":   "#",
-		"data:text/html,<script>":    "#",
-		"vbscript:x":                 "#",
-		"file:///etc/passwd":         "#",
-		"/%zz":                       "#",
-		"http://x.example/\nb\x00":   "#",
-		"https://x.example/'\"<>&+b": "https://x.example/%27%22%3C%3E&amp;+b",
-	} {
-		if got := address(in); got != want {
-			t.Errorf("%q: got %s, want %s", in, got, want)
+	view := func(address string) string {
+		return html(t, page{Links: []link{{URL: address}}, Form: &form{Action: address}, Theme: theme{Logo: address}})
+	}
+
+	for _, address := range []string{"javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)",
+		"\u00a0javascript:alert(1)", "java\nscript:alert(1)", "\x01javascript:alert(1)",
+		"javascript://%0aalert(1)", "data:text/html,<script>", "vbscript:x", "file:///etc/passwd"} {
+		if got, want := view(address), view("javascript:"); got != want {
+			t.Errorf("%q: got\n%s\nwant\n%s", address, got, want)
+		}
+	}
+
+	for _, address := range []string{"/f/aB3_-x/logo", "https://x.example/a?b#c", "mailto:a@x.example"} {
+		if got, quoted := view(address), `="`+address+`"`; strings.Count(got, quoted) != 3 {
+			t.Errorf("%q: got\n%s\nwant the address three times", address, got)
 		}
 	}
 }
@@ -67,12 +55,10 @@ func everyInput(s string) page {
 }
 
 // structure returns the tags of a page with the names of their attributes.
-func structure(s string) string {
-	var p writer
-	shown := everyInput(s)
-	p.page(shown, shown.Theme.style())
+func structure(t *testing.T, s string) string {
+	t.Helper()
 
-	content := p.buffer.String()
+	content := html(t, everyInput(s))
 	content = regexp.MustCompile(`"[^"]*"`).ReplaceAllString(content, `""`)
 	return regexp.MustCompile(`>[^<]*<`).ReplaceAllString(content, "><")
 }
@@ -80,7 +66,7 @@ func structure(s string) string {
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 
-	want := structure("x")
+	want := structure(t, "x")
 	for _, tag := range []string{"<title>", "<img ", "<textarea ", "<select ", "<fieldset ", "<legend>", "<a "} {
 		if !strings.Contains(want, tag) {
 			t.Errorf("no %s in %s", tag, want)
@@ -92,7 +78,7 @@ func TestHostileTexts(t *testing.T) {
 		`" onfocus="alert(1)`, "' onfocus='alert(1)", "javascript:alert(1)", "<!--", "-->", "\n\r\n", "&#34;>&lt;b",
 		"\x00\xff",
 	} {
-		if got := structure(s); got != want {
+		if got := structure(t, s); got != want {
 			t.Errorf("%q changes the structure:\n%s\nwant:\n%s", s, got, want)
 		}
 	}
@@ -102,9 +88,8 @@ func TestHostileTexts(t *testing.T) {
 func TestLeadingNewline(t *testing.T) {
 	t.Parallel()
 
-	var w writer
-	w.input(input{Name: "a", Type: "textarea", Value: "\n\nb"})
-	if got, want := w.buffer.String(), ">\n\n\nb</textarea>"; !strings.Contains(got, want) {
+	got := html(t, page{Form: &form{Inputs: []input{{Name: "a", Type: "textarea", Value: "\n\nb"}}}})
+	if want := ">\n\n\nb</textarea>"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q in it", got, want)
 	}
 }
@@ -112,20 +97,19 @@ func TestLeadingNewline(t *testing.T) {
 func TestStyle(t *testing.T) {
 	t.Parallel()
 
-	for color, want := range map[string]markup{
+	for color, want := range map[string]string{
 		"#102030":          ":root{--accent:#102030;--on-accent:#fff}",
 		"#FFEE00":          ":root{--accent:#ffee00;--on-accent:#000}",
 		"#000000</style>x": ":root{--accent:#000000;--on-accent:#fff}",
 		"red":              "",
 		"":                 "",
 	} {
-		if got := (theme{Color: color}).style(); got != want {
+		look := theme{Color: color}
+		if got := string(look.style()); got != want {
 			t.Errorf("%q: got %q, want %q", color, got, want)
 		}
 
-		var w writer
-		w.page(page{}, want)
-		if got := strings.Contains(w.buffer.String(), "<style>"+string(want)+"</style>"); got != (want != "") {
+		if got := strings.Contains(html(t, page{Theme: look}), "<style>"+want+"</style>"); got != (want != "") {
 			t.Errorf("%q: got the style element %t, want %t", color, got, want != "")
 		}
 	}

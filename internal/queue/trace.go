@@ -1,0 +1,56 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// traceMetadata is the member of a job's metadata that names the span in which the job was
+// inserted, as W3C Trace Context writes it.
+type traceMetadata struct {
+	Parent string `json:"traceparent"`
+}
+
+const traceHeader = "traceparent"
+
+// traceOf returns the metadata of a job that is inserted in a trace, or nil.
+func traceOf(ctx context.Context) []byte {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return nil
+	}
+
+	header := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, header)
+
+	text, err := json.Marshal(traceMetadata{header[traceHeader]})
+	if err != nil {
+		panic("queue: " + err.Error()) // a string
+	}
+
+	return text
+}
+
+// startSpan starts the trace of an attempt at a job, with a link to the span that inserted the job.
+func (q *Queue) startSpan(ctx context.Context, j *rivertype.JobRow) (context.Context, trace.Span) {
+	if q.Tracer == nil {
+		return ctx, trace.SpanFromContext(ctx)
+	}
+
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(attribute.String("messaging.system", "river"),
+			attribute.String("messaging.message.id", strconv.FormatInt(j.ID, 10)))}
+
+	var m traceMetadata
+	if json.Unmarshal(j.Metadata, &m) == nil && m.Parent != "" {
+		cause := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceHeader: m.Parent})
+		options = append(options, trace.WithLinks(trace.LinkFromContext(cause)))
+	}
+
+	return q.Tracer.Start(ctx, "job "+j.Kind, options...)
+}
