@@ -79,8 +79,18 @@ func (c ImportedColumn) convertDate(text []byte) ([]byte, *Rejected) {
 		}
 	}
 
-	return nil, &Rejected{Column: &c.Name, Code: "invalid_value", Message: "has the date " + quote(string(text)) +
-		", whose day and month can be swapped; write it as 2026-12-31"}
+	reason := "which the calendar does not have"
+	switch {
+	case d.hasShortYear():
+		reason = "whose year has two digits"
+	case valid && c.dates == eachAlone:
+		reason = "whose day and month can be swapped"
+	case valid:
+		reason = "whose day and month are not in the order of the file's other dates"
+	}
+
+	return nil, &Rejected{Column: &c.Name, Code: "invalid_value",
+		Message: "has the date " + quote(string(text)) + ", " + reason + "; write it as 2026-12-31"}
 }
 
 // fromJSON returns the text of a JSON value for a type whose text form is another one; nil if that
