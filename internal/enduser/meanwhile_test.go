@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 )
@@ -14,12 +16,22 @@ import (
 func (u *users) meanwhile(change string, request func() error) error {
 	u.t.Helper()
 
+	return u.around(request, func(tx pgx.Tx) error {
+		_, err := tx.Exec(u.t.Context(), change)
+		return err
+	})
+}
+
+// around runs the first step of a transaction, then a request that must wait for it, and then the
+// other steps.
+func (u *users) around(request func() error, steps ...func(pgx.Tx) error) error {
+	u.t.Helper()
+
 	tx, err := u.db.EndUsers().Begin(u.t.Context())
 	ok(u.t, err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(u.t.Context())) }()
 
-	_, err = tx.Exec(u.t.Context(), change)
-	ok(u.t, err)
+	ok(u.t, steps[0](tx))
 
 	failure := make(chan error, 1)
 	go func() { failure <- request() }()
@@ -34,9 +46,65 @@ func (u *users) meanwhile(change string, request func() error) error {
 			u.t.Fatalf("the request did not wait for the change: %v", err)
 		}
 	}
+
+	for _, step := range steps[1:] {
+		ok(u.t, step(tx))
+	}
 	ok(u.t, tx.Commit(u.t.Context()))
 
 	return <-failure
+}
+
+// TestConfirmationsAtOnce: two links of a user are opened at once. Neither waits for the other while
+// it has what the other needs.
+func TestConfirmationsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	u := newUsers(t, func(c *rules.Config) { c.ConfirmEmail = true })
+	first, second := u.signUp("ann@example.com", secret, ""), u.signUp("ann@example.com", strangers, "")
+
+	var found oneTime
+	err := u.around(func() error {
+		_, err := u.verifyLink("signup", u.link(second))
+		return err
+	}, func(tx pgx.Tx) (err error) {
+		found, err = u.findLink(t.Context(), tx, []string{confirmationToken}, u.link(first))
+		return err
+	}, func(tx pgx.Tx) error {
+		_, err := u.finishVerification(t.Context(), tx, found, false, home)
+		return err
+	})
+	want(t, err, fault.Forbidden, "otp_expired")
+}
+
+// TestAddressChangeAtOnce: both links of a change are opened at once, and it is complete.
+func TestAddressChangeAtOnce(t *testing.T) {
+	t.Parallel()
+
+	u := newUsers(t, func(c *rules.Config) { c.ConfirmEmail = true })
+	who := u.session(u.user("ann@example.com")).identity()
+	_, err := u.UpdateSelf(t.Context(), who, Update{Email: "anna@example.com"}, home)
+	ok(t, err)
+
+	var links []string
+	for _, m := range takeJobs[mailArgs](u) {
+		links = append(links, u.link(m))
+	}
+
+	var found oneTime
+	ok(t, u.around(func() error {
+		_, err := u.verifyLink("email_change", links[1])
+		return err
+	}, func(tx pgx.Tx) (err error) {
+		found, err = u.findLink(t.Context(), tx, tokenKinds["email_change"], links[0])
+		return err
+	}, func(tx pgx.Tx) error {
+		_, err := u.finishVerification(t.Context(), tx, found, false, home)
+		return err
+	}))
+	if n := u.count(`select count(*)::int from auth.users where email = 'anna@example.com'`); n != 1 {
+		t.Error("the address has not changed")
+	}
 }
 
 // TestUserCreatedMeanwhile sends requests while another one creates the user.

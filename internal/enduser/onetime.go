@@ -81,7 +81,11 @@ func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	return t, err
 }
 
-// findLink locks the token of a link. It fails with Forbidden for an unknown or expired one.
+// Confirming one token of a user drops the others, so a token is locked after its user: two
+// confirmations at once would wait for each other.
+
+// findLink locks the user and the token of a link. It fails with Forbidden for an unknown or
+// expired one.
 func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, text string) (oneTime, error) {
 	id, ok := token.ParseLink(d.keys.linkKey, linkPurpose, text)
 	if !ok {
@@ -89,11 +93,13 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	}
 
 	t, err := pg.One[oneTime](ctx, tx, `
-		select`+oneTimeColumns+`from auth.one_time_tokens t where t.id = @id and t.token_type = any(@kinds) for update`,
+		select`+oneTimeColumns+`from auth.one_time_tokens t join auth.users u on u.id = t.user_id
+		where t.id = @id and t.token_type = any(@kinds) for no key update of u, t`,
 		pgx.StrictNamedArgs{"id": id, "kinds": kinds})
 	if fault.Is(err, fault.NotFound) && slices.Contains(kinds, confirmationToken) {
-		t, err = pg.One[oneTime](ctx, tx, `select`+signUpColumns+`from auth.sign_ups t where t.id = @id for update`,
-			pgx.StrictNamedArgs{"id": id})
+		t, err = pg.One[oneTime](ctx, tx, `
+			select`+signUpColumns+`from auth.sign_ups t join auth.users u on u.id = t.user_id
+			where t.id = @id for no key update of u, t`, pgx.StrictNamedArgs{"id": id})
 	}
 	if fault.Is(err, fault.NotFound) || (err == nil && d.isExpired(t)) {
 		return t, errCode()
@@ -102,7 +108,7 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	return t, err
 }
 
-// findCode locks the token of a code that was sent to an address or a number. A wrong code counts
+// findCode locks the token of a code that was sent to an address or a number, and its user. A wrong code counts
 // as an attempt at the tokens; ok is then false, and the caller commits.
 func (d *Directory) findCode(
 	ctx context.Context, tx pgx.Tx, kinds []string, to, code string,
@@ -140,25 +146,27 @@ func (d *Directory) findCode(
 	return oneTime{}, false, nil
 }
 
-// tokensOf locks the tokens of some kinds that were sent to an address or a number.
+// tokensOf locks the tokens of some kinds that were sent to an address or a number, and their users.
 func tokensOf(ctx context.Context, tx pgx.Tx, kinds []string, to string) ([]oneTime, error) {
 	forms := address.Forms(to)
 	all, err := pg.All[oneTime](ctx, tx, `
-		select`+oneTimeColumns+`from auth.one_time_tokens t where t.token_type = any(@kinds) and t.user_id in (
+		select`+oneTimeColumns+`from auth.one_time_tokens t join auth.users u on u.id = t.user_id
+		where t.token_type = any(@kinds) and t.user_id in (
 			select u.id from auth.users u where u.email = any(@forms) and not u.is_sso_user
 			union select u.id from auth.users u where u.phone = any(@forms) and not u.is_sso_user
 			union select n.user_id from auth.one_time_tokens n
 				where n.token_type in ('email_change_token_new', 'phone_change_token') and n.token_type = any(@kinds)
 					and n.relates_to = any(@forms))
-			and t.relates_to = any(@forms) order by t.id for update`,
-		pgx.StrictNamedArgs{"kinds": kinds, "forms": forms})
+			and t.relates_to = any(@forms)
+		order by u.id, t.id for no key update of u, t`, pgx.StrictNamedArgs{"kinds": kinds, "forms": forms})
 	if err != nil || !slices.Contains(kinds, confirmationToken) {
 		return all, err
 	}
 
 	requests, err := pg.All[oneTime](ctx, tx, `
-		select`+signUpColumns+`from auth.sign_ups t where t.relates_to = any(@forms) order by t.id for update`,
-		pgx.StrictNamedArgs{"forms": forms})
+		select`+signUpColumns+`from auth.sign_ups t join auth.users u on u.id = t.user_id
+		where t.relates_to = any(@forms)
+		order by u.id, t.id for no key update of u, t`, pgx.StrictNamedArgs{"forms": forms})
 	return append(all, requests...), err
 }
 

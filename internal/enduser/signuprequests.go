@@ -10,8 +10,9 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// maxSignUps bounds the requests of a user that wait for a confirmation.
-const maxSignUps = 3
+// maxSignUps bounds the requests of a user that wait for a confirmation. An address gets a mail a
+// minute by default and a link is valid for an hour, so strangers do not displace a valid link.
+const maxSignUps = 60
 
 // signUpRequest is a request for a user whose address or number was never confirmed. Anybody can
 // send one, so it changes nothing until it is confirmed: see [Directory.takeOver].

@@ -1,13 +1,18 @@
 package enduser
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
 	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/idp/idptest"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // strangers is the password of a stranger, where the owner of an address has [secret].
@@ -164,14 +169,22 @@ func TestRequestsAreBounded(t *testing.T) {
 
 	u := newUsers(t, func(c *rules.Config) { c.ConfirmEmail = true })
 	first := u.signUp("ann@example.com", secret, "")
-	for range maxSignUps + 1 {
-		u.signUp("ann@example.com", strangers, "")
-	}
+	user, err := pg.Value[uuid.UUID](t.Context(), u.Rows(), `select id from auth.users`)
+	ok(t, err)
+	ok(t, u.Tx(t.Context(), "test", func(ctx context.Context, tx pgx.Tx) error {
+		for range maxSignUps + 1 {
+			if _, err := createSignUp(ctx, tx, signUpRequest{User: user, Address: "ann@example.com",
+				VerificationType: "signup", UserMetadata: json.RawMessage("{}")}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 
 	if n := u.count(`select count(*)::int from auth.sign_ups`); n != maxSignUps+1 {
 		t.Errorf("got %d requests, want the first one and %d others", n, maxSignUps)
 	}
-	_, err := u.verifyLink("signup", u.link(first))
+	_, err = u.verifyLink("signup", u.link(first))
 	ok(t, err)
 	if n := u.count(`select count(*)::int from auth.sign_ups`); n != 0 {
 		t.Errorf("got %d requests after the confirmation, want none", n)
