@@ -55,8 +55,8 @@ func (u *users) around(request func() error, steps ...func(pgx.Tx) error) error 
 	return <-failure
 }
 
-// TestConfirmationsAtOnce: two links of a user are opened at once. Neither waits for the other while
-// it has what the other needs.
+// TestConfirmationsAtOnce: two links of a user are opened at once. Neither waits for the other with
+// a lock that the other needs.
 func TestConfirmationsAtOnce(t *testing.T) {
 	t.Parallel()
 

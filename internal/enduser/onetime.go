@@ -108,8 +108,8 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	return t, err
 }
 
-// findCode locks the token of a code that was sent to an address or a number, and its user. A wrong code counts
-// as an attempt at the tokens; ok is then false, and the caller commits.
+// findCode locks the token of a code that was sent to an address or a number, and its user. A wrong
+// code counts as an attempt at the tokens; ok is then false, and the caller commits.
 func (d *Directory) findCode(
 	ctx context.Context, tx pgx.Tx, kinds []string, to, code string,
 ) (found oneTime, ok bool, err error) {
@@ -146,7 +146,8 @@ func (d *Directory) findCode(
 	return oneTime{}, false, nil
 }
 
-// tokensOf locks the tokens of some kinds that were sent to an address or a number, and their users.
+// tokensOf locks the tokens of some kinds that were sent to an address or a number, and their
+// users.
 func tokensOf(ctx context.Context, tx pgx.Tx, kinds []string, to string) ([]oneTime, error) {
 	forms := address.Forms(to)
 	all, err := pg.All[oneTime](ctx, tx, `

@@ -32,8 +32,8 @@ func TestRenderMail(t *testing.T) {
 	}
 }
 
-// TestRenderUnclearHTML: HTML that was stored when any was accepted and does not show the place of a
-// value gives way to the text.
+// TestRenderUnclearHTML: HTML that was stored when any was accepted gives way to the text if it does
+// not show the place of a value.
 func TestRenderUnclearHTML(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +51,7 @@ func TestRenderLongMail(t *testing.T) {
 	many := strings.Repeat("{{ .Email }}", 1000)
 	m := RenderMail(rules.MailText{Subject: "x", Text: many, HTML: many},
 		Values{Fields: map[string]string{"Email": strings.Repeat("<", 1000)}})
-	if len(m.Text) > maxFilled || len(m.HTML) > maxFilled || len(m.Text) < maxFilled/2 {
+	if len(m.Text) > maxFilled || len(m.HTML) > maxFilled || len(m.HTML) < maxFilled/2 {
 		t.Errorf("got %d and %d bytes, want at most %d", len(m.Text), len(m.HTML), maxFilled)
 	}
 }
