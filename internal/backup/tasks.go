@@ -11,6 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // Status is the state of a backup or a restore. Both are pending until a worker starts them, and
@@ -132,16 +133,7 @@ func runTask[T any](ctx context.Context, s *Service, k task[T], id uuid.UUID) (T
 
 // heartbeat sends heartbeats until ctx ends. It stops the work if the task has been abandoned.
 func (s *Service) heartbeat(ctx context.Context, stop context.CancelFunc, send func(context.Context) error) {
-	tick := time.NewTicker(HeartbeatTimeout / 5)
-	defer tick.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-
+	for range tick.Every(ctx, HeartbeatTimeout/5) {
 		switch err := send(ctx); {
 		case fault.Is(err, fault.NotFound):
 			stop()

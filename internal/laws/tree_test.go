@@ -22,7 +22,7 @@ import (
 var levels = [][]string{
 	{"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
 		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
-		"internal/weburl", "internal/rest/query", "internal/telemetry"},
+		"internal/weburl", "internal/rest/query", "internal/telemetry", "internal/tick"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/pgdump",
 		"internal/pgserver", "internal/tus"},

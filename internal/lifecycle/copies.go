@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // Copy is a database filled beside the project's own. It is closed to users of the project until it
@@ -251,23 +251,16 @@ func (c *Copy) Reopen(ctx context.Context) error {
 // terminateSessions terminates the sessions in a database that is not in use, and waits until they
 // are gone.
 func terminateSessions(ctx context.Context, conn *pgx.Conn, name string) error {
-	tick := time.NewTicker(terminateInterval)
-	defer tick.Stop()
-
-	for {
+	for range tick.Poll(ctx, terminateInterval) {
 		remaining, err := pg.Value[int64](ctx, conn,
 			`select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = @name`,
 			pgx.StrictNamedArgs{"name": name})
 		if err != nil || remaining == 0 {
 			return err
 		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
 	}
+
+	return ctx.Err()
 }
 
 // drop drops a database of a cluster, see [dropDatabase].

@@ -14,6 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // Pause makes a project unavailable and keeps its data. When it returns, its database has no
@@ -185,10 +186,7 @@ func (d Databases) closeDatabase(ctx context.Context, conn *pgx.Conn, project uu
 		return err
 	}
 
-	tick := time.NewTicker(terminateInterval)
-	defer tick.Stop()
-
-	for {
+	for range tick.Poll(ctx, terminateInterval) {
 		remaining, err := pg.Value[int64](ctx, conn, selectConnected,
 			pgx.StrictNamedArgs{"name": d.Registry.Database(project), "since": since})
 		if err != nil {
@@ -199,11 +197,7 @@ func (d Databases) closeDatabase(ctx context.Context, conn *pgx.Conn, project uu
 			d.Registry.ResetPools(project)
 			return nil
 		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
 	}
+
+	return ctx.Err()
 }

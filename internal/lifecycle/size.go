@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -23,18 +24,8 @@ type Size struct {
 
 // WatchSizes measures databases periodically until ctx ends.
 func (s *Service) WatchSizes(ctx context.Context) error {
-	tick := time.NewTicker(measureInterval)
-	defer tick.Stop()
-
-	for last := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-
-		now := time.Now()
-
+	last := time.Now()
+	for now := range tick.Every(ctx, measureInterval) {
 		if err := s.MeasureActive(ctx, last); err != nil {
 			s.log.Warn("measure database sizes", "error", err)
 			continue
@@ -42,6 +33,8 @@ func (s *Service) WatchSizes(ctx context.Context) error {
 
 		last = now
 	}
+
+	return nil
 }
 
 // MeasureActive measures the databases of the projects that this server used after since, if rows

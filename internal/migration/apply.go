@@ -16,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // Options change how files are applied.
@@ -169,22 +170,15 @@ func apply(
 func (s script) applyLocked(
 	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
 ) (*Migration, error) {
-	tick := time.NewTicker(lockInterval)
-	defer tick.Stop()
-
-	for {
+	for range tick.Poll(ctx, lockInterval) { // without a connection
 		m, err := s.apply(ctx, p, session, user, o)
 		if !errors.Is(err, errLocked) {
 			return m, err
 		}
-
-		select { // without a connection
-		case <-ctx.Done():
-			return nil, fault.New(fault.Conflict, "another migration of the project runs").
-				WithCode("busy").WithCause(err)
-		case <-tick.C:
-		}
 	}
+
+	return nil, fault.New(fault.Conflict, "another migration of the project runs").
+		WithCode("busy").WithCause(errLocked)
 }
 
 // apply runs a script on a session of the owner. It fails with errLocked if another migration of

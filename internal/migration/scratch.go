@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/statement"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -108,16 +109,7 @@ func (s *Service) limitSize(ctx context.Context, c *lifecycle.Copy, f func(conte
 	go func() {
 		defer close(done)
 
-		tick := time.NewTicker(sizeInterval)
-		defer tick.Stop()
-
-		for {
-			select {
-			case <-within.Done():
-				return
-			case <-tick.C:
-			}
-
+		for range tick.Every(within, sizeInterval) {
 			var size int64
 			err := s.lifecycle.Store.DB().WithConn(within, func(conn *pgx.Conn) (err error) {
 				size, err = c.Size(within, conn)
@@ -199,7 +191,7 @@ func (s *Service) DropOrphans(ctx context.Context) error {
 			continue
 		}
 
-		if _, err := s.lifecycle.Store.ProjectStatus(ctx, project); err != nil { // of another install
+		if _, err := s.lifecycle.Store.ProjectStatus(ctx, project); err != nil { // a copy of another install
 			errs = append(errs, fault.Ignore(err, fault.NotFound))
 			continue
 		}

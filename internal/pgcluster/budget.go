@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // evictInterval is the interval at which a waiting dial looks for an idle connection to evict.
@@ -26,7 +27,7 @@ const evictInterval = 5 * time.Millisecond
 // use.
 type budget struct {
 	places *fair.Pool
-	starts *fair.Pool                // of sessions being established
+	starts *fair.Pool                // places for establishing sessions
 	evict  func(owner fair.Key) bool // closes an idle connection for an owner; false if there is none
 
 	// endReason returns the reason for a session that ended without an error message, or nil if
@@ -161,18 +162,9 @@ func (b *budget) acquire(ctx context.Context, owner fair.Key) (*fair.Lease, erro
 // evictFor makes room for an owner until ctx ends. It does nothing while enough connections are
 // closing for all that wait.
 func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
-	tick := time.NewTicker(evictInterval)
-	defer tick.Stop()
-
-	for {
+	for range tick.Poll(ctx, evictInterval) {
 		if int64(b.places.Stats().Waiting) > b.closing.Load() && !b.evict(owner) {
 			b.places.Revoke(owner, 1)
-		}
-
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

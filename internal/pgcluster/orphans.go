@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -70,21 +71,16 @@ func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
 	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()
 
-	tick := time.NewTicker(terminateInterval)
-	defer tick.Stop()
-
-	for {
-		remaining, err := pg.Value[int](ctx, conn,
+	remaining := 0
+	for range tick.Poll(ctx, terminateInterval) {
+		var err error
+		remaining, err = pg.Value[int](ctx, conn,
 			withSessions+` select count(pg_terminate_backend(pid))::int from sessions where usename ~ @pattern`,
 			pgx.StrictNamedArgs{"pattern": pattern})
 		if err != nil || remaining == 0 {
 			return err
 		}
-
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d sessions of projects do not terminate: %w", remaining, ctx.Err())
-		case <-tick.C:
-		}
 	}
+
+	return fmt.Errorf("%d sessions of projects do not terminate: %w", remaining, ctx.Err())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // A PostgreSQL server has one lock table, one notification queue and one memory for all projects,
@@ -43,7 +44,7 @@ const (
 type projectSession struct {
 	PID      int32
 	Login    string  // socle_<project>_owner and the like
-	Database string  // of the project or one of its copies
+	Database string  // database of the project or one of its copies
 	Age      float64 // seconds since its transaction or statement began
 	Idle     float64 // seconds idle in transaction
 	Locks    int     // entries in the lock table
@@ -274,10 +275,8 @@ func (c *Cluster) watch(ctx context.Context) error {
 		return err
 	}
 
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
-
-	for checks := 0; ; checks++ {
+	checks := 0
+	for range tick.Poll(ctx, watchInterval) {
 		if err := c.check(ctx, tx); err != nil {
 			return err
 		}
@@ -288,12 +287,10 @@ func (c *Cluster) watch(ctx context.Context) error {
 			}
 		}
 
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+		checks++
 	}
+
+	return nil
 }
 
 // check terminates the sessions beyond a limit.

@@ -7,11 +7,12 @@ import (
 
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
 	chainInterval = 5 * time.Second
-	chainTimeout  = 10 * time.Second // of one project
+	chainTimeout  = 10 * time.Second // limit per project
 )
 
 // SetUnchained makes [Registry.WatchAudit] chain the project's audit log, after a change on another
@@ -37,17 +38,11 @@ func (p *Project) ChainAudit(ctx context.Context) error {
 // until ctx ends. The entries of a killed process or a paused project are chained after the next
 // change, or before the log is read.
 func (r *Registry) WatchAudit(ctx context.Context) error {
-	tick := time.NewTicker(chainInterval)
-	defer tick.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			r.chainAudits(ctx)
-		}
+	for range tick.Every(ctx, chainInterval) {
+		r.chainAudits(ctx)
 	}
+
+	return nil
 }
 
 func (r *Registry) chainAudits(ctx context.Context) {

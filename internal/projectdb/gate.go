@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // gate blocks new uses of a project's connections while its database is being swapped.
@@ -102,13 +103,8 @@ func (p *Project) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 
-	tick := time.NewTicker(drainInterval)
-	defer tick.Stop()
-
-	for p.connsInUse() > 0 {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+	for range tick.Poll(ctx, drainInterval) {
+		if p.connsInUse() <= 0 {
 			return
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const poolIdleTimeout = 10 * time.Minute // idle time after which a project's pools are closed
@@ -246,20 +247,14 @@ func (r *Registry) HasConnection(id uuid.UUID) bool {
 
 // Run closes idle pools until ctx ends, and then all pools.
 func (r *Registry) Run(ctx context.Context) error {
-	tick := time.NewTicker(poolIdleTimeout / 4)
-	defer tick.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			close(r.stopped)
-			r.closeAll()
-
-			return nil
-		case now := <-tick.C:
-			r.closeUnused(now.Add(-poolIdleTimeout))
-		}
+	for now := range tick.Every(ctx, poolIdleTimeout/4) {
+		r.closeUnused(now.Add(-poolIdleTimeout))
 	}
+
+	close(r.stopped)
+	r.closeAll()
+
+	return nil
 }
 
 // scheduleReset resets the logins of a project before its next session begins, see [Project.guard].

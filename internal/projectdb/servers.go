@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // Several servers share a project's database, and one of them swaps it. The swapping server takes
@@ -127,10 +128,7 @@ func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) er
 		own = r.listener.PID()
 	}
 
-	tick := time.NewTicker(peersInterval)
-	defer tick.Stop()
-
-	for {
+	for range tick.Poll(ctx, peersInterval) {
 		pending, err := pg.Value[bool](ctx, conn, `
 			select count(*) filter (where l.objid = 0 and l.pid <> $3) > count(*) filter (where l.objid <> 0)
 			from pg_locks l
@@ -140,13 +138,9 @@ func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) er
 		if err != nil || !pending {
 			return err
 		}
-
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
 	}
+
+	return ctx.Err()
 }
 
 // blockWhileLocked closes the gates of all projects with key until another server releases its

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -57,12 +58,9 @@ func (q *Queue) runPeriodic(ctx context.Context) {
 	var sweeps sync.WaitGroup
 	defer sweeps.Wait()
 
-	tick := time.NewTicker(cleanUpInterval)
-	defer tick.Stop()
-
 	var sweeping sync.Mutex
 	nextSweep := time.Now().Add(firstSweepDelay)
-	for {
+	for range tick.Poll(ctx, cleanUpInterval) {
 		leads, err := l.acquire(ctx)
 		q.logFailure(ctx, "elect leader", err)
 
@@ -77,12 +75,6 @@ func (q *Queue) runPeriodic(ctx context.Context) {
 
 		if leads {
 			q.logFailure(ctx, "clean up", q.CleanUp(ctx))
-		}
-
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

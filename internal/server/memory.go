@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -28,19 +29,13 @@ func limitMemory() {
 // garbage when the heap has doubled or after two minutes, and returns the memory of a burst over
 // many minutes. It is for a process with one server: it collects the garbage of the whole process.
 func ReleaseMemory(ctx context.Context) {
-	tick := time.NewTicker(releaseInterval)
-	defer tick.Stop()
-
-	for started := false; ; started = true {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-
+	started := false
+	for range tick.Every(ctx, releaseInterval) {
 		if !started { // migrations leave buffers in pools, which the second collection empties
 			runtime.GC()
 			debug.FreeOSMemory()
+
+			started = true
 		}
 
 		if live, unused := heap(); unused > minUnusedHeap && unused > live {

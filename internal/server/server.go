@@ -43,6 +43,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/telemetry"
+	"github.com/socle-dev/socle/internal/tick"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/web"
 )
@@ -397,20 +398,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 
 	s.log.Info("stopping")
-
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-	defer cancel()
-
-	if s.http.Shutdown(draining) != nil {
-		err = errors.Join(err, s.http.Close())
-	}
-
-	if s.postgres != nil {
-		err = errors.Join(err, s.postgres.Close())
-	}
-
-	s.proxy.Close()
-	s.gateway.Close()
+	err = errors.Join(err, s.stopServing(ctx))
 	stopWork()
 	wg.Wait()
 	stopWatching()
@@ -419,18 +407,29 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
+// stopServing ends the connections of clients. Requests have drainTimeout to end.
+func (s *Server) stopServing(ctx context.Context) error {
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+
+	var err error
+	if s.http.Shutdown(draining) != nil {
+		err = s.http.Close()
+	}
+
+	if s.postgres != nil {
+		err = errors.Join(err, s.postgres.Close())
+	}
+
+	s.proxy.Close()
+	s.gateway.Close()
+
+	return err
+}
+
 // refreshKeyring loads signing keys rotated by other servers.
 func (s *Server) refreshKeyring(ctx context.Context) error {
-	tick := time.NewTicker(keyringInterval)
-	defer tick.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-
+	for range tick.Every(ctx, keyringInterval) {
 		keyring, err := s.database.Keyring(ctx, s.secret)
 		if err != nil {
 			s.log.Warn("could not reload signing keys", "error", err) // the current keys stay valid
@@ -439,6 +438,8 @@ func (s *Server) refreshKeyring(ctx context.Context) error {
 
 		s.services.Accounts.SetKeyring(keyring)
 	}
+
+	return nil
 }
 
 // close releases everything that Start has acquired so far.

@@ -1,0 +1,44 @@
+// Package tick repeats work at an interval until a context ends.
+package tick
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Every yields the time after each interval until ctx ends. An interval that passes while the body
+// of the loop runs is not made up for.
+func Every(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		t := time.NewTicker(interval)
+		defer t.Stop()
+
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-t.C:
+				if ctx.Err() != nil || !yield(now) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Poll is [Every] that yields at once as well, even if ctx has ended: the body of the loop checks a
+// state, which is checked at least once.
+func Poll(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		if !yield(time.Now()) {
+			return
+		}
+
+		for now := range Every(ctx, interval) {
+			if !yield(now) {
+				return
+			}
+		}
+	}
+}
