@@ -25,7 +25,7 @@ import (
 
 // Client calls a server for one user. Its fields may be changed between calls, not during one.
 type Client struct {
-	URL       string       // of the server, without a trailing slash
+	URL       string       // address of the server, without a trailing slash
 	Token     string       // access token of a session, or a personal access token; "": anonymous
 	Project   string       // UUID of the project for X-Project; "": none
 	UserAgent string       // "": that of net/http

@@ -24,7 +24,7 @@ type bench struct {
 	*socle.Instance
 	parameters
 	project    string
-	token, key string // of the platform's user, and of the project
+	token, key string // token of the platform's user, key of the project
 	refreshKey []byte // by which refresh tokens are computed
 }
 
@@ -38,7 +38,7 @@ type parameters struct {
 type account struct {
 	Email, Token string
 	Session      uuid.UUID
-	generation   *atomic.Uint32 // of the valid refresh token
+	generation   *atomic.Uint32 // generation of the valid refresh token
 }
 
 // setUp creates a project and signs up its users.

@@ -71,7 +71,7 @@ func (b *bench) totalProcessorTime() (sum time.Duration) {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", processes[0]))
 		_, after, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(after); len(fields) > 14 {
-			for _, field := range fields[13:15] { // of ended backends, in hundredths of a second
+			for _, field := range fields[13:15] { // times of ended backends, in hundredths of a second
 				n, _ := strconv.ParseInt(field, 10, 64)
 				sum += time.Duration(n) * 10 * time.Millisecond
 			}

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	hostileProjects = 10               // of the attacker, in five organizations
+	hostileProjects = 10               // projects of the attacker, in five organizations
 	loadTime        = 40 * time.Second // maximum of a load
-	headStart       = 3 * time.Second  // of a load, before the bystander acts
+	headStart       = 3 * time.Second  // time of load before the bystander acts
 	preparationTime = 5 * time.Minute
 )
 
 // contest is a load of the attacker on something that accounts share, and an act of the bystander
 // that needs a share of it.
 type contest struct {
-	name   string // of the act
+	name   string // name of the act
 	rounds int    // acts before the load, and during it
 
 	// load prepares the load and returns it. It runs until its context ends.
@@ -90,7 +90,7 @@ func contend(ctx context.Context, s *environment, contests ...contest) string {
 type performance struct {
 	took   []time.Duration
 	failed int
-	reason error // of the last failure
+	reason error // reason of the last failure
 }
 
 // compare describes the acts before a load and during it.

@@ -16,7 +16,7 @@ import (
 // api is the HTTP API of a product.
 type api struct {
 	url    string
-	header http.Header // of every request
+	header http.Header // header of every request
 }
 
 // call sends a JSON body and parses the response into v; nil means no body, or no result.

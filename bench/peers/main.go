@@ -42,7 +42,7 @@ var (
 const (
 	email    = "user@example.com"
 	password = "correct horse battery"
-	rows     = 10_000 // of the table items
+	rows     = 10_000 // rows of the table items
 )
 
 // operations are the measured operations.

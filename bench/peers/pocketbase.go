@@ -72,7 +72,7 @@ func startPocketBase(ctx context.Context, dir string) (*peer, error) {
 
 type pocketBase struct {
 	api
-	ids  []string // of items
+	ids  []string // IDs of items
 	file string   // path of an object of 1 MiB
 }
 

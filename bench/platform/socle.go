@@ -23,13 +23,13 @@ type bench struct {
 	*socle.Instance `json:"-"`
 	token           string
 
-	Platform, Database socle.Database // of the platform, and of the project
+	Platform, Database socle.Database // databases of the platform and of the project
 	Folder             string         // for files of the bare server
 
 	User, Session, Project string
 	Containers             []string
 	Uploads, Listed        string // containers: for uploads, and with files
-	File                   string // of 1 MiB
+	File                   string // file of 1 MiB
 	Form                   string
 }
 

@@ -34,8 +34,8 @@ var (
 type request struct {
 	name, method, sql string
 	returns           bool              // the response has rows
-	bounds            socle.Bounds      // of the ratios
-	args              func(n int) []any // of request n
+	bounds            socle.Bounds      // bounds of the ratios
+	args              func(n int) []any // arguments of request n
 	fill              func(n int) (path, body string)
 	// ddl returns the statement of request n for a request to the platform API; nil means the rows
 	// API. Its names end in a number that no other request has.

@@ -20,8 +20,8 @@ import (
 type bench struct {
 	*socle.Instance
 	id      uuid.UUID
-	key     string // of the project
-	token   string // of the user
+	key     string // key of the project
+	token   string // token of the user
 	project *projectdb.Project
 }
 

@@ -30,8 +30,8 @@ import (
 // machine, in the same run. Socle, the limit and the clients are separate processes. P has the
 // parameters of the limit, and is passed to it as JSON.
 type Benchmark[P any] struct {
-	Head    string // of the first column
-	Width   int    // of the first column
+	Head    string // head of the first column
+	Width   int    // width of the first column
 	Rounds  int    // by default
 	Clients string // by default: a number, or several, which are a column then
 
@@ -63,8 +63,8 @@ type Operation struct {
 // Bounds are the worst acceptable ratios of an operation to its limit. 0 means none.
 type Bounds struct {
 	Throughput float64
-	Postgres   float64 // of PostgreSQL's processor time
-	Together   float64 // of the processor time of the server and PostgreSQL
+	Postgres   float64 // ratio of PostgreSQL's processor time
+	Together   float64 // ratio of the processor time of the server and PostgreSQL
 }
 
 // flags are those of every benchmark.

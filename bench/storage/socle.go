@@ -24,7 +24,7 @@ type bench struct {
 	parameters
 	project    string // path of the project
 	files      string // path of the bucket's files in the platform API
-	token, key string // of the platform's user, and of the project
+	token, key string // token of the platform's user, key of the project
 	users      []user
 }
 

@@ -23,11 +23,11 @@ type Caller struct {
 	ByToken       bool          // authenticated by a personal access token
 	Ceiling       Role          // highest role of the token; Administrator for a session
 	Projects      []uuid.UUID   // the only projects that the token opens; nil: all
-	Administrator bool          // of the install
+	Administrator bool          // administrator of the install
 	Project       uuid.NullUUID // project in the request's scope, if it exists
 	Organization  uuid.NullUUID // organization in the request's scope, if it exists
 	Role          Role          // in that project or organization; 0: none
-	Status        string        // of that project: [platform.Active], [platform.Paused] or [platform.Deleted]
+	Status        string        // status of that project: [platform.Active], [platform.Paused] or [platform.Deleted]
 	BackupFirst   bool          // destructive operations in that project require a completed backup
 	Account       *User         // the user, if the scope asks for it
 }

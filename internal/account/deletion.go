@@ -13,7 +13,7 @@ import (
 // Proof confirms an irreversible change of a user's own account.
 type Proof struct {
 	Password string
-	Code     string // of the second factor; "" if the user has none
+	Code     string // code of the second factor; "" if the user has none
 }
 
 // DeleteAccount deletes a signed-in user, as [Service.DeleteUser] does. It fails with Unprocessable

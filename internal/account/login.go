@@ -26,7 +26,7 @@ var (
 // Credentials are the input of a log-in.
 type Credentials struct {
 	Email, Password string
-	Code            string // of the second factor; "" if the user has none
+	Code            string // code of the second factor; "" if the user has none
 }
 
 // Login verifies the credentials of a user and opens a session. It fails as

@@ -23,7 +23,7 @@ var mailOptions = queue.Options{
 // Mail is the job of a mail to send. It contains no secrets, since the queue stores it: the token
 // of its link, if any, is derived when the mail is rendered, see [Service.LinkURL].
 type Mail struct {
-	Template string            `json:"template"` // of package mail
+	Template string            `json:"template"` // template in package mail
 	To       string            `json:"to"`       // the bare address
 	Data     map[string]string `json:"data,omitempty"`
 	Link     uuid.NullUUID     `json:"link"`

@@ -7,8 +7,8 @@ type Role int16
 
 // Roles, as users see them in roleId.
 const (
-	Administrator Role = 1 // of the install
-	Owner         Role = 2 // of an organization, like the roles below
+	Administrator Role = 1 // administrator of the install
+	Owner         Role = 2 // owner of an organization, like the roles below
 	Admin         Role = 3
 	Developer     Role = 4
 	Viewer        Role = 5

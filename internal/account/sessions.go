@@ -110,7 +110,7 @@ func (s *Service) createSession(
 // refreshableSession holds the inputs of a refresh token.
 type refreshableSession struct {
 	UUID, UserUUID uuid.UUID
-	Generation     int32 // of the current refresh token
+	Generation     int32 // generation of the current refresh token
 	ExpiresAt      time.Time
 }
 

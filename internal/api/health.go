@@ -25,7 +25,7 @@ const (
 	maxQueueWait       = 10 * time.Minute
 	minFreeBytes       = 1 << 30 // bytes
 	maxSigningKeyAge   = 365 * 24 * time.Hour
-	checkTimeout       = 3 * time.Second // of each check
+	checkTimeout       = 3 * time.Second // limit per check
 )
 
 // Part is the health of a component of the instance.

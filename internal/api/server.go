@@ -46,7 +46,7 @@ type Config struct {
 	Backups   *backup.Service
 	Cleaner   *object.Cleaner
 	TableJobs *tablejob.Service
-	Proxy     *pgproxy.Proxy // of clients of PostgreSQL's protocol
+	Proxy     *pgproxy.Proxy // proxy for clients of PostgreSQL's protocol
 
 	Submissions *submission.Service
 	Migrations  *migration.Service

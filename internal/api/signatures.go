@@ -28,7 +28,7 @@ type urlTerms struct {
 	User    uuid.UUID      `json:"u"`
 	File    uuid.UUID      `json:"f,omitzero"` // the only readable file
 	Picture *SignedPicture `json:"p,omitzero"` // the only readable variant; nil: the file and all variants
-	Ticket  uuid.UUID      `json:"t,omitzero"` // of an upload, see [object.SignUpload]
+	Ticket  uuid.UUID      `json:"t,omitzero"` // upload, see [object.SignUpload]
 	MaxSize int64          `json:"m,omitzero"` // bytes of an upload; 0: no limit of its own
 }
 

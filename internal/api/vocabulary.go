@@ -24,7 +24,7 @@ var (
 	ddlDeleteErrors     = []int{400, 401, 403, 404, 409, 500}
 )
 
-const longTimeout = 30 * time.Second // of schema changes and other long operations
+const longTimeout = 30 * time.Second // limit for schema changes and other long operations
 
 type (
 	// Answer is [operation.Answer].

@@ -57,7 +57,7 @@ const KeyPurpose = "audit log"
 type Head struct {
 	Log  string // platform or project
 	Seq  int64  // number of the last entry; 0: none
-	Hash []byte // of the last entry
+	Hash []byte // hash of the last entry
 }
 
 // Position is the number of committed entries in a database's log, pending ones included.

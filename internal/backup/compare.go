@@ -234,7 +234,7 @@ func requoted(name string) string {
 // lineDigest computes a checksum of lines that does not depend on their order. It adds the hashes,
 // so that two equal lines do not cancel out.
 type lineDigest struct {
-	hash hash.Hash // of the current, incomplete line
+	hash hash.Hash // hash of the current, incomplete line
 	sum  [4]uint64
 }
 

@@ -65,30 +65,15 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 	for _, id := range ids {
 		var err error
 		removed := 0
-		status, known := statuses[id]
-		switch {
-		case slices.Contains(restored, id):
-			// Blobs unknown to the current database may belong to the replaced one or to the copy
-			// being filled.
-		case status == platform.Active:
-			err = s.projects.Visit(id, func(p *projectdb.Project) error {
-				removed, err = s.files.RemoveOrphans(ctx, p, age)
-				return err
-			})
-		case status == platform.Paused, status == platform.Deleted:
-			err = s.Lifecycle.Maintain(ctx, id, func(p *projectdb.Project) error {
-				removed, err = s.files.RemoveOrphans(ctx, p, age)
-				return err
-			})
+		isRestored := slices.Contains(restored, id)
+		switch status, exists := statuses[id]; {
+		case exists:
+			removed, err = s.removeProjectOrphans(ctx, id, status, isRestored, age)
+		case isRestored:
 		case slices.Contains(gone, id):
 			removed, err = s.removeFolder(ctx, "projects/"+id.String(), age)
-		case !known:
+		default:
 			foreign = append(foreign, id)
-		}
-
-		if known {
-			leftovers, failed := s.removeOrphanedBackups(ctx, id, age)
-			removed, err = removed+leftovers, errors.Join(err, failed)
 		}
 
 		if removed > 0 {
@@ -106,6 +91,29 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 	}
 
 	return errors.Join(errs...)
+}
+
+// removeProjectOrphans removes orphaned blobs of a project and returns their number. Blobs unknown
+// to the database of a project that is being restored may belong to the replaced database or to the
+// copy being filled.
+func (s *Service) removeProjectOrphans(
+	ctx context.Context, id uuid.UUID, status string, isRestored bool, age time.Duration,
+) (removed int, err error) {
+	removeFiles := func(p *projectdb.Project) error {
+		removed, err = s.files.RemoveOrphans(ctx, p, age)
+		return err
+	}
+
+	switch {
+	case isRestored:
+	case status == platform.Active:
+		err = s.projects.Visit(id, removeFiles)
+	case status == platform.Paused, status == platform.Deleted:
+		err = s.Lifecycle.Maintain(ctx, id, removeFiles)
+	}
+
+	leftovers, failed := s.removeOrphanedBackups(ctx, id, age)
+	return removed + leftovers, errors.Join(err, failed)
 }
 
 // removeFolder removes the blobs in a folder that are older than age.

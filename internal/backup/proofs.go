@@ -248,7 +248,7 @@ func (s *store) followUp(ctx context.Context, id uuid.UUID) (followUp, error) {
 type Age struct {
 	ProjectUUID uuid.UUID
 	NextRunAt   time.Time
-	CompletedAt *time.Time // of the newest completed backup; nil: none
+	CompletedAt *time.Time // completion of the newest backup; nil: none
 	ProvenAt    *time.Time // last proof of any completed backup; nil: none
 }
 

@@ -36,7 +36,7 @@ type upload struct {
 	bucket *bucket
 	key    *string
 	putID  string  // unique to this Put
-	id     *string // of the multipart upload; nil before it starts
+	id     *string // ID of the multipart upload; nil before it starts
 	parts  []types.CompletedPart
 }
 

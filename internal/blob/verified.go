@@ -17,7 +17,7 @@ const (
 	// minUnchangedAge is the age of a write from which a further write has another time, on any
 	// file system
 	minUnchangedAge = 2 * time.Second
-	maxSums         = 1 << 14  // of some 100 bytes each
+	maxSums         = 1 << 14  // entries, some 100 bytes each
 	tailSize        = 16 << 10 // bytes at the end of a file that are sent after the last check
 )
 

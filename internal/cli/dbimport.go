@@ -20,7 +20,7 @@ import (
 type dbImport struct {
 	e      environment
 	tunnel *tunnel
-	name   string // of the file, - for standard input
+	name   string // file name, - for standard input
 }
 
 func newDBImport(e environment) *cobra.Command {

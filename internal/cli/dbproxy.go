@@ -16,7 +16,7 @@ import (
 
 const (
 	localUser      = "socle"
-	startupTimeout = 10 * time.Second // of a local client
+	startupTimeout = 10 * time.Second // limit for the start of a local client's session
 	maxLocal       = 64               // local connections; the server allows fewer sessions
 )
 

@@ -48,7 +48,7 @@ type schema struct {
 	Properties  map[string]schema `json:",omitempty"`
 	Required    []string          `json:",omitempty"`
 	Items       *schema           `json:",omitempty"`
-	OneOf       []schema          `json:",omitempty"` // of a body: one item, or a list of items
+	OneOf       []schema          `json:",omitempty"` // alternatives of a body: one item, or a list of items
 }
 
 // description is the OpenAPI document, reduced to the parts that commands need. Its operations and

@@ -18,7 +18,7 @@ type sourceUser struct {
 	line    int
 	members map[string]any
 	leftOut []string // columns that are no members
-	err     error    // of this user only
+	err     error    // failure that concerns this user only
 }
 
 // Bounds of a line: of a file with users, and of a dump, which has other tables too.
@@ -312,7 +312,7 @@ func addIdentity(identities map[string][]map[string]any, columns, values []strin
 	}
 
 	id := row["provider_id"]
-	if id == "" { // of dumps before 2023
+	if id == "" { // a dump from before 2023
 		id = row["id"]
 	}
 	data := json.RawMessage(row["identity_data"])

@@ -123,7 +123,7 @@ func (r *remote) label(field string) string {
 func fail(w io.Writer, err error) {
 	f, ok := errors.AsType[*failure](explain(err))
 	unreachable, lost := errors.AsType[*url.Error](err)
-	unreadable, local := errors.AsType[*fs.PathError](err) // of the file to send
+	unreadable, local := errors.AsType[*fs.PathError](err) // the file to send
 	failedImport, isImport := errors.AsType[*importError](err)
 	switch {
 	case isImport:
@@ -170,7 +170,7 @@ func (f *failure) print(w io.Writer) {
 	fmt.Fprint(w, caret(query, position, 1, widthOf(w)))
 
 	report := postgres
-	if metadata.value("requestId") == nil { // of the rows API, whose failures are PostgreSQL's reports
+	if metadata.value("requestId") == nil { // the rows API, whose failures are PostgreSQL's reports
 		report = metadata
 	}
 

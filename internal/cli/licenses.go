@@ -3,7 +3,7 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed" // of the licenses
+	_ "embed" // embeds the licenses
 	"io"
 
 	"github.com/spf13/cobra"

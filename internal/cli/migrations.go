@@ -417,7 +417,7 @@ func readMigrations(dir string) ([]migration, error) {
 			return nil, err
 		}
 
-		text := strings.ReplaceAll(string(raw), "\r\n", "\n") // of a checkout on Windows
+		text := strings.ReplaceAll(string(raw), "\r\n", "\n") // line ends from a checkout on Windows
 		all = append(all, migration{Version: version, Name: rest, SQL: text, Checksum: checksum(text), path: path})
 	}
 

@@ -64,7 +64,7 @@ type remote struct {
 	secret   string // header that carries a passphrase; "": none
 	media    string
 	body     schema
-	members  []string // of the body, sorted
+	members  []string // members of the body, sorted
 	list     string   // member with several items, if the body may also be one item; "": none
 	project  bool     // --project fills a path parameter
 	document *description

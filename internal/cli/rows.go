@@ -24,7 +24,7 @@ import (
 
 const (
 	defaultRows   = 100             // listed without --limit
-	tokenLifetime = 5 * time.Minute // of the token for the rows API
+	tokenLifetime = 5 * time.Minute // lifetime of the token for the rows API
 	csvType       = "text/csv"
 )
 

@@ -40,7 +40,7 @@ func addSQL(group *cobra.Command, d *description, o operation, e environment) {
 	lift(group)
 	e.addConnectionFlags(group)
 
-	for _, name := range []string{"query", "body", "parameters"} { // of socle sql run
+	for _, name := range []string{"query", "body", "parameters"} { // flags of socle sql run
 		_ = group.Flags().MarkHidden(name) // the flag exists
 	}
 
@@ -104,7 +104,7 @@ func (r *remote) query(cmd *cobra.Command, c *client.Client) (*client.Reply, err
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.query = r.flags["query"].String()
 
-		if !cmd.Flags().Changed("query") { // of a file, standard input or the shell
+		if !cmd.Flags().Changed("query") { // SQL in a file, on standard input or in the shell
 			f.label = func(field string) string {
 				if field == "query" {
 					return "the SQL"

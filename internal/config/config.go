@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Addr           string // host:port to listen on
 	DataDir        string // absolute
-	DatabaseURL    Secret // of the platform database; "": a private PostgreSQL
+	DatabaseURL    Secret // address of the platform database; "": a private PostgreSQL
 	PublicURL      string // without a trailing slash; "": unknown, see BaseURL
 	TLSAuto        bool   // certificates of an ACME service
 	TLSCert        string // path of the certificate chain, absolute; "": none

@@ -14,7 +14,7 @@ import (
 // S3 is the configuration of a storage in an S3 service.
 type S3 struct {
 	Bucket    string
-	Prefix    string        // of all keys, without slashes around it; may be ""
+	Prefix    string        // prefix of all keys, without slashes around it; may be ""
 	Endpoint  string        // URL of the service; "": Amazon's
 	Region    string        // never ""
 	PathStyle bool          // the bucket is in the path, not in the host name
@@ -24,7 +24,7 @@ type S3 struct {
 	// ones.
 	AccessKey    Secret
 	SecretKey    Secret
-	SessionToken Secret // of temporary keys; may be ""
+	SessionToken Secret // token that comes with temporary keys; may be ""
 }
 
 const (

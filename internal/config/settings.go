@@ -14,7 +14,7 @@ import (
 
 // Setting declares a setting.
 type Setting struct {
-	Name string // of the environment variable
+	Name string // name of the environment variable
 	// Without dashes. The flag of a secret takes the path of a file, since arguments are visible to
 	// all users.
 	Flag    string
@@ -31,9 +31,9 @@ type Setting struct {
 const (
 	ClientURL        = "SOCLE_URL"
 	ClientToken      = "SOCLE_TOKEN"
-	ClientKey        = "SOCLE_KEY" // of a project's rows API
+	ClientKey        = "SOCLE_KEY" // key for a project's rows API
 	ClientProject    = "SOCLE_PROJECT"
-	ClientPassphrase = "SOCLE_PASSPHRASE" // of a backup; arguments are visible to all users
+	ClientPassphrase = "SOCLE_PASSPHRASE" // passphrase of a backup; arguments are visible to all users
 )
 
 // settings declares all settings of the server.

@@ -23,7 +23,7 @@ type Config struct {
 	Reserve    int64 // only for accounts that hold nothing
 
 	Waiting int           // maximum number of waiting callers; 0: none waits
-	Timeout time.Duration // of a waiting caller; 0: until its context ends
+	Timeout time.Duration // limit for a waiting caller; 0: until its context ends
 
 	// Revocable pools take leases back from the account that holds most, if an account that holds
 	// less finds no capacity. The holder of a lease must watch [Lease.Revoked].
@@ -40,7 +40,7 @@ type Pool struct {
 	mu       sync.Mutex
 	free     int64
 	revoking int64  // units of revoked leases that are not released yet
-	serial   uint64 // of the last grant
+	serial   uint64 // number of the last grant
 	accounts map[string]*account
 	peak     int64
 	refused  int64
@@ -62,7 +62,7 @@ type part struct {
 	held   int64
 	served uint64
 	queue  []*waiter // first come, first served
-	leases []*Lease  // of a revocable pool, oldest first
+	leases []*Lease  // leases of a revocable pool, oldest first
 }
 
 // waiter is a caller in the queue of its part.
@@ -229,7 +229,7 @@ type Stats struct {
 	Name     string
 	Capacity int64
 	InUse    int64
-	Peak     int64 // of InUse
+	Peak     int64 // highest InUse
 	Waiting  int
 	Refused  int64 // callers that waited in vain or could not wait, since the start
 	Revoked  int64 // leases taken back, since the start

@@ -106,7 +106,7 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 type definitionChange struct {
 	newType  string            // the type after the change
 	stale    map[string]func() // clears a value that the request leaves unchanged
-	problems                   // of members in the request
+	problems                   // problems with members of the request
 }
 
 // applyMember applies one member of a request.

@@ -10,7 +10,7 @@ const (
 	maxCachedForms = 1000
 	maxCachedBytes = 8 << 20
 
-	fieldBytes = 1 << 10 // of a field without its texts
+	fieldBytes = 1 << 10 // size of a field without its texts
 )
 
 // FieldCache keeps the fields of forms in memory, so that a response takes one round trip. What it

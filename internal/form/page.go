@@ -88,7 +88,7 @@ type Page struct {
 
 // ParsePageLink returns the form's UUID and the public link of the last segment of a page's path.
 func ParsePageLink(segment string) (form uuid.UUID, link string, ok bool) {
-	const idLength = 22 // of a UUID in base64
+	const idLength = 22 // length of a UUID in base64
 	if len(segment) <= idLength || len(segment) > 4*idLength {
 		return uuid.Nil, "", false
 	}

@@ -112,7 +112,7 @@ type FileAnswer struct {
 // FileFields describes the destination of a response's files.
 type FileFields struct {
 	Container *uuid.UUID           // nil: the form accepts no files
-	fields    map[string]uuid.UUID // of type file, by UUID and by name
+	fields    map[string]uuid.UUID // fields of type file, by UUID and by name
 	count     int
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	endpointTimeout  = 5 * time.Second // of all attempts
+	endpointTimeout  = 5 * time.Second // limit for all attempts together
 	endpointAttempts = 3
 	endpointBackoff  = time.Second // without Retry-After in seconds
 )

@@ -37,7 +37,7 @@ func CheckAddress(address string) error {
 
 // Rejection is a failure that a hook of the project has chosen.
 type Rejection struct {
-	Status  int // of HTTP, 400 to 599
+	Status  int // HTTP status, 400 to 599
 	Message string
 }
 

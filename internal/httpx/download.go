@@ -19,7 +19,7 @@ type Download struct {
 	Content      Content
 	MimeType     string
 	Size         int64  // bytes
-	SHA256       []byte // of the whole file
+	SHA256       []byte // SHA-256 of the whole file
 	ETag         string // strong, with its quotes
 	Modified     time.Time
 	CacheControl string
@@ -78,7 +78,7 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", d.CacheControl)
 	h.Set("ETag", d.ETag)
-	h.Set("Last-Modified", lastModified(d.Modified)) // of young files too, which clients rely on
+	h.Set("Last-Modified", lastModified(d.Modified)) // young files have it too: clients rely on it
 	for name, value := range map[string]string{"Content-Encoding": d.Encoding, "Content-Language": d.Language} {
 		if value != "" {
 			h.Set(name, value)

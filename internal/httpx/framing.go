@@ -42,7 +42,7 @@ func (l strictListener) Accept() (net.Conn, error) {
 type strictConn struct {
 	net.Conn
 	framing framing
-	err     error // of all further reads
+	err     error // error of all further reads
 }
 
 // Read reads up to the first rejected line.

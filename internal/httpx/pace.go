@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	readWindow   = 30 * time.Second // of waiting for the client
+	readWindow   = 30 * time.Second // time to wait for the client
 	minReadBytes = 16 << 10         // bytes of a body per readWindow
 
 	writeWindow    = 60 * time.Second // per writeChunkSize

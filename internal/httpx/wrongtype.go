@@ -25,7 +25,7 @@ func WrongType(body []byte, err error) (path, want string) {
 // level is an object or a list around a position in a JSON text.
 type level struct {
 	object bool
-	name   string // of the current member, or its index
+	name   string // name of the current member, or its index
 	length int    // number of members begun
 	keyed  bool   // the object's next token is a value
 }

@@ -21,13 +21,13 @@ import (
 
 // Config is a provider as a project uses it.
 type Config struct {
-	Name           string // of a preset, or custom: and any word for OpenID Connect
+	Name           string // name of a preset, or custom: and any word for OpenID Connect
 	ClientID       string
 	OtherClientIDs []string // also accepted as the audience of ID tokens, such as those of mobile apps
 	Secret         string
 	URL            string // issuer, or root of an own instance; "": that of the preset
 	Scopes         string // in addition to those of the preset, separated by spaces
-	SkipNonce      bool   // of ID tokens from mobile apps whose library hides the nonce
+	SkipNonce      bool   // accept ID tokens without a nonce, from mobile apps whose library hides it
 }
 
 // Failures of providers. Their causes are for logs.
@@ -39,7 +39,7 @@ var (
 )
 
 // RefusedError is the refusal of a code by a provider. It is an [ErrProvider].
-type RefusedError struct{ Code string } // of RFC 6749, such as invalid_client
+type RefusedError struct{ Code string } // code by RFC 6749, such as invalid_client
 
 func (e *RefusedError) Error() string { return "provider refuses the code: " + e.Code }
 
@@ -49,7 +49,7 @@ func (e *RefusedError) Unwrap() error { return ErrProvider }
 // Client talks to providers. It is safe for concurrent use.
 type Client struct {
 	out       *outbound.Client
-	documents *cache.Cache[string, []byte] // of providers, by address
+	documents *cache.Cache[string, []byte] // documents of providers, by address
 }
 
 // New returns a client that sends its requests by out.
@@ -61,7 +61,7 @@ func New(out *outbound.Client) *Client {
 type Flow struct {
 	State       string
 	Nonce       string // expected in the ID token
-	Verifier    string // of PKCE, 43 to 128 characters
+	Verifier    string // PKCE verifier, 43 to 128 characters
 	RedirectURI string
 }
 

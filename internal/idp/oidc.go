@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	documentTTL = 10 * time.Minute // of discovery documents and keys
+	documentTTL = 10 * time.Minute // lifetime of cached discovery documents and keys
 	renewAfter  = time.Minute      // keys that don't verify a token are read again then
 	maxEntries  = 256              // documents in the cache
 	maxDocument = 64 << 10         // bytes of a document; those of large providers have 30 KiB

@@ -30,7 +30,7 @@ const clockSkew = 30 * time.Second
 
 // Config configures a Verifier.
 type Config struct {
-	Secret   []byte // of HS256, at least 32 bytes; nil means none
+	Secret   []byte // key for HS256, at least 32 bytes; nil means none
 	Keys     []byte // a JSON Web Key or key set; nil means none
 	Audience string // "" means any
 	// RoleClaim is the path of the role in the claims, such as .role, the default, .app.roles[0] or
@@ -38,7 +38,7 @@ type Config struct {
 	RoleClaim string
 	Anonymous string        // role of tokens that claim none; "" means that Verify returns none
 	CacheSize int           // verified tokens to cache; 0 means 1000, negative none
-	CacheTTL  time.Duration // of a verified token; 0 means no limit
+	CacheTTL  time.Duration // lifetime of a verified token in the cache; 0 means no limit
 }
 
 // Verifier verifies JSON Web Tokens. It is safe for concurrent use.
@@ -47,7 +47,7 @@ type Verifier struct {
 	audience  string
 	role      []roleStep
 	anonymous string
-	cache     *cache.Cache[string, claims] // of verified tokens; nil: none
+	cache     *cache.Cache[string, claims] // claims of verified tokens; nil: none
 }
 
 type verifyingKey struct {

@@ -12,8 +12,8 @@ import (
 // roleStep is a step of a role path.
 type roleStep struct {
 	key   string
-	index int               // of an array, if key is ""
-	match func(string) bool // of a filter
+	index int               // index in an array, if key is ""
+	match func(string) bool // condition of a filter
 }
 
 // rolePath parses a path such as .role, ."a.b".roles[0] or its JSONPath form with a leading dollar.

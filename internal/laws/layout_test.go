@@ -53,6 +53,35 @@ func TestLinesAreShort(t *testing.T) {
 	}
 }
 
+// ofComment matches a comment behind code that begins with "of": the noun stands before the clause.
+var ofComment = regexp.MustCompile(`\S\s+// of `)
+
+// TestCommentsNameTheirSubject checks comments behind code, but for those of tests.
+func TestCommentsNameTheirSubject(t *testing.T) {
+	t.Parallel()
+
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+
+		text, err := os.ReadFile(filepath.Join(root(t), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(text, []byte("// of ")) {
+			continue
+		}
+
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			if number++; ofComment.MatchString(line) {
+				t.Errorf("%s:%d: the comment begins with \"of\", not with a noun", file, number)
+			}
+		}
+	}
+}
+
 // wideLines returns the lines that are too wide, unless excused, by their number.
 func wideLines(text []byte) map[int]string {
 	wide := map[int]string{}

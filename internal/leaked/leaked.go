@@ -24,7 +24,7 @@ import (
 
 const (
 	leakTimeout = 3 * time.Second // the password is accepted after it
-	rangeDigits = 5               // of the hash that a service sees
+	rangeDigits = 5               // digits of the hash that a service sees
 
 	maxCachedRanges = 32
 	rangeTTL        = time.Hour

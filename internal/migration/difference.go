@@ -53,7 +53,7 @@ type comparison struct {
 	failed   map[string]string        // messages of changes that failed before
 	replaced map[string]*pgdump.Entry // types that are created again while tables use them, by name
 
-	refreshed []change // of the views that are created
+	refreshed []change // changes of the views that are created
 
 	difference
 }

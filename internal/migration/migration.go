@@ -105,7 +105,7 @@ var (
 // script is a parsed file.
 type script struct {
 	Source
-	field      string // of the SQL in the request
+	field      string // field of the SQL in the request
 	statements []sqllex.Statement
 	separate   bool // each statement is a transaction of its own
 }

@@ -48,7 +48,7 @@ const (
 // Client is an application that may ask users for access.
 type Client struct {
 	ID                      uuid.UUID `json:"client_id"`
-	ClientSecret            string    `json:"client_secret,omitempty" db:"-"` // of a new or renewed one only
+	ClientSecret            string    `json:"client_secret,omitempty" db:"-"` // secret of a new client, or a renewed one
 	ClientType              string    `json:"client_type"`
 	RedirectURIs            []string  `json:"redirect_uris" db:"redirect_uris"`
 	TokenEndpointAuthMethod string    `json:"token_endpoint_auth_method"`

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	requestTTL = 10 * time.Minute   // of a pending authorization
-	codeTTL    = 5 * time.Minute    // of a code
-	retention  = 24 * time.Hour     // of an authorization, to notice the second use of its code
-	unusedTTL  = 7 * 24 * time.Hour // of a dynamically registered client that nobody uses
+	requestTTL = 10 * time.Minute   // lifetime of a pending authorization
+	codeTTL    = 5 * time.Minute    // lifetime of a code
+	retention  = 24 * time.Hour     // retention of an authorization, to notice the second use of its code
+	unusedTTL  = 7 * 24 * time.Hour // lifetime of a dynamically registered client that nobody uses
 
 	maxPending = 5000 // authorizations of a project; the oldest make room
-	maxClients = 1000 // of a project, registered in one way
+	maxClients = 1000 // clients of a project, registered in one way
 )
 
 // Limits of a network.

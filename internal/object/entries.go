@@ -29,7 +29,7 @@ type Entry struct {
 
 // EntryListing selects a page of the entries of a container.
 type EntryListing struct {
-	Prefix     string // of the names
+	Prefix     string // prefix of the names
 	Delimiter  string // one ASCII character, or ""; names with it behind the prefix are entries of folders
 	From       string // the first name, inclusive; ascending, by name only
 	Search     string // begin of the entry behind the prefix, in any case

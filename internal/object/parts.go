@@ -20,7 +20,7 @@ import (
 // Part is a part of a resumable upload.
 type Part struct {
 	Offset  int64 // must equal the offset of the upload
-	Length  int64 // of the whole file; negative if not given
+	Length  int64 // length of the whole file; negative if not given
 	Content io.Reader
 	Sum     *tus.Checksum // may be nil
 }

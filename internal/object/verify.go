@@ -23,7 +23,7 @@ import (
 
 // Inconsistency is a file without valid bytes, or a blob without a file.
 type Inconsistency struct {
-	Key  string    // of the blob
+	Key  string    // key of the blob
 	File uuid.UUID // zero for a blob without a file
 	What string    // description of the problem
 }

@@ -22,7 +22,7 @@ const (
 	exampleTime = exampleDate + "T09:30:00.000000Z"
 	exampleFile = "the bytes of the file"
 
-	maxExampleDepth = 8 // of nested values: schemas may be recursive
+	maxExampleDepth = 8 // levels of nested values: schemas may be recursive
 )
 
 // value returns an example of a schema's value. name is the member or parameter with the value.

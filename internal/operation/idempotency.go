@@ -26,7 +26,7 @@ type rendered struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Digest *digest `json:"Weight,omitzero"` // of the request's files; nil without files
+	Digest *digest `json:"Weight,omitzero"` // digest of the request's files; nil without files
 }
 
 // ServeHTTP writes the response.
@@ -125,22 +125,27 @@ func (q *request) replay(ctx context.Context, next step) (any, error) {
 		answer.Digest = running.digest()
 	}
 
+	return answer, q.keepAnswer(cleanup, key, sealing, answer)
+}
+
+// keepAnswer stores the answer to a request under its key, sealed. The change is committed, so the
+// client gets the answer even if it can't be stored.
+func (q *request) keepAnswer(ctx context.Context, key, sealing []byte, answer rendered) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	sealed, err := token.Seal(sealing, text)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
-	if err := q.config.Store.KeepAnswer(cleanup, key, answer.Status, sealed); err != nil {
-		// the change is committed, so it is reported to the client
+	if err := q.config.Store.KeepAnswer(ctx, key, answer.Status, sealed); err != nil {
 		q.config.Log.Error("store response for Idempotency-Key", "error", err)
 	}
 
-	return answer, nil
+	return nil
 }
 
 // digested returns the files of the request that a repeated request is compared by, or nil.

@@ -29,7 +29,7 @@ type Operation struct {
 
 	// Of the request.
 
-	Example            string // of a JSON body, for the document; "": its required members
+	Example            string // JSON body for the document; "": its required members
 	Body               Body   // if not JSON alone
 	MaxBody            int64  // bytes of a JSON body; 0: [maxBody]
 	IgnoreUnknownQuery bool   // unknown query parameters are ignored
@@ -45,7 +45,7 @@ type Operation struct {
 	// Of the response.
 
 	Upgrade   string // protocol that the connection switches to, with status 101; "": none
-	MediaType string // of a file; "": application/octet-stream
+	MediaType string // media type of a file; "": application/octet-stream
 	Ranges    bool   // the response is that of [http.ServeContent]
 
 	// Wrapped responds with an array that contains the envelope, as the specification defines it
@@ -105,15 +105,15 @@ type ProjectInBody struct {
 type route struct {
 	*Pipeline
 	op          Operation
-	chapter     string // of the document
+	chapter     string // chapter of the document
 	status      int
 	inputType   reflect.Type
 	params      []param
 	bodySchema  *huma.Schema // nil: no JSON body; of the list, if one item may be the whole body
 	bodyIndex   []int
-	shape       *shape // of the body, for the parser
-	uploadIndex []int  // of the field [Upload] of the input
-	filesIndex  []int  // of the field [AttachedFiles] of the input
+	shape       *shape // shape of the body, for the parser
+	uploadIndex []int  // index of the field [Upload] in the input
+	filesIndex  []int  // index of the field [AttachedFiles] in the input
 	output      reflect.Type
 
 	reader *route // GET route of the same path; nil if none

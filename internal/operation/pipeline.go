@@ -77,14 +77,14 @@ type Store interface {
 // Pipeline serves the registered operations. It is safe for concurrent use once they are complete.
 type Pipeline struct {
 	config   Config
-	decoding *fair.Pool // of large JSON bodies being decoded
+	decoding *fair.Pool // places for decoding large JSON bodies
 	inFlight sync.Map   // Idempotency-Keys of requests in flight on this server
 
 	mux      *http.ServeMux
 	openapi  *huma.OpenAPI
 	registry huma.Registry
 	routes   []*route
-	chapter  string // of the operations that are being registered
+	chapter  string // chapter of the operations that are being registered
 }
 
 // New returns a pipeline without operations.

@@ -91,9 +91,9 @@ func fileForm(texts ...string) *huma.MediaType {
 type Upload struct {
 	body     *pacedBody
 	length   int64             // announced length of the body; 0 if unknown
-	mimeType string            // of a raw file
+	mimeType string            // type of a raw file
 	parts    *multipart.Reader // nil: the body is the file
-	part     *multipart.Part   // of the file, set by Open
+	part     *multipart.Part   // part with the file, set by Open
 	readErr  error             // final result of reading the part; nil before the end
 	digest   bodyDigest
 }

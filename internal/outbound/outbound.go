@@ -48,7 +48,7 @@ type Client struct {
 	places        *fair.Pool
 	maxResponse   int64 // bytes
 	secure, plain *http.Client
-	dialer        *net.Dialer // of [Client.Dial]
+	dialer        *net.Dialer // dialer behind [Client.Dial]
 }
 
 // New returns a client that reaches public addresses by HTTPS, and those of the allowed networks by

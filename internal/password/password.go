@@ -39,7 +39,7 @@ const (
 
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
 type Hasher struct {
-	places *fair.Pool // of hashes at a time
+	places *fair.Pool // places for concurrent hashes
 	min    int        // characters of a new password
 	owner  fair.Key
 }

@@ -27,7 +27,7 @@ const (
 type Supervisor struct {
 	config *pgx.ConnConfig
 	slots  chan struct{}
-	pids   sync.Map // of the supervised sessions
+	pids   sync.Map // PIDs of the supervised sessions
 }
 
 // Supervises reports whether the session with a backend PID is supervised.

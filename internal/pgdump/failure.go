@@ -12,10 +12,10 @@ import (
 
 // Error is a failure at a line of a dump.
 type Error struct {
-	Line      int    // of the mistake
-	FirstLine int    // of the statement
+	Line      int    // line of the mistake
+	FirstLine int    // first line of the statement
 	Statement string // text of the statement; "" if there is none
-	Position  int    // of the mistake in Statement, in characters from 1; 0 if unknown
+	Position  int    // position of the mistake in Statement, in characters from 1; 0 if unknown
 	Message   string // if PostgreSQL did not fail
 	Postgres  *pgconn.PgError
 

@@ -102,7 +102,7 @@ func (l *leftOut) named(ts tokens) bool {
 	}
 
 	for i := 0; i < len(ts.all); i++ {
-		if ts.kind(i) == sqllex.String && l.objects[strings.Trim(ts.raw(i), "'")] { // of a regclass
+		if ts.kind(i) == sqllex.String && l.objects[strings.Trim(ts.raw(i), "'")] { // name in a regclass
 			return true
 		}
 

@@ -101,7 +101,7 @@ type loading struct {
 	text    strings.Builder // statements that are not executed yet
 	first   string          // start of the first statement
 	open    bool            // in parts, in a transaction
-	cause   *pgconn.PgError // of a part that failed
+	cause   *pgconn.PgError // error of a part that failed
 }
 
 // take executes a statement, or keeps it for the end of its entry.

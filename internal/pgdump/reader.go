@@ -22,9 +22,9 @@ const (
 // statement is a part of a dump: an SQL statement, or a command of psql.
 type statement struct {
 	sqllex.Statement
-	line    int    // of its first token, from 1
+	line    int    // line of its first token, from 1
 	command bool   // a command of psql, such as \connect
-	header  header // of the comments before it
+	header  header // header in the comments before it
 	entry   int    // ID in the table of contents, in a script of pg_restore --verbose; 0 before the first one
 }
 
@@ -50,7 +50,7 @@ var errCutOff = errors.New("the dump is cut off")
 type reader struct {
 	in   io.Reader
 	eof  bool
-	line int // of the first byte of the rest
+	line int // line of the first byte of the rest
 
 	window []byte // bytes of the input
 	at     int    // first byte of the window that is not consumed

@@ -14,7 +14,7 @@ type verdict struct {
 
 	extension, schema string // to install, and its schema in the dump
 
-	subject subject // of a statement that may fail
+	subject subject // subject of a statement that may fail
 }
 
 type action int

@@ -5,9 +5,9 @@ import "slices"
 // subject is the object of a statement.
 type subject struct {
 	action string // first word of the statement: create, alter, comment, grant, copy
-	kind   string // of the object: table, event trigger; "" if it is unknown
+	kind   string // kind of the object: table, event trigger; "" if it is unknown
 	name   name
-	table  name // of a policy, trigger, rule, index or constraint
+	table  name // table that has the policy, trigger, rule, index or constraint
 	after  int  // index of the token after the name
 }
 

@@ -19,7 +19,7 @@ type Entry struct {
 	Depends                []int // IDs
 	PostData               bool  // it follows the rows: an index, a trigger, the rows of a materialized view
 
-	definition, drop, owner span // of the statements, and of Owner
+	definition, drop, owner span // statements, and the name of Owner
 }
 
 // span is the place of a text in a file.
@@ -129,7 +129,7 @@ type tocReader struct {
 	all        bool    // retain all statements and dependencies
 	at         int64   // bytes read
 	textSize   int     // bytes
-	buffer     [5]byte // of number
+	buffer     [5]byte // bytes of a number
 	err        error
 }
 

@@ -35,7 +35,7 @@ const ReadOnly = "read_only"
 
 const (
 	credentialColumns = ` uuid, project_uuid, name, access, username, created_at, created_by, expires_at, last_used_at `
-	maxCredentials    = 100 // of a project
+	maxCredentials    = 100 // credentials of a project
 )
 
 // NewCredential is the input of [CreateCredential].
@@ -117,7 +117,7 @@ func DeleteCredential(ctx context.Context, db *platform.DB, project, id uuid.UUI
 type knownCredential struct {
 	UUID, Project uuid.UUID
 	ProjectName   string
-	Status        string // of the project
+	Status        string // status of the project
 	Access        string
 	Verifier      string
 	Expired       bool

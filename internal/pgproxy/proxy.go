@@ -40,7 +40,7 @@ const (
 	// those that have not.
 	maxStrangers    = 256
 	maxStarting     = 256
-	maxStartingPart = 32              // of one project
+	maxStartingPart = 32              // connections of one project
 	admitTimeout    = 2 * time.Second // for another connection to give way
 
 	cancelChannel = "socle_cancel" // notifications of requests to cancel a session of another server
@@ -59,10 +59,10 @@ type Config struct {
 // Proxy serves clients of all projects. It is safe for concurrent use.
 type Proxy struct {
 	Config
-	server    uuid.UUID  // of this run, in the rows of its sessions
-	strangers *fair.Pool // of connections before authentication
-	starting  *fair.Pool // of connections after it, without a session yet
-	cancels   *fair.Pool // of requests to cancel
+	server    uuid.UUID  // ID of this run, in the rows of its sessions
+	strangers *fair.Pool // connections before authentication
+	starting  *fair.Pool // connections after it, without a session yet
+	cancels   *fair.Pool // requests to cancel
 	lost      lost
 
 	mu       sync.Mutex

@@ -24,7 +24,7 @@ const (
 	// that the watchdog lets a statement run.
 	maxSessionIdle = 2 * time.Hour
 
-	checkInterval   = 5 * time.Second // of the client's rights
+	checkInterval   = 5 * time.Second // interval between checks of the client's rights
 	checkTimeout    = 5 * time.Second
 	farewellTimeout = 5 * time.Second // for a client to take the reason of its session's end
 
@@ -46,7 +46,7 @@ type relay struct {
 
 	sent, received atomic.Int64  // bytes to and from the client
 	lastByte       atomic.Int64  // time in nanoseconds
-	reason         atomic.Value  // of type endReason; unset: one side left
+	reason         atomic.Value  // endReason; unset: one side left
 	over           chan struct{} // closed when one side left
 	overOnce       sync.Once
 }

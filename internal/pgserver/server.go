@@ -45,7 +45,7 @@ const (
 type Config struct {
 	Dir      string            // created if absent
 	Binaries Binaries          // from [Find]
-	Password string            // of the superuser "socle": a random ASCII key; fixed when the data directory is created
+	Password string            // password of the superuser "socle": a random ASCII key; fixed when the data directory is created
 	Settings map[string]string // additional settings of postgresql.conf, which override Socle's
 	Log      *slog.Logger      // nil discards
 

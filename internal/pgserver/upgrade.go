@@ -411,7 +411,7 @@ func commitUpgrade(ctx context.Context, c Config, old Binaries) error {
 	defer cl.close()
 
 	kept := keptName(old.Major())
-	if err := cl.root.RemoveAll(kept); err != nil { // of an earlier upgrade, after a return to the old version
+	if err := cl.root.RemoveAll(kept); err != nil { // copy from an earlier upgrade, after a return to the old version
 		return err
 	}
 	if err := cl.root.Rename(pendingName(old.Major()), kept); err != nil {

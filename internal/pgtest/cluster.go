@@ -21,7 +21,7 @@ import (
 type cluster struct {
 	server *pgserver.Server
 	binDir string        // directory of the programs
-	admin  *pgxpool.Pool // of the superuser
+	admin  *pgxpool.Pool // pool of the superuser
 	dir    *tmpdir.Dir
 }
 

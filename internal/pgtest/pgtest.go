@@ -28,7 +28,7 @@ const stepTimeout = time.Minute
 var (
 	start     = sync.OnceValues(startCluster)
 	serial    atomic.Int64 // numbers the databases
-	templates sync.Map     // of func() error by name
+	templates sync.Map     // func() error by name
 )
 
 // Main runs the tests, then stops PostgreSQL, if a test has used it, and removes its directory.

@@ -117,7 +117,7 @@ func parseCancel(packet []byte) (*Key, error) {
 		return nil, err
 	}
 
-	if len(m.SecretKey) != 4 { // of protocol 3.2, which [Accept] never agrees on
+	if len(m.SecretKey) != 4 { // protocol 3.2, which [Accept] never agrees on
 		return nil, errors.New("pgwire: invalid length of cancel key")
 	}
 

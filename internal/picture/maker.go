@@ -27,8 +27,8 @@ const (
 
 // Maker scales pictures with bounded concurrency. Its methods are safe for concurrent use.
 type Maker struct {
-	pending *fair.Pool // of pictures in progress or waiting
-	memory  *fair.Pool // of bytes
+	pending *fair.Pool // pictures in progress or waiting
+	memory  *fair.Pool // bytes in use
 	// minimum charge per picture, which bounds the number of concurrent decoders by that of
 	// processors
 	minCharge int64

@@ -28,8 +28,8 @@ const (
 // Limits of pictures, and the default quality.
 const (
 	MaxSide        = 4096       // pixels per side of the output
-	MaxPixels      = 50_000_000 // of a source
-	MaxSourceBytes = 64 << 20   // of a source
+	MaxPixels      = 50_000_000 // pixels of a source
+	MaxSourceBytes = 64 << 20   // bytes of a source
 	DefaultQuality = 80
 )
 
@@ -41,7 +41,7 @@ type Spec struct {
 	// "" means the source's format if it can be written, otherwise JPEG for an opaque WebP and PNG
 	// for the rest
 	Format  string
-	Quality int // of JPEG, 1 to 100; 0 means UsualQuality
+	Quality int // JPEG quality, 1 to 100; 0 means UsualQuality
 }
 
 // CacheKey returns a cache key: equivalent specs have the same key. Its version prefix changes with

@@ -24,7 +24,7 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	across, down := taps(l.x, l.w, l.width, b.Dx()), taps(l.y, l.h, l.height, b.Dy())
 	row := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
 	narrow := make([]float32, 4*l.width)
-	sums := map[int][]float32{} // of the result rows in progress
+	sums := map[int][]float32{} // sums for the result rows in progress
 
 	var spare [][]float32
 	first := 0 // first row in progress

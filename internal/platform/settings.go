@@ -51,7 +51,7 @@ type declaration struct {
 	name, meaning string
 	flag          func(*Settings) *bool  // nil: an integer
 	number        func(*Settings) *int64 // nil: a boolean
-	min, max      int64                  // of an integer
+	min, max      int64                  // range of an integer
 }
 
 // declarations declares all run-time settings.

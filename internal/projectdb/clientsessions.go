@@ -233,7 +233,7 @@ func (p *Project) explainRefusal(ctx context.Context, err error) error {
 		return pg.Fault(err)
 	case len(e.Code) == 5 && isRejectedParameter(e.Code):
 		return fault.New(fault.Unprocessable, "%s", e.Message).WithCode(e.Code).WithCause(err)
-	case e.Code == "53300": // of the login, or of a database that was closed meanwhile
+	case e.Code == "53300": // limit of the login, or of a database that was closed meanwhile
 		return errTooManySessions("the project has too many database sessions, or its database is closed")
 	case !isServerState(e.Code):
 		p.loginsAltered.Store(true)

@@ -29,7 +29,7 @@ type Project struct {
 	open          atomic.Int32       // number of connections
 	mu            sync.Mutex
 	pools         map[*poolKind]*pgxpool.Pool
-	sessions      map[*Session]bool // of clients
+	sessions      map[*Session]bool // sessions of clients
 	lastUsed      time.Time
 	deleted       bool // deleted: the pools are closed for good
 	maintained    bool // opened by [Registry.WithInactive] although its database is closed

@@ -38,7 +38,7 @@ type Options struct {
 	Workers     Workers
 	MaxAttempts int
 	Unique      bool          // one unfinished job with equal arguments, those tagged `river:"unique"` if any are
-	Timeout     time.Duration // of one attempt; 0: none
+	Timeout     time.Duration // limit of one attempt; 0: none
 }
 
 // unfinished are the states of jobs that have not ended.

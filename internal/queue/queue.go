@@ -65,7 +65,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 // Config configures a [Queue].
 type Config struct {
 	Pool  *pgxpool.Pool // platform database
-	River *pgxpool.Pool // of the same database, for River's own queries; nil: Pool
+	River *pgxpool.Pool // pool for River's own queries, of the same database; nil: Pool
 	Log   *slog.Logger
 
 	Tracer trace.Tracer // records a span of each attempt at a job; nil: none
@@ -75,7 +75,7 @@ type Config struct {
 // all workers are registered.
 type Queue struct {
 	Config
-	id            string // of this server as a worker
+	id            string // ID of this server as a worker
 	inserter      *river.Client[pgx.Tx]
 	workers       *river.Workers
 	queues        map[string]Workers

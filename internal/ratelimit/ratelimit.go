@@ -16,7 +16,7 @@ import (
 
 // Limit bounds the number of attempts in a time window.
 type Limit struct {
-	Name   string // of the action that is limited
+	Name   string // name of the limited action
 	Most   int
 	Window time.Duration
 }

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	unwatchedTTL       = 5 * time.Second // of a catalog without change detection
+	unwatchedTTL       = 5 * time.Second // lifetime of a catalog without change detection
 	unwatchedMissTTL   = time.Second     // the same for a request that misses an object in it
 	catalogReadTimeout = 60 * time.Second
 	maxReadPause       = 5 * time.Second // between two reads
-	maxReadAttempts    = 5               // of a read that fails by concurrent drops
+	maxReadAttempts    = 5               // attempts at a read that fails by concurrent drops
 )
 
 // Source is where a Cache reads the catalog and its version.
 type Source struct {
-	Pool    func() *pgxpool.Pool // of a login that can read the catalog
+	Pool    func() *pgxpool.Pool // pool whose login can read the catalog
 	Options catalog.Options
 	// Version is a query for the schema version: a text that changes with every commit that changes
 	// the schema. Each request compares it with the version of its catalog, on its own login and in
@@ -56,7 +56,7 @@ type Cache struct {
 	generation int   // incremented by Forget
 	loading    *load // nil if no read runs
 	closed     bool
-	ctx        context.Context // of background work
+	ctx        context.Context // context of background work
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 }
@@ -64,7 +64,7 @@ type Cache struct {
 // snapshot is a catalog with the version of its schema.
 type snapshot struct {
 	*catalog.Catalog
-	version string // of the schema, not newer than the catalog; "" if it has none
+	version string // version of the schema, not newer than the catalog; "" if it has none
 	settled
 	size     int // bytes
 	readAt   time.Time

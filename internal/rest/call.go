@@ -37,8 +37,8 @@ type call struct {
 	planRequest  plan.Request
 	planned      plannedRequest
 	execution    session.Execution
-	settingsText []byte   // of the execution's settings
-	headerValues []string // of response headers
+	settingsText []byte   // text of the execution's settings
+	headerValues []string // values of response headers
 	skipVersion  bool     // run regardless of the schema version
 }
 

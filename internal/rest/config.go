@@ -19,7 +19,7 @@ type Config struct {
 	Features Features
 	OpenAPI  OpenAPI
 	Hooks    Hooks
-	Session  session.Config // of the work in the database
+	Session  session.Config // work in the database
 
 	Schemas    []string     // exposed schemas; the first is the default
 	SearchPath []string     // schemas that follow the exposed one in search_path
@@ -43,10 +43,10 @@ type Auth struct {
 
 // Limits bound a request. session.Config has those of its work in the database.
 type Limits struct {
-	MaxRows   *int64                         // of a response; nil means any
-	Timeout   time.Duration                  // of a request in the database; 0 means 30 s
+	MaxRows   *int64                         // rows of a response; nil means any
+	Timeout   time.Duration                  // limit for a request in the database; 0 means 30 s
 	MaxBody   int64                          // bytes of a request body; 0 means 10 MiB
-	Bodies    *fair.Pool                     // of bytes; nil means 256 MiB for this server alone
+	Bodies    *fair.Pool                     // bytes of bodies; nil means 256 MiB for this server alone
 	BodyOwner func(context.Context) fair.Key // that Bodies is charged to; nil means the client's network
 }
 

@@ -126,7 +126,7 @@ func (b *csvBody) json(to csvTarget, maxSize int64) ([]byte, error) {
 
 // csvColumn is a column of the JSON rows.
 type csvColumn struct {
-	index     int    // of its field
+	index     int    // index of its field
 	member    []byte // JSON name and colon
 	emptyNull bool   // an empty field without quotes is null
 }

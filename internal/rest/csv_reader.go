@@ -11,8 +11,8 @@ import (
 type csvReader struct {
 	text   []byte
 	pos    int
-	line   int // of pos, from 0
-	start  int // of the line
+	line   int // line of pos, from 0
+	start  int // start of the line
 	buffer []byte
 	record []csvField // reused
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	openAPIType     = "application/openapi+json; charset=utf-8"
-	descriptionTTL  = 5 * time.Second // of a cached description, since GRANT is not notified
+	descriptionTTL  = 5 * time.Second // lifetime of a cached description, since GRANT is not notified
 	maxDescriptions = 16              // cached per server
 )
 

@@ -16,7 +16,7 @@ import (
 type media struct {
 	contentType string
 	format      plan.Format
-	handler     *catalog.Handler // of plan.Custom
+	handler     *catalog.Handler // handler of plan.Custom
 	// explain is the EXPLAIN prefix if the response is the plan of the statement, or "".
 	explain string
 }

@@ -44,10 +44,8 @@ func (c *call) respond(res *session.Result) error {
 			c.setContentType(h)
 		}
 
-		if !c.route.function {
-			if len(c.path)+len(c.rawQuery) < maxContentLocation {
-				c.setHeader(h, "Content-Location", contentLocation(c.path, c.rawQuery))
-			}
+		if !c.route.function && len(c.path)+len(c.rawQuery) < maxContentLocation {
+			c.setHeader(h, "Content-Location", contentLocation(c.path, c.rawQuery))
 		}
 	default:
 		status = c.setWriteHeaders(h, p, res)
@@ -64,14 +62,9 @@ func (c *call) respond(res *session.Result) error {
 		c.setHeader(h, "Preference-Applied", applied)
 	}
 
-	body, size := res.Body, res.Size
-	if c.media.explain == "" && c.media.handler != nil && c.media.handler.Binary {
-		body = make([]byte, hex.DecodedLen(size))
-		if _, err := hex.Decode(body, res.Body); err != nil {
-			return err
-		}
-
-		size = len(body)
+	body, size, err := c.decodeBody(res)
+	if err != nil {
+		return err
 	}
 
 	vary(h)
@@ -80,8 +73,7 @@ func (c *call) respond(res *session.Result) error {
 		c.setHeader(h, "Warning", deprecationWarning(p.DeprecatedNames))
 	}
 
-	status, err := c.server.applyOverrides(h, status, res)
-	if err != nil {
+	if status, err = c.server.applyOverrides(h, status, res); err != nil {
 		return err
 	}
 
@@ -98,6 +90,19 @@ func (c *call) respond(res *session.Result) error {
 	}
 
 	return nil
+}
+
+// decodeBody returns the body of a result and its size in bytes. PostgreSQL sends that of a binary
+// media type in hexadecimal.
+func (c *call) decodeBody(res *session.Result) (body []byte, size int, err error) {
+	if c.media.explain != "" || c.media.handler == nil || !c.media.handler.Binary {
+		return res.Body, res.Size, nil
+	}
+
+	body = make([]byte, hex.DecodedLen(res.Size))
+	_, err = hex.Decode(body, res.Body)
+
+	return body, len(body), err
 }
 
 // varyHeader names the request headers that select the response.

@@ -25,7 +25,7 @@ import (
 const (
 	minSettleInterval = 10 * time.Millisecond // between looks at running transactions; it doubles
 	maxSettleInterval = time.Second
-	settleTimeout     = 5 * time.Second // of an attempt; a later request starts another one
+	settleTimeout     = 5 * time.Second // limit of an attempt; a later request starts another one
 )
 
 // settled is the state of a snapshot.

@@ -54,11 +54,11 @@ type sum struct {
 // body is the content of a request. Its last Read fails unless the bytes are the signed ones and
 // match all checksums.
 type body struct {
-	length int64 // of the content; -1 if unknown
+	length int64 // length of the content; -1 if unknown
 	in     io.Reader
 	read   int64
 	sums   []sum
-	sha    hash.Hash // of a body signed as a whole, else nil
+	sha    hash.Hash // hash of a body signed as a whole, else nil
 	want   []byte
 	err    error
 }

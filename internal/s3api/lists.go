@@ -44,10 +44,10 @@ type page struct {
 	prefix, delimiter string
 	limit             int
 	truncated         bool
-	last              object.Entry // of a truncated page
+	last              object.Entry // last entry of a truncated page
 	objects           []object.Entry
 	prefixes          []commonPrefix
-	encode            func(string) string // of keys in the response
+	encode            func(string) string // encoding of keys in the response
 }
 
 // list reads the page behind a key, or from a position if there is one.

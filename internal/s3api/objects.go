@@ -167,7 +167,7 @@ func (c *call) send(b object.Container, key string) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", tag(f.SHA256))
-	h.Set("Last-Modified", f.UpdatedAt.UTC().Format(http.TimeFormat)) // of young objects too, which clients rely on
+	h.Set("Last-Modified", f.UpdatedAt.UTC().Format(http.TimeFormat)) // young objects have it too: clients rely on it
 	if f.Cache != nil {
 		h.Set("Cache-Control", *f.Cache)
 	}

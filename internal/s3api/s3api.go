@@ -73,8 +73,8 @@ type call struct {
 	r       *http.Request
 	query   url.Values
 	body    *body
-	name    string // of the bucket
-	key     string // of the object, "" for a request on a bucket
+	name    string // name of the bucket
+	key     string // key of the object, "" for a request on a bucket
 	bucket  object.Container
 	started time.Time
 

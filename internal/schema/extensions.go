@@ -108,7 +108,7 @@ func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 
 // notAvailable returns the fault for an extension without files on a server of a major version.
 func notAvailable(name, major string) *fault.Error {
-	p := "postgresql-contrib" // of PostgreSQL's own
+	p := "postgresql-contrib" // package of PostgreSQL's own extensions
 	switch name {
 	case "postgis":
 		p = "postgresql-" + major + "-postgis-3"

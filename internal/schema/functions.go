@@ -264,8 +264,8 @@ type storedFunction struct {
 	OID       uint32
 	Kind      string   // function or procedure
 	Arguments string   // argument types as SQL, quoted by PostgreSQL
-	OIDs      []uint32 // of the argument types
-	Types     []string // of the argument types, for clients
+	OIDs      []uint32 // types of the arguments
+	Types     []string // names of these types, for clients
 }
 
 // findFunction returns the function of a name and optional argument types. It fails as

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxMentions     = 100     // functions that are told
-	maxMentionBytes = 8 << 20 // of the bodies that are read
+	maxMentionBytes = 8 << 20 // bytes of the bodies that are read
 )
 
 // TableMentions returns the functions whose text names a table, or a column of it unless column is

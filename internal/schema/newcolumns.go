@@ -36,7 +36,7 @@ type NewColumn struct {
 // newColumn is a column of a request with its position there and its SQL.
 type newColumn struct {
 	NewColumn
-	prefix string // of field names in errors
+	prefix string // prefix of field names in errors
 	clause string // SQL of its definition: name, type, default, not null
 }
 

@@ -32,7 +32,7 @@ import (
 const (
 	migrationLock       = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
 	platformPool        = 20           // connections; creating, pausing and purging projects take up to eight
-	platformReserve     = 4            // of them for accounts that hold none
+	platformReserve     = 4            // reserve for accounts that hold none
 	maxPlatformWaiting  = 4096         // callers without a connection
 	queuePool           = 2            // connections for short queries, beside River's LISTEN connection
 	platformDatabase    = "socle"

@@ -27,14 +27,14 @@ import (
 const (
 	drainTimeout     = 30 * time.Second // for requests in flight during shutdown
 	rolesInterval    = 20 * time.Second // maximum delay before a role's changed settings apply
-	statementTimeout = 10 * time.Minute // of a statement; the role's statement_timeout may be shorter
+	statementTimeout = 10 * time.Minute // limit per statement; the role's statement_timeout may be shorter
 	maxRetryDelay    = 32 * time.Second // maximum delay between attempts to connect at start
 )
 
 // Server serves the rows of one database.
 type Server struct {
-	URL      string // of the API
-	AdminURL string // of /live, /ready and /metrics; "" if none
+	URL      string // address of the API
+	AdminURL string // address of /live, /ready and /metrics; "" if none
 
 	log       *slog.Logger
 	pool      *pgxpool.Pool

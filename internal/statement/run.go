@@ -109,7 +109,7 @@ type session struct {
 	types []columnType
 	full  bool // the query may not grow the database
 
-	reservation reservation // of the response
+	reservation reservation // memory for the response
 }
 
 // columnType is the type of a result column.

@@ -51,7 +51,7 @@ const (
 	DefaultRows    = 1000
 	MaxRows        = 10_000
 
-	maxBytes         = 10 << 20 // of a response's rows as JSON; further rows are omitted
-	maxRow           = 32 << 20 // of one row in PostgreSQL's protocol
-	maxResultColumns = 50_000   // of all results
+	maxBytes         = 10 << 20 // bytes of a response's rows as JSON; further rows are omitted
+	maxRow           = 32 << 20 // bytes of one row in PostgreSQL's protocol
+	maxResultColumns = 50_000   // columns of all results
 )

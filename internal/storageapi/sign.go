@@ -30,9 +30,9 @@ type grant struct {
 	Scope     string    `json:"scope"`
 	Bucket    uuid.UUID `json:"bucket"`
 	Name      string    `json:"name"`
-	Owner     string    `json:"owner,omitempty"`     // of an upload
-	Upsert    bool      `json:"upsert,omitempty"`    // of an upload: it may replace an object
-	Transform string    `json:"transform,omitempty"` // of a render: the variant of the picture
+	Owner     string    `json:"owner,omitempty"`     // owner of an upload
+	Upsert    bool      `json:"upsert,omitempty"`    // the upload may replace an object
+	Transform string    `json:"transform,omitempty"` // variant of the picture that a render returns
 	Expires   int64     `json:"exp"`                 // Unix time in seconds
 }
 

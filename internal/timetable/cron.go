@@ -14,7 +14,7 @@ import (
 type field struct {
 	name     string
 	min, max int
-	names    []string // of the values from min on
+	names    []string // names of the values from min on
 }
 
 var fields = [...]field{

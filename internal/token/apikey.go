@@ -12,7 +12,7 @@ import (
 const (
 	PublishablePrefix = "socle_publishable_"
 	SecretPrefix      = "socle_secret_"
-	PersonalPrefix    = "socle_pat_" // of personal access tokens
+	PersonalPrefix    = "socle_pat_" // prefix of personal access tokens
 )
 
 var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)

@@ -15,7 +15,7 @@ const (
 	workbookOverhead = 4 << 20  // fixed share per workbook, with the current row, in bytes
 	workbookTimeout  = 10 * time.Second
 	maxWorkbooks     = 64 // imports in progress or waiting
-	maxAccountBooks  = 4  // of them of one account
+	maxAccountBooks  = 4  // workbooks of one account
 )
 
 // workbooks bounds the memory of the workbook imports in this process.
@@ -25,7 +25,7 @@ var workbooks = newWorkbookBudget(workbooksMemory)
 // concurrent use.
 type workbookBudget struct {
 	imports *fair.Pool // in progress or waiting
-	memory  *fair.Pool // of bytes
+	memory  *fair.Pool // bytes in use
 }
 
 func newWorkbookBudget(memory int64) workbookBudget {

@@ -13,9 +13,9 @@ import (
 // counter knows the extremes of the values that were stored in a column with a sequence. The
 // sequence goes on after them: otherwise the next row without a value would get one that is taken.
 type counter struct {
-	column   int // of the file
+	column   int // column of the file
 	sequence schema.Sequence
-	batch    []counted // of the rows of the batch
+	batch    []counted // values in the rows of the batch
 
 	lowest, highest int64
 	stored          bool // at least one value

@@ -28,7 +28,7 @@ type loader struct {
 	copy string // COPY statement
 	// statement that moves staged rows into the table; "" if COPY writes to it directly
 	merge           string
-	columns         []ImportedColumn // of the file
+	columns         []ImportedColumn // columns of the file
 	hint            string           // remedy for rows with other numbers of values than the header
 	skip            bool
 	databaseRejects int64 // rows rejected by PostgreSQL
@@ -41,7 +41,7 @@ type loader struct {
 	ends        []int  // end offsets of the rows in batch
 	lineNumbers []int64
 
-	counters []*counter // of the columns that have a sequence
+	counters []*counter // counters of the columns that have a sequence
 }
 
 func newLoader(ctx context.Context, tx pgx.Tx, p plan, o Options) (l *loader, err error) {

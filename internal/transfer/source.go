@@ -26,7 +26,7 @@ var Encodings = map[string]encoding.Encoding{
 type value struct {
 	text []byte
 	null bool
-	kind jsontext.Kind // of JSON; 0 in other formats
+	kind jsontext.Kind // JSON kind; 0 in other formats
 }
 
 // row is a row of a file. Its memory is valid until the next row is read.

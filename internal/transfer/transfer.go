@@ -51,7 +51,7 @@ type Options struct {
 
 	Skip   bool   // continue after rejected rows
 	DryRun bool   // roll back at the end
-	Sheet  string // of a workbook; "" means the first
+	Sheet  string // sheet of a workbook; "" means the first
 
 	Mode       string   // Insert, Upsert or Ignore; "" means Insert
 	OnConflict []string // columns of the conflict target; empty means the primary key

@@ -35,7 +35,7 @@ var (
 // workbook has the parts of a workbook that the rows of a sheet depend on.
 type workbook struct {
 	sheet    *zip.File
-	name     string   // of the sheet
+	name     string   // name of the sheet
 	others   []string // names of the other sheets, the hidden ones marked
 	shared   sharedStrings
 	formats  []numberFormat // by style
@@ -371,7 +371,7 @@ type markupReader struct {
 	tag   int  // bytes since the last <, 0 outside of a tag
 	kind  byte // byte after <
 	last  byte
-	quote byte // of the current attribute value, 0 outside of one
+	quote byte // quote around the current attribute value, 0 outside of one
 	depth int
 }
 

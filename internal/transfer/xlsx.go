@@ -26,7 +26,7 @@ type xlsxSource struct {
 	ended   bool
 	values  []value
 	line    int64
-	columns int  // of the first row
+	columns int  // columns of the first row
 	skipped *row // read by skipTo, returned next
 
 	errors      int64 // cells with an error, which became null
@@ -58,7 +58,7 @@ func (s *xlsxSource) names() []string { return s.header }
 type cell struct {
 	ref, kind string
 	style     int
-	value     []byte // of v, or of is if present
+	value     []byte // text of v, or of is if present
 	inline    bool
 	formula   bool
 	hasValue  bool // has v

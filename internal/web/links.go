@@ -24,7 +24,7 @@ const maxBody = 16 << 10
 type linkPage struct {
 	*Pages
 	path   string
-	action string // of the audit log: the ID of the operation with the same purpose
+	action string // action in the audit log: the ID of the operation with the same purpose
 
 	// show returns the page for a token. It changes nothing.
 	show func(ctx context.Context, linkToken string) (page, error)

@@ -78,7 +78,7 @@ type hidden struct{ Name, Value string }
 type input struct {
 	Name, Label  string
 	Alias        string // other name, in errors
-	Type         string // of HTML's input element, or textarea, select, radio, checkboxes
+	Type         string // type of HTML's input element, or textarea, select, radio, checkboxes
 	Help         string // below the label
 	Error        string // sentence
 	Value        string // never that of a password

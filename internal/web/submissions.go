@@ -51,7 +51,7 @@ func (p *Pages) submitForm(w http.ResponseWriter, r *http.Request, f forms.Page,
 			return
 		}
 		if fault.Of(err).Code == "already_sent" {
-			s.id = uuid.New() // of another response, if the person sends it again
+			s.id = uuid.New() // ID for another response, if the person sends it again
 		}
 
 		view := viewForm(f, s.values, s.id)
@@ -116,11 +116,11 @@ func reserve(ctx context.Context, bodies *fair.Pool, owner fair.Key, n int64) (r
 // formSubmission is a response by an HTML form while it is read.
 type formSubmission struct {
 	form    forms.Page
-	id      uuid.UUID // of the response, from the page or a new one
+	id      uuid.UUID // ID of the response, from the page or a new one
 	values  url.Values
-	answers forms.Answers // of the values
+	answers forms.Answers // answers in the form of their values
 
-	count    int // of values
+	count    int // number of values
 	size     int64
 	reserve  func(n int64) (release func(), err error)
 	released func()

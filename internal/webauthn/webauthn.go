@@ -37,7 +37,7 @@ func invalid(err error) error { return fmt.Errorf("%w: %w", ErrInvalid, err) }
 // RelyingParty is the application that credentials are for.
 type RelyingParty struct {
 	ID      string   // domain
-	Origins []string // of its pages, or of its apps
+	Origins []string // origins of its pages, or of its apps
 }
 
 // Expected are the requirements of a response.
@@ -69,9 +69,9 @@ type Response struct {
 	Type     string `json:"type"`
 	Response struct {
 		ClientDataJSON    Bytes    `json:"clientDataJSON"`
-		AttestationObject Bytes    `json:"attestationObject"` // of a new credential
+		AttestationObject Bytes    `json:"attestationObject"` // attestation of a new credential
 		Transports        []string `json:"transports"`
-		AuthenticatorData Bytes    `json:"authenticatorData"` // of an assertion
+		AuthenticatorData Bytes    `json:"authenticatorData"` // data of an assertion
 		Signature         Bytes    `json:"signature"`
 		UserHandle        Bytes    `json:"userHandle"`
 	} `json:"response"`

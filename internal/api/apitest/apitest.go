@@ -48,10 +48,10 @@ type API struct {
 	projects *projectPools
 
 	// On a shared server:
-	users      *users // of the test; nil on a server of its own
+	users      *users // users that the test shares; nil on a server of its own
 	auditStart int64  // last entry of the platform's audit log before the test
 
-	Token        string // of the user; "" for an anonymous client
+	Token        string // access token; "" for an anonymous client
 	User         string // UUID
 	Email        string
 	Organization string

@@ -25,7 +25,7 @@ type sharedServer struct {
 	config   config.Config
 	log      *Log
 	counter  atomic.Int64
-	platform *pgxpool.Pool // of the tests, for the platform database
+	platform *pgxpool.Pool // pool for the platform database
 	stop     func() error
 }
 

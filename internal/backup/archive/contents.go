@@ -24,7 +24,7 @@ type Contents struct {
 	file   *os.File
 	out    *bufio.Writer
 	n      int64
-	budget *limitedReader // of the text being parsed, beside the contents; nil: unlimited
+	budget *limitedReader // bytes of the text being parsed, beside the contents; nil: unlimited
 }
 
 // Content is the content of one or more files.

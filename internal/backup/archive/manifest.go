@@ -36,7 +36,7 @@ type Manifest struct {
 	Schema     int64     `json:"schema"`             // latest migration of the project's database
 	PostgreSQL int       `json:"postgresql"`         // server_version_num, such as 150018
 	At         time.Time `json:"at"`                 // time of the snapshot
-	TimeZone   string    `json:"timeZone,omitempty"` // of times in the dump; "" if unknown
+	TimeZone   string    `json:"timeZone,omitempty"` // time zone for times in the dump; "" if unknown
 	Dump       Digest    `json:"dump"`
 	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
@@ -100,7 +100,7 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	found.Files.budget = nil
 
 	switch {
-	case isLocal(err): // of the Contents
+	case isLocal(err): // a failure of the Contents
 	case found.Format > Format:
 		err = ErrNewer
 	case err != nil && rest.readErr != nil:

@@ -13,7 +13,7 @@ import (
 
 // ReaderConfig configures a [Reader].
 type ReaderConfig struct {
-	Key         Key    // of the install, which opens archives encrypted for its recipient
+	Key         Key    // key of the install, which opens archives encrypted for its recipient
 	Passphrase  string // empty unless the archive is encrypted with one
 	Passphrases *Passphrases
 	MaxBytes    int64 // limit in bytes of the manifest and all parts, decrypted

@@ -15,7 +15,7 @@ import (
 
 // Target is a database that is filled from a backup.
 type Target struct {
-	Conn         *pgx.Conn // of the platform's login
+	Conn         *pgx.Conn // connection with the platform's login
 	ConnectOwner func(context.Context) (*pgx.Conn, error)
 	Database     string // name of the project's database, which the names of its logins begin with
 	Owner        string // login of the project's owner

@@ -36,7 +36,7 @@ const (
 
 // service is the program of this test binary, which serves all tests, each with its own bucket.
 type service struct {
-	dir    string // of the buckets, a folder each
+	dir    string // buckets, a folder each
 	socket string
 	input  io.Closer // open as long as the program runs
 }

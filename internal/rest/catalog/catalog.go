@@ -16,7 +16,7 @@ func (n Name) Compare(other Name) int {
 // Catalog is the exposed part of a database.
 type Catalog struct {
 	Schemas   []string             // exposed, the default one first
-	Relations map[Name]*Relation   // of the exposed schemas
+	Relations map[Name]*Relation   // relations of the exposed schemas
 	Comments  map[string]string    // by schema, if it has one
 	Links     map[Name][]*Link     // by their From relation; both ends and join tables are exposed
 	Functions map[Name][]*Function // overloads by name; only those that a request can call
@@ -90,7 +90,7 @@ type Link struct {
 	ThroughConstraint string // the foreign key on To's side
 	ThroughPairs      []Pair // columns of Through and To
 
-	Function *Function // of Computed
+	Function *Function // function that computes the column
 	Single   bool      // Computed: the function promises at most one row
 }
 
@@ -127,7 +127,7 @@ type Returned struct {
 	Void bool
 	// rows with columns: of Relation, of another composite type, or of the out parameters
 	Composite bool
-	Relation  Name // of a relation's row type, also under a domain; exposed or not
+	Relation  Name // relation of a row type, also under a domain; exposed or not
 	Type      string
 	Columns   []Parameter // the out parameters
 }

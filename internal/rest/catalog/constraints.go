@@ -13,7 +13,7 @@ type constraint struct {
 	Kind          byte // p, u, f
 	RelationID    uint32
 	Columns       []int16
-	TargetID      uint32 // of a foreign key
+	TargetID      uint32 // target of a foreign key
 	TargetColumns []int16
 	// Partition reports whether a foreign key from or to a partition repeats that of the
 	// partitioned table.

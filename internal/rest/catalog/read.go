@@ -103,8 +103,8 @@ type reader struct {
 	catalog *Catalog
 
 	relations map[uint32]*Relation      // exposed
-	casts     map[uint32]representation // of domains
-	columns   []column                  // of the exposed relations, grouped by relation
+	casts     map[uint32]representation // representations of domains
+	columns   []column                  // columns of the exposed relations, grouped by relation
 	views     map[uint32][]attribute    // origins of the columns of views, in their order
 
 	harmless     map[uint32]bool // functions that run no user code and do not change the session

@@ -14,8 +14,8 @@ type Type struct {
 	Type       string // SQL text, as in the columns and parameters of the type
 	Kind       byte   // pg_type.typtype
 	Values     []string
-	Base       string      // of a domain, through domains over domains, without length
-	Attributes []Parameter // of a composite type
+	Base       string      // base type of a domain, through domains over domains, without length
+	Attributes []Parameter // attributes of a composite type
 	Row        bool        // the composite type of a relation's rows, which has the relation's name
 	JSON       bool        // a cast converts it to JSON
 }

@@ -71,7 +71,7 @@ func origins(tree string) []attribute {
 		case "}":
 			depth--
 		case ":targetList":
-			if depth == 1 { // of the query itself, not of a subquery
+			if depth == 1 { // a target of the query itself, not of a subquery
 				return s.targets()
 			}
 		}

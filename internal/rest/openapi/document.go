@@ -116,7 +116,7 @@ func encode(v any) ([]byte, error) {
 }
 
 const (
-	contractVersion    = "14" // of PostgREST
+	contractVersion    = "14" // version of PostgREST
 	objectType         = "application/vnd.pgrst.object+json"
 	strippedObjectType = objectType + ";nulls=stripped"
 )

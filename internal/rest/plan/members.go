@@ -52,7 +52,7 @@ type reader struct {
 	body    []byte
 	decoder *jsontext.Decoder
 	payload payload
-	names   nameSet // of the members of the first object
+	names   nameSet // names of the first object's members
 	// by position of a name: the last object with that name, from 1; nil while all objects have the
 	// same order
 	seen []int

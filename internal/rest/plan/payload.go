@@ -10,7 +10,7 @@ import (
 
 // payload describes the rows of a body.
 type payload struct {
-	names   []string // of the members, at most MaxNames + 1
+	names   []string // names of the members, at most MaxNames + 1
 	columns []*catalog.Column
 	// member values of a body that is one object without duplicate names; else nil
 	values []jsontext.Value

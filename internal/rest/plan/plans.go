@@ -20,7 +20,7 @@ const (
 // value is ready for use, and safe for concurrent use.
 type Plans struct {
 	mu      sync.RWMutex
-	catalog *catalog.Catalog // of the cached statements
+	catalog *catalog.Catalog // catalog of the cached statements
 	known   map[string]*shapeStatements
 	size    int // in bytes
 }

@@ -10,7 +10,7 @@ import (
 // node is a relation of the answer: the root from the URL, or an embedded relation.
 type node struct {
 	parent       *node
-	item         *query.Item // of an embedded relation
+	item         *query.Item // item of an embedded relation
 	name         catalog.Name
 	rel          *catalog.Relation // nil if the columns are unknown
 	cte          string            // name of the CTE that supplies a root's rows
@@ -35,8 +35,8 @@ type output struct {
 	name       string
 	star       bool            // all columns, under their own names
 	field      query.Field     // unless child is set
-	column     *catalog.Column // of field, if known and without a path
-	cast       string          // of the field
+	column     *catalog.Column // column of field, if known and without a path
+	cast       string          // cast of the field
 	child      *node           // an embedded relation: its rows as JSON, or a spread
 	sub        int             // index of the spread child's output
 	aggregate  string          // applied to the value

@@ -19,7 +19,7 @@ type Query struct {
 // Item is an item of Select.
 type Item struct {
 	Kind  Kind
-	Field Field  // of Column; for an aggregate the column, or zero for count()
+	Field Field  // field of Column; for an aggregate the column, or zero for count()
 	Alias string // "" if none
 	Cast  string // "" if none; applied to the column, before an aggregate
 	// Aggregate is avg, count, max, min or sum, or "" if none.
@@ -93,9 +93,9 @@ type Comparison struct {
 	// wfts, cs, cd, ov, sl, sr, nxr, nxl, adj
 	Operator   string
 	Quantifier string   // any, all, or ""
-	Config     string   // of a full-text search, or ""
+	Config     string   // configuration of a full-text search, or ""
 	Value      string   // as given, unquoted; for is: null, not_null, true, false, unknown
-	List       []string // of in; with a quantifier, Value is the array literal
+	List       []string // values of in; with a quantifier, Value is the array literal
 }
 
 func (*Group) condition()      {}
@@ -109,7 +109,7 @@ type Order struct {
 
 // Term is a term of an order.
 type Term struct {
-	Relation   string // of relation(field), else ""
+	Relation   string // relation in relation(field), else ""
 	Field      Field
 	Descending bool
 	Nulls      string // first, last, or "" for PostgreSQL's default

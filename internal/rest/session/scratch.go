@@ -13,10 +13,10 @@ const maxPooledBuffer = 1 << 20
 
 // scratch has the buffers of an execution.
 type scratch struct {
-	values [][]byte // of settings
+	values [][]byte // values of settings
 	args   [][]byte
-	text   []byte // of the arguments
-	names  []byte // of the settings
+	text   []byte // text of the arguments
+	names  []byte // names of the settings
 }
 
 // reset drops the content, and buffers too large to keep.

@@ -28,7 +28,7 @@ type Config struct {
 	// MaxResponse limits the bytes of a buffered response, that of a write or a volatile function.
 	// 0 means 32 MiB.
 	MaxResponse int
-	Budget      *Budget // of buffered responses; nil means 128 MiB for this executor alone
+	Budget      *Budget // bytes of buffered responses; nil means 128 MiB for this executor alone
 	// PoolContended reports whether requests wait for connections in other pools that could be
 	// freed in this executor's pools. nil means never.
 	PoolContended func() bool

@@ -15,7 +15,7 @@ const pollInterval = 100 * time.Millisecond
 // context.Context and is pooled.
 type watchdog struct {
 	mu       sync.Mutex
-	ctx      context.Context // of the request; nil if unused
+	ctx      context.Context // context of the request; nil if unused
 	deadline time.Time       // zero if disarmed
 	cancel   func()          // called by fire; may be nil
 	done     chan struct{}   // closed by fire

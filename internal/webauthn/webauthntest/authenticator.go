@@ -21,7 +21,7 @@ type Authenticator struct {
 	Origin       string
 	RelyingParty string
 	UserHandle   []byte
-	Flags        byte // of a new one: present, verified
+	Flags        byte // flags of a new response: present, verified
 	Counter      uint32
 	ID           []byte
 	CrossOrigin  bool
