@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients gateway progress
+.PHONY: help go run build test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
 
 ##@ While developing
 
@@ -54,7 +54,7 @@ build: go ## build bin/socle
 # The longest tests begin first, so that none of them runs alone at the end.
 # SOCLE_TEST_CLUSTER: initdb runs once, see package pgtest.
 # GOFLAGS, rather than arguments: the go list of package laws would otherwise compile all packages once more.
-test: go postgresql postgis pgbackrest chromium compiler clients gateway progress ## run all tests with the race detector on a private PostgreSQL
+test: go postgresql postgis pgbackrest chromium compiler clients s3 progress ## run all tests with the race detector on a private PostgreSQL
 	@rm -rf bin/cluster && mkdir -p bin/cluster
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster GOFLAGS="$(testflags)" \
 	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m $(tested)
@@ -142,13 +142,13 @@ node: ## install Node.js, for tests of the JavaScript clients
 
 # The S3 service that storage is tested with. Built with the flags of the tests it shares with them the standard library, and
 # the AWS SDK as long as both go.mod name the same versions.
-gateway: bin/gateway ## compile the S3 service of the tests
+s3: bin/s3 ## compile the S3 service of the tests
 
-bin/gateway: $(wildcard tools/gateway/*) | compiler
-	@mkdir -p bin && CGO_ENABLED=1 GOFLAGS="$(testflags)" $(go) build -C tools/gateway -o $(CURDIR)/$@ .
+bin/s3: $(wildcard tools/s3/*) | compiler
+	@mkdir -p bin && CGO_ENABLED=1 GOFLAGS="$(testflags)" $(go) build -C tools/s3 -o $(CURDIR)/$@ .
 
 # go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not. Like the
-# gateway it is built with the flags of the tests.
+# S3 service it is built with the flags of the tests.
 progress: bin/gotestsum-$(gotestsum) ## compile gotestsum, which prints the progress of make test
 
 bin/gotestsum-$(gotestsum): | compiler

@@ -26,8 +26,8 @@ import (
 	"github.com/socle-dev/socle/internal/config"
 )
 
-// gateway is the program built by make gateway, see tools/gateway.
-const gateway = "bin/gateway"
+// program is the S3 service, built by make s3, see tools/s3.
+const program = "bin/s3"
 
 const (
 	accessKey = "access"
@@ -82,7 +82,7 @@ func New(t testing.TB) *S3 {
 		ModifyResponse: s.dropResponse,
 		ErrorLog:       log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) { // the signature covers the host
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "gateway", r.In.Host
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "s3", r.In.Host
 		},
 		Transport: &http.Transport{DisableCompression: true, DialContext: func(
 			ctx context.Context, _, _ string,
@@ -123,9 +123,9 @@ func findGateway() (string, error) {
 
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			path := filepath.Join(dir, gateway)
+			path := filepath.Join(dir, program)
 			if _, err := os.Stat(path); err != nil {
-				return "", fmt.Errorf("%w: run make gateway to build it", err)
+				return "", fmt.Errorf("%w: run make s3 to build it", err)
 			}
 
 			return path, nil
@@ -189,7 +189,7 @@ func (s *service) await() error {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			return fmt.Errorf("the gateway does not accept connections: %w", err)
+			return fmt.Errorf("the S3 service does not accept connections: %w", err)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (s *S3) Objects(t testing.TB) []string {
 		return err
 	})
 	if err != nil {
-		t.Fatal(fmt.Errorf("list objects of the gateway: %w", err))
+		t.Fatal(fmt.Errorf("list objects of the S3 service: %w", err))
 	}
 
 	return found

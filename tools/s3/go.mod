@@ -1,4 +1,4 @@
-module socle/tools/gateway
+module socle/tools/s3
 
 go 1.26.0
 

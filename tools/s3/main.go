@@ -1,8 +1,8 @@
-// Gateway is the S3 service that storage is tested with: versitygw on a folder. The command of
+// Command s3 is the S3 service that storage is tested with: versitygw on a folder. The command of
 // versitygw also has backends and tests that are not needed here, and takes twice as long to
 // compile.
 //
-//	gateway SOCKET METADATA BUCKETS
+//	s3 SOCKET METADATA BUCKETS
 //
 // The environment has the credentials: ROOT_ACCESS_KEY and ROOT_SECRET_KEY.
 package main
