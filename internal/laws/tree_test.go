@@ -22,7 +22,7 @@ import (
 var levels = [][]string{
 	{"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
 		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
-		"internal/weburl", "internal/rest/query"},
+		"internal/weburl", "internal/rest/query", "internal/migration/file"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/pgdump",
 		"internal/pgserver", "internal/tus"},
@@ -268,7 +268,7 @@ func TestWindowsHasNoServer(t *testing.T) {
 	}
 
 	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
-		"internal/pgdump", "internal/pgwire", "internal/sqllex"}
+		"internal/migration/file", "internal/pgdump", "internal/pgwire", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}
