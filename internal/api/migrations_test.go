@@ -160,6 +160,41 @@ func TestApplyMigrations(t *testing.T) {
 	a.Get("/migrations?limit=10").Want(200).Total(5)
 }
 
+// TestApplyMigrationsOfTools: versions and names are those of files of any tool, in the order of a
+// folder, and of a file with two directions only one runs.
+func TestApplyMigrationsOfTools(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []migrationFile{
+		{"001", "", "create table one (id int)"},
+		{"20240104", "größe v1.2", "-- +goose Up\ncreate table two (id int);\n-- +goose Down\ndrop table two;"},
+		{"20240105120000", "c", "-- migrate:up\ncreate table three (id int);\n-- migrate:down\ndrop table three;"},
+		{"20240105", "d", "drop table three"},
+	}
+	body := func(files ...migrationFile) string {
+		text, err := json.Marshal(map[string]any{"migrations": files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+
+	a.Post("/migrations", body(files[0], files[1], files[3], files[2])).Want(422).Field("migrations.3.version")
+	a.Post("/migrations", body(files...)).Want(200).Content("applied.1.name", "größe v1.2").Content("applied.3.name", "d")
+	a.Post("/migrations", body(files...)).Want(200).Content("alreadyApplied", 4)
+	a.Post("/migrations", body(migrationFile{"20240105110000", "late", ""})).Want(409).Code("out_of_order")
+	a.Get("/migrations").Want(200).Total(4).Content("0.version", "001").Content("2.version", "20240105120000").
+		Content("3.version", "20240105")
+	a.Get("/tables/two").Want(200)
+
+	bad := migrationFile{"3", "", "-- é\n-- migrate:up\nselect 1;\nselect * form two;\n-- migrate:down\n"}
+	r := a.Post("/migrations", body(bad)).Want(422).Field("migrations.0.sql")
+	if report, _ := r.Metadata("postgres").(map[string]any); fmt.Sprint(report["position"]) != "39" {
+		t.Errorf("a section: got %v", report)
+	}
+}
+
 // TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,
 // neither in the project nor in a scratch copy.
 func TestMigrationsShareNoState(t *testing.T) {
@@ -187,8 +222,9 @@ func TestApplyMigrationsRefuses(t *testing.T) {
 	a := apitest.Shared(t)
 	file := func(members string) string { return `{"migrations": [{` + members + `}]}` }
 	for _, test := range []struct{ body, field string }{
-		{file(`"version": "1", "name": "a", "sql": ""`), "migrations.0.version"},
-		{file(`"version": "20261123101501", "name": "a b", "sql": ""`), "migrations.0.name"},
+		{file(`"version": "1a", "name": "a", "sql": ""`), "migrations.0.version"},
+		{file(`"version": "", "name": "a", "sql": ""`), "migrations.0.version"},
+		{file(`"version": "20261123101501", "name": "a\nb", "sql": ""`), "migrations.0.name"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "select 1", "checksum": "abc"`), "migrations.0.checksum"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "begin; select 1"`), "migrations.0.sql"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "copy t from stdin"`), "migrations.0.sql"},
@@ -197,6 +233,8 @@ func TestApplyMigrationsRefuses(t *testing.T) {
 		{file(`"version": "20261123101501", "name": "a", "sql": "drop extension pg_trgm"`), "migrations.0.sql"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "create extension plperlu"`), "migrations.0.sql"},
 		{file(`"version": "20261123101502", "name": "a", "sql": ""}, {"version": "20261123101501", "name": "a", "sql": ""`),
+			"migrations.1.version"},
+		{file(`"version": "20261123", "name": "a", "sql": ""}, {"version": "20261123101501", "name": "b", "sql": ""`),
 			"migrations.1.version"},
 		{migrationsBody(t, "", "-- socle: no-transaction\nbegin; commit"), "migrations.0.sql"},
 		{migrationsBody(t, "", strings.Repeat("select 1;", 20_001)), "migrations.0.sql"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
@@ -338,7 +339,7 @@ func TestCompare(t *testing.T) {
 		"extensions": {
 			entries(entry("EXTENSION", "a", `CREATE EXTENSION IF NOT EXISTS a WITH SCHEMA extensions;`, "DROP EXTENSION a;")),
 			entries(entry("EXTENSION", "b-c", `CREATE EXTENSION IF NOT EXISTS "b-c" WITH SCHEMA extensions;`, `DROP EXTENSION "b-c";`)),
-			`CREATE EXTENSION IF NOT EXISTS "b-c"; ` + noTransaction + ` -- warning: destroys data DROP EXTENSION IF EXISTS "a";`,
+			`CREATE EXTENSION IF NOT EXISTS "b-c"; ` + file.NoTransaction + ` -- warning: destroys data DROP EXTENSION IF EXISTS "a";`,
 		},
 		"partitioning": {
 			entries(books("id integer")),

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/sqllex"
@@ -55,7 +56,7 @@ func (s script) checkExtensions() error {
 	for i, st := range s.statements {
 		if name, drop := extensionOf(st); name != "" && drop {
 			return s.rejectExtension(i, "an extension can't be dropped in a transaction",
-				"Drop it in a file of its own, whose first line is "+noTransaction+".")
+				"Drop it in a file of its own, whose first line is "+file.NoTransaction+".")
 		}
 	}
 

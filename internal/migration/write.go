@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
 )
@@ -49,7 +50,7 @@ const withoutBodies = "SET LOCAL check_function_bodies = off"
 func fileOf(changes []change) string {
 	var b strings.Builder
 	if strings.HasPrefix(changes[0].sql, "DROP EXTENSION") {
-		b.WriteString(noTransaction + "\n\n")
+		b.WriteString(file.NoTransaction + "\n\n")
 	}
 
 	if slices.ContainsFunc(changes, func(c change) bool {
