@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
@@ -192,6 +194,81 @@ func TestApplyMigrationsOfTools(t *testing.T) {
 	r := a.Post("/migrations", body(bad)).Want(422).Field("migrations.0.sql")
 	if report, _ := r.Metadata("postgres").(map[string]any); fmt.Sprint(report["position"]) != "39" {
 		t.Errorf("a section: got %v", report)
+	}
+}
+
+// foreignMigration is what tools of Supabase write, of each kind that a project leaves out or changes.
+const foreignMigration = `begin;
+drop extension if exists pg_net;
+create extension if not exists pg_cron with schema pg_catalog;
+create extension if not exists moddatetime schema extensions;
+comment on extension moddatetime is 'x';
+set session_replication_role = replica;
+
+create table notes (id int primary key, changed timestamptz);
+alter table notes owner to postgres;
+create trigger changed before update on notes for each row execute function extensions.moddatetime(changed);
+grant all on table notes to postgres, anon, supabase_auth_admin;
+alter default privileges for role postgres in schema public grant select on tables to anon;
+alter default privileges for role supabase_admin in schema public grant all on tables to anon;
+alter schema public owner to pg_database_owner;
+comment on schema public is 'standard public schema';
+grant usage on schema public to postgres, anon, authenticated, service_role;
+alter role authenticator set statement_timeout = '8s';
+create trigger hook after insert on notes for each row execute function supabase_functions.http_request('http://x', 'POST');
+commit;
+`
+
+// TestApplyForeignMigrations: a file for Supabase's platform applies unmodified, and the answer has a
+// note for all that it does not do here.
+func TestApplyForeignMigrations(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	body := migrationsBody(t, "", foreignMigration, "create table later (id int)")
+	r := a.Post("/migrations", body).Want(200).Content("applied.1.name", "step_2").Content("omittedNotes", 0)
+
+	var lines []string
+	for _, n := range r.Get("notes").([]any) {
+		n := n.(map[string]any)
+		lines = append(lines, fmt.Sprint(n["version"].(string)[13:], ":", n["line"], " ", n["statement"], " ", n["text"]))
+	}
+
+	want := []string{
+		"1:1 1 BEGIN and its COMMIT are left out: all statements are one transaction",
+		"1:2 2 extension pg_net is not installed: there is nothing to drop",
+		"1:3 3 extension pg_cron is left out: projects can't have it",
+		"1:5 5 comment on extension moddatetime is left out: extensions belong to the platform",
+		"1:6 6 session_replication_role is left out: triggers and foreign keys stay active",
+		"1:9 8 owner postgres is left out: everything belongs to the project's owner",
+		"1:11 10 privileges of postgres, supabase_auth_admin: left out, since the project has no such role",
+		"1:12 11 default privileges of postgres: changed to those of the project's owner",
+		"1:13 12 default privileges of supabase_admin: left out, since the project has no such role",
+		"1:14 13 owner pg_database_owner is left out: everything belongs to the project's owner",
+		"1:16 15 privileges of postgres: left out, since the project has no such role",
+		"1:17 16 alter role authenticator: left out, since the role belongs to the platform",
+		"1:18 17 trigger hook on notes is left out: there are no database webhooks",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	got := query[string](t, a, `select concat_ws(' ', has_table_privilege('anon', 'public.notes', 'update'),
+		has_table_privilege('anon', 'public.later', 'select'), has_table_privilege('anon', 'public.later', 'update'),
+		(select string_agg(tgname, ' ') from pg_trigger where tgrelid = 'public.notes'::regclass))`)
+	if got != "t t f changed" {
+		t.Errorf("got %q: privileges of notes, of later, triggers", got)
+	}
+
+	// a file that fails has no notes, those before it have theirs
+	r = a.Post("/migrations", migrationsBody(t, "", foreignMigration, "create table later (id int)",
+		"alter table later owner to postgres", "alter table later owner to postgres; create extension plperlu")).Want(422)
+	if notes, _ := r.Metadata("notes").([]any); len(notes) != 1 {
+		t.Errorf("a file fails: got the notes %v, want one", r.Metadata("notes"))
+	}
+
+	if changes, _ := diff(t, a, foreignMigration, "create table later (id int)", "select 1"); len(changes) > 0 {
+		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
 	}
 }
 

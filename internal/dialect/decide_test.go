@@ -44,6 +44,9 @@ func TestDecide(t *testing.T) {
 
 		"create extension pg_trgm": {Does: CreateExtension, Extension: Extension{Name: "pg_trgm"}},
 		"/* x */ Create Extension If Not Exists \"uuid-ossp\" schema Extensions": {Does: CreateExtension, Extension: Extension{"uuid-ossp", "extensions", true}},
+		"create extension PG_trgm cascade":                                       {Does: CreateExtension, Extension: Extension{Name: "pg_trgm"}},
+		"create extension":                                                       {},
+		"create table extension ()":                                              {},
 		"drop extension if exists pg_net cascade":                                {Does: DropExtension, Extension: Extension{Name: "pg_net", Tolerant: true}},
 		"drop extension pg_net":                                                  {Does: DropExtension, Extension: Extension{Name: "pg_net"}},
 		"drop extension a, b":                                                    {},
@@ -162,8 +165,8 @@ func TestPairs(t *testing.T) {
 		"begin; a":                                                      {"", "0: BEGIN has no COMMIT after it"},
 		"a; commit":                                                     {"", "1: COMMIT has no BEGIN before it"},
 		"begin; begin; commit":                                          {"", "1: BEGIN is in a transaction already"},
-		"begin read only; a; commit":                                    {"", "2: COMMIT has no BEGIN before it"},
-		"begin; a; commit and chain; commit":                            {"0 3", ""}, // the caller refuses the rest
+		"begin read only; a; commit":                                    {"", "0: BEGIN has options"},
+		"begin; a; commit and chain; commit":                            {"", "2: COMMIT has options"},
 		"begin; set local a = b; commit; c":                             {"", "1: the statement has an effect until COMMIT"},
 		"begin; set constraints all deferred; commit; c":                {"", "1: the statement has an effect until COMMIT"},
 		"begin; create temp table t () on commit drop; commit; c":       {"", "1: the statement has an effect until COMMIT"},

@@ -25,6 +25,8 @@ func Pairs(statements []sqllex.Statement) ([]int, *TransactionError) {
 	begun, local := -1, -1 // the last BEGIN; a statement after it with an effect until COMMIT
 	for i, s := range statements {
 		switch {
+		case slices.Contains(controlWords, s.Words[0]) && !isBegin(s) && !isCommit(s):
+			return nil, &TransactionError{i, strings.ToUpper(s.Words[0]) + " has options, which one transaction can't follow"}
 		case isBegin(s) && begun >= 0:
 			return nil, &TransactionError{i, "BEGIN is in a transaction already"}
 		case isBegin(s):
@@ -48,6 +50,9 @@ func Pairs(statements []sqllex.Statement) ([]int, *TransactionError) {
 
 	return pairs, nil
 }
+
+// controlWords are the first words of BEGIN and COMMIT.
+var controlWords = []string{"begin", "start", "commit", "end"}
 
 // isBegin reports whether a statement is BEGIN or START TRANSACTION without options.
 func isBegin(s sqllex.Statement) bool {

@@ -2,8 +2,6 @@
 //
 // A migration is a SQL file of a developer. It runs on the login of the project's owner, see
 // package statement, and is recorded in the project's database by the transaction that it is.
-// Statements that create or drop an extension run on the platform's login instead, through package
-// schema.
 //
 // [Service.Diff] compares the project with a scratch copy to which the files are applied. Both are
 // dumped by pg_dump, and the difference between the two tables of contents becomes SQL, which runs
@@ -29,7 +27,6 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
 )
 
@@ -96,9 +93,9 @@ func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Migration,
 // script is a parsed file.
 type script struct {
 	Source
-	field      string // of the SQL in the request
-	statements []sqllex.Statement
-	separate   bool // each statement is a transaction of its own
+	field    string // of the SQL in the request
+	steps    []statement.Step
+	separate bool // each statement is a transaction of its own
 }
 
 // parse parses the files of a request. It fails with Unprocessable on a file that is not valid, or
@@ -130,17 +127,12 @@ func parse(files []Source) ([]script, error) {
 		f.Checksum = checksum
 
 		up, separate := file.Up(f.SQL)
-		statements, err := statement.SplitScript(field+"sql", up)
+		steps, err := statement.SplitScript(field+"sql", up, !separate)
 		if err != nil {
 			return nil, f.blame(err)
 		}
 
-		s := script{f, field + "sql", statements, separate}
-		if err := s.checkExtensions(); err != nil {
-			return nil, f.blame(err)
-		}
-
-		scripts[i] = s
+		scripts[i] = script{f, field + "sql", steps, separate}
 	}
 
 	return scripts, nil

@@ -1,4 +1,4 @@
-package migration
+package statement
 
 import (
 	"context"
@@ -7,139 +7,150 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
-	"github.com/socle-dev/socle/internal/sqllex"
-	"github.com/socle-dev/socle/internal/statement"
 )
 
 // No login of a project may create or drop an extension, so the platform does. It can't take part
-// in the owner's transaction. Extensions are therefore created before the transaction of the file
-// that creates them, and stay if the transaction fails. They are dropped in a file without a
-// transaction only, where statements run in order.
+// in the owner's transaction. Extensions are therefore created before the transaction of the
+// statements that create them, and stay if the transaction fails. They are dropped in a script
+// without a transaction only, where statements run in order.
 
-// extensionOf returns the name of the extension that a statement creates or drops, or "".
-func extensionOf(s sqllex.Statement) (name string, drop bool) {
-	if len(s.Words) < 2 || s.Words[1] != "extension" || (s.Words[0] != "create" && s.Words[0] != "drop") {
-		return "", false
-	}
+// Platform runs a function in a transaction of the platform's login.
+type Platform func(ctx context.Context, f func(tx pgx.Tx) error) error
 
-	l := sqllex.New(s.Text)
-	for words := 0; ; {
-		t, ok := l.Next()
-		if !ok {
-			return "", false
+// extensions runs statements on extensions.
+type extensions struct {
+	field    string // name of the text in errors
+	platform Platform
+	full     bool // nothing may grow the database
+}
+
+// prepare runs the steps on extensions of one transaction, before that begins. It returns all steps
+// with what became of these.
+func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
+	prepared := slices.Clone(steps)
+	for i, s := range steps {
+		var err error
+		switch s.Action {
+		case dialect.CreateExtension:
+			prepared[i], err = e.create(ctx, i, s)
+		case dialect.DropExtension:
+			prepared[i], err = e.passDrop(ctx, i, s)
 		}
 
-		text := s.Text[t.Start:t.End]
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return prepared, nil
+}
+
+// create installs an extension, unless it is. An extension of another platform is left out.
+func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
+	name := s.Extension.Name
+	err := e.platform(ctx, func(tx pgx.Tx) error {
+		at, err := schemaOf(ctx, tx, name)
 		switch {
-		case t.Kind == sqllex.Comment:
-		case words < 2:
-			words++
-		case t.Kind == sqllex.Word && slices.Contains([]string{"if", "not", "exists"}, strings.ToLower(text)):
-		case t.Kind == sqllex.QuotedName && strings.HasPrefix(text, `"`):
-			return strings.ReplaceAll(strings.Trim(text, `"`), `""`, `"`), s.Words[0] == "drop"
+		case err != nil:
+			return err
+		case at != "": // installed
+		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
+			s = s.leftOut("extension " + name + " is left out: projects can't have it")
+			return nil
+		case e.full:
+			return projectdb.ErrOverQuota
 		default:
-			return strings.ToLower(text), s.Words[0] == "drop"
-		}
-	}
-}
-
-// checkExtensions fails with Unprocessable if the script drops an extension in a transaction.
-func (s script) checkExtensions() error {
-	if s.separate {
-		return nil
-	}
-
-	for i, st := range s.statements {
-		if name, drop := extensionOf(st); name != "" && drop {
-			return s.rejectExtension(i, "an extension can't be dropped in a transaction",
-				"Drop it in a file of its own, whose first line is "+file.NoTransaction+".")
-		}
-	}
-
-	return nil
-}
-
-// rejectExtension is the failure of the statement i, in the form of PostgreSQL's errors.
-func (s script) rejectExtension(i int, message, hint string) error {
-	f := fault.OnField(fault.Unprocessable, s.field, "not_allowed", "was rejected: %s", message)
-	st := s.statements[i]
-	f.Extra = map[string]any{"postgres": statement.PostgresError{
-		Message: message, Hint: hint, Position: st.FirstChar() + 1, Statement: i + 1,
-	}}
-
-	return f
-}
-
-// skipExtension leaves out the statements that [script.createExtensions] has run.
-func skipExtension(_ context.Context, s sqllex.Statement) (skip bool, err error) {
-	name, _ := extensionOf(s)
-	return name != "", nil
-}
-
-// createExtensions creates the extensions of a script that are missing. platform runs a function in
-// a transaction of the platform's login.
-func (s script) createExtensions(ctx context.Context, platform func(context.Context, func(pgx.Tx) error) error) error {
-	for i, st := range s.statements {
-		if name, _ := extensionOf(st); name != "" {
-			if err := s.ensure(ctx, i, name, platform); err != nil {
+			created, err := schema.CreateExtension(ctx, tx, name)
+			if err != nil {
 				return err
 			}
+			at = *created.Schema
+		}
+
+		if wanted := s.Extension.Schema; wanted != "" && wanted != at {
+			s.Notes = []string{"extension " + name + " is in the schema " + at + ", where the platform installs it"}
+		}
+
+		return nil
+	})
+
+	return s, e.explain(i, s, err)
+}
+
+// schemaOf returns the schema of an installed extension, or "".
+func schemaOf(ctx context.Context, q pg.Querier, name string) (string, error) {
+	found, err := pg.Values[string](ctx, q, `
+		select n.nspname::text from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+		where e.extname = @name`, pgx.StrictNamedArgs{"name": name})
+
+	return strings.Join(found, ""), err
+}
+
+const (
+	dropMessage = "an extension can't be dropped in a transaction"
+	dropHint    = "Drop it in a migration of its own, whose first line is -- socle: no-transaction, or by DELETE /extensions."
+)
+
+// checkDrops fails with Unprocessable if a step of a transaction drops an extension, whether it is
+// there or not.
+func checkDrops(field string, steps []Step) error {
+	for i, s := range steps {
+		if s.Action == dialect.DropExtension && !s.Extension.Tolerant {
+			return reject(field, i, s, dropMessage, "", dropHint)
 		}
 	}
 
 	return nil
 }
 
-// runExtension runs a statement on an extension. It reports false for any other statement.
-func (s script) runExtension(
-	ctx context.Context, st sqllex.Statement, platform func(context.Context, func(pgx.Tx) error) error,
-) (bool, error) {
-	name, drop := extensionOf(st)
-	if name == "" {
-		return false, nil
-	}
-
-	i := slices.IndexFunc(s.statements, func(o sqllex.Statement) bool { return o.Char == st.Char })
-	if !drop {
-		return true, s.ensure(ctx, i, name, platform)
-	}
-
-	err := platform(ctx, func(tx pgx.Tx) error {
-		_, err := schema.DeleteExtension(ctx, tx, name)
-		return fault.Ignore(err, fault.NotFound)
-	})
-
-	return true, s.explainExtension(i, name, err)
-}
-
-func (s script) ensure(
-	ctx context.Context, i int, name string, platform func(context.Context, func(pgx.Tx) error) error,
-) error {
-	err := platform(ctx, func(tx pgx.Tx) error {
-		installed, err := pg.Value[bool](ctx, tx, `select exists (select from pg_extension where extname = @name)`,
-			pgx.StrictNamedArgs{"name": name})
-		if err != nil || installed {
-			return err
-		}
-
-		_, err = schema.CreateExtension(ctx, tx, name)
+// passDrop passes over a DROP EXTENSION IF EXISTS in a transaction. It fails with Unprocessable if
+// the extension exists.
+func (e extensions) passDrop(ctx context.Context, i int, s Step) (Step, error) {
+	var at string
+	err := e.platform(ctx, func(tx pgx.Tx) (err error) {
+		at, err = schemaOf(ctx, tx, s.Extension.Name)
 		return err
 	})
 
-	return s.explainExtension(i, name, err)
+	switch {
+	case err != nil:
+		return s, err
+	case at != "":
+		return s, reject(e.field, i, s, dropMessage, "", dropHint)
+	}
+
+	return s.leftOut(nothingToDrop(s)), nil
 }
 
-// explainExtension turns the failure of a statement on an extension into one of the script.
-func (s script) explainExtension(i int, name string, err error) error {
-	e := fault.Of(err)
-	if err == nil || e.Kind == fault.Internal || e.Kind == fault.Unavailable {
+func nothingToDrop(s Step) string {
+	return "extension " + s.Extension.Name + " is not installed: there is nothing to drop"
+}
+
+// drop drops an extension, if it is installed.
+func (e extensions) drop(ctx context.Context, i int, s Step) (Step, error) {
+	err := e.platform(ctx, func(tx pgx.Tx) error {
+		_, err := schema.DeleteExtension(ctx, tx, s.Extension.Name)
+		return err
+	})
+	if fault.Is(err, fault.NotFound) {
+		return s.leftOut(nothingToDrop(s)), nil
+	}
+
+	return s, e.explain(i, s, err)
+}
+
+// explain turns the failure of a step on an extension into one of its text.
+func (e extensions) explain(i int, s Step, err error) error {
+	f := fault.Of(err)
+	if err == nil || f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.TooLarge {
 		return err
 	}
 
-	detail := strings.TrimPrefix(e.Detail, "name ")
-	return s.rejectExtension(i, "extension "+name+": "+detail, "")
+	detail := strings.TrimPrefix(f.Detail, "name ")
+	return reject(e.field, i, s, "extension "+s.Extension.Name+": "+detail, "", "")
 }
