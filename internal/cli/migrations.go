@@ -126,7 +126,7 @@ func (m *migrationsCommand) up(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 
-		if err := printApplied(cmd, reply); err != nil {
+		if err := s.printApplied(cmd, reply); err != nil {
 			return err
 		}
 
@@ -140,8 +140,8 @@ func (m *migrationsCommand) up(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// printApplied reports the migrations that a request applied.
-func printApplied(cmd *cobra.Command, reply *client.Reply) error {
+// printApplied reports the migrations that a request applied, and what it left out of them.
+func (s *migrationState) printApplied(cmd *cobra.Command, reply *client.Reply) error {
 	if asJSON(cmd) {
 		return printJSON(cmd.OutOrStdout(), reply)
 	}
@@ -151,6 +151,8 @@ func printApplied(cmd *cobra.Command, reply *client.Reply) error {
 			Version, Name string
 			DurationMs    float64
 		}
+		Notes        []sqlNote
+		OmittedNotes int
 	}
 	if err := reply.Into(&applied); err != nil {
 		return err
@@ -161,7 +163,24 @@ func printApplied(cmd *cobra.Command, reply *client.Reply) error {
 			(time.Duration(a.DurationMs*1000) * time.Microsecond).Round(time.Millisecond))
 	}
 
+	s.printNotes(cmd, applied.Notes)
+	if applied.OmittedNotes > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d further notes are omitted\n", applied.OmittedNotes)
+	}
+
 	return nil
+}
+
+// printNotes prints notes on migrations.
+func (s *migrationState) printNotes(cmd *cobra.Command, notes []sqlNote) {
+	printSQLNotes(cmd.ErrOrStderr(), notes, func(n sqlNote) string {
+		for _, f := range s.files {
+			if f.Version == n.Version {
+				return f.path
+			}
+		}
+		return n.Version
+	})
 }
 
 // printNothing reports that all files are applied.
@@ -341,11 +360,17 @@ func (s *migrationState) seed(cmd *cobra.Command) error {
 	}
 
 	body := map[string]any{"query": string(text), "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
-	_, err = s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
+	reply, err := s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
 	if err != nil {
 		return inFile(err, path, string(text))
 	}
 
+	var a answer
+	if err := reply.Into(&a); err != nil {
+		return err
+	}
+
+	printSQLNotes(cmd.ErrOrStderr(), a.Notes, func(sqlNote) string { return path })
 	fmt.Fprintf(cmd.OutOrStdout(), "Ran %s.\n", path)
 	return nil
 }

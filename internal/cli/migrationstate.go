@@ -147,7 +147,10 @@ func (s *migrationState) apply(cmd *cobra.Command, files []migration, options ma
 		return reply, err
 	}
 
-	var done struct{ Applied []string }
+	var done struct {
+		Applied []string
+		Notes   []sqlNote
+	}
 	_ = json.Unmarshal(e.Metadata, &done) // absent if nothing ran
 	for _, f := range files {
 		if slices.Contains(done.Applied, f.Version) {
@@ -155,6 +158,7 @@ func (s *migrationState) apply(cmd *cobra.Command, files []migration, options ma
 		}
 	}
 
+	s.printNotes(cmd, done.Notes)
 	return nil, err
 }
 
