@@ -153,8 +153,8 @@ func TestConnectDatabase(t *testing.T) {
 	a.Send("GET", tunnelPath(a), "", upgrade).Want(409).Code("project_paused")
 }
 
-// TestExtensionsOfSessions: a client of PostgreSQL's protocol gets the extensions that its project may
-// have, also in a transaction, and no others.
+// TestExtensionsOfSessions: a client of PostgreSQL's protocol gets the extensions that its project
+// may have, also in a transaction, and no others.
 func TestExtensionsOfSessions(t *testing.T) {
 	t.Parallel()
 

@@ -183,7 +183,8 @@ func TestApplyMigrationsOfTools(t *testing.T) {
 	}
 
 	a.Post("/migrations", body(files[0], files[1], files[3], files[2])).Want(422).Field("migrations.3.version")
-	a.Post("/migrations", body(files...)).Want(200).Content("applied.1.name", "größe v1.2").Content("applied.3.name", "d")
+	a.Post("/migrations", body(files...)).Want(200).Content("applied.1.name", "größe v1.2").
+		Content("applied.3.name", "d")
 	a.Post("/migrations", body(files...)).Want(200).Content("alreadyApplied", 4)
 	a.Post("/migrations", body(migrationFile{"20240105110000", "late", ""})).Want(409).Code("out_of_order")
 	a.Get("/migrations").Want(200).Total(4).Content("0.version", "001").Content("2.version", "20240105120000").
@@ -197,7 +198,8 @@ func TestApplyMigrationsOfTools(t *testing.T) {
 	}
 }
 
-// foreignMigration is what tools of Supabase write, of each kind that a project leaves out or changes.
+// foreignMigration is what tools of Supabase write, of each kind that a project leaves out or
+// changes.
 const foreignMigration = `begin;
 drop extension if exists pg_net;
 create extension if not exists pg_cron with schema pg_catalog;
@@ -219,8 +221,8 @@ create trigger hook after insert on notes for each row execute function supabase
 commit;
 `
 
-// TestApplyForeignMigrations: a file for Supabase's platform applies unmodified, and the answer has a
-// note for all that it does not do here.
+// TestApplyForeignMigrations: a file for Supabase's platform applies unmodified, and the answer has
+// a note for all that it does not do here.
 func TestApplyForeignMigrations(t *testing.T) {
 	t.Parallel()
 
@@ -231,7 +233,8 @@ func TestApplyForeignMigrations(t *testing.T) {
 	var lines []string
 	for _, n := range r.Get("notes").([]any) {
 		n := n.(map[string]any)
-		lines = append(lines, fmt.Sprint(n["version"].(string)[13:], ":", n["line"], " ", n["statement"], " ", n["text"]))
+		version, _ := n["version"].(string)
+		lines = append(lines, fmt.Sprint(version[13:], ":", n["line"], " ", n["statement"], " ", n["text"]))
 	}
 
 	want := []string{

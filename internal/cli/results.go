@@ -31,8 +31,8 @@ type sqlNote struct {
 	Text    string
 }
 
-// printSQLNotes prints notes on the texts of files. path returns the path of a note's file. Notes of
-// one file with one text are one line.
+// printSQLNotes prints notes on the texts of files. path returns the path of a note's file. Notes
+// of one file with one text are one line.
 func printSQLNotes(w io.Writer, notes []sqlNote, path func(sqlNote) string) {
 	type place struct{ path, text string }
 	var places []place

@@ -33,6 +33,9 @@ func TestDecide(t *testing.T) {
 	changed := func(sql string, notes ...string) decided {
 		return decided{SQL: sql, Notes: strings.Join(notes, "; ")}
 	}
+	drops := func(name string, tolerant bool) decided {
+		return decided{Does: DropExtension, Extension: Extension{Name: name, Tolerant: tolerant}}
+	}
 	const mine = "default privileges of postgres: changed to those of the project's owner"
 
 	for sql, want := range map[string]decided{
@@ -47,8 +50,8 @@ func TestDecide(t *testing.T) {
 		"create extension PG_trgm cascade":                                       {Does: CreateExtension, Extension: Extension{Name: "pg_trgm"}},
 		"create extension":                                                       {},
 		"create table extension ()":                                              {},
-		"drop extension if exists pg_net cascade":                                {Does: DropExtension, Extension: Extension{Name: "pg_net", Tolerant: true}},
-		"drop extension pg_net":                                                  {Does: DropExtension, Extension: Extension{Name: "pg_net"}},
+		"drop extension if exists pg_net cascade":                                drops("pg_net", true),
+		"drop extension pg_net":                                                  drops("pg_net", false),
 		"drop extension a, b":                                                    {},
 		"comment on extension hstore is 'x'": {Does: LeaveOut,
 			Notes: "comment on extension hstore is left out: extensions belong to the platform"},

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// WithoutRoles removes roles from a list that begins at token i and ends at the end of the statement
-// or at one of some words. It returns the statement, the roles that it has removed, and the number
-// of those left.
+// WithoutRoles removes roles from a list that begins at token i and ends at the end of the
+// statement or at one of some words. It returns the statement, the roles that it has removed, and
+// the number of those left.
 func (ts Tokens) WithoutRoles(i int, drop func(role string) bool, ends ...string) (
 	sql string, removed []string, left int,
 ) {

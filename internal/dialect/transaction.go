@@ -18,8 +18,9 @@ type TransactionError struct {
 //
 // Separate transactions would be worse: if the second one fails, the first one stays, the file is
 // not recorded, and its next run fails at what exists already. So Pairs returns an error for a
-// COMMIT on whose effect the statements after it depend, and for a BEGIN or COMMIT alone. Statements
-// that need the end of a transaction, as a new value of an enum does, are rejected by PostgreSQL.
+// COMMIT on whose effect the statements after it depend, and for a BEGIN or COMMIT alone.
+// Statements that need the end of a transaction, as the use of a new value of an enum does, are
+// rejected by PostgreSQL.
 func Pairs(statements []sqllex.Statement) ([]int, *TransactionError) {
 	var pairs []int
 	begun, local := -1, -1 // the last BEGIN; a statement after it with an effect until COMMIT

@@ -27,7 +27,7 @@ type Options struct {
 type ApplyResult struct {
 	Applied        []Migration `json:"applied" doc:"The migrations that this request applied, in order."`
 	AlreadyApplied int         `json:"alreadyApplied" doc:"Number of migrations of the request that were applied before."`
-	Notes          []FileNote      `json:"notes" nullable:"false" doc:"What was left out or changed in the applied migrations, in order."`
+	Notes          []FileNote  `json:"notes" nullable:"false" doc:"What was left out or changed in the applied migrations, in order."`
 	OmittedNotes   int         `json:"omittedNotes" doc:"Number of notes beyond the first 10,000."`
 }
 
@@ -289,7 +289,9 @@ type run struct {
 var errSkipped = errors.New("applied already")
 
 // run runs the script and returns its notes.
-func (r *run) run(ctx context.Context, conn *pgx.Conn, full bool, platform statement.Platform) ([]statement.StepNote, error) {
+func (r *run) run(
+	ctx context.Context, conn *pgx.Conn, full bool, platform statement.Platform,
+) ([]statement.StepNote, error) {
 	script := statement.Script{Field: r.field, Steps: r.steps, Full: full, Platform: platform}
 
 	if !r.separate {

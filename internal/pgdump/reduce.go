@@ -41,8 +41,8 @@ func (l *leftOut) reduced(sql string, s dialect.Subject) (string, []note) {
 	return text, notes
 }
 
-// elementsOf returns the parts of a list in parentheses that begins at token i, and the index of the
-// parenthesis that closes it.
+// elementsOf returns the parts of a list in parentheses that begins at token i, and the index of
+// the parenthesis that closes it.
 func elementsOf(ts dialect.Tokens, i int) (all []dialect.Tokens, end int) {
 	depth, start := 0, i
 	for ; i < len(ts.All); i++ {

@@ -3,6 +3,7 @@ package pgproxy
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -28,7 +29,7 @@ func TestRequests(t *testing.T) {
 	add(&pgproto3.Parse{Name: "create extension if not exists hstore", Query: "create extension if not exists citext"})
 	add(&pgproto3.CopyData{Data: []byte("Q\x00\x00\x00\x30create extension if not exists ltree\x00")})
 	add(&pgproto3.Query{String: "create extension if not exists plperlu; create extension cube; create extension if not exists pg_cron"})
-	add(&pgproto3.Query{String: "select '" + string(bytes.Repeat([]byte("x"), bufferSize)) + "'; create extension if not exists isn"})
+	add(&pgproto3.Query{String: "select '" + strings.Repeat("x", bufferSize) + "'; create extension if not exists isn"})
 	add(&pgproto3.Terminate{})
 	want := []string{"uuid-ossp", "citext"}
 

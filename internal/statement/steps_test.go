@@ -108,7 +108,8 @@ func TestRefusedSteps(t *testing.T) {
 
 		report, _ := fault.Of(err).Extra["postgres"].(PostgresError)
 		if report.Message != test.message || report.Statement != test.at {
-			t.Errorf("%s: got %q at %d, want %q at %d", test.text, report.Message, report.Statement, test.message, test.at)
+			t.Errorf("%s: got %q at %d, want %q at %d", test.text, report.Message, report.Statement, test.message,
+				test.at)
 		}
 	}
 }

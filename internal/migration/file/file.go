@@ -43,9 +43,9 @@ func ValidName(name string) bool {
 }
 
 // Compare orders versions as a folder orders the names of their files, which is the order in which
-// the tools apply them: 20240105_a.sql stands between 20240104120000_b.sql and 20240106120000_c.sql.
-// The numbers would put days before all seconds. Of two versions of which one begins with the other,
-// the longer one is first, since a digit sorts before the underscore.
+// the tools apply them: 20240105_a.sql stands between 20240104120000_b.sql and
+// 20240106120000_c.sql. As numbers, all days would precede all seconds. Of two versions of which
+// one begins with the other, the longer one is first, since a digit sorts before the underscore.
 func Compare(a, b string) int { return strings.Compare(a+"_", b+"_") }
 
 // Next returns the version after another one: the same number of digits, plus one. It reports
