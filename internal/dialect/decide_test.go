@@ -150,6 +150,11 @@ func TestNotesAreBounded(t *testing.T) {
 	if v.Action != LeaveOut || len(v.Notes[0]) > maxNote+len("…") || strings.ToValidUTF8(v.Notes[0], "") != v.Notes[0] {
 		t.Errorf("got %v, %d bytes", v.Action, len(v.Notes[0]))
 	}
+
+	v = Decide(sqllex.Split("create extension " + strings.Repeat("a", 1000))[0])
+	if got := v.Extension.Name; got != strings.Repeat("a", maxIdentifier) {
+		t.Errorf("got the name %q", got)
+	}
 }
 
 func TestPairs(t *testing.T) {

@@ -1,6 +1,9 @@
 package dialect
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // platformExtensions are the extensions that Supabase offers and that reach beyond a database or
 // need a part of the platform: files, other hosts, other projects' statements, background workers,
@@ -18,13 +21,21 @@ var platformExtensions = []string{"address_standardizer", "address_standardizer_
 // statement that creates it is left out with a note.
 func IsPlatformExtension(name string) bool { return slices.Contains(platformExtensions, name) }
 
+// maxIdentifier is the size in bytes to which PostgreSQL truncates names.
+const maxIdentifier = 63
+
 // extension returns the extension that a statement creates or drops.
 func extension(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Kind != "extension" || len(s.Name) == 0 {
 		return Verdict{}, false
 	}
 
-	v := Verdict{Action: CreateExtension, SQL: ts.Text, Extension: Extension{Name: s.Name[0]}}
+	name := s.Name[0]
+	if len(name) > maxIdentifier {
+		name = strings.ToValidUTF8(name[:maxIdentifier], "")
+	}
+
+	v := Verdict{Action: CreateExtension, SQL: ts.Text, Extension: Extension{Name: name}}
 	if s.Action == "drop" {
 		if ts.Raw(s.After) == "," { // of several: PostgreSQL says that the platform installs them
 			return Verdict{}, false
