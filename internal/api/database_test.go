@@ -153,6 +153,55 @@ func TestConnectDatabase(t *testing.T) {
 	a.Send("GET", tunnelPath(a), "", upgrade).Want(409).Code("project_paused")
 }
 
+// TestExtensionsOfSessions: a client of PostgreSQL's protocol gets the extensions that its project
+// may have, also in a transaction, and no others.
+func TestExtensionsOfSessions(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	conn := mustOpenSession(t, a)
+	create := func(sql string) string {
+		t.Helper()
+
+		_, err := conn.Exec(t.Context(), sql).ReadAll()
+		e, _ := errors.AsType[*pgconn.PgError](err)
+		if e != nil {
+			return e.Code
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+
+		return ""
+	}
+
+	if code := create("begin; create extension if not exists citext; create table named (name citext); commit"); code != "" {
+		t.Errorf("an extension in a transaction: got %s", code)
+	}
+	if err := conn.ExecParams(t.Context(), `create extension if not exists "uuid-ossp" schema extensions`, nil, nil, nil,
+		nil).Read().Err; err != nil {
+		t.Errorf("an extension by the extended protocol: %v", err)
+	}
+
+	for _, sql := range []string{"create extension if not exists dblink", "create extension hstore",
+		"do 'begin create extension if not exists hstore; end'"} {
+		if code := create(sql); code != "42501" {
+			t.Errorf("%s: got %s, want 42501", sql, code)
+		}
+	}
+
+	got := result(t, conn, "select string_agg(extname || ' ' || extowner::regrole, ', ' order by extname) from pg_extension "+
+		"where extname <> 'plpgsql' and extowner <> (select oid from pg_roles where rolname = session_user)")
+	if !strings.Contains(got, "citext") || !strings.Contains(got, "uuid-ossp") || strings.Contains(got, "hstore") {
+		t.Errorf("got the extensions %s", got)
+	}
+
+	entry := a.Get("/projects/" + a.Project + "/audit?action=createExtension&limit=1&order=desc").Want(200)
+	if entry.Get("0.created") != "uuid-ossp" || entry.Get("0.actor") != a.User {
+		t.Errorf("audit: got %s", entry.Body)
+	}
+}
+
 func TestSessionParameters(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ func TestExtensions(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
-	a.Get("/extensions?limit=1").Want(200).Content("0.name", "btree_gin").Content("0.installedVersion", nil).
+	a.Get("/extensions?limit=1").Want(200).Content("0.name", "autoinc").Content("0.installedVersion", nil).
 		Content("0.schema", nil)
 
 	developer := a.Member(4).WithProject(a.Project)

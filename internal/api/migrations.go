@@ -41,8 +41,9 @@ var applyMigrations = operation.Operation{
 	Notes: "Applies the migrations that the project has not applied yet, in order, until one fails. Each runs as " +
 		"the project's owner in a transaction that also records it, so the request can be repeated. A file whose " +
 		"first line is `-- socle: no-transaction` runs statement by statement; if it stops halfway, it runs again " +
-		"from its start. Statements that create extensions run before the transaction. COPY and statements that " +
-		"end the transaction are refused. A migration that was changed after it was applied is refused with both " +
+		"from its start. Statements that create extensions run before the transaction. A BEGIN and its COMMIT are " +
+		"left out; COPY and other statements that end the transaction are refused. What only Supabase's platform " +
+		"has is left out or changed: `notes` says what. A migration that was changed after it was applied is refused with both " +
 		"checksums (`migration_changed`), one that is older than an applied one with `out_of_order`. If the " +
 		"database rejects a statement, `metadata.postgres` has its report, as for `runSQL`, `metadata.version` " +
 		"the migration, and `metadata.applied` those that were applied before it.",

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
@@ -160,6 +162,119 @@ func TestApplyMigrations(t *testing.T) {
 	a.Get("/migrations?limit=10").Want(200).Total(5)
 }
 
+// TestApplyMigrationsOfTools: versions and names are those of files of any tool, in the order of a
+// folder, and of a file with two directions only one runs.
+func TestApplyMigrationsOfTools(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []migrationFile{
+		{"001", "", "create table one (id int)"},
+		{"20240104", "größe v1.2", "-- +goose Up\ncreate table two (id int);\n-- +goose Down\ndrop table two;"},
+		{"20240105120000", "c", "-- migrate:up\ncreate table three (id int);\n-- migrate:down\ndrop table three;"},
+		{"20240105", "d", "drop table three"},
+	}
+	body := func(files ...migrationFile) string {
+		text, err := json.Marshal(map[string]any{"migrations": files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+
+	a.Post("/migrations", body(files[0], files[1], files[3], files[2])).Want(422).Field("migrations.3.version")
+	a.Post("/migrations", body(files...)).Want(200).Content("applied.1.name", "größe v1.2").
+		Content("applied.3.name", "d")
+	a.Post("/migrations", body(files...)).Want(200).Content("alreadyApplied", 4)
+	a.Post("/migrations", body(migrationFile{"20240105110000", "late", ""})).Want(409).Code("out_of_order")
+	a.Get("/migrations").Want(200).Total(4).Content("0.version", "001").Content("2.version", "20240105120000").
+		Content("3.version", "20240105")
+	a.Get("/tables/two").Want(200)
+
+	bad := migrationFile{"3", "", "-- é\n-- migrate:up\nselect 1;\nselect * form two;\n-- migrate:down\n"}
+	r := a.Post("/migrations", body(bad)).Want(422).Field("migrations.0.sql")
+	if report, _ := r.Metadata("postgres").(map[string]any); fmt.Sprint(report["position"]) != "39" {
+		t.Errorf("a section: got %v", report)
+	}
+}
+
+// foreignMigration is what tools of Supabase write, of each kind that a project leaves out or
+// changes.
+const foreignMigration = `begin;
+drop extension if exists pg_net;
+create extension if not exists pg_cron with schema pg_catalog;
+create extension if not exists moddatetime schema extensions;
+comment on extension moddatetime is 'x';
+set session_replication_role = replica;
+
+create table notes (id int primary key, changed timestamptz);
+alter table notes owner to postgres;
+create trigger changed before update on notes for each row execute function extensions.moddatetime(changed);
+grant all on table notes to postgres, anon, supabase_auth_admin;
+alter default privileges for role postgres in schema public grant select on tables to anon;
+alter default privileges for role supabase_admin in schema public grant all on tables to anon;
+alter schema public owner to pg_database_owner;
+comment on schema public is 'standard public schema';
+grant usage on schema public to postgres, anon, authenticated, service_role;
+alter role authenticator set statement_timeout = '8s';
+create trigger hook after insert on notes for each row execute function supabase_functions.http_request('http://x', 'POST');
+commit;
+`
+
+// TestApplyForeignMigrations: a file for Supabase's platform applies unmodified, and the answer has
+// a note for all that it does not do here.
+func TestApplyForeignMigrations(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	body := migrationsBody(t, "", foreignMigration, "create table later (id int)")
+	r := a.Post("/migrations", body).Want(200).Content("applied.1.name", "step_2").Content("omittedNotes", 0)
+
+	var lines []string
+	for _, n := range r.Get("notes").([]any) {
+		n := n.(map[string]any)
+		version, _ := n["version"].(string)
+		lines = append(lines, fmt.Sprint(version[13:], ":", n["line"], " ", n["statement"], " ", n["text"]))
+	}
+
+	want := []string{
+		"1:1 1 BEGIN and its COMMIT are left out: all statements are one transaction",
+		"1:2 2 extension pg_net is not installed: there is nothing to drop",
+		"1:3 3 extension pg_cron is left out: projects can't have it",
+		"1:5 5 comment on extension moddatetime is left out: extensions belong to the platform",
+		"1:6 6 session_replication_role is left out: triggers and foreign keys stay active",
+		"1:9 8 owner postgres is left out: everything belongs to the project's owner",
+		"1:11 10 privileges of postgres, supabase_auth_admin: left out, since the project has no such role",
+		"1:12 11 default privileges of postgres: changed to those of the project's owner",
+		"1:13 12 default privileges of supabase_admin: left out, since the project has no such role",
+		"1:14 13 owner pg_database_owner is left out: everything belongs to the project's owner",
+		"1:16 15 privileges of postgres: left out, since the project has no such role",
+		"1:17 16 alter role authenticator: left out, since the role belongs to the platform",
+		"1:18 17 trigger hook on notes is left out: there are no database webhooks",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	got := query[string](t, a, `select concat_ws(' ', has_table_privilege('anon', 'public.notes', 'update'),
+		has_table_privilege('anon', 'public.later', 'select'), has_table_privilege('anon', 'public.later', 'update'),
+		(select string_agg(tgname, ' ') from pg_trigger where tgrelid = 'public.notes'::regclass))`)
+	if got != "t t f changed" {
+		t.Errorf("got %q: privileges of notes, of later, triggers", got)
+	}
+
+	// a file that fails has no notes, those before it have theirs
+	r = a.Post("/migrations", migrationsBody(t, "", foreignMigration, "create table later (id int)",
+		"alter table later owner to postgres", "alter table later owner to postgres; create extension plperlu")).Want(422)
+	if notes, _ := r.Metadata("notes").([]any); len(notes) != 1 {
+		t.Errorf("a file fails: got the notes %v, want one", r.Metadata("notes"))
+	}
+
+	if changes, _ := diff(t, a, foreignMigration, "create table later (id int)", "select 1"); len(changes) > 0 {
+		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
+	}
+}
+
 // TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,
 // neither in the project nor in a scratch copy.
 func TestMigrationsShareNoState(t *testing.T) {
@@ -187,8 +302,9 @@ func TestApplyMigrationsRefuses(t *testing.T) {
 	a := apitest.Shared(t)
 	file := func(members string) string { return `{"migrations": [{` + members + `}]}` }
 	for _, test := range []struct{ body, field string }{
-		{file(`"version": "1", "name": "a", "sql": ""`), "migrations.0.version"},
-		{file(`"version": "20261123101501", "name": "a b", "sql": ""`), "migrations.0.name"},
+		{file(`"version": "1a", "name": "a", "sql": ""`), "migrations.0.version"},
+		{file(`"version": "", "name": "a", "sql": ""`), "migrations.0.version"},
+		{file(`"version": "20261123101501", "name": "a\nb", "sql": ""`), "migrations.0.name"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "select 1", "checksum": "abc"`), "migrations.0.checksum"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "begin; select 1"`), "migrations.0.sql"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "copy t from stdin"`), "migrations.0.sql"},
@@ -197,6 +313,8 @@ func TestApplyMigrationsRefuses(t *testing.T) {
 		{file(`"version": "20261123101501", "name": "a", "sql": "drop extension pg_trgm"`), "migrations.0.sql"},
 		{file(`"version": "20261123101501", "name": "a", "sql": "create extension plperlu"`), "migrations.0.sql"},
 		{file(`"version": "20261123101502", "name": "a", "sql": ""}, {"version": "20261123101501", "name": "a", "sql": ""`),
+			"migrations.1.version"},
+		{file(`"version": "20261123", "name": "a", "sql": ""}, {"version": "20261123101501", "name": "b", "sql": ""`),
 			"migrations.1.version"},
 		{migrationsBody(t, "", "-- socle: no-transaction\nbegin; commit"), "migrations.0.sql"},
 		{migrationsBody(t, "", strings.Repeat("select 1;", 20_001)), "migrations.0.sql"},

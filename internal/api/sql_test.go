@@ -249,22 +249,22 @@ func TestRunSQLTransaction(t *testing.T) {
 	}
 
 	for q, state := range map[string]string{
-		"insert into t values (1); call p()":              "2D000",
-		"do $$ begin commit; end $$":                      "2D000",
-		"insert into t values (1); select 1/0":            "22012",
-		"vacuum t":                                        "25001",
-		"create database x":                               "25001",
-		"set role postgres":                               "22023",
-		"set session authorization pg_read_all_data":      "42501",
-		"alter system set work_mem = '1GB'":               "25001",
-		"set local transaction_read_only = off; select $": "42601",
-		"create extension dblink":                         "42501",
-		"insert into socle.queries default values":        "42501",
-		"select * from auth.users":                        "42501",
-		"select pg_terminate_backend(pg_backend_pid())":   "57P01",
-		"execute nothing":                                 "26000",
-		"select 'unended":                                 "42601",
-		"select (1; commit":                               "42601",
+		"insert into t values (1); call p()":                                 "2D000",
+		"do $$ begin commit; end $$":                                         "2D000",
+		"insert into t values (1); select 1/0":                               "22012",
+		"vacuum t":                                                           "25001",
+		"create database x":                                                  "25001",
+		"set role nobody":                                                    "22023",
+		"set session authorization pg_read_all_data":                         "42501",
+		"alter system set work_mem = '1GB'":                                  "25001",
+		"set local transaction_read_only = off; select $":                    "42601",
+		"do $$ begin create extension dblink; end $$":                        "42501",
+		"insert into socle.queries default values":                           "42501",
+		"select * from auth.users":                                           "42501",
+		"select pg_terminate_backend(pg_backend_pid())":                      "57P01",
+		"execute nothing":                                                    "26000",
+		"select 'unended":                                                    "42601",
+		"select (1; commit":                                                  "42601",
 		"create function f() returns int begin atomic select 1; commit; end": "0A000",
 	} {
 		r := a.Post("/sql", sqlBody(q, writing)).Want(422).Field("query")
@@ -279,6 +279,15 @@ func TestRunSQLTransaction(t *testing.T) {
 
 	a.Post("/sql", sqlBody(`create extension if not exists "plpgsql"; select 1`, writing)).Want(200).
 		Content("results.0.command", "CREATE EXTENSION")
+
+	a.Post("/sql", sqlBody("begin; drop extension if exists pg_net;\ncreate extension citext; create extension dblink; "+
+		"create table c (name citext); alter table c owner to postgres; commit", writing)).Want(200).
+		Content("results.2.command", "CREATE EXTENSION").Content("results.3.command", "").
+		Content("results.4.command", "CREATE TABLE").Content("notes.1.line", 1).Content("notes.2.statement", 4).
+		Content("notes.3.text", "owner postgres is left out: everything belongs to the project's owner")
+	a.Post("/sql", sqlBody("drop extension if exists citext", writing)).Want(422).Field("query")
+	a.Post("/sql", sqlBody("create extension plperlu", writing)).Want(422).Field("query")
+	a.Post("/sql", sqlBody("create extension hstore")).Want(422).Code("read_only")
 
 	a.Post("/sql",
 		sqlBody(
@@ -352,7 +361,7 @@ func TestRunSQLRefuses(t *testing.T) {
 		`{}`:                       "query",
 		sqlBody(""):                "query",
 		sqlBody(" ; -- nothing\n"): "query",
-		sqlBody(strings.Repeat("select 1;", 101)):                       "query",
+		sqlBody(strings.Repeat("select 1;", 20_001)):                    "query",
 		sqlBody("select 1", `"timeout_ms": 0`):                          "timeout_ms",
 		sqlBody("select 1", `"timeout_ms": 30001`):                      "timeout_ms",
 		sqlBody("select 1", `"max_rows": 10001`):                        "max_rows",

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +47,7 @@ func addMigrations(group *cobra.Command, d *description, e environment) {
 		Long: "Write the schema of the project as the first migration, and record it as applied in this project."}
 
 	up.Flags().Bool("allow-out-of-order", false, "apply a migration although a newer one is applied")
-	up.Flags().Bool("seed", false, "run "+seedFile+" of the folder afterwards")
+	up.Flags().Bool("seed", false, "run "+seedFile+" of the folder, or next to it, afterwards")
 
 	for _, c := range []*cobra.Command{create, status, up, diff, pull} {
 		c.Flags().String("dir", "migrations", "folder of the migrations")
@@ -62,29 +60,23 @@ func addMigrations(group *cobra.Command, d *description, e environment) {
 	}
 }
 
-// seedFile is the file with rows for a new database, in the folder of the migrations.
+// seedFile is the file with rows for a new database, in the folder of the migrations or next to it.
 const seedFile = "seed.sql"
-
-// migration is a migration of a folder or of a project.
-type migration struct {
-	Version    string `json:"version"`
-	Name       string `json:"name"`
-	SQL        string `json:"sql"`
-	Checksum   string `json:"checksum"`
-	path       string
-	AppliedAt  time.Time `json:"-"`
-	incomplete bool
-}
 
 // create creates an empty file.
 func (m *migrationsCommand) create(cmd *cobra.Command, args []string) error {
 	dir, _ := cmd.Flags().GetString("dir")
-	files, err := readMigrations(dir)
+	f, err := readMigrations(dir)
 	if err != nil {
 		return err
 	}
 
-	path, err := writeMigration(dir, nextVersion(files), args[0], "")
+	version, err := nextVersion(f.files)
+	if err != nil {
+		return err
+	}
+
+	path, err := writeMigration(dir, version, args[0], "")
 	if err != nil {
 		return err
 	}
@@ -134,7 +126,7 @@ func (m *migrationsCommand) up(cmd *cobra.Command, _ []string) error {
 			return err
 		}
 
-		if err := printApplied(cmd, reply); err != nil {
+		if err := s.printApplied(cmd, reply); err != nil {
 			return err
 		}
 
@@ -148,8 +140,8 @@ func (m *migrationsCommand) up(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// printApplied reports the migrations that a request applied.
-func printApplied(cmd *cobra.Command, reply *client.Reply) error {
+// printApplied reports the migrations that a request applied, and what it left out of them.
+func (s *migrationState) printApplied(cmd *cobra.Command, reply *client.Reply) error {
 	if asJSON(cmd) {
 		return printJSON(cmd.OutOrStdout(), reply)
 	}
@@ -159,17 +151,36 @@ func printApplied(cmd *cobra.Command, reply *client.Reply) error {
 			Version, Name string
 			DurationMs    float64
 		}
+		Notes        []sqlNote
+		OmittedNotes int
 	}
 	if err := reply.Into(&applied); err != nil {
 		return err
 	}
 
 	for _, a := range applied.Applied {
-		fmt.Fprintf(cmd.OutOrStdout(), "Applied %s_%s in %v.\n", a.Version, a.Name,
+		fmt.Fprintf(cmd.OutOrStdout(), "Applied %s_%s in %v.\n", a.Version, sanitize(a.Name),
 			(time.Duration(a.DurationMs*1000) * time.Microsecond).Round(time.Millisecond))
 	}
 
+	s.printNotes(cmd, applied.Notes)
+	if applied.OmittedNotes > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %d further notes are omitted\n", applied.OmittedNotes)
+	}
+
 	return nil
+}
+
+// printNotes prints notes on migrations.
+func (s *migrationState) printNotes(cmd *cobra.Command, notes []sqlNote) {
+	printSQLNotes(cmd.ErrOrStderr(), notes, func(n sqlNote) string {
+		for _, f := range s.files {
+			if f.Version == n.Version {
+				return f.path
+			}
+		}
+		return n.Version
+	})
 }
 
 // printNothing reports that all files are applied.
@@ -226,7 +237,7 @@ func (m *migrationsCommand) pull(cmd *cobra.Command, args []string) error {
 
 // write writes the differences as files, and records them as applied.
 func (s *migrationState) write(cmd *cobra.Command, files []migration, name string) error {
-	if !migrationName.MatchString(name) {
+	if !newName.MatchString(name) {
 		return badName(name)
 	}
 
@@ -297,7 +308,11 @@ func (s *migrationState) writeFiles(texts []string, name string) ([]migration, e
 			part = fmt.Sprintf("%s_%d", name, i+1)
 		}
 
-		version := nextVersion(all)
+		version, err := nextVersion(all)
+		if err != nil {
+			return written, err
+		}
+
 		path, err := writeMigration(s.dir, version, part, text)
 		if err != nil {
 			return written, err
@@ -318,6 +333,13 @@ const maxSeedQuery = 256 << 10
 func (s *migrationState) seed(cmd *cobra.Command) error {
 	path := filepath.Join(s.dir, seedFile)
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) { // Supabase's place of it
+		path = filepath.Join(filepath.Dir(filepath.Clean(s.dir)), seedFile)
+		info, err = os.Stat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s in %s or next to it", seedFile, s.dir)
+	}
 	if err != nil {
 		return err
 	}
@@ -338,93 +360,17 @@ func (s *migrationState) seed(cmd *cobra.Command) error {
 	}
 
 	body := map[string]any{"query": string(text), "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
-	_, err = s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
+	reply, err := s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
 	if err != nil {
 		return inFile(err, path, string(text))
 	}
 
+	var a answer
+	if err := reply.Into(&a); err != nil {
+		return err
+	}
+
+	printSQLNotes(cmd.ErrOrStderr(), a.Notes, func(sqlNote) string { return path })
 	fmt.Fprintf(cmd.OutOrStdout(), "Ran %s.\n", path)
 	return nil
-}
-
-// writeMigration writes a new file and returns its path.
-func writeMigration(dir, version, name, text string) (string, error) {
-	if !migrationName.MatchString(name) {
-		return "", badName(name)
-	}
-
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", err
-	}
-
-	path := filepath.Join(dir, version+"_"+name+".sql")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return "", err
-	}
-
-	_, err = f.WriteString(text)
-	return path, errors.Join(err, f.Close())
-}
-
-func badName(name string) error {
-	return fmt.Errorf("%w: the name %q has other characters than letters, digits, _ and -", errUsage, name)
-}
-
-// nextVersion returns the present time as a version, or a later one if the files have that.
-func nextVersion(files []migration) string {
-	version := time.Now().UTC().Format(versionLayout)
-	if n := len(files); n > 0 && version <= files[n-1].Version {
-		if last, err := time.Parse(versionLayout, files[n-1].Version); err == nil {
-			return last.Add(time.Second).Format(versionLayout)
-		}
-	}
-
-	return version
-}
-
-const versionLayout = "20060102150405"
-
-// readMigrations reads the migrations of a folder in order; none of a missing folder.
-func readMigrations(dir string) ([]migration, error) {
-	entries, err := os.ReadDir(dir) // sorted
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-
-	var all []migration
-	for _, entry := range entries {
-		name := entry.Name()
-		if entry.IsDir() || !strings.HasSuffix(name, ".sql") || name == seedFile {
-			continue
-		}
-
-		path := filepath.Join(dir, name)
-		version, rest, _ := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
-		if _, err := time.Parse(versionLayout, version); err != nil || !migrationName.MatchString(rest) {
-			return nil, fmt.Errorf("%s: the name must be a time and words, such as 20261123101500_create_books.sql", path)
-		}
-
-		if n := len(all); n > 0 && all[n-1].Version == version {
-			return nil, fmt.Errorf("%s: has the same version as %s", path, all[n-1].path)
-		}
-
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-
-		text := strings.ReplaceAll(string(raw), "\r\n", "\n") // line ends from a checkout on Windows
-		all = append(all, migration{Version: version, Name: rest, SQL: text, Checksum: checksum(text), path: path})
-	}
-
-	return all, nil
-}
-
-func checksum(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,17 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/migration/file"
 )
-
-// migrationName matches the name of a migration.
-var migrationName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
 // migrationState are the migrations of a folder and those that a project has applied.
 type migrationState struct {
 	e              environment
 	dir            string
 	client         *client.Client
-	files, applied []migration // by version
+	files, applied []migration // in the order of their versions
 }
 
 // open reads the folder and asks the project.
@@ -33,9 +30,15 @@ func (m *migrationsCommand) open(cmd *cobra.Command) (*migrationState, error) {
 	s := &migrationState{e: m.e}
 	s.dir, _ = cmd.Flags().GetString("dir")
 
-	var err error
-	if s.files, err = readMigrations(s.dir); err != nil {
+	f, err := readMigrations(s.dir)
+	if err != nil {
 		return nil, err
+	}
+
+	s.files = f.files
+	for _, path := range f.skipped {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Skipped %s: its name has no version, as 20261123101500_create_books.sql has.\n",
+			sanitize(path))
 	}
 
 	if s.client, err = m.e.client(cmd); err != nil {
@@ -92,8 +95,8 @@ func (s *migrationState) pending(outOfOrder bool) ([]migration, error) {
 	var pending []migration
 	newest := ""
 	for _, a := range s.applied {
-		if !a.incomplete {
-			newest = max(newest, a.Version)
+		if !a.incomplete && (newest == "" || file.Compare(a.Version, newest) > 0) {
+			newest = a.Version
 		}
 	}
 
@@ -105,7 +108,7 @@ func (s *migrationState) pending(outOfOrder bool) ([]migration, error) {
 				"restore the file, and write the change as a new migration", f.path, a.Checksum, f.Checksum)
 		case a != nil && !a.incomplete:
 			continue
-		case a == nil && f.Version < newest && !outOfOrder:
+		case a == nil && newest != "" && file.Compare(f.Version, newest) < 0 && !outOfOrder:
 			return nil, fmt.Errorf("%s is older than the applied version %s; "+
 				"give it a newer version, or apply it with --allow-out-of-order", f.path, newest)
 		}
@@ -144,14 +147,18 @@ func (s *migrationState) apply(cmd *cobra.Command, files []migration, options ma
 		return reply, err
 	}
 
-	var done struct{ Applied []string }
+	var done struct {
+		Applied []string
+		Notes   []sqlNote
+	}
 	_ = json.Unmarshal(e.Metadata, &done) // absent if nothing ran
 	for _, f := range files {
 		if slices.Contains(done.Applied, f.Version) {
-			fmt.Fprintf(cmd.OutOrStdout(), "Applied %s_%s.\n", f.Version, f.Name)
+			fmt.Fprintf(cmd.OutOrStdout(), "Applied %s_%s.\n", f.Version, sanitize(f.Name))
 		}
 	}
 
+	s.printNotes(cmd, done.Notes)
 	return nil, err
 }
 
@@ -238,7 +245,7 @@ func (s *migrationState) print(cmd *cobra.Command) error {
 		}
 	}
 
-	slices.SortFunc(lines, func(a, b line) int { return strings.Compare(a.Version, b.Version) })
+	slices.SortFunc(lines, func(a, b line) int { return file.Compare(a.Version, b.Version) })
 
 	if asJSON(cmd) {
 		text, err := json.Marshal(append([]line{}, lines...))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/socle-dev/socle/client"
@@ -19,21 +20,62 @@ type answer struct {
 		RowCount  *int64
 		Truncated bool
 	}
+	Notes      []sqlNote
 	DurationMs float64
+}
+
+// sqlNote is what a project has left out or changed of SQL.
+type sqlNote struct {
+	Version string // version of a migration
+	Line    int
+	Text    string
+}
+
+// printSQLNotes prints notes on the texts of files. path returns the path of a note's file. Notes
+// of one file with one text are one line.
+func printSQLNotes(w io.Writer, notes []sqlNote, path func(sqlNote) string) {
+	type place struct{ path, text string }
+	var places []place
+	lines := map[place][]int{}
+	for _, n := range notes {
+		p := place{path(n), n.Text}
+		if lines[p] == nil {
+			places = append(places, p)
+		}
+		lines[p] = append(lines[p], n.Line)
+	}
+
+	for _, p := range places {
+		const shown = 5
+		all := make([]string, 0, shown+1)
+		for _, n := range lines[p][:min(shown, len(lines[p]))] {
+			all = append(all, strconv.Itoa(n))
+		}
+		if more := len(lines[p]) - shown; more > 0 {
+			all = append(all, fmt.Sprintf("+%d", more))
+		}
+
+		fmt.Fprintf(w, "note: %s:%s: %s\n", sanitize(p.path), strings.Join(all, ","), sanitize(p.text))
+	}
 }
 
 // numeric are the types whose values are aligned to the right.
 var numeric = []string{"smallint", "integer", "bigint", "numeric", "real", "double precision", "oid", "money"}
 
-// printResults prints the results of SQL one under the other. Rows are printed as cards if cards
-// is set.
-func printResults(w io.Writer, reply *client.Reply, cards, timing bool) error {
+// printResults prints the results of SQL one under the other, and its notes to errs. Rows are
+// printed as cards if cards is set.
+func printResults(w, errs io.Writer, reply *client.Reply, cards, timing bool) error {
 	var a answer
 	if err := unmarshal(reply.Content, &a); err != nil {
 		return err
 	}
 
+	printSQLNotes(errs, a.Notes, func(sqlNote) string { return "line" })
+
 	for i, r := range a.Results {
+		if r.Command == "" && len(r.Columns) == 0 { // left out: a note says why
+			continue
+		}
 		if i > 0 && (len(r.Columns) > 0 || len(a.Results[i-1].Columns) > 0) {
 			fmt.Fprintln(w)
 		}

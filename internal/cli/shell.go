@@ -211,7 +211,7 @@ func (s *shell) runText(text string) error {
 	}
 
 	s.tables = nil // perhaps there are others now
-	return printResults(s.cmd.OutOrStdout(), reply, s.cards, s.timing)
+	return printResults(s.cmd.OutOrStdout(), s.cmd.ErrOrStderr(), reply, s.cards, s.timing)
 }
 
 // list prints the things of a list.

@@ -88,7 +88,7 @@ func (r *remote) runSQL(cmd *cobra.Command, file string) error {
 		return printJSON(cmd.OutOrStdout(), reply)
 	}
 
-	return printResults(cmd.OutOrStdout(), reply, false, false)
+	return printResults(cmd.OutOrStdout(), cmd.ErrOrStderr(), reply, false, false)
 }
 
 // query sends the SQL of the flags.

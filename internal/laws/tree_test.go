@@ -22,12 +22,13 @@ import (
 var levels = [][]string{
 	{"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
 		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
-		"internal/weburl", "internal/rest/query", "internal/telemetry", "internal/tick"},
+		"internal/weburl", "internal/rest/query", "internal/migration/file",
+		"internal/telemetry", "internal/tick"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
-		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/pgdump",
+		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",
 		"internal/pgserver", "internal/tus"},
 	{"internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
-		"internal/ratelimit", "internal/rest/catalog", "internal/actor"},
+		"internal/ratelimit", "internal/rest/catalog", "internal/actor", "internal/pgdump"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
 		"internal/rest/session", "internal/pgcluster", "internal/idp"},
 	{"internal/account", "internal/appkey", "internal/certificate", "internal/projectdb", "internal/rest/plan",
@@ -271,7 +272,7 @@ func TestWindowsHasNoServer(t *testing.T) {
 	}
 
 	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
-		"internal/pgdump", "internal/pgwire", "internal/sqllex"}
+		"internal/dialect", "internal/migration/file", "internal/pgdump", "internal/pgwire", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

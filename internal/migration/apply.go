@@ -14,7 +14,6 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
 	"github.com/socle-dev/socle/internal/tick"
 )
@@ -29,6 +28,30 @@ type Options struct {
 type ApplyResult struct {
 	Applied        []Migration `json:"applied" doc:"The migrations that this request applied, in order."`
 	AlreadyApplied int         `json:"alreadyApplied" doc:"Number of migrations of the request that were applied before."`
+	Notes          []FileNote  `json:"notes" nullable:"false" doc:"What was left out or changed in the applied migrations, in order."`
+	OmittedNotes   int         `json:"omittedNotes" doc:"Number of notes beyond the first 10,000."`
+}
+
+// FileNote is what a project has left out or changed of a migration.
+type FileNote struct {
+	Version string `json:"version" example:"20261123101500"`
+	statement.StepNote
+}
+
+// maxNotes bounds the notes of a result.
+const maxNotes = 10_000
+
+// add adds a migration that was applied.
+func (r *ApplyResult) add(m Migration, notes []statement.StepNote) {
+	r.Applied = append(r.Applied, m)
+	for _, n := range notes {
+		if len(r.Notes) == maxNotes {
+			r.OmittedNotes++
+			continue
+		}
+
+		r.Notes = append(r.Notes, FileNote{m.Version, n})
+	}
 }
 
 // applyLock is the key of the advisory lock under which a migration runs in its project's database,
@@ -45,12 +68,12 @@ var errLocked = errors.New("another migration of the project runs")
 //
 // It fails with Conflict, code migration_changed, if a file differs from the one that was applied,
 // and code out_of_order, if a newer one is applied. It fails with Unprocessable on the file that
-// PostgreSQL rejects; the member applied has the versions that it applied before. It fails with
-// TooMany if too many requests are in service.
+// PostgreSQL rejects; the member applied has the versions that it applied before, and the member
+// notes their notes. It fails with TooMany if too many requests are in service.
 func (s *Service) Apply(
 	ctx context.Context, p *projectdb.Project, user uuid.UUID, files []Source, o Options,
 ) (ApplyResult, error) {
-	result := ApplyResult{Applied: []Migration{}}
+	result := ApplyResult{Applied: []Migration{}, Notes: []FileNote{}}
 
 	scripts, err := parse(files)
 	if err != nil {
@@ -134,7 +157,7 @@ func apply(
 	defer func() { session.end(bounded) }()
 
 	for _, script := range scripts {
-		m, err := script.applyLocked(bounded, p, session, user, o)
+		m, notes, err := script.applyLocked(bounded, p, session, user, o)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 			err = statement.TimeoutFault(script.field, ApplyTimeout.String(), err)
 		}
@@ -150,7 +173,7 @@ func apply(
 				versions = append(versions, done.Version)
 			}
 
-			e.Extra["applied"] = versions
+			e.Extra["applied"], e.Extra["notes"] = versions, result.Notes
 			return e
 		}
 
@@ -159,7 +182,7 @@ func apply(
 			continue
 		}
 
-		result.Applied = append(result.Applied, *m)
+		result.add(*m, notes)
 	}
 
 	return nil
@@ -169,15 +192,15 @@ func apply(
 // another request has applied it meanwhile.
 func (s script) applyLocked(
 	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
-) (*Migration, error) {
+) (*Migration, []statement.StepNote, error) {
 	for range tick.Poll(ctx, lockInterval) { // without a connection
-		m, err := s.apply(ctx, p, session, user, o)
+		m, notes, err := s.apply(ctx, p, session, user, o)
 		if !errors.Is(err, errLocked) {
-			return m, err
+			return m, notes, err
 		}
 	}
 
-	return nil, fault.New(fault.Conflict, "another migration of the project runs").
+	return nil, nil, fault.New(fault.Conflict, "another migration of the project runs").
 		WithCode("busy").WithCause(errLocked)
 }
 
@@ -185,35 +208,33 @@ func (s script) applyLocked(
 // the project runs.
 func (s script) apply(
 	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
-) (*Migration, error) {
+) (*Migration, []statement.StepNote, error) {
 	full, err := statement.CheckQuota(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if full && s.separate {
-		return nil, projectdb.ErrOverQuota
+		return nil, nil, projectdb.ErrOverQuota
 	}
 
 	platform := func(ctx context.Context, f func(tx pgx.Tx) error) error { return pg.InTx(ctx, p.Trusted(), f) }
-	if !s.separate {
-		if err := s.createExtensions(ctx, platform); err != nil {
-			return nil, err
-		}
-	}
-
 	r := run{script: s, user: user, outOfOrder: o.OutOfOrder, start: time.Now()}
-	err = session.use(ctx, func(conn *pgx.Conn) error { return r.run(ctx, conn, full, platform) })
+	var notes []statement.StepNote
+	err = session.use(ctx, func(conn *pgx.Conn) (err error) {
+		notes, err = r.run(ctx, conn, full, platform)
+		return err
+	})
 	if errors.Is(err, errSkipped) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	m, err := pg.One[Migration](context.WithoutCancel(ctx), p.Trusted(),
 		`select `+migrationColumns+` from socle.applied_migrations where version = @version`,
 		pgx.StrictNamedArgs{"version": s.Version})
-	return &m, err
+	return &m, notes, err
 }
 
 // ownerSession is a session of the owner that scripts share, since PostgreSQL plans the functions
@@ -261,38 +282,34 @@ type run struct {
 // errSkipped ends a run of a script that is applied already.
 var errSkipped = errors.New("applied already")
 
+// run runs the script and returns its notes.
 func (r *run) run(
-	ctx context.Context, conn *pgx.Conn, full bool,
-	platform func(context.Context, func(pgx.Tx) error) error,
-) error {
-	script := statement.Script{Field: r.field, Statements: r.statements, Full: full}
+	ctx context.Context, conn *pgx.Conn, full bool, platform statement.Platform,
+) ([]statement.StepNote, error) {
+	script := statement.Script{Field: r.field, Steps: r.steps, Full: full, Platform: platform}
 
-	if r.separate {
-		script.Instead = func(ctx context.Context, s sqllex.Statement) (bool, error) {
-			return r.runExtension(ctx, s, platform)
+	if !r.separate {
+		script.Begin = func(ctx context.Context, _ *pgconn.PgConn) error {
+			return r.begin(ctx, conn, `select pg_catalog.pg_try_advisory_xact_lock($1)`)
 		}
+		script.End = r.recordEnd
 
-		err := r.begin(ctx, conn, `select pg_catalog.pg_try_advisory_lock($1)`)
-		if err == nil {
-			err = r.record(ctx, conn.PgConn(), nil)
-		}
-		if err == nil {
-			err = statement.RunScript(ctx, conn.PgConn(), script)
-		}
-		if err == nil {
-			err = r.recordEnd(ctx, conn.PgConn())
-		}
-
-		return err
+		return statement.RunScript(ctx, conn.PgConn(), script)
 	}
 
-	script.Instead = skipExtension
-	script.Begin = func(ctx context.Context, _ *pgconn.PgConn) error {
-		return r.begin(ctx, conn, `select pg_catalog.pg_try_advisory_xact_lock($1)`)
+	if err := r.begin(ctx, conn, `select pg_catalog.pg_try_advisory_lock($1)`); err != nil {
+		return nil, err
 	}
-	script.End = r.recordEnd
+	if err := r.record(ctx, conn.PgConn(), nil); err != nil {
+		return nil, err
+	}
 
-	return statement.RunScript(ctx, conn.PgConn(), script)
+	notes, err := statement.RunScript(ctx, conn.PgConn(), script)
+	if err != nil {
+		return nil, err
+	}
+
+	return notes, r.recordEnd(ctx, conn.PgConn())
 }
 
 // begin takes the lock and checks again whether the script is pending.

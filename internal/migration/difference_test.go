@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/pgdump"
-	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 const owner = "socle_0123456789abcdef0123456789abcdef_owner"
@@ -338,7 +338,7 @@ func TestCompare(t *testing.T) {
 		"extensions": {
 			entries(entry("EXTENSION", "a", `CREATE EXTENSION IF NOT EXISTS a WITH SCHEMA extensions;`, "DROP EXTENSION a;")),
 			entries(entry("EXTENSION", "b-c", `CREATE EXTENSION IF NOT EXISTS "b-c" WITH SCHEMA extensions;`, `DROP EXTENSION "b-c";`)),
-			`CREATE EXTENSION IF NOT EXISTS "b-c"; ` + noTransaction + ` -- warning: destroys data DROP EXTENSION IF EXISTS "a";`,
+			`CREATE EXTENSION IF NOT EXISTS "b-c"; ` + file.NoTransaction + ` -- warning: destroys data DROP EXTENSION IF EXISTS "a";`,
 		},
 		"partitioning": {
 			entries(books("id integer")),
@@ -431,28 +431,5 @@ func TestRelevant(t *testing.T) {
 		"ACL TABLE t GRANT SELECT ON TABLE t TO CURRENT_USER;", "FUNCTION f() AS '" + owner + "'"}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestExtensionOf(t *testing.T) {
-	t.Parallel()
-
-	for sql, want := range map[string]string{
-		"create extension pg_trgm": "pg_trgm",
-		"CREATE EXTENSION IF NOT EXISTS /* x */ \"uuid-ossp\" with schema x": "uuid-ossp",
-		"create extension PG_trgm cascade":                                   "pg_trgm",
-		"drop extension if exists citext":                                    "drop citext",
-		"create table extension ()":                                          "",
-		"comment on extension pg_trgm is ''":                                 "",
-		"create extension":                                                   "",
-	} {
-		name, drop := extensionOf(sqllex.Split(sql)[0])
-		if drop {
-			name = "drop " + name
-		}
-
-		if name != want {
-			t.Errorf("%s: got %q, want %q", sql, name, want)
-		}
 	}
 }

@@ -2,8 +2,6 @@
 //
 // A migration is a SQL file of a developer. It runs on the login of the project's owner, see
 // package statement, and is recorded in the project's database by the transaction that it is.
-// Statements that create or drop an extension run on the platform's login instead, through package
-// schema.
 //
 // [Service.Diff] compares the project with a scratch copy to which the files are applied. Both are
 // dumped by pg_dump, and the difference between the two tables of contents becomes SQL, which runs
@@ -16,8 +14,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,10 +23,10 @@ import (
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/lifecycle"
+	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
 )
 
@@ -45,7 +41,7 @@ const maxDiffs = 2
 
 // Migration is a migration that a project has applied.
 type Migration struct {
-	Version    string    `json:"version" example:"20261123101500" doc:"Time of the migration's creation."`
+	Version    string    `json:"version" example:"20261123101500" doc:"Digits: the time of the migration's creation, or a number."`
 	Name       string    `json:"name" example:"create_books"`
 	Checksum   string    `json:"checksum" doc:"SHA-256 of the SQL, hexadecimal."`
 	AppliedAt  time.Time `json:"appliedAt"`
@@ -55,9 +51,9 @@ type Migration struct {
 
 // Source is the file of a migration.
 type Source struct {
-	Version  string `json:"version" example:"20261123101500" doc:"Time of creation in 14 digits, YYYYMMDDHHMMSS, which orders the migrations."`
-	Name     string `json:"name" minLength:"1" maxLength:"100" example:"create_books" doc:"Letters, digits, _ and -."`
-	SQL      string `json:"sql" maxLength:"1048576" doc:"Statements. The first line '-- socle: no-transaction' makes each a transaction of its own."`
+	Version  string `json:"version" maxLength:"100" example:"20261123101500" doc:"Digits at the start of the file's name: a time, such as YYYYMMDDHHMMSS, or a number. They order the migrations as a folder orders VERSION_NAME.sql."`
+	Name     string `json:"name" maxLength:"250" example:"create_books" doc:"Text of one line, at most 250 bytes; may be empty."`
+	SQL      string `json:"sql" maxLength:"1048576" doc:"Statements. The first line '-- socle: no-transaction' makes each a transaction of its own. Of a file of dbmate or goose, the section up."`
 	Checksum string `json:"checksum,omitempty" doc:"SHA-256 of sql, hexadecimal. If given, it must match."`
 }
 
@@ -89,25 +85,17 @@ func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Migration,
 	return pg.List[Migration](ctx, p.Trusted(), pg.Listing{
 		Columns: migrationColumns,
 		From:    `socle.applied_migrations`,
-		Sorts:   map[string]string{"version": "version", "appliedAt": "applied_at"},
+		Sorts:   map[string]string{"version": "version || '_'", "appliedAt": "applied_at"}, // [file.Compare]
 		Tie:     "version",
 	}, page, nil)
 }
 
-// noTransaction is the first line of a file whose statements are transactions of their own.
-const noTransaction = "-- socle: no-transaction"
-
-var (
-	versionForm = regexp.MustCompile(`^[0-9]{14}$`)
-	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
-)
-
 // script is a parsed file.
 type script struct {
 	Source
-	field      string // field of the SQL in the request
-	statements []sqllex.Statement
-	separate   bool // each statement is a transaction of its own
+	field    string // field of the SQL in the request
+	steps    []statement.Step
+	separate bool // each statement is a transaction of its own
 }
 
 // parse parses the files of a request. It fails with Unprocessable on a file that is not valid, or
@@ -116,16 +104,17 @@ func parse(files []Source) ([]script, error) {
 	scripts := make([]script, len(files))
 	for i, f := range files {
 		field := fmt.Sprintf("migrations.%d.", i)
-		if !versionForm.MatchString(f.Version) {
-			return nil, fault.OnField(fault.Unprocessable, field+"version", "invalid_format", "must be 14 digits")
+		if !file.ValidVersion(f.Version) {
+			return nil, fault.OnField(fault.Unprocessable, field+"version", "invalid_format",
+				"must be digits, at most 100")
 		}
-		if !nameForm.MatchString(f.Name) {
+		if !file.ValidName(f.Name) {
 			return nil, fault.OnField(fault.Unprocessable, field+"name", "invalid_format",
-				"must be letters, digits, _ and -")
+				"must be text of one line, at most %d bytes", file.MaxName)
 		}
-		if i > 0 && f.Version <= files[i-1].Version {
+		if i > 0 && file.Compare(f.Version, files[i-1].Version) <= 0 {
 			return nil, fault.OnField(fault.Unprocessable, field+"version", "invalid_value",
-				"must be greater than the version before it, %s", files[i-1].Version)
+				"must sort after the version before it, %s", files[i-1].Version)
 		}
 
 		sum := sha256.Sum256([]byte(f.SQL))
@@ -137,18 +126,13 @@ func parse(files []Source) ([]script, error) {
 
 		f.Checksum = checksum
 
-		statements, err := statement.SplitScript(field+"sql", f.SQL)
+		up, separate := file.Up(f.SQL)
+		steps, err := statement.SplitScript(field+"sql", up, !separate)
 		if err != nil {
 			return nil, f.blame(err)
 		}
 
-		first, _, _ := strings.Cut(f.SQL, "\n")
-		s := script{f, field + "sql", statements, strings.TrimSpace(first) == noTransaction}
-		if err := s.checkExtensions(); err != nil {
-			return nil, f.blame(err)
-		}
-
-		scripts[i] = s
+		scripts[i] = script{f, field + "sql", steps, separate}
 	}
 
 	return scripts, nil
@@ -206,7 +190,7 @@ func (k knownMigrations) pending(f Source, outOfOrder bool) (bool, error) {
 	}
 
 	for version, m := range k {
-		if version > f.Version && m.DurationMs != nil {
+		if file.Compare(version, f.Version) > 0 && m.DurationMs != nil {
 			return false, f.blame(fault.New(fault.Conflict,
 				"the migration %s_%s is older than %s_%s, which is applied already",
 				f.Version, f.Name, version, m.Name).WithCode("out_of_order"))

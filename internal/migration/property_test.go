@@ -56,7 +56,7 @@ func (s *subject) runAll(sql string) {
 	}
 	defer conn.Release()
 
-	for _, statement := range parsed(s.t, sql)[0].statements {
+	for _, statement := range parsed(s.t, sql)[0].steps {
 		if _, err := conn.Exec(s.t.Context(), statement.Text); err != nil {
 			s.t.Errorf("%s: %v", statement.Text, err)
 		}

@@ -151,13 +151,7 @@ func (c scratch) apply(ctx context.Context, script script) error {
 		return pg.InTx(ctx, conn, f)
 	}
 
-	if !script.separate {
-		if err := script.createExtensions(ctx, trusted); err != nil {
-			return err
-		}
-	}
-
-	if err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(trusted)); err != nil {
+	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(trusted)); err != nil {
 		return err
 	}
 

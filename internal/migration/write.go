@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/socle-dev/socle/internal/sqllex"
+	"github.com/socle-dev/socle/internal/migration/file"
 	"github.com/socle-dev/socle/internal/statement"
 )
 
@@ -49,7 +48,7 @@ const withoutBodies = "SET LOCAL check_function_bodies = off"
 func fileOf(changes []change) string {
 	var b strings.Builder
 	if strings.HasPrefix(changes[0].sql, "DROP EXTENSION") {
-		b.WriteString(noTransaction + "\n\n")
+		b.WriteString(file.NoTransaction + "\n\n")
 	}
 
 	if slices.ContainsFunc(changes, func(c change) bool {
@@ -74,16 +73,11 @@ func fileOf(changes []change) string {
 }
 
 // forScratch returns the script for a session in a scratch copy, where nothing is recorded.
-func (s script) forScratch(
-	platform func(context.Context, func(pgx.Tx) error) error,
-) statement.Script {
-	if s.separate {
-		return statement.Script{Field: s.field, Statements: s.statements,
-			Instead: func(ctx context.Context, st sqllex.Statement) (bool, error) {
-				return s.runExtension(ctx, st, platform)
-			}}
+func (s script) forScratch(platform statement.Platform) statement.Script {
+	script := statement.Script{Field: s.field, Steps: s.steps, Platform: platform}
+	if !s.separate {
+		script.Begin = func(context.Context, *pgconn.PgConn) error { return nil }
 	}
 
-	return statement.Script{Field: s.field, Statements: s.statements, Instead: skipExtension,
-		Begin: func(context.Context, *pgconn.PgConn) error { return nil }}
+	return script
 }

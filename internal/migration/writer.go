@@ -213,7 +213,7 @@ func (c scratch) try(ctx context.Context, changes []change) (done []change, fail
 		return nil, []failure{{changes[0], report.Message}}, c.reset(ctx)
 	}
 
-	err = statement.RunScript(ctx, c.conn.PgConn(), statement.Script{Field: scripts[0].field,
+	_, err = statement.RunScript(ctx, c.conn.PgConn(), statement.Script{Field: scripts[0].field,
 		Begin: func(ctx context.Context, conn *pgconn.PgConn) (err error) {
 			done, failed, err = inAnyOrder(ctx, conn, changes)
 			return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/socle-dev/socle/internal/dialect"
 )
 
 // attempted is a statement that may fail. The first note of its verdict is the reason for leaving
@@ -72,8 +74,8 @@ func (i *importer) tryRun(ctx context.Context, s statement, v verdict) error {
 			return failed(s, &at)
 		}
 
-		i.rules.left.add(tokenize(s.Text, 0), v.subject)
-		i.note(s, note{Objects, v.subject.summary(s.Text) + ": " + refused.Message})
+		i.rules.left.add(dialect.Tokenize(s.Text, 0), v.subject)
+		i.note(s, note{Objects, summarize(v.subject, s.Text) + ": " + refused.Message})
 
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
@@ -27,7 +28,7 @@ var overloaded = []string{"function", "procedure", "routine", "aggregate", "oper
 var unnamed = append([]string{"schema", "extension", "database", ""}, clusterKinds...)
 
 // objectKey returns the name of an object with its schema.
-func objectKey(n name) string {
+func objectKey(n dialect.Name) string {
 	if len(n) == 1 {
 		return "public." + n[0]
 	}
@@ -35,47 +36,47 @@ func objectKey(n name) string {
 }
 
 // add records that a statement was left out.
-func (l *leftOut) add(ts tokens, s subject) {
-	if s.action == "alter" {
+func (l *leftOut) add(ts dialect.Tokens, s dialect.Subject) {
+	if s.Action == "alter" {
 		l.addPart(ts, s)
 		return
 	}
-	if s.action != "create" || slices.Contains(unnamed, s.kind) {
+	if s.Action != "create" || slices.Contains(unnamed, s.Kind) {
 		return
 	}
 
-	l.implicit = l.implicit || s.kind == "cast" || s.kind == "operator class"
-	if len(s.name) == 0 {
+	l.implicit = l.implicit || s.Kind == "cast" || s.Kind == "operator class"
+	if len(s.Name) == 0 {
 		return
 	}
 
-	n := s.name
-	if s.table != nil {
-		n = name{s.table.schema(), n[0]}
+	n := s.Name
+	if s.Table != nil {
+		n = dialect.Name{s.Table.Schema(), n[0]}
 	}
 
 	l.names[n[len(n)-1]] = true
-	if s.table == nil || s.kind == "index" {
+	if s.Table == nil || s.Kind == "index" {
 		l.objects[objectKey(n)] = true
 	}
 }
 
 // created records that a statement has created an object after all: a type after its shell.
-func (l *leftOut) created(s subject) {
-	if s.action == "create" && s.table == nil && len(s.name) > 0 && !slices.Contains(overloaded, s.kind) {
-		delete(l.objects, objectKey(s.name))
+func (l *leftOut) created(s dialect.Subject) {
+	if s.Action == "create" && s.Table == nil && len(s.Name) > 0 && !slices.Contains(overloaded, s.Kind) {
+		delete(l.objects, objectKey(s.Name))
 	}
 }
 
 // addPart records the constraint or the sequence that a left-out ALTER creates.
-func (l *leftOut) addPart(ts tokens, s subject) {
-	if i := ts.find(s.after, "constraint"); i > 0 {
-		l.names[ts.identifier(i+1)] = true
+func (l *leftOut) addPart(ts dialect.Tokens, s dialect.Subject) {
+	if i := ts.Find(s.After, "constraint"); i > 0 {
+		l.names[ts.Identifier(i+1)] = true
 	}
 
-	for i := range ts.all {
-		if ts.has(i, "sequence", "name") {
-			n, _ := ts.name(i + 2)
+	for i := range ts.All {
+		if ts.Has(i, "sequence", "name") {
+			n, _ := ts.Name(i + 2)
 			l.objects[objectKey(n)] = true
 		}
 	}
@@ -83,30 +84,30 @@ func (l *leftOut) addPart(ts tokens, s subject) {
 
 // has reports whether a statement is about a left-out object. It is false for an object whose name
 // others can have.
-func (l *leftOut) has(s subject) bool {
+func (l *leftOut) has(s dialect.Subject) bool {
 	switch {
-	case s.table != nil:
-		return l.objects[objectKey(s.table)]
-	case len(s.name) == 0, slices.Contains(overloaded, s.kind), slices.Contains(unnamed, s.kind),
-		s.action == "create" && s.kind == "type": // after its shell
+	case s.Table != nil:
+		return l.objects[objectKey(s.Table)]
+	case len(s.Name) == 0, slices.Contains(overloaded, s.Kind), slices.Contains(unnamed, s.Kind),
+		s.Action == "create" && s.Kind == "type": // after its shell
 		return false
 	}
 
-	return l.objects[objectKey(s.name)]
+	return l.objects[objectKey(s.Name)]
 }
 
 // named reports whether a statement names a left-out object, outside the bodies of functions.
-func (l *leftOut) named(ts tokens) bool {
+func (l *leftOut) named(ts dialect.Tokens) bool {
 	if len(l.names) == 0 {
 		return false
 	}
 
-	for i := 0; i < len(ts.all); i++ {
-		if ts.kind(i) == sqllex.String && l.objects[strings.Trim(ts.raw(i), "'")] { // name in a regclass
+	for i := 0; i < len(ts.All); i++ {
+		if ts.Kind(i) == sqllex.String && l.objects[strings.Trim(ts.Raw(i), "'")] { // name in a regclass
 			return true
 		}
 
-		n, _ := ts.name(i)
+		n, _ := ts.Name(i)
 		switch {
 		case len(n) == 1 && l.names[n[0]], len(n) > 1 && l.objects[n[0]+"."+n[1]]:
 			return true
@@ -120,73 +121,73 @@ func (l *leftOut) named(ts tokens) bool {
 
 // mayFail reports whether PostgreSQL can reject a statement for the rights of the project, or for
 // an object that was left out.
-func (r *rules) mayFail(ts tokens, s subject) bool {
+func (r *rules) mayFail(ts dialect.Tokens, s dialect.Subject) bool {
 	return r.left.implicit || needsSuperuser(ts, s) || r.left.named(ts)
 }
 
 // needsSuperuser reports whether a statement can need a superuser.
-func needsSuperuser(ts tokens, s subject) bool {
-	switch s.kind {
+func needsSuperuser(ts dialect.Tokens, s dialect.Subject) bool {
+	switch s.Kind {
 	case "operator class", "operator family", "cast", "text search parser", "text search template", "aggregate",
 		"conversion":
 		return true
 	case "type": // a shell type, or a base type
-		return s.action == "create" && ts.word(s.after) != "as"
+		return s.Action == "create" && ts.Word(s.After) != "as"
 	case "function", "procedure":
-		if s.action != "create" {
+		if s.Action != "create" {
 			return false
 		}
 
-		language := ts.find(s.after, "language")
-		parameter := ts.find(s.after, "set")
-		return (language > 0 && !slices.Contains([]string{"sql", "plpgsql"}, ts.identifier(language+1))) ||
-			(parameter > 0 && ts.word(parameter+1) != "search_path")
+		language := ts.Find(s.After, "language")
+		parameter := ts.Find(s.After, "set")
+		return (language > 0 && !slices.Contains([]string{"sql", "plpgsql"}, ts.Identifier(language+1))) ||
+			(parameter > 0 && ts.Word(parameter+1) != "search_path")
 	}
 
 	return false
 }
 
 // ordinary removes the attributes of a function that only a superuser can give.
-func ordinary(v verdict, s subject) verdict {
-	if s.action != "create" || s.kind != "function" {
+func ordinary(v verdict, s dialect.Subject) verdict {
+	if s.Action != "create" || s.Kind != "function" {
 		return v
 	}
 
-	ts := tokenize(v.sql, 0)
+	ts := dialect.Tokenize(v.sql, 0)
 	for _, attribute := range []string{"leakproof", "support"} {
-		i := ts.find(s.after, attribute)
-		if i < 0 || ts.word(i-1) == "not" {
+		i := ts.Find(s.After, attribute)
+		if i < 0 || ts.Word(i-1) == "not" {
 			continue
 		}
 
 		end := i + 1
 		if attribute == "support" {
-			_, end = ts.name(end)
+			_, end = ts.Name(end)
 		}
 
-		v.sql = ts.text[:ts.all[i].Start] + ts.text[ts.all[end-1].End:]
-		v.notes = append(v.notes, note{Changed, strings.ToUpper(attribute) + " of function " + s.name.String() +
+		v.sql = ts.Text[:ts.All[i].Start] + ts.Text[ts.All[end-1].End:]
+		v.notes = append(v.notes, note{Changed, strings.ToUpper(attribute) + " of function " + s.Name.String() +
 			" is left out: it needs a superuser"})
-		ts = tokenize(v.sql, 0)
+		ts = dialect.Tokenize(v.sql, 0)
 	}
 
 	return v
 }
 
 // selected leaves out the objects that the user has named.
-func (r *rules) selected(ts tokens, s subject) (verdict, bool) {
-	if len(r.skip) == 0 || len(s.name) == 0 {
+func (r *rules) selected(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	if len(r.skip) == 0 || len(s.Name) == 0 {
 		return verdict{}, false
 	}
 
-	names := []string{s.name.String(), objectKey(s.name)}
-	if s.table != nil {
-		names = []string{objectKey(s.table) + "." + s.name[0]}
-		if s.kind == "index" {
-			names = []string{objectKey(name{s.table.schema(), s.name[0]})}
+	names := []string{s.Name.String(), objectKey(s.Name)}
+	if s.Table != nil {
+		names = []string{objectKey(s.Table) + "." + s.Name[0]}
+		if s.Kind == "index" {
+			names = []string{objectKey(dialect.Name{s.Table.Schema(), s.Name[0]})}
 		}
-	} else if i := ts.find(s.after, "constraint"); i > 0 && s.action == "alter" {
-		names = append(names, objectKey(s.name)+"."+ts.identifier(i+1))
+	} else if i := ts.Find(s.After, "constraint"); i > 0 && s.Action == "alter" {
+		names = append(names, objectKey(s.Name)+"."+ts.Identifier(i+1))
 	}
 
 	for _, n := range names {
@@ -195,15 +196,15 @@ func (r *rules) selected(ts tokens, s subject) (verdict, bool) {
 		}
 
 		r.skip[n] = true
-		switch s.kind {
+		switch s.Kind {
 		case "schema":
 			r.skipped[n] = true
 		case "extension":
 			r.left.implicit = true // its members are not known
 		}
 
-		v := leave(Skipped, "%s", strings.TrimSpace(s.action+" "+s.kind+" "+s.describe()))
-		if s.action == "copy" {
+		v := leave(Skipped, "%s", strings.TrimSpace(s.Action+" "+s.Kind+" "+s.Describe()))
+		if s.Action == "copy" {
 			v.action = skipRows
 		}
 

@@ -3,19 +3,21 @@ package pgdump
 import (
 	"slices"
 	"strings"
+
+	"github.com/socle-dev/socle/internal/dialect"
 )
 
 // reduced returns a CREATE TABLE without the constraints and defaults that name left-out objects,
 // so that the rows are kept, and a note for each. It returns "" if there are none, or if more of
 // the table names such an object: the type of a column, for example.
-func (l *leftOut) reduced(sql string, s subject) (string, []note) {
-	ts := tokenize(sql, 0)
-	if s.kind != "table" || s.action != "create" || ts.raw(s.after) != "(" {
+func (l *leftOut) reduced(sql string, s dialect.Subject) (string, []note) {
+	ts := dialect.Tokenize(sql, 0)
+	if s.Kind != "table" || s.Action != "create" || ts.Raw(s.After) != "(" {
 		return "", nil
 	}
 
-	elements, end := ts.elements(s.after + 1)
-	if end == len(ts.all) {
+	elements, end := elementsOf(ts, s.After+1)
+	if end == len(ts.All) {
 		return "", nil
 	}
 
@@ -24,27 +26,27 @@ func (l *leftOut) reduced(sql string, s subject) (string, []note) {
 	for _, e := range elements {
 		text, what := l.reduceElement(e)
 		if what != "" {
-			notes = append(notes, note{Changed, "table " + s.describe() + " without " + what})
+			notes = append(notes, note{Changed, "table " + s.Describe() + " without " + what})
 		}
 		if text != "" {
 			kept = append(kept, text)
 		}
 	}
 
-	text := sql[:ts.all[s.after].End] + strings.Join(kept, ", ") + sql[ts.all[end].Start:]
-	if len(notes) == 0 || l.named(tokenize(text, 0)) {
+	text := sql[:ts.All[s.After].End] + strings.Join(kept, ", ") + sql[ts.All[end].Start:]
+	if len(notes) == 0 || l.named(dialect.Tokenize(text, 0)) {
 		return "", nil
 	}
 
 	return text, notes
 }
 
-// elements returns the parts of a list in parentheses that begins at token i, and the index of the
-// parenthesis that closes it.
-func (ts tokens) elements(i int) (all []tokens, end int) {
+// elementsOf returns the parts of a list in parentheses that begins at token i, and the index of
+// the parenthesis that closes it.
+func elementsOf(ts dialect.Tokens, i int) (all []dialect.Tokens, end int) {
 	depth, start := 0, i
-	for ; i < len(ts.all); i++ {
-		raw := ts.raw(i)
+	for ; i < len(ts.All); i++ {
+		raw := ts.Raw(i)
 		switch raw {
 		case "(", "[":
 			depth++
@@ -53,7 +55,7 @@ func (ts tokens) elements(i int) (all []tokens, end int) {
 		}
 
 		if depth < 0 || depth == 0 && raw == "," {
-			all = append(all, tokens{ts.text, ts.all[start:i]})
+			all = append(all, dialect.Tokens{Text: ts.Text, All: ts.All[start:i]})
 			start = i + 1
 		}
 		if depth < 0 {
@@ -66,50 +68,50 @@ func (ts tokens) elements(i int) (all []tokens, end int) {
 
 // reduceElement returns the text of a column or constraint without what names left-out objects, and
 // a description of that.
-func (l *leftOut) reduceElement(e tokens) (text, what string) {
-	if len(e.all) == 0 {
+func (l *leftOut) reduceElement(e dialect.Tokens) (text, what string) {
+	if len(e.All) == 0 {
 		return "", ""
 	}
 
-	whole := e.text[e.all[0].Start:e.all[len(e.all)-1].End]
+	whole := e.Text[e.All[0].Start:e.All[len(e.All)-1].End]
 	if !l.named(e) {
 		return whole, ""
 	}
 
-	switch e.word(0) {
+	switch e.Word(0) {
 	case "constraint":
-		return "", "constraint " + e.identifier(1)
+		return "", "constraint " + e.Identifier(1)
 	case "check", "exclude":
 		return "", "a constraint"
 	}
 
-	from := e.find(1, "default")
+	from := e.Find(1, "default")
 	if from < 0 {
 		return whole, ""
 	}
 
 	to := from + 1
-	for depth := 0; to < len(e.all); to++ {
-		switch e.raw(to) {
+	for depth := 0; to < len(e.All); to++ {
+		switch e.Raw(to) {
 		case "(", "[":
 			depth++
 		case ")", "]":
 			depth--
 		}
 
-		if depth == 0 && slices.Contains([]string{"not", "null", "constraint", "check"}, e.word(to)) {
+		if depth == 0 && slices.Contains([]string{"not", "null", "constraint", "check"}, e.Word(to)) {
 			break
 		}
 	}
 
-	if !l.named(tokens{e.text, e.all[from:to]}) {
+	if !l.named(dialect.Tokens{Text: e.Text, All: e.All[from:to]}) {
 		return whole, ""
 	}
 
-	text = e.text[e.all[0].Start:e.all[from-1].End]
-	if to < len(e.all) {
-		text += " " + e.text[e.all[to].Start:e.all[len(e.all)-1].End]
+	text = e.Text[e.All[0].Start:e.All[from-1].End]
+	if to < len(e.All) {
+		text += " " + e.Text[e.All[to].Start:e.All[len(e.All)-1].End]
 	}
 
-	return text, "the default of column " + e.identifier(0)
+	return text, "the default of column " + e.Identifier(0)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
@@ -14,20 +15,20 @@ func (r *rules) hidden(schema string) bool {
 
 // schemas decides about objects in schemas of the platform and of Supabase, and about dependents of
 // an omitted object.
-func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
-	if s.isStoragePolicy() && (s.action == "create" || s.action == "comment") {
+func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	if isStoragePolicy(s) && (s.Action == "create" || s.Action == "comment") {
 		return r.storagePolicy(ts, s), true
 	}
 
-	schema := s.schema()
-	v := leave(Schemas, "%s", strings.TrimSpace(s.action+" "+s.kind+" "+s.describe()))
+	schema := s.Schema()
+	v := leave(Schemas, "%s", strings.TrimSpace(s.Action+" "+s.Kind+" "+s.Describe()))
 	switch {
-	case s.action == "create" && s.kind == "trigger" && s.table.String() == endUsers:
-		v.notes[0].topic, v.action, v.sql = References, attemptWithUsers, ts.text
+	case s.Action == "create" && s.Kind == "trigger" && s.Table.String() == endUsers:
+		v.notes[0].topic, v.action, v.sql = References, attemptWithUsers, ts.Text
 		return v, true
-	case s.action == "copy":
+	case s.Action == "copy":
 		v.action = skipRows
-	case s.action == "create" && (s.kind == "trigger" || s.kind == "policy"): // written by the user
+	case s.Action == "create" && (s.Kind == "trigger" || s.Kind == "policy"): // written by the user
 		v.notes[0].topic = References
 	}
 
@@ -37,20 +38,20 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	case r.left.has(s):
 		v.notes[0].topic = Objects
 		return v, true
-	case s.kind == "schema" && (schema == "public" || schema == "extensions") &&
-		(s.action == "create" || s.action == "drop"):
+	case s.Kind == "schema" && (schema == "public" || schema == "extensions") &&
+		(s.Action == "create" || s.Action == "drop"):
 		v.notes[0].text += ": it is the project's"
 		return v, true
-	case schema == "extensions" && (r.supabase || s.action == "comment" || s.action == "alter"):
+	case schema == "extensions" && (r.supabase || s.Action == "comment" || s.Action == "alter"):
 		return v, true
 	case !slices.Contains(PlatformSchemas, schema):
 		return verdict{}, false
 	}
 
-	if s.action == "comment" || s.action == "drop" || s.table != nil {
+	if s.Action == "comment" || s.Action == "drop" || s.Table != nil {
 		return v, true
 	}
-	if slices.Contains(policyTables, s.name.String()) && s.action != "create" {
+	if slices.Contains(policyTables, s.Name.String()) && s.Action != "create" {
 		v.notes[0].text += ": the Storage API changes buckets and objects"
 		return v, true
 	}
@@ -61,7 +62,7 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 
 // storagePolicy decides about a policy on storage.buckets or storage.objects. Those of Supabase may
 // name columns and roles that the project lacks.
-func (r *rules) storagePolicy(ts tokens, s subject) verdict {
+func (r *rules) storagePolicy(ts dialect.Tokens, s dialect.Subject) verdict {
 	v, ok := r.policy(ts, s)
 	if !ok {
 		v = r.rewritten(ts, s)
@@ -70,61 +71,53 @@ func (r *rules) storagePolicy(ts tokens, s subject) verdict {
 		return v
 	}
 
-	reason := note{References, s.action + " policy " + s.describe()}
+	reason := note{References, s.Action + " policy " + s.Describe()}
 	return verdict{action: attempt, sql: v.sql, notes: append([]note{reason}, v.notes...)}
 }
 
-// summary returns the action, the kind and the names of a subject, or the start of its statement if
-// it has no name.
-func (s subject) summary(sql string) string {
-	if len(s.name) == 0 {
+// summarize returns the action, the kind and the names of a subject, or the start of its statement
+// if it has no name.
+func summarize(s dialect.Subject, sql string) string {
+	if len(s.Name) == 0 {
 		line, _, _ := strings.Cut(sql, "\n")
 		return strings.ToValidUTF8(line[:min(len(line), maxSummary)], "")
 	}
 
-	return s.action + " " + s.kind + " " + s.describe()
+	return s.Action + " " + s.Kind + " " + s.Describe()
 }
 
 const maxSummary = 100 // bytes
 
-// describe returns the names of a subject.
-func (s subject) describe() string {
-	if s.table != nil {
-		return s.name.String() + " on " + s.table.String()
-	}
-	return s.name.String()
-}
-
 // rows decides about COPY, and about rows of tables that belong to an extension.
-func (r *rules) rows(ts tokens, s subject) (verdict, bool) {
-	switch member := len(s.name) == 2 && r.members[s.name[0]][s.name[1]]; {
-	case s.action == "copy" && member:
-		return verdict{action: skipRows, notes: []note{{Extensions, "rows of " + s.describe()}}}, true
-	case s.action == "insert" && member:
-		return leave(Extensions, "rows of %s", s.describe()), true
-	case s.action != "copy":
+func (r *rules) rows(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	switch member := len(s.Name) == 2 && r.members[s.Name[0]][s.Name[1]]; {
+	case s.Action == "copy" && member:
+		return verdict{action: skipRows, notes: []note{{Extensions, "rows of " + s.Describe()}}}, true
+	case s.Action == "insert" && member:
+		return leave(Extensions, "rows of %s", s.Describe()), true
+	case s.Action != "copy":
 		return verdict{}, false
 	}
 
-	if from := ts.find(1, "from"); from > 0 && ts.word(from+1) == "stdin" {
-		return verdict{action: copyRows, sql: ts.text}, true
+	if from := ts.Find(1, "from"); from > 0 && ts.Word(from+1) == "stdin" {
+		return verdict{action: copyRows, sql: ts.Text}, true
 	}
 
 	return refused("only COPY … FROM stdin is supported"), true
 }
 
 // table decides about statements that need other rights or another order in a project.
-func (r *rules) table(ts tokens, s subject) (verdict, bool) {
-	if s.action != "alter" || s.kind != "table" {
+func (r *rules) table(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	if s.Action != "alter" || s.Kind != "table" {
 		return verdict{}, false
 	}
 
 	switch {
-	case ts.has(s.after, "force", "row", "level", "security"): // it would stop the rows of the owner
-		return verdict{action: runLast, sql: ts.text}, true
-	case ts.word(s.after+1) == "trigger" && ts.word(s.after+2) == "all":
-		all := ts.all[s.after+2]
-		return verdict{action: run, sql: ts.text[:all.Start] + "user" + ts.text[all.End:],
+	case ts.Has(s.After, "force", "row", "level", "security"): // it would stop the rows of the owner
+		return verdict{action: runLast, sql: ts.Text}, true
+	case ts.Word(s.After+1) == "trigger" && ts.Word(s.After+2) == "all":
+		all := ts.All[s.After+2]
+		return verdict{action: run, sql: ts.Text[:all.Start] + "user" + ts.Text[all.End:],
 			notes: []note{{Changed, "TRIGGER ALL is TRIGGER USER: foreign keys stay enabled"}}}, true
 	}
 
@@ -137,9 +130,9 @@ const endUsers = "auth.users"
 // policyTables are the tables of the platform that have policies of the project.
 var policyTables = []string{"storage.buckets", "storage.objects"}
 
-// isStoragePolicy reports whether the subject is a policy on a table of the platform.
-func (s subject) isStoragePolicy() bool {
-	return s.kind == "policy" && slices.Contains(policyTables, s.table.String())
+// isStoragePolicy reports whether a subject is a policy on a table of the platform.
+func isStoragePolicy(s dialect.Subject) bool {
+	return s.Kind == "policy" && slices.Contains(policyTables, s.Table.String())
 }
 
 // policyFunctions are the functions of the platform that a project may call.
@@ -148,29 +141,29 @@ var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt"
 
 // rewritten returns the verdict on a statement whose names may differ in the project: members of
 // extensions are in another schema.
-func (r *rules) rewritten(ts tokens, s subject) verdict {
-	if s.action == "create" && len(s.name) == 2 { // an overload of the dump's own
-		delete(r.members[s.name[0]], s.name[1])
+func (r *rules) rewritten(ts dialect.Tokens, s dialect.Subject) verdict {
+	if s.Action == "create" && len(s.Name) == 2 { // an overload of the dump's own
+		delete(r.members[s.Name[0]], s.Name[1])
 	}
 
-	w := rewriter{r: r, storagePolicy: s.isStoragePolicy()}
+	w := rewriter{r: r, storagePolicy: isStoragePolicy(s)}
 	sql := w.rewrite(ts)
-	if w.refers == endUsers && !w.others && s.action == "alter" && ts.find(s.after, "foreign") > 0 {
+	if w.refers == endUsers && !w.others && s.Action == "alter" && ts.Find(s.After, "foreign") > 0 {
 		v := verdict{action: attemptWithUsers, sql: sql}
-		if i := ts.find(s.after, "constraint"); i > 0 {
-			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
+		if i := ts.Find(s.After, "constraint"); i > 0 {
+			s.Kind, s.Name, s.Table = "constraint", dialect.Name{ts.Identifier(i + 1)}, s.Name
 		}
-		v.notes = leave(References, "%s %s refers to %s", s.kind, s.describe(), w.refers).notes
+		v.notes = leave(References, "%s %s refers to %s", s.Kind, s.Describe(), w.refers).notes
 
 		return v
 	}
 
-	if w.refers != "" && (slices.Contains(referringKinds, s.kind) || ts.find(s.after, "references") > 0) {
-		if i := ts.find(s.after, "constraint"); i > 0 {
-			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
+	if w.refers != "" && (slices.Contains(referringKinds, s.Kind) || ts.Find(s.After, "references") > 0) {
+		if i := ts.Find(s.After, "constraint"); i > 0 {
+			s.Kind, s.Name, s.Table = "constraint", dialect.Name{ts.Identifier(i + 1)}, s.Name
 		}
 
-		return leave(References, "%s %s refers to %s", s.kind, s.describe(), w.refers)
+		return leave(References, "%s %s refers to %s", s.Kind, s.Describe(), w.refers)
 	}
 
 	v := ordinary(verdict{action: run, sql: sql}, s)
@@ -193,34 +186,34 @@ type rewriter struct {
 	others        bool     // it refers to another one too
 }
 
-func (w *rewriter) rewrite(ts tokens) string {
+func (w *rewriter) rewrite(ts dialect.Tokens) string {
 	var b strings.Builder
 	copied := 0
 	replace := func(from, to int, text string) { // the tokens [from, to]
-		b.WriteString(ts.text[copied:ts.all[from].Start])
+		b.WriteString(ts.Text[copied:ts.All[from].Start])
 		b.WriteString(text)
-		copied = ts.all[to].End
+		copied = ts.All[to].End
 	}
 
-	for i := range ts.all {
-		if ts.kind(i) == sqllex.DollarString {
+	for i := range ts.All {
+		if ts.Kind(i) == sqllex.DollarString {
 			w.body(ts, i, replace)
 			continue
 		}
-		if ts.raw(i+1) != "." || ts.raw(i-1) == "." || ts.identifier(i) == "" || ts.all[i].Start < copied {
+		if ts.Raw(i+1) != "." || ts.Raw(i-1) == "." || ts.Identifier(i) == "" || ts.All[i].Start < copied {
 			continue
 		}
 
-		schema, name := ts.identifier(i), ts.identifier(i+2)
+		schema, name := ts.Identifier(i), ts.Identifier(i+2)
 		if name == "" {
-			name = ts.raw(i + 2) // an operator
+			name = ts.Raw(i + 2) // an operator
 		}
 
 		switch {
 		case schema != "extensions" && w.r.members[schema][name]:
 			replace(i, i, "extensions")
 			w.change(schema + "." + name + " is extensions." + name)
-		case slices.Contains(policyFunctions, schema+"."+name) && ts.raw(i+3) == "(":
+		case slices.Contains(policyFunctions, schema+"."+name) && ts.Raw(i+3) == "(":
 		case w.storagePolicy && slices.Contains(policyTables, schema+"."+name):
 		case !w.r.hidden(schema):
 		case w.refers == "":
@@ -230,21 +223,21 @@ func (w *rewriter) rewrite(ts tokens) string {
 		}
 	}
 
-	b.WriteString(ts.text[copied:])
+	b.WriteString(ts.Text[copied:])
 	return b.String()
 }
 
 // body rewrites the body of a function.
-func (w *rewriter) body(ts tokens, i int, replace func(from, to int, text string)) {
-	raw := ts.raw(i)
+func (w *rewriter) body(ts dialect.Tokens, i int, replace func(from, to int, text string)) {
+	raw := ts.Raw(i)
 	tag := strings.IndexByte(raw[1:], '$') + 2
-	if ts.all[i].Open || len(raw) < 2*tag {
+	if ts.All[i].Open || len(raw) < 2*tag {
 		return
 	}
 
 	inner := rewriter{r: w.r} // references of a body matter when it runs
 	body := raw[tag : len(raw)-tag]
-	if text := inner.rewrite(tokenize(body, 0)); text != body {
+	if text := inner.rewrite(dialect.Tokenize(body, 0)); text != body {
 		replace(i, i, raw[:tag]+text+raw[len(raw)-tag:])
 		for _, c := range inner.changes {
 			w.change(c)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/socle-dev/socle/internal/dialect"
 )
 
 // verdict is the treatment of a statement of a dump.
@@ -14,7 +16,7 @@ type verdict struct {
 
 	extension, schema string // to install, and its schema in the dump
 
-	subject subject // subject of a statement that may fail
+	subject dialect.Subject // subject of a statement that may fail
 }
 
 type action int
@@ -77,6 +79,9 @@ var (
 	clusterKinds = []string{"role", "user", "group", "system"}
 )
 
+// maxHead is the number of tokens that rules look at in statements with data.
+const maxHead = 64
+
 // rules decides about the statements of a dump, in their order.
 type rules struct {
 	single bool // all is one transaction
@@ -114,15 +119,15 @@ func (r *rules) decide(s statement) verdict {
 		limit = maxHead
 	}
 
-	ts := tokenize(s.Text, limit)
-	sub := subjectOf(ts)
+	ts := dialect.Tokenize(s.Text, limit)
+	sub := dialect.SubjectOf(ts)
 	r.skipSupabase(s.header, sub)
 
 	v := r.verdict(ts, sub, limit > 0)
 	r.changed = r.changed || (v.action != leaveOut && v.action != set)
 
 	switch {
-	case (v.action == leaveOut || v.action == skipRows) && !r.hidden(sub.schema()):
+	case (v.action == leaveOut || v.action == skipRows) && !r.hidden(sub.Schema()):
 		r.left.add(ts, sub)
 	case v.action == run && limit == 0 && r.mayFail(ts, sub):
 		v.action, v.subject = tryRun, sub
@@ -133,8 +138,8 @@ func (r *rules) decide(s statement) verdict {
 
 // verdict returns the verdict of the first rule that has one. data tells that the statement has
 // rows rather than names.
-func (r *rules) verdict(ts tokens, sub subject, data bool) verdict {
-	for _, rule := range []func(*rules, tokens, subject) (verdict, bool){
+func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdict {
+	for _, rule := range []func(*rules, dialect.Tokens, dialect.Subject) (verdict, bool){
 		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
 		(*rules).privileges, (*rules).schemas, (*rules).rows, (*rules).policy, (*rules).table,
 	} {
@@ -144,22 +149,22 @@ func (r *rules) verdict(ts tokens, sub subject, data bool) verdict {
 	}
 
 	if data {
-		return verdict{action: run, sql: ts.text}
+		return verdict{action: run, sql: ts.Text}
 	}
 
 	return r.rewritten(ts, sub)
 }
 
 // skipSupabase leaves out the schemas of Supabase's own services, by the owners of their objects.
-func (r *rules) skipSupabase(h header, s subject) {
+func (r *rules) skipSupabase(h header, s dialect.Subject) {
 	r.supabase = strings.HasPrefix(h.owner, "supabase_") || h.owner == "pgbouncer"
 	if !r.supabase {
 		return
 	}
 
 	schema := h.schema
-	if schema == "-" && h.kind == "SCHEMA" && s.kind == "schema" {
-		schema = s.schema()
+	if schema == "-" && h.kind == "SCHEMA" && s.Kind == "schema" {
+		schema = s.Schema()
 	}
 	if schema != "-" && schema != "" && schema != "public" && schema != "extensions" {
 		r.skipped[schema] = true
@@ -183,27 +188,27 @@ func (r *rules) command(s statement) verdict {
 }
 
 // session decides about settings of the session.
-func (r *rules) session(ts tokens, s subject) (verdict, bool) {
+func (r *rules) session(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	switch {
-	case ts.has(0, "set", "session", "authorization"), ts.has(0, "reset", "session", "authorization"),
-		ts.has(0, "set", "role"), ts.has(0, "reset", "role"):
+	case ts.Has(0, "set", "session", "authorization"), ts.Has(0, "reset", "session", "authorization"),
+		ts.Has(0, "set", "role"), ts.Has(0, "reset", "role"):
 		return leave(Roles, "everything belongs to the project"), true
-	case ts.has(0, "set"), ts.has(0, "reset"):
+	case ts.Has(0, "set"), ts.Has(0, "reset"):
 		if text := encoding(ts); text != "" {
 			return refused("%s", text), true
 		}
-		return verdict{action: set, sql: ts.text}, true
-	case s.action == "select" && len(s.name) > 0 && s.name[len(s.name)-1] == "set_config":
-		return verdict{action: set, sql: ts.text}, true
+		return verdict{action: set, sql: ts.Text}, true
+	case s.Action == "select" && len(s.Name) > 0 && s.Name[len(s.Name)-1] == "set_config":
+		return verdict{action: set, sql: ts.Text}, true
 	}
 
 	return verdict{}, false
 }
 
 // encoding returns the reason to refuse a setting that changes how the dump is to be read.
-func encoding(ts tokens) string {
-	name, i := ts.name(ts.skipAny(1, "session", "local"))
-	value := strings.ToLower(strings.Trim(ts.raw(i+1), `'"`))
+func encoding(ts dialect.Tokens) string {
+	name, i := ts.Name(ts.SkipAny(1, "session", "local"))
+	value := strings.ToLower(strings.Trim(ts.Raw(i+1), `'"`))
 	switch name.String() {
 	case "standard_conforming_strings":
 		if value != "on" && value != "default" {
@@ -219,12 +224,12 @@ func encoding(ts tokens) string {
 	return ""
 }
 
-func (r *rules) transaction(ts tokens, _ subject) (verdict, bool) {
+func (r *rules) transaction(ts dialect.Tokens, _ dialect.Subject) (verdict, bool) {
 	if !r.single {
 		return verdict{}, false
 	}
 
-	switch w := ts.word(0); w {
+	switch w := ts.Word(0); w {
 	case "begin", "start", "commit", "end":
 		return leave(Transaction, "%s: the import is one transaction", strings.ToUpper(w)), true
 	case "rollback", "abort":
@@ -236,68 +241,64 @@ func (r *rules) transaction(ts tokens, _ subject) (verdict, bool) {
 }
 
 // cluster decides about objects that a project cannot have.
-func (r *rules) cluster(ts tokens, s subject) (verdict, bool) {
+func (r *rules) cluster(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	switch {
-	case s.action == "security":
+	case s.Action == "security":
 		return leave(Objects, "security label"), true
-	case (s.kind == "large object" && s.action != "create") || isLargeObjectCall(s):
+	case (s.Kind == "large object" && s.Action != "create") || isLargeObjectCall(s):
 		return leave(LargeObject, "large objects: store their bytes as files"), true
-	case s.action == "select" && strings.HasPrefix(s.name.String(), "pg_catalog.pg_restore_"):
+	case s.Action == "select" && strings.HasPrefix(s.Name.String(), "pg_catalog.pg_restore_"):
 		return leave(Statistics, "statistics: the project collects its own"), true
-	case !slices.Contains([]string{"create", "alter", "drop", "comment"}, s.action):
+	case !slices.Contains([]string{"create", "alter", "drop", "comment"}, s.Action):
 		return verdict{}, false
-	case slices.Contains(foreignKinds, s.kind):
-		return leave(Objects, "%s %s: a project has none", s.kind, s.name), true
-	case s.action == "alter" && ts.has(1, "default", "privileges"):
+	case slices.Contains(foreignKinds, s.Kind):
+		return leave(Objects, "%s %s: a project has none", s.Kind, s.Name), true
+	case s.Action == "alter" && ts.Has(1, "default", "privileges"):
 		return verdict{}, false
-	case s.kind == "database":
-		return leave(Databases, "database %s", s.name), true
-	case slices.Contains(clusterKinds, s.kind):
-		return leave(Roles, "%s %s", s.kind, s.name), true
+	case s.Kind == "database":
+		return leave(Databases, "database %s", s.Name), true
+	case slices.Contains(clusterKinds, s.Kind):
+		return leave(Roles, "%s %s", s.Kind, s.Name), true
 	}
 
 	return verdict{}, false
 }
 
-func isLargeObjectCall(s subject) bool {
-	if s.action != "select" || len(s.name) == 0 {
+func isLargeObjectCall(s dialect.Subject) bool {
+	if s.Action != "select" || len(s.Name) == 0 {
 		return false
 	}
 
-	f := s.name[len(s.name)-1]
+	f := s.Name[len(s.Name)-1]
 	return strings.HasPrefix(f, "lo_") || f == "lowrite"
 }
 
 // extension decides about extensions, which the platform installs.
-func (r *rules) extension(ts tokens, s subject) (verdict, bool) {
+func (r *rules) extension(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	switch {
-	case s.kind != "extension" || len(s.name) == 0:
+	case s.Kind != "extension" || len(s.Name) == 0:
 		return verdict{}, false
-	case s.action == "create" && s.name[0] == "plpgsql":
+	case s.Action == "create" && s.Name[0] == "plpgsql":
 		return verdict{action: leaveOut}, true
-	case s.action == "create":
-		v := verdict{action: extension, extension: s.name[0]}
-		if at := ts.find(s.after, "schema"); at > 0 {
-			v.schema = ts.identifier(at + 1)
+	case s.Action == "create":
+		v := verdict{action: extension, extension: s.Name[0]}
+		if at := ts.Find(s.After, "schema"); at > 0 {
+			v.schema = ts.Identifier(at + 1)
 		}
 		return v, true
 	}
 
-	return leave(Extensions, "%s on extension %s", s.action, s.name), true
+	return leave(Extensions, "%s on extension %s", s.Action, s.Name), true
 }
 
 // owner leaves out owners.
-func (r *rules) owner(ts tokens, s subject) (verdict, bool) {
-	if s.action != "alter" {
+func (r *rules) owner(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	role := ts.NewOwner(s)
+	if role == "" {
 		return verdict{}, false
 	}
 
-	to := ts.find(s.after, "owner")
-	if to < 0 || ts.word(to+1) != "to" || to+3 != len(ts.all) || ts.find(s.after, "rename") >= 0 {
-		return verdict{}, false
-	}
-
-	return leave(Owners, "owner %s", ts.identifier(to+2)), true
+	return leave(Owners, "owner %s", role), true
 }
 
 func leave(t Topic, format string, args ...any) verdict {

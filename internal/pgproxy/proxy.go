@@ -238,6 +238,9 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fa
 	defer p.unregister(key)
 
 	r := &relay{client: conn, session: session, check: c.Check, closing: p.closing}
+	if !c.ReadOnly {
+		r.install = func(name string) { p.installExtension(c, name) }
+	}
 	if err := r.begin(key); err == nil {
 		r.run()
 	}
@@ -256,16 +259,8 @@ func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, uuid
 		return nil, uuid.Nil, fault.New(fault.Unprocessable, "replication is not available").WithCode("0A000")
 	}
 
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := p.untilClosing(context.Background())
 	defer cancel()
-
-	go func() {
-		select {
-		case <-p.closing:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 
 	session, err := p.Projects.Open(c.Project).OpenSession(ctx, c.ReadOnly, startup.Parameters)
 	if err != nil {
@@ -279,6 +274,20 @@ func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, uuid
 	}
 
 	return session, id, nil
+}
+
+// untilClosing returns a context that ends when the proxy closes.
+func (p *Proxy) untilClosing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+
+	return ctx, cancel
 }
 
 func (p *Proxy) logFailure(doing string, c Client, err error) {

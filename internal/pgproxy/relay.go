@@ -42,7 +42,8 @@ type relay struct {
 	client  net.Conn
 	session *projectdb.Session
 	check   func(context.Context) error
-	closing <-chan struct{} // the server stops
+	install func(extension string) // nil: the session can't have one installed
+	closing <-chan struct{}        // the server stops
 
 	sent, received atomic.Int64  // bytes to and from the client
 	lastByte       atomic.Int64  // time in nanoseconds
@@ -154,21 +155,33 @@ func (r *relay) checkRights() error {
 
 func (r *relay) leave() { r.overOnce.Do(func() { close(r.over) }) }
 
-// up carries bytes from the client to PostgreSQL. If PostgreSQL has left, down still reads its last
-// message.
+// up carries messages from the client to PostgreSQL, after what they want is installed. If
+// PostgreSQL has left, down still reads its last message.
 func (r *relay) up() {
+	var q requests
+	q.blind = r.install == nil
 	buffer := make([]byte, bufferSize)
+	held := 0 // bytes at the start of the buffer that are not sent yet
 	for {
-		n, err := r.client.Read(buffer)
+		n, err := r.client.Read(buffer[held:])
 		if n > 0 {
 			r.received.Add(int64(n))
 			r.lastByte.Store(time.Now().UnixNano())
+		}
 
-			if _, err := r.session.Write(buffer[:n]); err != nil {
+		held += n
+		passed, extensions := q.scan(buffer[:held])
+		for _, name := range extensions {
+			r.install(name)
+		}
+
+		if passed > 0 {
+			if _, err := r.session.Write(buffer[:passed]); err != nil {
 				return
 			}
 		}
 
+		held = copy(buffer, buffer[passed:held])
 		if err != nil {
 			r.leave()
 			return

@@ -18,10 +18,15 @@ import (
 const ExtensionsSchema = "extensions"
 
 // AllowedExtensions are the extensions that a project may install: types, operators and functions
-// without access to anything outside the database.
-var AllowedExtensions = []string{"btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn", "earthdistance",
-	"fuzzystrmatch", "hstore", "intarray", "isn", "ltree", "pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc",
-	"tsm_system_rows", "tsm_system_time", "unaccent", "uuid-ossp", "vector"}
+// without access to anything outside the database, or to more in it than their caller has. The
+// others of PostgreSQL's contrib read files or pages (adminpack, file_fdw, pageinspect,
+// pg_surgery, pg_walinspect), statements, locks or memory of all projects (pg_stat_statements,
+// pg_buffercache, pg_prewarm, pgrowlocks, pgstattuple), other hosts (dblink, postgres_fdw), bring a
+// language, or are a risk without use here (refint, xml2, lo, amcheck, bloom).
+var AllowedExtensions = []string{"autoinc", "btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn",
+	"earthdistance", "fuzzystrmatch", "hstore", "insert_username", "intagg", "intarray", "isn", "ltree", "moddatetime",
+	"pg_trgm", "pgcrypto", "postgis", "seg", "tablefunc", "tcn", "tsm_system_rows", "tsm_system_time", "unaccent",
+	"uuid-ossp", "vector"}
 
 // Extension is an extension that the project has or may install.
 type Extension struct {

@@ -35,6 +35,22 @@ func TestSeed(t *testing.T) {
 		t.Fatalf("got %d\n%s%s", status, out, failure)
 	}
 
+	// A seed has as many statements as a migration, and its notes name its lines.
+	write("seed.sql", "set session_replication_role = replica;\n"+
+		strings.Repeat("insert into books values (0, 'first') on conflict do nothing;\n", 150))
+	write("notes.sql", "no migration")
+	out, failure, status := up()
+	if want := "seed.sql:1: session_replication_role is left out"; status != 0 || !strings.Contains(failure, want) ||
+		!strings.Contains(failure, "Skipped "+filepath.Join(dir, "notes.sql")) {
+		t.Fatalf("got %d\n%s%s, want %s", status, out, failure, want)
+	}
+
+	write("20260102000000_owner.sql", "alter table books owner to postgres;\nalter table books owner to postgres;")
+	if _, failure, _ := up(); !strings.Contains(failure,
+		"owner.sql:1,2: owner postgres is left out: everything belongs to the project's owner") {
+		t.Errorf("got no note of a migration:\n%s", failure)
+	}
+
 	var large strings.Builder
 	large.WriteString("copy books (id, title) from stdin;\n")
 	for i := range 20_000 {

@@ -43,19 +43,20 @@ func Run(ctx context.Context, p *projectdb.Project, user uuid.UUID, q Query) (An
 	}
 
 	start := time.Now()
-	results, failure := run(ctx, p, q)
+	answer, failure := run(ctx, p, q)
 	duration := float64(time.Since(start).Microseconds()) / 1000
 
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 
-	if err := recordEnd(ending, p, id, duration, results, failure); err != nil && failure != nil {
+	if err := recordEnd(ending, p, id, duration, answer.Results, failure); err != nil && failure != nil {
 		return Answer{}, fmt.Errorf("%w (recording it failed: %w)", failure, err)
 	}
 
 	// A failure to record the outcome does not fail a query that has been committed; the history
 	// has its start.
-	return Answer{Results: results, DurationMs: duration}, failure
+	answer.DurationMs = duration
+	return answer, failure
 }
 
 // recordStart records a query in the history and in the audit log before it runs, so that none runs

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
@@ -29,78 +29,6 @@ const settings = `
 	       pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('extra_float_digits', '1', true),
 	       pg_catalog.set_config('bytea_output', 'hex', true)`
-
-// run runs a query on a connection of its own. PostgreSQL's errors are Unprocessable on query, with
-// the original error in the member postgres.
-func run(ctx context.Context, p *projectdb.Project, q Query) ([]Result, error) {
-	statements, err := split(q.Text)
-	if err != nil {
-		return nil, err
-	}
-
-	params, err := parameters(q, len(statements))
-	if err != nil {
-		return nil, err
-	}
-
-	full := p.OverQuota() && !q.ReadOnly
-	if full && p.FarOverQuota() {
-		return nil, projectdb.ErrOverQuota
-	}
-
-	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
-	defer cancel()
-
-	conn, err := pg.Acquire(ctx, p.Owner())
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-
-	s := &session{conn: conn.Conn().PgConn(), query: q, full: full,
-		reservation: reservation{pool: responses, project: p.Key(ctx)}}
-	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
-	s.conn.Frontend().SetMaxBodyLen(maxRow)
-
-	results, err := s.run(bounded, statements, params)
-	expired := bounded.Err() != nil && err != nil
-	EndSession(ctx, s.conn, expired) // the response says that the query was rolled back
-
-	if !expired {
-		return results, err
-	}
-
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-
-	return nil, fault.OnField(fault.Unprocessable, "timeout_ms", "timeout",
-		"expired: the query took longer than %d ms and was rolled back",
-		q.Timeout.Milliseconds()).WithCause(err)
-}
-
-// parameters returns the encoded parameters of a query.
-func parameters(q Query, statements int) ([][]byte, error) {
-	if len(q.Parameters) > 0 && statements > 1 {
-		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
-			"must be empty for a query of several statements")
-	}
-
-	params := make([][]byte, len(q.Parameters))
-	for i, v := range q.Parameters {
-		var err error
-		if params[i], err = parameter(v); err != nil {
-			return nil, fmt.Errorf("parameter %d: %w", i, err)
-		}
-
-		if strings.Contains(string(params[i]), "\x00") {
-			return nil, fault.OnField(fault.Unprocessable, fmt.Sprintf("parameters.%d", i), "invalid_format",
-				"must not contain the character NUL")
-		}
-	}
-
-	return params, nil
-}
 
 // session is the connection of one query.
 type session struct {
@@ -119,7 +47,7 @@ type columnType struct {
 }
 
 // run runs the statements in one transaction. It commits if all succeed and the query may write.
-func (s *session) run(ctx context.Context, statements []sqllex.Statement, params [][]byte) ([]Result, error) {
+func (s *session) run(ctx context.Context, steps []Step, params [][]byte) ([]Result, error) {
 	begin := "begin read write;"
 	if s.query.ReadOnly {
 		begin = "begin read only;"
@@ -137,11 +65,11 @@ func (s *session) run(ctx context.Context, statements []sqllex.Statement, params
 		}
 	}
 
-	results := make([]Result, 0, len(statements))
-	for i, statement := range statements {
-		r, err := s.execute(ctx, statement.Text, params)
+	results := make([]Result, 0, len(steps))
+	for i, step := range steps {
+		r, err := s.result(ctx, step, params)
 		if err != nil {
-			return nil, translate("query", err, i, statement)
+			return nil, translate("query", err, i, step)
 		}
 
 		if s.conn.TxStatus() != 'T' {
@@ -153,13 +81,13 @@ func (s *session) run(ctx context.Context, statements []sqllex.Statement, params
 	}
 
 	if err := s.nameTypes(ctx, results); err != nil {
-		return nil, translate("query", err, len(statements)-1, statements[len(statements)-1])
+		return nil, translate("query", err, len(steps)-1, steps[len(steps)-1])
 	}
 
 	if s.full {
 		after, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
-			return nil, translate("query", err, len(statements)-1, statements[len(statements)-1])
+			return nil, translate("query", err, len(steps)-1, steps[len(steps)-1])
 		}
 
 		if growth(before, after) > 0 {
@@ -174,10 +102,24 @@ func (s *session) run(ctx context.Context, statements []sqllex.Statement, params
 
 	// a deferred constraint can fail here
 	if _, err := s.conn.Exec(ctx, end).ReadAll(); err != nil {
-		return nil, translate("query", err, len(statements)-1, statements[len(statements)-1])
+		return nil, translate("query", err, len(steps)-1, steps[len(steps)-1])
 	}
 
 	return results, nil
+}
+
+// result returns the result of a step. It is empty if the step is left out.
+func (s *session) result(ctx context.Context, step Step, params [][]byte) (Result, error) {
+	r := Result{Columns: []ResultColumn{}}
+	switch {
+	case step.Action == dialect.LeaveOut:
+		return r, nil
+	case step.Action == dialect.CreateExtension && !s.query.ReadOnly:
+		r.Command = "CREATE EXTENSION"
+		return r, nil
+	}
+
+	return s.execute(ctx, step.SQL, params)
 }
 
 // execute runs one statement with the extended protocol, which rejects further statements. It
@@ -319,7 +261,7 @@ type PostgresError struct {
 // translate translates PostgreSQL's error for a statement of a field. The author of the statement
 // may read the original error. A lost connection and exhausted resources of the server are not the
 // statement's fault.
-func translate(field string, err error, index int, statement sqllex.Statement) error {
+func translate(field string, err error, index int, step Step) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if _, large := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); large {
@@ -352,13 +294,16 @@ func translate(field string, err error, index int, statement sqllex.Statement) e
 
 	f := fault.OnField(fault.Unprocessable, field, code, "was rejected by the database").WithCause(err)
 	position := 0
-	if e.Position > 0 {
-		position = statement.Char + int(e.Position)
+	switch {
+	case e.Position > 0 && step.SQL == step.Text:
+		position = step.Char + int(e.Position)
+	case e.Position > 0: // position in the changed statement
+		position = step.FirstChar() + 1
 	}
 
 	f.Extra = map[string]any{"postgres": PostgresError{
 		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)),
-		Hint:     clip(validUTF8(hint(e, statement))),
+		Hint:     clip(validUTF8(hint(e, step.Statement))),
 		SQLState: e.Code, Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where)),
 	}}
 

@@ -8,35 +8,30 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// Limits of a script.
-const (
-	MaxScript           = 1 << 20 // bytes
-	maxScriptStatements = 20_000
-)
+// MaxScript is the maximum size of a script in bytes.
+const MaxScript = 1 << 20
 
 // Script is the SQL of a file. Its results are discarded, so each statement runs to its end.
 type Script struct {
-	Field      string // name of the text in errors
-	Statements []sqllex.Statement
-	Full       bool // it may not grow the database
+	Field    string // name of the text in errors
+	Steps    []Step
+	Full     bool     // it may not grow the database
+	Platform Platform // for extensions
 
 	// Begin and End run in the transaction of the statements, before and after them. Without Begin,
 	// each statement is a transaction of its own.
 	Begin, End func(ctx context.Context, conn *pgconn.PgConn) error
-
-	// Instead runs in place of a statement, if it reports that it did.
-	Instead func(ctx context.Context, s sqllex.Statement) (done bool, err error)
 }
 
-// SplitScript splits the text of a script into its statements. It fails with Unprocessable on
-// field.
-func SplitScript(field, text string) ([]sqllex.Statement, error) {
+// SplitScript splits the text of a script into its steps. single tells that they run in one
+// transaction. SplitScript fails with Unprocessable on field.
+func SplitScript(field, text string, single bool) ([]Step, error) {
 	if len(text) > MaxScript {
 		return nil, fault.OnField(fault.Unprocessable, field, "too_large", "must be at most %d bytes", MaxScript)
 	}
@@ -44,36 +39,23 @@ func SplitScript(field, text string) ([]sqllex.Statement, error) {
 		return nil, fault.OnField(fault.Unprocessable, field, "invalid_format", "must not contain the character NUL")
 	}
 
-	statements := sqllex.Split(text)
-	if len(statements) > maxScriptStatements {
-		return nil, fault.OnField(fault.Unprocessable, field, "too_many", "must be at most %d statements",
-			maxScriptStatements)
-	}
-
-	for i, s := range statements {
-		if forbidden(s) {
-			f := fault.OnField(fault.Unprocessable, field, "not_allowed", "must not contain %s",
-				strings.ToUpper(s.Words[0]))
-			f.Extra = map[string]any{"postgres": PostgresError{
-				Message:   strings.ToUpper(s.Words[0]) + " is not possible here",
-				Detail:    "A file is one transaction, or one transaction per statement. Data is imported separately.",
-				Position:  s.FirstChar() + 1,
-				Statement: i + 1,
-			}}
-
-			return nil, f
-		}
-	}
-
-	return statements, nil
+	return split(field, text, single)
 }
 
 // RunScript runs a script on a session of a project's owner, which the caller resets or discards
 // afterwards. PostgreSQL's errors are Unprocessable on the script's field, with the original error
-// in the member postgres. If RunScript fails, a transaction is left open.
-func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) error {
+// in the member postgres. If RunScript fails, a transaction is left open. It returns what it has
+// left out or changed.
+func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepNote, error) {
 	conn.Frontend().SetMaxBodyLen(maxRow)
 	s := &session{conn: conn}
+
+	if script.Begin != nil {
+		var err error
+		if script.Steps, err = script.extensions().prepare(ctx, script.Steps); err != nil {
+			return nil, err
+		}
+	}
 
 	// A setting of a transaction ends with it.
 	begin, state := "begin read write;"+settings, byte('T')
@@ -82,12 +64,12 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) error {
 	}
 
 	if _, err := conn.Exec(ctx, begin).ReadAll(); err != nil {
-		return pg.Fault(err)
+		return nil, pg.Fault(err)
 	}
 
 	if script.Begin != nil {
 		if err := script.Begin(ctx, conn); err != nil {
-			return err
+			return nil, err
 		}
 	}
 
@@ -95,54 +77,64 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) error {
 	if script.Full {
 		var err error
 		if before, err = s.sizes(ctx, selectSizes); err != nil {
-			return pg.Fault(err)
+			return nil, pg.Fault(err)
 		}
 	}
 
-	for i, statement := range script.Statements {
-		if err := s.step(ctx, script, i, statement); err != nil {
-			return err
+	var notes []StepNote
+	for i, step := range script.Steps {
+		done, err := s.step(ctx, script, i, step)
+		if err != nil {
+			return nil, err
 		}
 
+		notes = append(notes, done.notes(i)...)
 		if conn.TxStatus() != state {
-			return fault.OnField(fault.Unprocessable, script.Field, "not_allowed",
+			return nil, fault.OnField(fault.Unprocessable, script.Field, "not_allowed",
 				"must neither begin nor end a transaction")
 		}
 	}
 
 	if script.Begin == nil {
-		return nil
+		return notes, nil
 	}
 
-	return s.commit(ctx, script, before)
+	return notes, s.commit(ctx, script, before)
 }
 
-// step runs a statement of a script.
-func (s *session) step(ctx context.Context, script Script, i int, statement sqllex.Statement) error {
-	if script.Instead != nil {
-		if done, err := script.Instead(ctx, statement); done || err != nil {
-			return err
-		}
+func (s Script) extensions() extensions { return extensions{s.Field, s.Platform, s.Full} }
+
+// step runs a step of a script, the i-th one, and returns it with what became of it. Those on
+// extensions have run before a transaction.
+func (s *session) step(ctx context.Context, script Script, i int, step Step) (Step, error) {
+	separate := script.Begin == nil
+	switch {
+	case step.Action == dialect.CreateExtension && separate:
+		return script.extensions().create(ctx, i, step)
+	case step.Action == dialect.DropExtension && separate:
+		return script.extensions().drop(ctx, i, step)
+	case step.Action != dialect.Run:
+		return step, nil
 	}
 
-	if err := s.runToEnd(ctx, script.Field, statement.Text); err != nil {
-		return translate(script.Field, err, i, statement)
+	if err := s.runToEnd(ctx, script.Field, step.SQL); err != nil {
+		return step, translate(script.Field, err, i, step)
 	}
 
-	return nil
+	return step, nil
 }
 
 // commit ends the transaction of a script. Deferred constraints run first, since End records the
 // success.
 func (s *session) commit(ctx context.Context, script Script, before map[string]relationSize) error {
-	last := sqllex.Statement{}
-	if n := len(script.Statements); n > 0 {
-		last = script.Statements[n-1]
+	last := Step{}
+	if n := len(script.Steps); n > 0 {
+		last = script.Steps[n-1]
 	}
 
 	const finish = "set constraints all immediate; set local search_path = pg_catalog, pg_temp"
 	if _, err := s.conn.Exec(ctx, finish).ReadAll(); err != nil {
-		return translate(script.Field, err, max(len(script.Statements)-1, 0), last)
+		return translate(script.Field, err, max(len(script.Steps)-1, 0), last)
 	}
 
 	if script.End != nil {
@@ -154,7 +146,7 @@ func (s *session) commit(ctx context.Context, script Script, before map[string]r
 	if script.Full {
 		after, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
-			return translate(script.Field, err, max(len(script.Statements)-1, 0), last)
+			return translate(script.Field, err, max(len(script.Steps)-1, 0), last)
 		}
 
 		if growth(before, after) > 0 {
@@ -163,7 +155,7 @@ func (s *session) commit(ctx context.Context, script Script, before map[string]r
 	}
 
 	if _, err := s.conn.Exec(ctx, "commit").ReadAll(); err != nil {
-		return translate(script.Field, err, max(len(script.Statements)-1, 0), last)
+		return translate(script.Field, err, max(len(script.Steps)-1, 0), last)
 	}
 
 	return nil

@@ -23,13 +23,14 @@ type Query struct {
 
 // Answer is the result of a query.
 type Answer struct {
-	Results    []Result `json:"results" doc:"One result per statement, in order."`
-	DurationMs float64  `json:"durationMs"`
+	Results    []Result   `json:"results" doc:"One result per statement, in order."`
+	Notes      []StepNote `json:"notes" nullable:"false" doc:"What was left out or changed. The result of a statement that is left out has no columns and no command."`
+	DurationMs float64    `json:"durationMs"`
 }
 
 // Result is the result of one statement.
 type Result struct {
-	Command   string         `json:"command" doc:"Command tag of PostgreSQL; empty if rows were omitted." example:"INSERT 0 3"`
+	Command   string         `json:"command" doc:"Command tag of PostgreSQL; empty if rows were omitted, or if PostgreSQL did not run the statement." example:"INSERT 0 3"`
 	Columns   []ResultColumn `json:"columns"`
 	Rows      Rows           `json:"rows" doc:"Arrays of values in the order of the columns."`
 	RowCount  *int64         `json:"rowCount" nullable:"true" doc:"Number of rows returned or changed; null if unknown, since rows were omitted."`
@@ -52,6 +53,7 @@ const (
 	MaxRows        = 10_000
 
 	maxBytes         = 10 << 20 // bytes of a response's rows as JSON; further rows are omitted
+	resultSize       = 200      // bytes of a result without rows
 	maxRow           = 32 << 20 // bytes of one row in PostgreSQL's protocol
 	maxResultColumns = 50_000   // columns of all results
 )

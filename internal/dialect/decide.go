@@ -1,0 +1,144 @@
+// Package dialect decides what a project makes of SQL that was written for another platform, most
+// of all for Supabase: which statements it runs as they are, which it changes, and which it leaves
+// out with a note. It knows the text of a statement only, and runs nothing.
+//
+// A statement that it does not know runs as it is, and PostgreSQL decides with the rights of the
+// project's owner. So a verdict can never give a right; it can only do less than the text says.
+//
+// The runners of statements share [Decide]. The import of dumps has rules of its own, see package
+// pgdump, over the same tokens, subjects and lists of roles.
+package dialect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+// Verdict is what a project makes of a statement.
+type Verdict struct {
+	Action    Action
+	SQL       string   // to run
+	Notes     []string // what is left out or changed, and why
+	Extension Extension
+}
+
+// Action is the treatment of a statement.
+type Action int
+
+// Actions of verdicts.
+const (
+	Run             Action = iota
+	LeaveOut               // run nothing
+	CreateExtension        // by the platform
+	DropExtension          // by the platform
+)
+
+// Extension is the extension that a statement creates or drops.
+type Extension struct {
+	Name   string
+	Schema string // the wanted one, or ""
+	// Tolerant tells that the statement does nothing if the extension exists, or does not.
+	Tolerant bool
+}
+
+// rule returns a verdict, or false if it has none.
+type rule func(ts Tokens, s Subject) (Verdict, bool)
+
+// rules are the rules by the first word of a statement.
+var rules = map[string][]rule{
+	"create":  {extension, policy, webhook},
+	"alter":   {owner, defaultPrivileges, roleSettings, policy},
+	"drop":    {extension},
+	"grant":   {grants},
+	"revoke":  {grants},
+	"comment": {extensionComment},
+	"set":     {replicationRole, sessionRole},
+	"reset":   {replicationRole},
+	"select":  {replicationRole},
+}
+
+// kinds are the words that statements of two long kinds have near their start: others of the same
+// first word need no look at all tokens.
+var kinds = map[string][]string{
+	"create": {"extension", "policy", "trigger"},
+	"drop":   {"extension"},
+}
+
+// Decide returns the verdict on a statement.
+func Decide(s sqllex.Statement) Verdict {
+	first := s.Words[0]
+	if kinds, ok := kinds[first]; ok && !slices.ContainsFunc(kinds, func(k string) bool {
+		return slices.Contains(s.Words, k)
+	}) {
+		return Verdict{SQL: s.Text}
+	}
+
+	rules := rules[first]
+	if len(rules) == 0 || (first == "select" && !strings.Contains(strings.ToLower(s.Text), replicationSetting)) {
+		return Verdict{SQL: s.Text}
+	}
+
+	ts := Tokenize(s.Text, 0)
+	subject := SubjectOf(ts)
+	for _, rule := range rules {
+		if v, ok := rule(ts, subject); ok {
+			return v
+		}
+	}
+
+	return Verdict{SQL: s.Text}
+}
+
+const replicationSetting = "session_replication_role"
+
+// replicationRole leaves out a setting that only superusers have. Files set it for triggers and
+// foreign keys to rest while rows are loaded.
+func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
+	i := ts.SkipAny(1, "session", "local")
+	switch ts.Word(0) {
+	case "set", "reset":
+		if ts.Identifier(i) != replicationSetting {
+			return Verdict{}, false
+		}
+	default:
+		if len(s.Name) == 0 || s.Name[len(s.Name)-1] != "set_config" ||
+			strings.ToLower(strings.Trim(ts.Raw(s.After+1), "'")) != replicationSetting {
+			return Verdict{}, false
+		}
+	}
+
+	return leaveOut("%s is left out: triggers and foreign keys stay active", replicationSetting), true
+}
+
+// webhook leaves out the triggers of Supabase's database webhooks.
+func webhook(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "trigger" {
+		return Verdict{}, false
+	}
+
+	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
+	if f, _ := ts.Name(i); f.String() != "supabase_functions.http_request" {
+		return Verdict{}, false
+	}
+
+	return leaveOut("trigger %s is left out: there are no database webhooks", s.Describe()), true
+}
+
+func leaveOut(format string, args ...any) Verdict {
+	return Verdict{Action: LeaveOut, Notes: []string{note(format, args...)}}
+}
+
+// maxNote bounds a note, in bytes: names in it have the length that a text gives them.
+const maxNote = 300
+
+func note(format string, args ...any) string {
+	text := fmt.Sprintf(format, args...)
+	if len(text) <= maxNote {
+		return text
+	}
+
+	return strings.ToValidUTF8(text[:maxNote], "") + "…"
+}

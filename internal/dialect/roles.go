@@ -1,0 +1,234 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+)
+
+// WithoutRoles removes roles from a list that begins at token i and ends at the end of the
+// statement or at one of some words. It returns the statement, the roles that it has removed, and
+// the number of those left.
+func (ts Tokens) WithoutRoles(i int, drop func(role string) bool, ends ...string) (
+	sql string, removed []string, left int,
+) {
+	start := i
+	var kept []string
+	for ; i < len(ts.All) && !slices.Contains(ends, ts.Word(i)); i++ {
+		role := ts.Identifier(i)
+		switch {
+		case ts.Raw(i) == "," || ts.Word(i) == "group":
+		case drop(role):
+			removed = append(removed, role)
+		default:
+			kept = append(kept, ts.Raw(i))
+		}
+	}
+
+	if start >= len(ts.All) {
+		return ts.Text, nil, 1 // incomplete: PostgreSQL says so
+	}
+
+	end := len(ts.Text)
+	if i < len(ts.All) {
+		end = ts.All[i].Start
+	}
+
+	return ts.Text[:ts.All[start].Start] + strings.Join(kept, ", ") + " " + ts.Text[end:], removed, len(kept)
+}
+
+// Grantees returns the index of the first role of a GRANT or REVOKE, or -1. i is a token before its
+// roles.
+func (ts Tokens) Grantees(i int) int {
+	at := max(ts.Find(i, "to"), ts.Find(i, "from"))
+	if at < 0 {
+		return -1
+	}
+
+	return at + 1
+}
+
+// GranteeEnds are the words that end the roles of a GRANT or REVOKE.
+var GranteeEnds = []string{"with", "granted", "cascade", "restrict"}
+
+// NewOwner returns the owner that an ALTER … OWNER TO names, or "" for another statement.
+func (ts Tokens) NewOwner(s Subject) string {
+	if s.Action != "alter" {
+		return ""
+	}
+
+	to := ts.Find(s.After, "owner")
+	if to < 0 || ts.Word(to+1) != "to" || to+3 != len(ts.All) || ts.Find(s.After, "rename") >= 0 {
+		return ""
+	}
+
+	return ts.Identifier(to + 2)
+}
+
+// superuser is the role that owns everything in Supabase's databases. In a project that is its
+// owner.
+const superuser = "postgres"
+
+// platformRoles are the roles of Supabase's databases that no project has.
+var platformRoles = []string{superuser, "authenticator", "dashboard_user", "pg_database_owner", "pgbouncer",
+	"pgsodium_keyholder", "pgsodium_keyiduser", "pgsodium_keymaker", "supabase_admin", "supabase_auth_admin",
+	"supabase_etl_admin", "supabase_functions_admin", "supabase_read_only_user", "supabase_realtime_admin",
+	"supabase_replication_admin", "supabase_storage_admin"}
+
+// sharedRoles are the roles of the rows API, which all projects of a server share.
+var sharedRoles = []string{"anon", "authenticated", "service_role"}
+
+func isPlatformRole(role string) bool { return slices.Contains(platformRoles, role) }
+
+// owner leaves out that an object belongs to a role of the platform.
+func owner(ts Tokens, s Subject) (Verdict, bool) {
+	role := ts.NewOwner(s)
+	if !isPlatformRole(role) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("owner %s is left out: everything belongs to the project's owner", role), true
+}
+
+// grants removes roles of the platform from GRANT and REVOKE.
+func grants(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Action != "grant" && s.Action != "revoke" {
+		return Verdict{}, false
+	}
+
+	if s.Kind == "" {
+		return membership(ts)
+	}
+
+	return withoutPlatformRoles(ts, ts.Grantees(s.After), "privileges", GranteeEnds...)
+}
+
+// membership leaves out that a role is a member of another one, if the platform has one of them.
+func membership(ts Tokens) (Verdict, bool) {
+	for i := 1; i < len(ts.All); i++ {
+		if role := ts.Identifier(i); isPlatformRole(role) {
+			return leaveOut("membership of %s is left out: the project has no such role", role), true
+		}
+	}
+
+	return Verdict{}, false
+}
+
+// withoutPlatformRoles removes the roles of the platform from a list that begins at token i. It
+// reports false if there is none, or no list.
+func withoutPlatformRoles(ts Tokens, i int, what string, ends ...string) (Verdict, bool) {
+	if i <= 0 {
+		return Verdict{}, false
+	}
+
+	sql, removed, left := ts.WithoutRoles(i, isPlatformRole, ends...)
+	if len(removed) == 0 {
+		return Verdict{}, false
+	}
+
+	v := leaveOut("%s of %s: left out, since the project has no such role", what, strings.Join(removed, ", "))
+	if left > 0 {
+		v.Action, v.SQL = Run, sql
+	}
+
+	return v, true
+}
+
+// policy removes roles of the platform from a policy, and leaves out a policy for them only.
+func policy(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "policy" || (s.Action != "create" && s.Action != "alter") {
+		return Verdict{}, false
+	}
+
+	to := ts.Find(s.After, "to")
+	if to < 0 || ts.Word(to-1) == "rename" {
+		return Verdict{}, false
+	}
+
+	return withoutPlatformRoles(ts, to+1, "policy "+s.Describe(), "using", "with")
+}
+
+// defaultPrivileges gives the default privileges of the superuser to the project's owner, who
+// creates all objects, and leaves out those of other roles of the platform.
+func defaultPrivileges(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Action != "alter" || s.Kind != "default privileges" {
+		return Verdict{}, false
+	}
+
+	var notes []string
+	if i := ts.Find(3, "for"); i > 0 && (ts.Word(i+1) == "role" || ts.Word(i+1) == "user") {
+		sql, removed, left := ts.WithoutRoles(i+2, isPlatformRole, "in", "grant", "revoke")
+		mine := slices.Contains(removed, superuser)
+		switch {
+		case len(removed) > 0 && left == 0 && !mine:
+			return leaveOut("default privileges of %s: left out, since the project has no such role",
+				strings.Join(removed, ", ")), true
+		case mine && left > 0:
+			first := ts.All[i+2].Start
+			sql = sql[:first] + "current_user, " + sql[first:]
+		case mine:
+			sql = ts.Text[:ts.All[i].Start] + sql[ts.All[i+2].Start:]
+		}
+
+		if len(removed) > 0 {
+			notes = append(notes, note("default privileges of %s: changed to those of the project's owner",
+				strings.Join(removed, ", ")))
+			ts = Tokenize(sql, 0)
+		}
+	}
+
+	v, ok := withoutPlatformRoles(ts, ts.Grantees(3), "default privileges", GranteeEnds...)
+	switch {
+	case ok:
+		v.Notes = append(notes, v.Notes...)
+		return v, true
+	case notes != nil:
+		return Verdict{SQL: ts.Text, Notes: notes}, true
+	}
+
+	return Verdict{}, false
+}
+
+// roleSettings leaves out the settings of roles that the project does not own, and of the database
+// of Supabase's projects.
+func roleSettings(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Action != "alter" || len(s.Name) != 1 {
+		return Verdict{}, false
+	}
+
+	switch role := s.Name[0]; {
+	case (s.Kind == "role" || s.Kind == "user") && (isPlatformRole(role) || slices.Contains(sharedRoles, role)):
+		return leaveOut("alter %s %s: left out, since the role belongs to the platform", s.Kind, role), true
+	case s.Kind == "database" && role == superuser && ts.NewOwner(s) == "":
+		return leaveOut("alter database %s: left out, since the project's database has another name", role), true
+	}
+
+	return Verdict{}, false
+}
+
+// sessionRole leaves out a change to a role of the platform: statements run as the project's owner.
+func sessionRole(ts Tokens, _ Subject) (Verdict, bool) {
+	if ts.Word(0) != "set" {
+		return Verdict{}, false
+	}
+
+	i := ts.SkipAny(1, "session", "local")
+	switch {
+	case ts.Has(i, "role"):
+		i++
+	case ts.Has(1, "session", "authorization"):
+		i = 3
+	default:
+		return Verdict{}, false
+	}
+
+	i = ts.SkipAny(i, "to")
+	role := strings.Trim(ts.Raw(i), `"'`)
+	if ts.Raw(i) == "=" {
+		role = strings.Trim(ts.Raw(i+1), `"'`)
+	}
+	if !isPlatformRole(role) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("role %s is left out: everything runs as the project's owner", role), true
+}

@@ -1,0 +1,156 @@
+package statement
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/dialect"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
+)
+
+// No login of a project may create or drop an extension, so the platform does. It can't take part
+// in the owner's transaction. Extensions are therefore created before the transaction of the
+// statements that create them, and stay if the transaction fails. They are dropped in a script
+// without a transaction only, where statements run in order.
+
+// Platform runs a function in a transaction of the platform's login.
+type Platform func(ctx context.Context, f func(tx pgx.Tx) error) error
+
+// extensions runs statements on extensions.
+type extensions struct {
+	field    string // name of the text in errors
+	platform Platform
+	full     bool // nothing may grow the database
+}
+
+// prepare runs the steps on extensions of one transaction, before that begins. It returns all steps
+// with what became of these.
+func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
+	prepared := slices.Clone(steps)
+	for i, s := range steps {
+		var err error
+		switch s.Action {
+		case dialect.CreateExtension:
+			prepared[i], err = e.create(ctx, i, s)
+		case dialect.DropExtension:
+			prepared[i], err = e.passDrop(ctx, i, s)
+		}
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return prepared, nil
+}
+
+// create installs an extension, unless it is. An extension of another platform is left out.
+func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
+	name := s.Extension.Name
+	err := e.platform(ctx, func(tx pgx.Tx) error {
+		at, err := schemaOf(ctx, tx, name)
+		switch {
+		case err != nil:
+			return err
+		case at != "": // installed
+		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
+			s = s.leftOut("extension " + name + " is left out: projects can't have it")
+			return nil
+		case e.full:
+			return projectdb.ErrOverQuota
+		default:
+			created, err := schema.CreateExtension(ctx, tx, name)
+			if err != nil {
+				return err
+			}
+			at = *created.Schema
+		}
+
+		if wanted := s.Extension.Schema; wanted != "" && wanted != at {
+			s.Notes = []string{"extension " + name + " is in the schema " + at + ", where the platform installs it"}
+		}
+
+		return nil
+	})
+
+	return s, e.explain(i, s, err)
+}
+
+// schemaOf returns the schema of an installed extension, or "".
+func schemaOf(ctx context.Context, q pg.Querier, name string) (string, error) {
+	found, err := pg.Values[string](ctx, q, `
+		select n.nspname::text from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+		where e.extname = @name`, pgx.StrictNamedArgs{"name": name})
+
+	return strings.Join(found, ""), err
+}
+
+const (
+	dropMessage = "an extension can't be dropped in a transaction"
+	dropHint    = "Drop it in a migration of its own, whose first line is -- socle: no-transaction, or by DELETE /extensions."
+)
+
+// checkDrops fails with Unprocessable if a step of a transaction drops an extension, whether it is
+// there or not.
+func checkDrops(field string, steps []Step) error {
+	for i, s := range steps {
+		if s.Action == dialect.DropExtension && !s.Extension.Tolerant {
+			return reject(field, i, s, dropMessage, "", dropHint)
+		}
+	}
+
+	return nil
+}
+
+// passDrop passes over a DROP EXTENSION IF EXISTS in a transaction. It fails with Unprocessable if
+// the extension exists.
+func (e extensions) passDrop(ctx context.Context, i int, s Step) (Step, error) {
+	var at string
+	err := e.platform(ctx, func(tx pgx.Tx) (err error) {
+		at, err = schemaOf(ctx, tx, s.Extension.Name)
+		return err
+	})
+
+	switch {
+	case err != nil:
+		return s, err
+	case at != "":
+		return s, reject(e.field, i, s, dropMessage, "", dropHint)
+	}
+
+	return s.leftOut(nothingToDrop(s)), nil
+}
+
+func nothingToDrop(s Step) string {
+	return "extension " + s.Extension.Name + " is not installed: there is nothing to drop"
+}
+
+// drop drops an extension, if it is installed.
+func (e extensions) drop(ctx context.Context, i int, s Step) (Step, error) {
+	err := e.platform(ctx, func(tx pgx.Tx) error {
+		_, err := schema.DeleteExtension(ctx, tx, s.Extension.Name)
+		return err
+	})
+	if fault.Is(err, fault.NotFound) {
+		return s.leftOut(nothingToDrop(s)), nil
+	}
+
+	return s, e.explain(i, s, err)
+}
+
+// explain turns the failure of a step on an extension into one of its text.
+func (e extensions) explain(i int, s Step, err error) error {
+	f := fault.Of(err)
+	if err == nil || f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.TooLarge {
+		return err
+	}
+
+	detail := strings.TrimPrefix(f.Detail, "name ")
+	return reject(e.field, i, s, "extension "+s.Extension.Name+": "+detail, "", "")
+}

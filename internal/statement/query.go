@@ -1,0 +1,111 @@
+package statement
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// run runs a query on a connection of its own. PostgreSQL's errors are Unprocessable on query, with
+// the original error in the member postgres.
+func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
+	answer := Answer{Notes: []StepNote{}}
+	steps, err := split("query", q.Text, true)
+	if err != nil {
+		return Answer{}, err
+	}
+	if len(steps) == 0 {
+		return Answer{}, fault.OnField(fault.Unprocessable, "query", "required", "must contain a statement")
+	}
+
+	params, err := parameters(q, len(steps))
+	if err != nil {
+		return Answer{}, err
+	}
+
+	full := p.OverQuota() && !q.ReadOnly
+	if full && p.FarOverQuota() {
+		return Answer{}, projectdb.ErrOverQuota
+	}
+
+	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
+	defer cancel()
+
+	s := &session{query: q, full: full, reservation: reservation{pool: responses, project: p.Key(ctx)}}
+	context.AfterFunc(ctx, func() { s.reservation.release() }) // after the response is written
+	if !s.reservation.grow(len(steps) * resultSize) {
+		return Answer{}, fault.OnField(fault.Unprocessable, "query", "busy",
+			"has too many statements for the memory that is free now: try again later")
+	}
+
+	if !q.ReadOnly { // PostgreSQL refuses them in a query that only reads
+		platform := func(ctx context.Context, f func(tx pgx.Tx) error) error { return pg.InTx(ctx, p.Trusted(), f) }
+		if steps, err = (extensions{"query", platform, full}).prepare(bounded, steps); err != nil {
+			return Answer{}, timeout(ctx, bounded, q, err)
+		}
+	}
+
+	conn, err := pg.Acquire(ctx, p.Owner())
+	if err != nil {
+		return Answer{}, err
+	}
+	defer conn.Release()
+
+	s.conn = conn.Conn().PgConn()
+	s.conn.Frontend().SetMaxBodyLen(maxRow)
+
+	answer.Results, err = s.run(bounded, steps, params)
+	EndSession(ctx, s.conn, bounded.Err() != nil && err != nil) // the response says that the query was rolled back
+	if err != nil {
+		return Answer{}, timeout(ctx, bounded, q, err)
+	}
+
+	for i, step := range steps {
+		answer.Notes = append(answer.Notes, step.notes(i)...)
+	}
+
+	return answer, nil
+}
+
+// timeout returns the failure of a query: err, unless its time or that of the request is over.
+func timeout(ctx, bounded context.Context, q Query, err error) error {
+	switch {
+	case bounded.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+
+	return fault.OnField(fault.Unprocessable, "timeout_ms", "timeout",
+		"expired: the query took longer than %d ms and was rolled back",
+		q.Timeout.Milliseconds()).WithCause(err)
+}
+
+// parameters returns the encoded parameters of a query.
+func parameters(q Query, statements int) ([][]byte, error) {
+	if len(q.Parameters) > 0 && statements > 1 {
+		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable",
+			"must be empty for a query of several statements")
+	}
+
+	params := make([][]byte, len(q.Parameters))
+	for i, v := range q.Parameters {
+		var err error
+		if params[i], err = parameter(v); err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i, err)
+		}
+
+		if strings.Contains(string(params[i]), "\x00") {
+			return nil, fault.OnField(fault.Unprocessable, fmt.Sprintf("parameters.%d", i), "invalid_format",
+				"must not contain the character NUL")
+		}
+	}
+
+	return params, nil
+}

@@ -1,0 +1,128 @@
+package statement
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/socle-dev/socle/internal/dialect"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/sqllex"
+)
+
+// maxStatements is the maximum number of statements of a query or script.
+const maxStatements = 20_000
+
+// Step is a statement of a text, and what the project makes of it.
+type Step struct {
+	sqllex.Statement
+	dialect.Verdict
+
+	Line int // line of its first token, from 1
+}
+
+// StepNote is what a project has left out or changed of a statement.
+type StepNote struct {
+	Statement int    `json:"statement" doc:"Number of the statement, from 1."`
+	Line      int    `json:"line" doc:"Line on which the statement begins, from 1."`
+	Text      string `json:"text" example:"owner postgres is left out: everything belongs to the project's owner"`
+}
+
+// notes returns the notes of a step, the i-th one.
+func (s Step) notes(i int) []StepNote {
+	var all []StepNote
+	for _, text := range s.Notes {
+		all = append(all, StepNote{Statement: i + 1, Line: s.Line, Text: text})
+	}
+
+	return all
+}
+
+// leftOut returns the step as one that is left out for a reason.
+func (s Step) leftOut(reason string) Step {
+	s.Action, s.Notes = dialect.LeaveOut, []string{reason}
+	return s
+}
+
+// forbiddenFirst are the first words of statements that would end the transaction or change the
+// protocol.
+var forbiddenFirst = []string{"abort", "rollback", "savepoint", "release", "copy"}
+
+// controlFirst are the first words of BEGIN and COMMIT, which are left out of one transaction.
+var controlFirst = []string{"begin", "start", "commit", "end"}
+
+// split splits a text into its steps. single tells that they run in one transaction. It fails with
+// Unprocessable on field. Safety does not depend on it: PostgreSQL accepts a single statement at a
+// time, and the state of the transaction is checked after each.
+func split(field, text string, single bool) ([]Step, error) {
+	statements := sqllex.Split(text)
+	if len(statements) > maxStatements {
+		return nil, fault.OnField(fault.Unprocessable, field, "too_many", "must be at most %d statements",
+			maxStatements)
+	}
+
+	steps := make([]Step, len(statements))
+	lines := lineCounter{rest: text, line: 1}
+	for i, s := range statements {
+		steps[i] = Step{Statement: s, Verdict: dialect.Decide(s), Line: lines.at(s.FirstChar())}
+		if forbidden(s) || (!single && slices.Contains(controlFirst, s.Words[0])) {
+			word := strings.ToUpper(s.Words[0])
+			return nil, reject(field, i, steps[i], word+" is not possible here", "A text is one transaction, or one "+
+				"transaction per statement. Import and export data separately.", "")
+		}
+	}
+
+	if !single {
+		return steps, nil
+	}
+
+	pairs, refused := dialect.Pairs(statements)
+	if refused != nil {
+		return nil, reject(field, refused.Statement, steps[refused.Statement], refused.Reason, "", "")
+	}
+
+	for n, i := range pairs {
+		steps[i].Action = dialect.LeaveOut
+		if n%2 == 0 {
+			steps[i].Notes = []string{"BEGIN and its COMMIT are left out: all statements are one transaction"}
+		}
+	}
+
+	return steps, checkDrops(field, steps)
+}
+
+// lineCounter returns the lines of ascending positions in a text.
+type lineCounter struct {
+	rest        string
+	chars, line int // before rest
+}
+
+// at returns the line of a character.
+func (c *lineCounter) at(char int) int {
+	for ; c.chars < char && c.rest != ""; c.chars++ {
+		r, size := utf8.DecodeRuneInString(c.rest)
+		if r == '\n' {
+			c.line++
+		}
+		c.rest = c.rest[size:]
+	}
+
+	return c.line
+}
+
+// forbidden reports whether a statement would end the transaction or change the protocol.
+func forbidden(s sqllex.Statement) bool {
+	first := s.Words[0]
+	return slices.Contains(forbiddenFirst, first) ||
+		(first == "prepare" && len(s.Words) > 1 && s.Words[1] == "transaction")
+}
+
+// reject returns the failure of the i-th step, in the form of PostgreSQL's errors.
+func reject(field string, i int, s Step, message, detail, hint string) error {
+	f := fault.OnField(fault.Unprocessable, field, "not_allowed", "was rejected: %s", message)
+	f.Extra = map[string]any{"postgres": PostgresError{
+		Message: message, Detail: detail, Hint: hint, Position: s.FirstChar() + 1, Statement: i + 1,
+	}}
+
+	return f
+}
