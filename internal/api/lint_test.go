@@ -65,6 +65,7 @@ func TestLintProject(t *testing.T) {
 		"warning function_search_path public.strong(n integer)",
 		"warning invalid_index open_shut_fine_idx on public.open",
 		"warning materialized_view_exposed public.kept",
+		"warning policies_without_grants public.open",
 		"warning policy_reads_for_all read on public.open",
 		"warning rls_disabled_closed public.shut",
 		"info constraint_not_valid open_id_check on public.open",
