@@ -18,7 +18,7 @@ func TestLintProject(t *testing.T) {
 		t.Errorf("got %v of a project without findings", got)
 	}
 
-	execute(t, a, `create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public`)
+	execute(t, a, `create extension postgis schema extensions; grant usage on schema extensions to public`)
 	if got := a.Get(path).Want(200).Get("").([]any); len(got) != 0 {
 		t.Errorf("got %v of members of an extension", got)
 	}

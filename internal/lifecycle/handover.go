@@ -13,12 +13,32 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// handOver gives tables of the platform's schemas to the project's logins that own them.
+// handOver gives tables of the platform's schemas, and the publication, to the project's logins that
+// own them.
 func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := d.handOverAuth(ctx, conn, project); err != nil {
 		return err
 	}
-	return d.handOverStorage(ctx, conn, project)
+	if err := d.handOverStorage(ctx, conn, project); err != nil {
+		return err
+	}
+
+	return d.handOverPublication(ctx, conn, project)
+}
+
+// handOverPublication gives the platform's publication of the project to its owner. The owner may
+// have dropped it, or created another one of this name.
+func (d Databases) handOverPublication(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	owned, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_publication where pubname = @name and pubowner = current_user::regrole)`,
+		pgx.StrictNamedArgs{"name": projectdb.Publication})
+	if err != nil || !owned {
+		return err
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, []string{
+		"alter publication " + projectdb.Publication + " owner to " + pg.Quote(d.Registry.OwnerLogin(project)),
+	})
 }
 
 // handOverStorage gives storage.buckets and storage.objects to the project's owner. It does nothing

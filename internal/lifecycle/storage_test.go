@@ -8,11 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/socle-dev/socle/internal/lifecycle"
-	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
-	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
@@ -100,31 +97,13 @@ func TestMigrateFormerFiles(t *testing.T) {
 	t.Parallel()
 
 	const version = 12 // of commit 0dc44af
-	r := projectdbtest.NewRegistry(t, 8)
-	databases := lifecycle.Databases{Registry: r}
-	p := r.Open(projectdbtest.UUID(t))
-	admin := pgtest.Connect(t, r.Platform().PlatformConfig())
-	t.Cleanup(func() {
-		if _, err := databases.Destroy(t.Context(), p.UUID); err != nil && !errors.Is(err, t.Context().Err()) {
-			t.Error(err)
-		}
-	})
-
-	pgtest.Exec(t, admin, "create database "+pg.Quote(r.Database(p.UUID))+" template template0 encoding 'UTF8'")
-	if err := pg.MigrateTo(t.Context(), p.Cluster().Config(p.UUID, pgcluster.Trusted), projectdb.Schema,
-		projectdb.Migrations(), version); err != nil {
-		t.Fatal(err)
-	}
-
-	conn := projectdbtest.Connect(t, p, pgcluster.Trusted)
+	conn, _, provision := newFormerProject(t, version)
 	for _, sql := range formerStatements {
 		pgtest.Exec(t, conn, sql)
 	}
-	if _, err := databases.Provision(t.Context(), p.UUID); err != nil {
-		t.Fatal(err)
-	}
+	provision()
 
-	checkObjects(t, projectdbtest.Connect(t, p, pgcluster.Trusted), "portraits")
+	checkObjects(t, conn, "portraits")
 }
 
 // policies let end users use their own folder of the bucket avatars.
