@@ -104,6 +104,7 @@ func TestImportOfSupabaseDump(t *testing.T) {
 		`select to_regnamespace('vault')::text`:                                                                                                     "null",
 		`select to_regnamespace('graphql')::text`:                                                                                                   "null",
 		`select string_agg(extname, ',' order by extname) from pg_extension where extname <> 'plpgsql'`:                                             "pgcrypto,uuid-ossp",
+		`select string_agg(tablename, ',') from pg_publication_tables where pubname = 'supabase_realtime'`:                                          "todos",
 		`select has_table_privilege('anon', 'public.todos', 'select')::text`:                                                                        "true",
 		`select string_agg(version, ',') from supabase_migrations.schema_migrations`:                                                                "20250101000000",
 	} {

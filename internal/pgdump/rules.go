@@ -70,6 +70,9 @@ var (
 	// them.
 	PlatformSchemas = []string{"auth", "forms", "realtime", "socle", "storage"}
 
+	// publication is the one publication that a project has from the start.
+	publication = "supabase_realtime"
+
 	// foreignKinds are the kinds of objects that a project cannot have.
 	foreignKinds = []string{"publication", "subscription", "event trigger", "foreign data wrapper", "server",
 		"foreign table", "user mapping", "language", "procedural language", "transform", "access method", "tablespace"}
@@ -246,7 +249,10 @@ func (r *rules) cluster(ts tokens, s subject) (verdict, bool) {
 		return leave(Statistics, "statistics: the project collects its own"), true
 	case !slices.Contains([]string{"create", "alter", "drop", "comment"}, s.action):
 		return verdict{}, false
-	case slices.Contains(foreignKinds, s.kind):
+	case s.kind == "publication" && s.name.String() == publication && !ts.has(s.after, "owner", "to"):
+		// Its tables can be left out.
+		return verdict{action: attempt, sql: ts.text, notes: leave(Objects, "%s", s.summary(ts.text)).notes}, true
+	case slices.Contains(foreignKinds, s.kind) && s.name.String() != publication:
 		return leave(Objects, "%s %s: a project has none", s.kind, s.name), true
 	case s.action == "alter" && ts.has(1, "default", "privileges"):
 		return verdict{}, false
