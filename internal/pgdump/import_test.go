@@ -165,6 +165,38 @@ func TestImportAfterUsers(t *testing.T) {
 	}
 }
 
+// TestImportOfSchema imports the schema of an application, without rows, into a new project: it keeps
+// triggers on auth.users and foreign keys to it.
+func TestImportOfSchema(t *testing.T) {
+	t.Parallel()
+
+	p := newTarget(t)
+	report, err := p.importDump(`
+		create table profiles (id uuid primary key references auth.users on delete cascade, name text);
+		create table teams (id int primary key, lead uuid);
+		alter table teams add constraint teams_lead_fkey foreign key (lead) references auth.users (id);
+		create function handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
+		begin insert into public.profiles (id, name) values (new.id, new.email); return new; end $$;
+		create trigger on_auth_user_created after insert on auth.users for each row execute procedure handle_new_user();
+		insert into teams values (1, null);`, pgdump.Options{})
+	if err != nil || len(report.Notes) > 0 {
+		t.Fatalf("got the notes %v, error %v", report.Notes, err)
+	}
+
+	if _, err := p.EndUsers().Exec(t.Context(),
+		`insert into auth.users (id, email) values (gen_random_uuid(), 'ann@example.com')`); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		`select name from public.profiles`: "ann@example.com",
+		`select string_agg(conname, ',' order by conname) from pg_constraint where confrelid = 'auth.users'::regclass and connamespace = 'public'::regnamespace`: "profiles_id_fkey,teams_lead_fkey",
+	} {
+		if got := p.value(query); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
 // TestImportFails checks that a failure names the line, in PostgreSQL's words, and leaves nothing
 // behind.
 func TestImportFails(t *testing.T) {

@@ -23,7 +23,7 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	v := leave(Schemas, "%s", strings.TrimSpace(s.action+" "+s.kind+" "+s.describe()))
 	switch {
 	case s.action == "create" && s.kind == "trigger" && s.table.String() == endUsers:
-		v.notes[0].topic, v.action, v.sql = References, attemptWithUsers, ts.text
+		v.notes[0].topic, v.action, v.sql = References, attemptTrigger, ts.text
 		return v, true
 	case s.action == "copy":
 		v.action = skipRows
@@ -156,7 +156,7 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 	w := rewriter{r: r, storagePolicy: s.isStoragePolicy()}
 	sql := w.rewrite(ts)
 	if w.refers == endUsers && !w.others && s.action == "alter" && ts.find(s.after, "foreign") > 0 {
-		v := verdict{action: attemptWithUsers, sql: sql}
+		v := verdict{action: attemptKey, sql: sql}
 		if i := ts.find(s.after, "constraint"); i > 0 {
 			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
 		}

@@ -20,17 +20,18 @@ type verdict struct {
 type action int
 
 const (
-	run              action = iota
-	leaveOut                // do nothing
-	set                     // execute; a failure leaves it out
-	copyRows                // COPY with its rows
-	skipRows                // leave out a COPY with its rows
-	runLast                 // execute after all others
-	attempt                 // execute after those; a failure leaves it out, for the reason of its first note
-	attemptWithUsers        // the same, if the project has end users
-	extension               // install an extension
-	tryRun                  // execute at its place; a failure of its rights or names leaves it out
-	refuse                  // fail
+	run            action = iota
+	leaveOut              // do nothing
+	set                   // execute; a failure leaves it out
+	copyRows              // COPY with its rows
+	skipRows              // leave out a COPY with its rows
+	runLast               // execute after all others
+	attempt               // execute after those; a failure leaves it out, for the reason of its first note
+	attemptKey            // the same, for a foreign key to auth.users
+	attemptTrigger        // execute after those, for a trigger on auth.users; leave it out if users are missing
+	extension             // install an extension
+	tryRun                // execute at its place; a failure of its rights or names leaves it out
+	refuse                // fail
 )
 
 // note is the reason why a statement is left out or changed.
