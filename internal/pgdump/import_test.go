@@ -98,7 +98,7 @@ func TestImportOfSupabaseDump(t *testing.T) {
 	for query, want := range map[string]string{
 		`select string_agg(id || ' ' || username, ',' order by id) from public.profiles`:                                                            "00000000-0000-0000-0000-000000000001 ada,00000000-0000-0000-0000-000000000002 grace",
 		`select count(*)::text from public.todos`:                                                                                                   "3",
-		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile",
+		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile,staff",
 		`select string_agg(polname, ',') from pg_policy where polrelid = 'storage.objects'::regclass`:                                               "Anyone can upload an avatar.",
 		`select count(id)::text from auth.users`:                                                                                                    "0",
 		`select to_regnamespace('vault')::text`:                                                                                                     "null",

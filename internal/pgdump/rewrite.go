@@ -15,7 +15,7 @@ func (r *rules) hidden(schema string) bool {
 // schemas decides about objects in schemas of the platform and of Supabase, and about dependents of
 // an omitted object.
 func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
-	if s.isStoragePolicy() && (s.action == "create" || s.action == "comment") {
+	if s.isStoragePolicy() && slices.Contains([]string{"create", "alter", "comment", "drop"}, s.action) {
 		return r.storagePolicy(ts, s), true
 	}
 
@@ -66,7 +66,7 @@ func (r *rules) storagePolicy(ts tokens, s subject) verdict {
 	if !ok {
 		v = r.rewritten(ts, s)
 	}
-	if v.action != run {
+	if v.action != run && v.action != tryRun {
 		return v
 	}
 
@@ -165,6 +165,10 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 		return v
 	}
 
+	if w.refers == endUsers && !w.others && slices.Contains(readingKinds, s.kind) {
+		return verdict{action: tryRun, sql: sql, subject: s}
+	}
+
 	if w.refers != "" && (slices.Contains(referringKinds, s.kind) || ts.find(s.after, "references") > 0) {
 		if i := ts.find(s.after, "constraint"); i > 0 {
 			s.kind, s.name, s.table = "constraint", name{ts.identifier(i + 1)}, s.name
@@ -183,6 +187,9 @@ func (r *rules) rewritten(ts tokens, s subject) verdict {
 
 // referringKinds are the kinds of objects that are left out if they refer to a hidden schema.
 var referringKinds = []string{"policy", "view", "materialized view", "trigger", "rule"}
+
+// readingKinds are the kinds of objects that may read auth.users.
+var readingKinds = []string{"policy", "view", "materialized view"}
 
 // rewriter rewrites the names in a statement.
 type rewriter struct {
