@@ -63,6 +63,17 @@ func (d Databases) handOverStorage(ctx context.Context, conn *pgx.Conn, project 
 		"grant execute on function storage.foldername(text), storage.filename(text), storage.extension(text), " +
 			"storage.object_metadata(text, bigint, bytea, text) to " + developer,
 	}
+
+	bySQL, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_proc where pronamespace = to_regnamespace('storage') and proname = 'put_bucket')`)
+	if err != nil {
+		return err
+	}
+	if bySQL { // since migration 46
+		statements = append(statements, "grant execute on function storage.check_bucket(text, text, bigint, text[]), "+
+			"storage.put_bucket(storage.buckets, boolean), storage.delete_bucket(text) to "+developer)
+	}
+
 	for _, t := range slices.DeleteFunc(tables, func(t table) bool { return t.Owned }) {
 		statements = append(statements, "alter table "+pg.Quote("storage", t.Name)+" owner to "+developer)
 	}

@@ -50,6 +50,9 @@ func (r *rules) schemas(ts tokens, s subject) (verdict, bool) {
 	if s.action == "comment" || s.action == "drop" || s.table != nil {
 		return v, true
 	}
+	if s.name.String() == buckets && slices.Contains([]string{"insert", "update", "delete"}, s.action) {
+		return verdict{action: attempt, sql: ts.text, notes: v.notes}, true
+	}
 	if slices.Contains(policyTables, s.name.String()) && s.action != "create" {
 		v.notes[0].text += ": the Storage API changes buckets and objects"
 		return v, true
@@ -134,8 +137,11 @@ func (r *rules) table(ts tokens, s subject) (verdict, bool) {
 // endUsers is the table of the platform that a project may have triggers on and refer to.
 const endUsers = "auth.users"
 
+// buckets is the table of the platform whose rows the project's SQL may change.
+const buckets = "storage.buckets"
+
 // policyTables are the tables of the platform that have policies of the project.
-var policyTables = []string{"storage.buckets", "storage.objects"}
+var policyTables = []string{buckets, "storage.objects"}
 
 // isStoragePolicy reports whether the subject is a policy on a table of the platform.
 func (s subject) isStoragePolicy() bool {
