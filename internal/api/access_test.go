@@ -51,6 +51,8 @@ var rights = map[string]right{
 
 	"createDatabaseCredential": {3, `{"name": "credential {n}", "access": "read_only"}`},
 	"listDatabaseCredentials":  {3, ""},
+	"getDefaultPrivileges":     {5, ""},
+	"updateDefaultPrivileges":  {4, `{"mode": "supabase"}`},
 	"deleteDatabaseCredential": {3, ""},
 
 	"createTable":       {4, `{"name": "t{n}", "columns": [{"name": "id", "type": "integer"}]}`},

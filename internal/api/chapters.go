@@ -36,7 +36,7 @@ func (s *Server) chapters() []chapter {
 				s.registerEnums, s.registerCompactions}},
 		{"Access to rows", "Privileges of the roles anon, authenticated and service_role, and row level security.",
 			"policies-and-grants",
-			[]func(){s.registerGrants, s.registerPolicies}},
+			[]func(){s.registerGrants, s.registerDefaultPrivileges, s.registerPolicies}},
 		{"Keys", "Credentials of applications: API keys, S3 keys, and JSON Web Tokens of your own users.",
 			"keys",
 			[]func(){s.registerKeys, s.registerS3Keys, s.registerJWTKeys}},

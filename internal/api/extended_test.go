@@ -11,7 +11,7 @@ import (
 
 // operatorChanges sets up extensions and changes them as an operator of the PostgreSQL server can.
 const operatorChanges = `
-	create schema extensions; create extension postgis schema extensions; grant usage on schema extensions to public;
+	create extension postgis schema extensions; grant usage on schema extensions to public;
 	create extension hstore schema extensions; create extension citext schema public;
 	create policy readers on extensions.spatial_ref_sys for select to anon, authenticated using (srid > 0 and auth_name <> 'it''s "odd"');
 	create policy "no more" on extensions.spatial_ref_sys as restrictive to public using (extensions.st_srid('SRID=4326;POINT(0 0)'::extensions.geometry) > 0) with check (srid < 1000000);

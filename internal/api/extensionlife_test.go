@@ -25,7 +25,8 @@ func TestExtensions(t *testing.T) {
 		t.Errorf("got extension %s", created.Body)
 	}
 
-	for _, name := range []string{"postgis", "pg_trgm", "uuid-ossp", "earthdistance", "hstore"} {
+	a.Post("/extensions", `{"name": "uuid-ossp"}`).Want(409).Code("already_exists") // a new project has it
+	for _, name := range []string{"postgis", "pg_trgm", "earthdistance", "hstore"} {
 		a.Post("/extensions", `{"name": "`+name+`"}`).Want(201)
 	}
 
@@ -99,7 +100,9 @@ func TestExtensions(t *testing.T) {
 	a.Delete("/extensions/cube").Want(409).Code("in_use")
 	asOwner(t, a, `drop function public.alike; drop table public.places`)
 
-	for _, name := range []string{"citext", "postgis", "pg_trgm", "uuid-ossp", "earthdistance", "cube", "hstore"} {
+	for _, name := range []string{
+		"citext", "postgis", "pg_trgm", "uuid-ossp", "pgcrypto", "earthdistance", "cube", "hstore",
+	} {
 		developer.Delete("/extensions/"+name).Want(200).Content("name", name)
 	}
 
@@ -117,8 +120,7 @@ func TestExtensionScriptsIsolated(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
-	execute(t, a,
-		`create schema extensions; create extension dblink schema extensions; create extension cube schema public`)
+	execute(t, a, `create extension dblink schema extensions; create extension cube schema public`)
 
 	a.Delete("/extensions/dblink").Want(403)
 	// Its script would find public's functions beside cube.
@@ -132,19 +134,32 @@ func TestExtensionScriptsIsolated(t *testing.T) {
 	a.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 
 	other := a.WithProject(a.CreateProject("other"))
+	execute(t, other, `drop extension pgcrypto; drop extension "uuid-ossp"; drop schema extensions`)
 	asOwner(t, other, `create schema extensions`)
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 }
 
-// TestCreateExtensionAfterRestore checks that extensions can be installed after a restore.
+// TestCreateExtensionAfterRestore checks that a restore brings the extensions and the publication as
+// they were, and that extensions can be installed after it.
 func TestCreateExtensionAfterRestore(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Shared(t)
 	a.DisableProofs()
 	a.Post("/extensions", `{"name": "citext"}`).Want(201)
+	a.Delete("/extensions/pgcrypto").Want(200)
 	a.CreateTable("names", "name citext")
+	asOwner(t, a, `alter publication supabase_realtime add table public.names`)
 	restoreInPlace(t, a, createBackup(t, a))
+
+	if got := query[string](t, a, `select string_agg(extname, ' ' order by extname) from pg_extension`); got != "citext plpgsql uuid-ossp" {
+		t.Errorf("after the restore: got the extensions %s", got)
+	}
+	if got := query[string](t, a, `select string_agg(tablename, ' ') from pg_publication_tables where pubname = 'supabase_realtime'`); got != "names" {
+		t.Errorf("after the restore: got the tables %q of the publication", got)
+	}
+
+	asOwner(t, a, `alter publication supabase_realtime drop table public.names`)
 	a.Post("/sql", sqlBody(`create table extensions.t ()`, writing)).Want(422)
 	a.Post("/extensions", `{"name": "hstore"}`).Want(201)
 	a.Delete("/extensions/hstore").Want(200)

@@ -204,6 +204,13 @@ func platformDatabaseGone(t *testing.T, f fixture) {
 		call{id: "listAudit", method: "GET", path: "/projects/" + a.Project + "/audit"},
 		call{id: "getJWTSecret", method: "GET", path: "/projects/" + a.Project + "/jwt-secret"},
 		call{id: "lintProject", method: "GET", path: "/projects/" + a.Project + "/lint"},
+		call{id: "getDefaultPrivileges", method: "GET", path: "/projects/" + a.Project + "/default-privileges"},
+		call{
+			id:     "updateDefaultPrivileges",
+			method: "PUT",
+			path:   "/projects/" + a.Project + "/default-privileges",
+			body:   `{"mode": "closed"}`,
+		},
 		call{
 			id:     "createJWTKey",
 			method: "POST",

@@ -82,15 +82,28 @@ func TestStorageSQL(t *testing.T) {
 		grant usage on schema storage to anon`, writing)).Want(200)
 
 	for _, insert := range []string{
-		`insert into storage.buckets (id, name) values ('avatars', 'avatars')`,
-		`insert into storage.buckets (id, name, public) values ('avatars', 'avatars', true)`,
-		`INSERT INTO "storage"."buckets" (id, name) VALUES ('avatars', 'avatars') ON CONFLICT (id) DO NOTHING`,
+		`insert into storage.objects (bucket_id, name) values ('avatars', 'a.png')`,
+		`INSERT INTO "storage"."objects" (bucket_id, full_file_name) VALUES ('avatars', 'a.png')`,
 	} {
 		r := a.Post("/sql", sqlBody(insert, writing)).Want(422)
-		if hint := fmt.Sprint(r.Metadata("postgres.hint")); !strings.Contains(hint, "socle containers create") {
+		if hint := fmt.Sprint(r.Metadata("postgres.hint")); !strings.Contains(hint, "Storage API") {
 			t.Errorf("%s: got hint %q", insert, hint)
 		}
 	}
+
+	a.Post("/sql", sqlBody(`
+		insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)
+		values ('avatars', 'avatars', true, 5, '{text/*}'), ('posts', 'posts', false, null, null) on conflict (id) do nothing;
+		update storage.buckets set public = false where id = 'avatars';
+		delete from storage.buckets where id = 'posts'`, writing)).Want(200)
+	c := a.Get("/containers").Want(200).Total(1).Content("0.name", "avatars").Content("0.isPublic", false).
+		Content("0.maxFileSize", 5).Get("0.uuid").(string)
+	upload(a, c, "a.txt", "hello").Want(201)
+	upload(a, c, "b.txt", "hello!").Want(413)
+	a.Post("/sql", sqlBody(`delete from storage.buckets`, writing)).Want(422)
+	a.Put("/containers/"+c, `{"is_public": true}`).Want(200).Content("isPublic", true)
+	a.Post("/sql", sqlBody(`select id, public, file_size_limit from storage.buckets`)).Want(200).
+		Content("results.0.rows", []any{[]any{"avatars", true, "5"}})
 }
 
 // TestOtherProjectsHidden checks that the catalogs visible to every login do not reveal other

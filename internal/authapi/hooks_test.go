@@ -132,7 +132,7 @@ func TestHooksThatFail(t *testing.T) {
 		"set role":       {`execute 'set role service_role';` + addPlan, 500, "unexpected_failure", ""},
 		"superuser":      {`execute 'set session authorization postgres';` + addPlan, 500, "unexpected_failure", ""},
 		"commit":         {`commit;` + addPlan, 500, "unexpected_failure", ""},
-		"notices":        {`for i in 1..100 loop raise notice '%', repeat('x', 100000); end loop;` + addPlan, 200, "", ""},
+		"notices":        {`for i in 1..10 loop raise notice '%', repeat('x', 100000); end loop;` + addPlan, 200, "", ""},
 		"end of session": {`perform pg_terminate_backend(pg_backend_pid());` + addPlan, 500, "unexpected_failure", ""},
 	} {
 		if name == "dropped" {

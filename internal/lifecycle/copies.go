@@ -95,8 +95,9 @@ func (c *Copy) DumpURL() (address, password string) {
 const closeTablesTrigger = "socle_close_new_tables"
 
 // Create creates the copy like a new project database, with the platform's schemas at migration
-// version. It leaves out the owner's default privileges and disables the trigger that closes new
-// tables: the restore brings both. The owner may connect only after the extensions are created.
+// version. It leaves out the owner's default privileges, the publication and the extensions of new
+// projects, and disables the trigger that closes new tables: the restore brings all of them. The
+// owner may connect only after the extensions are created.
 //
 // It fails with Unprocessable if the migration is newer than this release.
 func (c *Copy) Create(ctx context.Context, version int64, extensions []projectdb.Extension) error {
@@ -114,7 +115,13 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []projectdb
 		}
 		defer inside.Close(context.WithoutCancel(ctx))
 
-		if err := pgcluster.Exec(ctx, inside, "alter event trigger "+closeTablesTrigger+" disable"); err != nil {
+		if err := pgcluster.ExecUntriggered(ctx, inside, []string{
+			"alter event trigger " + closeTablesTrigger + " disable",
+			"drop publication if exists " + projectdb.Publication,
+		}); err != nil {
+			return err
+		}
+		if err := dropExtensions(ctx, inside); err != nil {
 			return err
 		}
 		if err := c.createExtensions(ctx, inside, extensions); err != nil {

@@ -69,6 +69,23 @@ func reserved(schema string) bool {
 		slices.Contains(projectdb.Schemas, schema)
 }
 
+// dropExtensions drops the extensions of a new project with their schema. A backup may have others,
+// or the same ones elsewhere.
+func dropExtensions(ctx context.Context, conn *pgx.Conn) error {
+	all, err := projectdb.Extensions(ctx, conn)
+	if err != nil {
+		return err
+	}
+
+	var statements []string
+	for _, e := range all {
+		statements = append(statements, "drop extension "+pg.Quote(e.Name))
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn,
+		append(statements, "drop schema if exists "+schema.ExtensionsSchema))
+}
+
 // createExtensions creates extensions in a copy while only the platform's login can connect, so
 // that their scripts, which run as a superuser, find no objects of users. The owner gets their
 // schemas, except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].

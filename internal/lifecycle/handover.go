@@ -13,12 +13,32 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// handOver gives tables of the platform's schemas to the project's logins that own them.
+// handOver gives tables of the platform's schemas, and the publication, to the project's logins that
+// own them.
 func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := d.handOverAuth(ctx, conn, project); err != nil {
 		return err
 	}
-	return d.handOverStorage(ctx, conn, project)
+	if err := d.handOverStorage(ctx, conn, project); err != nil {
+		return err
+	}
+
+	return d.handOverPublication(ctx, conn, project)
+}
+
+// handOverPublication gives the platform's publication of the project to its owner. The owner may
+// have dropped it, or created another one of this name.
+func (d Databases) handOverPublication(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	owned, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_publication where pubname = @name and pubowner = current_user::regrole)`,
+		pgx.StrictNamedArgs{"name": projectdb.Publication})
+	if err != nil || !owned {
+		return err
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, []string{
+		"alter publication " + projectdb.Publication + " owner to " + pg.Quote(d.Registry.OwnerLogin(project)),
+	})
 }
 
 // handOverStorage gives storage.buckets and storage.objects to the project's owner. It does nothing
@@ -43,6 +63,17 @@ func (d Databases) handOverStorage(ctx context.Context, conn *pgx.Conn, project 
 		"grant execute on function storage.foldername(text), storage.filename(text), storage.extension(text), " +
 			"storage.object_metadata(text, bigint, bytea, text) to " + developer,
 	}
+
+	bySQL, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_proc where pronamespace = to_regnamespace('storage') and proname = 'put_bucket')`)
+	if err != nil {
+		return err
+	}
+	if bySQL { // since migration 46
+		statements = append(statements, "grant execute on function storage.check_bucket(text, text, bigint, text[]), "+
+			"storage.put_bucket(storage.buckets, boolean), storage.delete_bucket(text) to "+developer)
+	}
+
 	for _, t := range slices.DeleteFunc(tables, func(t table) bool { return t.Owned }) {
 		statements = append(statements, "alter table "+pg.Quote("storage", t.Name)+" owner to "+developer)
 	}

@@ -166,7 +166,7 @@ func TestInstalledExtensions(t *testing.T) {
 
 	p := projectdbtest.New(t)
 	platform, conn := projectdbtest.Connect(t, p, pgcluster.Trusted), projectdbtest.Connect(t, p, pgcluster.Owner)
-	pgtest.Exec(t, platform, "create schema extensions; create extension hstore schema extensions")
+	pgtest.Exec(t, platform, "create extension hstore schema extensions")
 
 	const create = "create extension if not exists hstore"
 	for sql, want := range map[string]string{

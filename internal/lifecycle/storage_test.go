@@ -8,11 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/socle-dev/socle/internal/lifecycle"
-	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
-	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
 
@@ -100,31 +97,13 @@ func TestMigrateFormerFiles(t *testing.T) {
 	t.Parallel()
 
 	const version = 12 // of commit 0dc44af
-	r := projectdbtest.NewRegistry(t, 8)
-	databases := lifecycle.Databases{Registry: r}
-	p := r.Open(projectdbtest.UUID(t))
-	admin := pgtest.Connect(t, r.Platform().PlatformConfig())
-	t.Cleanup(func() {
-		if _, err := databases.Destroy(t.Context(), p.UUID); err != nil && !errors.Is(err, t.Context().Err()) {
-			t.Error(err)
-		}
-	})
-
-	pgtest.Exec(t, admin, "create database "+pg.Quote(r.Database(p.UUID))+" template template0 encoding 'UTF8'")
-	if err := pg.MigrateTo(t.Context(), p.Cluster().Config(p.UUID, pgcluster.Trusted), projectdb.Schema,
-		projectdb.Migrations(), version); err != nil {
-		t.Fatal(err)
-	}
-
-	conn := projectdbtest.Connect(t, p, pgcluster.Trusted)
+	conn, _, provision := newFormerProject(t, version)
 	for _, sql := range formerStatements {
 		pgtest.Exec(t, conn, sql)
 	}
-	if _, err := databases.Provision(t.Context(), p.UUID); err != nil {
-		t.Fatal(err)
-	}
+	provision()
 
-	checkObjects(t, projectdbtest.Connect(t, p, pgcluster.Trusted), "portraits")
+	checkObjects(t, conn, "portraits")
 }
 
 // policies let end users use their own folder of the bucket avatars.
@@ -181,7 +160,7 @@ func TestStoragePolicies(t *testing.T) {
 		t.Errorf("the end user sees %d objects, want 2", got)
 	}
 	for _, sql := range []string{
-		`delete from storage.objects`, `delete from storage.buckets`, `truncate storage.objects cascade`,
+		`delete from storage.objects`, `truncate storage.buckets cascade`, `truncate storage.objects cascade`,
 		`copy storage.objects (bucket_id) from program 'echo'`, `update storage.objects set owner_id = null`,
 		`insert into storage.objects default values`, `with gone as (delete from storage.objects returning 1) select 1`,
 	} {
@@ -191,6 +170,92 @@ func TestStoragePolicies(t *testing.T) {
 	}
 	if got := pgtest.Value[int](t, developer, `select count(*)::int from storage.objects`); got != 3 {
 		t.Errorf("the owner sees %d objects, want 3", got)
+	}
+}
+
+// TestBucketsBySQL checks what the owner's SQL on storage.buckets does, which values it refuses, and
+// that nobody else's does anything.
+func TestBucketsBySQL(t *testing.T) {
+	t.Parallel()
+
+	p := projectdbtest.New(t)
+	conn, platform := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Trusted)
+
+	const buckets = `select coalesce(string_agg(concat_ws('|', id, name, public, file_size_limit, allowed_mime_types), ';' order by id), '') from storage.buckets`
+	for _, step := range []struct{ sql, want string }{
+		{`insert into storage.buckets (id, name) values ('docs', 'docs')`, "docs|docs|f|5368709120|{}"},
+		{`insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values ('docs', 'docs', true, 5, '{a/b}') on conflict (id) do nothing`, "docs|docs|f|5368709120|{}"},
+		{`insert into storage.buckets (id, name, public) values ('docs', 'docs', true) on conflict (id) do update set public = excluded.public`, "docs|docs|t|5368709120|{}"},
+		{`insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types, avif_autodetection) values ('docs', 'docs', false, 1000, '{"Image/PNG ",image/png,text/*}', false)
+			on conflict (id) do update set public = excluded.public, file_size_limit = excluded.file_size_limit, allowed_mime_types = excluded.allowed_mime_types`, "docs|docs|f|1000|{image/png,text/*}"},
+		{`do $$ begin insert into storage.buckets (id, name, owner) values ('a b', 'a b', '` + ann + `') on conflict do nothing; end $$`, "a b|a b|f|5368709120|{};docs|docs|f|1000|{image/png,text/*}"},
+		{`update storage.buckets set public = true, file_size_limit = null, allowed_mime_types = null where id = 'docs'`, "a b|a b|f|5368709120|{};docs|docs|t|5368709120|{}"},
+		{`update storage.buckets set public = false where id = 'none'`, "a b|a b|f|5368709120|{};docs|docs|t|5368709120|{}"},
+		{`delete from storage.buckets where id = 'a b'`, "docs|docs|t|5368709120|{}"},
+		{`insert into storage.buckets (id, name, public) select x, x, true from unnest('{avatars,posts}'::text[]) x`, "avatars|avatars|t|5368709120|{};docs|docs|t|5368709120|{};posts|posts|t|5368709120|{}"},
+		{`delete from storage.buckets where id <> 'docs'`, "docs|docs|t|5368709120|{}"},
+	} {
+		pgtest.Exec(t, conn, step.sql)
+		if got := pgtest.Value[string](t, conn, buckets); got != step.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", step.sql, got, step.want)
+		}
+	}
+	if got := pgtest.Value[string](t, platform, `select concat_ws('|', is_public, max_file_size, substr(uuid::text, 15, 1), created_by) from storage.containers`); got != "t|5368709120|7|00000000-0000-0000-0000-000000000000" {
+		t.Errorf("got the container %s", got)
+	}
+
+	pgtest.Exec(t, platform, `
+		insert into storage.files (uuid, container_uuid, full_file_name, mime_type, size, sha256, blob_uuid, created_by, updated_by)
+		select gen_random_uuid(), uuid, 'a.png', 'image/png', 1, sha256('1'), gen_random_uuid(), '`+ann+`', '`+ann+`' from storage.containers`)
+	for _, refused := range []struct{ sql, state, column string }{
+		{`insert into storage.buckets (id, name) values ('a/b', 'a/b')`, "23514", "id"},
+		{`insert into storage.buckets (name) values ('x')`, "23502", "id"},
+		{`insert into storage.buckets (id, name) values ('public', 'x')`, "23514", "id"},
+		{`insert into storage.buckets (id, name) values ('x', 'list')`, "23514", "name"},
+		{`insert into storage.buckets (id, name, file_size_limit) values ('x', 'x', 0)`, "23514", "file_size_limit"},
+		{`insert into storage.buckets (id, name, file_size_limit) values ('x', 'x', 5368709121)`, "23514", "file_size_limit"},
+		{`insert into storage.buckets (id, name, allowed_mime_types) values ('x', 'x', '{*/*}')`, "23514", "allowed_mime_types"},
+		{`insert into storage.buckets (id, name, type) values ('x', 'x', 'ANALYTICS')`, "23514", "type"},
+		{`insert into storage.buckets (id, name, uuid) values ('x', 'x', gen_random_uuid())`, "42501", ""},
+		{`insert into storage.buckets (id, name, deleting) values ('x', 'x', true)`, "42501", ""},
+		{`insert into storage.buckets (id, name) values ('x', 'docs')`, "23505", ""},
+		{`update storage.buckets set file_size_limit = -1`, "23514", "file_size_limit"},
+		{`update storage.buckets set name = null`, "23502", "name"},
+		{`update storage.buckets set name = 'list'`, "23514", "name"},
+		{`update storage.buckets set id = 'x', name = 'x'`, "42501", "id"},
+		{`update storage.buckets set is_public = false`, "42501", "is_public"},
+		{`update storage.buckets set deleting = true`, "42501", "deleting"},
+		{`update storage.buckets set uuid = gen_random_uuid()`, "42501", "uuid"},
+		{`delete from storage.buckets`, "23503", "id"},
+		{`truncate storage.buckets cascade`, "42501", ""},
+		{`update storage.containers set name = 'x'`, "42501", ""},
+		{`drop index storage.buckets_id_key`, "42501", ""},
+		{`alter index storage.buckets_id_key rename to x`, "42501", ""},
+		{`alter table storage.buckets_id_key set (fillfactor = 50)`, "42501", ""},
+		{`alter table storage.buckets disable trigger insert_bucket`, "42501", ""},
+	} {
+		_, err := conn.PgConn().Exec(t.Context(), refused.sql).ReadAll()
+		e, _ := errors.AsType[*pgconn.PgError](err)
+		if e == nil || e.Code != refused.state || e.ColumnName != refused.column {
+			t.Errorf("%s: got %v, want state %s on the column %q", refused.sql, err, refused.state, refused.column)
+		}
+	}
+
+	pgtest.Exec(t, conn, `create policy everything on storage.buckets using (true) with check (true)`)
+	request := projectdbtest.Connect(t, p, pgcluster.Service)
+	for _, sql := range []string{
+		`insert into storage.buckets (id, name) values ('x', 'x')`, `insert into storage.buckets (id) values ('docs') on conflict (id) do nothing`,
+		`insert into storage.buckets (id) values ('docs') on conflict (id) do update set name = 'x'`,
+		`update storage.buckets set is_public = false`, `update storage.buckets set public = false`, `delete from storage.buckets`,
+		`set storage.upsert = 'on'; select storage.put_bucket(b, true) from storage.buckets b`,
+	} {
+		if got := pgtest.State(t, request, "begin; set local role service_role; "+sql); got != "42501" && got != "23514" {
+			t.Errorf("%s as service_role: got state %q, want 42501 or 23514", sql, got)
+		}
+		pgtest.Exec(t, request, "rollback")
+	}
+	if got := pgtest.Value[string](t, conn, buckets); got != "docs|docs|t|5368709120|{}" {
+		t.Errorf("after the refused statements: got %s", got)
 	}
 }
 

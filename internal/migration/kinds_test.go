@@ -14,6 +14,10 @@ var kinds = []struct{ name, before, after string }{
 	{"serial_column", `create table t (id serial primary key, n serial)`, `alter table t rename n to m; alter table t alter id drop default`},
 	{"serial_to_identity", `create table t (id serial primary key)`,
 		`alter table t alter id drop default; drop sequence t_id_seq; alter table t alter id add generated always as identity`},
+	{"published", `create table t (id int primary key); create table u (id int primary key, n int); create table gone (id int primary key);
+		alter publication supabase_realtime add table t, u (id) where (id > 0), gone`,
+		`alter publication supabase_realtime drop table t, u; drop table gone; create table v (id int primary key);
+		alter publication supabase_realtime add table v, u where (n > 0)`},
 	{"identity_renamed", `create table t (id int generated always as identity primary key)`, `alter table t rename to u; alter table u rename id to key`},
 	{"sequence_taken", `create sequence s; create table t (id int default nextval('s')); create table u (id int)`,
 		`alter sequence s owned by u.id; drop table t`},

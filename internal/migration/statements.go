@@ -118,6 +118,8 @@ func dropping(e *pgdump.Entry) []change {
 		before, partition, _ := strings.Cut(first, " ATTACH PARTITION ")
 		partition, _, _ = strings.Cut(partition, " ")
 		return []change{{sql: before + " DETACH PARTITION " + partition}}
+	case "PUBLICATION TABLE":
+		return []change{{sql: unpublish(first)}}
 	case "EXTENSION":
 		return []change{{sql: "DROP EXTENSION IF EXISTS " + quoteTag(e.Tag), warning: warnLoss}}
 	}
@@ -127,6 +129,19 @@ func dropping(e *pgdump.Entry) []change {
 	}
 
 	return []change{{sql: drop}}
+}
+
+// unpublish returns the statement that removes a table from a publication, to which first adds it.
+// Columns and rows of the table are no part of it.
+func unpublish(first string) string {
+	before, table, _ := strings.Cut(first, " ADD TABLE ")
+	all := tokens(table)
+	end := slices.IndexFunc(all, func(t sqlToken) bool { return t.text == "(" || t.is("WHERE") })
+	if end >= 0 {
+		table = strings.TrimSpace(table[:all[end].Start])
+	}
+
+	return before + " DROP TABLE " + table
 }
 
 // isSameSequence reports whether two definitions are of a sequence, or of the same identity column.

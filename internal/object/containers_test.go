@@ -1,6 +1,9 @@
 package object
 
 import (
+	stdcmp "cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
@@ -205,4 +209,72 @@ func TestUpdateContainer(t *testing.T) {
 	if got, err := GetContainer(t.Context(), p, member, c.Ref()); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("after refusals (%v): got -, want +\n%s", err, cmp.Diff(got, want))
 	}
+}
+
+// TestBucketRulesInSQL checks that a bucket by SQL follows the rules of one by the Storage API.
+func TestBucketRulesInSQL(t *testing.T) {
+	t.Parallel()
+
+	p, service := projectdbtest.New(t), actor.Service()
+	columns := map[string]string{"max_file_size": "file_size_limit"}
+	for i, n := range []NewContainer{
+		{ID: "docs"}, {ID: "a"}, {ID: "a b"}, {ID: " ab"}, {ID: "ab "}, {ID: "a/b"}, {ID: "a\nb"}, {ID: "a\n"}, {ID: "é"}, {ID: "a'b"},
+		{ID: "(it's) $1.00 & more_!*@=;:+,?-"}, {ID: strings.Repeat("a", 100)}, {ID: strings.Repeat("a", 101)},
+		{ID: "move"}, {ID: ".."}, {ID: "Public"}, {ID: "x", Name: "upload"}, {ID: "x", Name: "a#b"},
+		{ID: "small", MaxFileSize: new(int64(1))}, {ID: "none", MaxFileSize: new(int64(0))},
+		{ID: "large", MaxFileSize: new(MaxFileSize)}, {ID: "larger", MaxFileSize: new(MaxFileSize + 1)},
+		{ID: "t1", Allowed: []string{"image/png", " IMAGE/PNG\t", "text/*", "application/vnd.a+b"}},
+		{ID: "t2", Allowed: []string{"*/*"}}, {ID: "t3", Allowed: []string{"image"}}, {ID: "t4", Allowed: []string{"image/p*"}},
+		{ID: "t5", Allowed: []string{"image/png; q=1"}}, {ID: "t6", Allowed: []string{""}}, {ID: "t7", Allowed: []string{"a b/c"}},
+		{ID: "t8", Allowed: []string{"a/" + strings.Repeat("b", 125)}}, {ID: "t9", Allowed: []string{"a/" + strings.Repeat("b", 126)}},
+		{ID: "t10", Allowed: numbered(100)}, {ID: "t11", Allowed: numbered(101)},
+	} {
+		if n.Name == "" {
+			n.Name = n.ID
+		}
+
+		_, err := p.Owner().Exec(t.Context(),
+			`insert into storage.buckets (id, name, file_size_limit, allowed_mime_types) values ($1, $2, $3, $4)`,
+			n.ID, n.Name, n.MaxFileSize, n.Allowed)
+		var column string
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+			column = e.ColumnName
+		} else if err != nil {
+			t.Fatal(err)
+		}
+
+		var allowed []string
+		if err == nil {
+			c, err := GetContainer(t.Context(), p, service, ContainerRef{ID: n.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if allowed = c.Allowed; n.Name != c.Name {
+				t.Errorf("%d: got the name %q, want %q", i, c.Name, n.Name)
+			}
+			if _, err := DeleteContainer(t.Context(), p, service, c.Ref(), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		c, err := CreateContainer(t.Context(), p, service, n)
+		want := ""
+		if err != nil {
+			field := fault.Of(err).Fields[0].Name
+			want = stdcmp.Or(columns[field], field)
+		}
+		if column != want || (err == nil && !slices.Equal(allowed, c.Allowed)) {
+			t.Errorf("%+v: got the column %q and types %q, want %q and %q", n, column, allowed, want, c.Allowed)
+		}
+	}
+}
+
+// numbered returns n MIME types.
+func numbered(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("text/x%d", i)
+	}
+
+	return all
 }

@@ -16,24 +16,17 @@ type attempted struct {
 	verdict
 }
 
-// attempt executes a statement that may fail. Then it is left out, and so is one that needs the
-// project's end users if there are none.
+// attempt executes a statement that may fail. Then it is left out. So is a trigger on auth.users if
+// rows of the dump refer to missing users: it would add such rows once more when they are imported.
 func (i *importer) attempt(ctx context.Context, a attempted) error {
 	if err := i.begin(ctx); err != nil {
 		return err
 	}
 
 	reason := a.notes[0]
-	if a.action == attemptWithUsers {
-		// A trigger would add the rows of the dump once more when the users are imported.
-		populated, err := i.conn.Exec(ctx, "select id from auth.users limit 1").ReadAll()
-		if err != nil {
-			return err
-		}
-		if len(populated) == 0 || len(populated[0].Rows) == 0 {
-			i.note(a.statement, reason)
-			return nil
-		}
+	if a.action == attemptTrigger && i.usersMissing {
+		i.note(a.statement, note{reason.topic, reason.text + ": rows refer to users that the project does not have"})
+		return nil
 	}
 
 	refused, err := i.try(ctx, a.statement)
@@ -41,6 +34,7 @@ func (i *importer) attempt(ctx context.Context, a attempted) error {
 		return err
 	}
 	if refused != nil {
+		i.usersMissing = i.usersMissing || (a.action == attemptKey && refused.Code == "23503") // foreign_key_violation
 		i.note(a.statement, note{reason.topic, reason.text + ": " + refused.Message})
 		return nil
 	}

@@ -94,7 +94,9 @@ type importer struct {
 	size  int // bytes of the batch
 	last  []statement
 
-	attempts []attempted
+	attempts     []attempted
+	triggers     []attempted // on auth.users
+	usersMissing bool        // rows refer to end users that the project does not have
 }
 
 func (i *importer) run(ctx context.Context) error {
@@ -134,7 +136,7 @@ func (i *importer) run(ctx context.Context) error {
 		return err
 	}
 
-	for _, a := range i.attempts {
+	for _, a := range slices.Concat(i.attempts, i.triggers) {
 		if err := i.attempt(ctx, a); err != nil {
 			return err
 		}
@@ -157,10 +159,14 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 		return &Error{Line: s.line, Statement: s.Text, Message: v.notes[0].text}
 	}
 
-	if v.action == attempt || v.action == attemptWithUsers {
+	switch v.action {
+	case attempt, attemptKey:
 		s.Text = v.sql
 		i.attempts = append(i.attempts, attempted{s, v})
-
+		return nil
+	case attemptTrigger:
+		s.Text = v.sql
+		i.triggers = append(i.triggers, attempted{s, v})
 		return nil
 	}
 

@@ -98,12 +98,13 @@ func TestImportOfSupabaseDump(t *testing.T) {
 	for query, want := range map[string]string{
 		`select string_agg(id || ' ' || username, ',' order by id) from public.profiles`:                                                            "00000000-0000-0000-0000-000000000001 ada,00000000-0000-0000-0000-000000000002 grace",
 		`select count(*)::text from public.todos`:                                                                                                   "3",
-		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile",
+		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile,staff",
 		`select string_agg(polname, ',') from pg_policy where polrelid = 'storage.objects'::regclass`:                                               "Anyone can upload an avatar.",
 		`select count(id)::text from auth.users`:                                                                                                    "0",
 		`select to_regnamespace('vault')::text`:                                                                                                     "null",
 		`select to_regnamespace('graphql')::text`:                                                                                                   "null",
 		`select string_agg(extname, ',' order by extname) from pg_extension where extname <> 'plpgsql'`:                                             "pgcrypto,uuid-ossp",
+		`select string_agg(tablename, ',') from pg_publication_tables where pubname = 'supabase_realtime'`:                                          "todos",
 		`select has_table_privilege('anon', 'public.todos', 'select')::text`:                                                                        "true",
 		`select string_agg(version, ',') from supabase_migrations.schema_migrations`:                                                                "20250101000000",
 	} {
@@ -160,6 +161,38 @@ func TestImportAfterUsers(t *testing.T) {
 	for _, n := range report.Notes {
 		if n.Line == 539 || n.Line == 553 {
 			t.Errorf("line %d: %s", n.Line, n.Text)
+		}
+	}
+}
+
+// TestImportOfSchema imports the schema of an application, without rows, into a new project: it keeps
+// triggers on auth.users and foreign keys to it.
+func TestImportOfSchema(t *testing.T) {
+	t.Parallel()
+
+	p := newTarget(t)
+	report, err := p.importDump(`
+		create table profiles (id uuid primary key references auth.users on delete cascade, name text);
+		create table teams (id int primary key, lead uuid);
+		alter table teams add constraint teams_lead_fkey foreign key (lead) references auth.users (id);
+		create function handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
+		begin insert into public.profiles (id, name) values (new.id, new.email); return new; end $$;
+		create trigger on_auth_user_created after insert on auth.users for each row execute procedure handle_new_user();
+		insert into teams values (1, null);`, pgdump.Options{})
+	if err != nil || len(report.Notes) > 0 {
+		t.Fatalf("got the notes %v, error %v", report.Notes, err)
+	}
+
+	if _, err := p.EndUsers().Exec(t.Context(),
+		`insert into auth.users (id, email) values (gen_random_uuid(), 'ann@example.com')`); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		`select name from public.profiles`: "ann@example.com",
+		`select string_agg(conname, ',' order by conname) from pg_constraint where confrelid = 'auth.users'::regclass and connamespace = 'public'::regnamespace`: "profiles_id_fkey,teams_lead_fkey",
+	} {
+		if got := p.value(query); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (r *rules) hidden(schema string) bool {
 // schemas decides about objects in schemas of the platform and of Supabase, and about dependents of
 // an omitted object.
 func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
-	if isStoragePolicy(s) && (s.Action == "create" || s.Action == "comment") {
+	if isStoragePolicy(s) && slices.Contains([]string{"create", "alter", "comment", "drop"}, s.Action) {
 		return r.storagePolicy(ts, s), true
 	}
 
@@ -24,7 +24,7 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	v := leave(Schemas, "%s", strings.TrimSpace(s.Action+" "+s.Kind+" "+s.Describe()))
 	switch {
 	case s.Action == "create" && s.Kind == "trigger" && s.Table.String() == endUsers:
-		v.notes[0].topic, v.action, v.sql = References, attemptWithUsers, ts.Text
+		v.notes[0].topic, v.action, v.sql = References, attemptTrigger, ts.Text
 		return v, true
 	case s.Action == "copy":
 		v.action = skipRows
@@ -51,6 +51,9 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	if s.Action == "comment" || s.Action == "drop" || s.Table != nil {
 		return v, true
 	}
+	if s.Name.String() == buckets && slices.Contains([]string{"insert", "update", "delete"}, s.Action) {
+		return verdict{action: attempt, sql: ts.Text, notes: v.notes}, true
+	}
 	if slices.Contains(policyTables, s.Name.String()) && s.Action != "create" {
 		v.notes[0].text += ": the Storage API changes buckets and objects"
 		return v, true
@@ -67,7 +70,7 @@ func (r *rules) storagePolicy(ts dialect.Tokens, s dialect.Subject) verdict {
 	if !ok {
 		v = r.rewritten(ts, s)
 	}
-	if v.action != run {
+	if v.action != run && v.action != tryRun {
 		return v
 	}
 
@@ -127,8 +130,11 @@ func (r *rules) table(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 // endUsers is the table of the platform that a project may have triggers on and refer to.
 const endUsers = "auth.users"
 
+// buckets is the table of the platform whose rows the project's SQL may change.
+const buckets = "storage.buckets"
+
 // policyTables are the tables of the platform that have policies of the project.
-var policyTables = []string{"storage.buckets", "storage.objects"}
+var policyTables = []string{buckets, "storage.objects"}
 
 // isStoragePolicy reports whether a subject is a policy on a table of the platform.
 func isStoragePolicy(s dialect.Subject) bool {
@@ -149,13 +155,17 @@ func (r *rules) rewritten(ts dialect.Tokens, s dialect.Subject) verdict {
 	w := rewriter{r: r, storagePolicy: isStoragePolicy(s)}
 	sql := w.rewrite(ts)
 	if w.refers == endUsers && !w.others && s.Action == "alter" && ts.Find(s.After, "foreign") > 0 {
-		v := verdict{action: attemptWithUsers, sql: sql}
+		v := verdict{action: attemptKey, sql: sql}
 		if i := ts.Find(s.After, "constraint"); i > 0 {
 			s.Kind, s.Name, s.Table = "constraint", dialect.Name{ts.Identifier(i + 1)}, s.Name
 		}
 		v.notes = leave(References, "%s %s refers to %s", s.Kind, s.Describe(), w.refers).notes
 
 		return v
+	}
+
+	if w.refers == endUsers && !w.others && slices.Contains(readingKinds, s.Kind) {
+		return verdict{action: tryRun, sql: sql, subject: s}
 	}
 
 	if w.refers != "" && (slices.Contains(referringKinds, s.Kind) || ts.Find(s.After, "references") > 0) {
@@ -176,6 +186,9 @@ func (r *rules) rewritten(ts dialect.Tokens, s dialect.Subject) verdict {
 
 // referringKinds are the kinds of objects that are left out if they refer to a hidden schema.
 var referringKinds = []string{"policy", "view", "materialized view", "trigger", "rule"}
+
+// readingKinds are the kinds of objects that may read auth.users.
+var readingKinds = []string{"policy", "view", "materialized view"}
 
 // rewriter rewrites the names in a statement.
 type rewriter struct {

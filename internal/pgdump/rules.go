@@ -22,17 +22,18 @@ type verdict struct {
 type action int
 
 const (
-	run              action = iota
-	leaveOut                // do nothing
-	set                     // execute; a failure leaves it out
-	copyRows                // COPY with its rows
-	skipRows                // leave out a COPY with its rows
-	runLast                 // execute after all others
-	attempt                 // execute after those; a failure leaves it out, for the reason of its first note
-	attemptWithUsers        // the same, if the project has end users
-	extension               // install an extension
-	tryRun                  // execute at its place; a failure of its rights or names leaves it out
-	refuse                  // fail
+	run            action = iota
+	leaveOut              // do nothing
+	set                   // execute; a failure leaves it out
+	copyRows              // COPY with its rows
+	skipRows              // leave out a COPY with its rows
+	runLast               // execute after all others
+	attempt               // execute after those; a failure leaves it out, for the reason of its first note
+	attemptKey            // the same, for a foreign key to auth.users
+	attemptTrigger        // execute after those, for a trigger on auth.users; leave it out if users are missing
+	extension             // install an extension
+	tryRun                // execute at its place; a failure of its rights or names leaves it out
+	refuse                // fail
 )
 
 // note is the reason why a statement is left out or changed.
@@ -71,6 +72,9 @@ var (
 	// PlatformSchemas are the platform's schemas in a project's database. Nothing may refer to
 	// them.
 	PlatformSchemas = []string{"auth", "forms", "realtime", "socle", "storage"}
+
+	// publication is the one publication that a project has from the start.
+	publication = "supabase_realtime"
 
 	// foreignKinds are the kinds of objects that a project cannot have.
 	foreignKinds = []string{"publication", "subscription", "event trigger", "foreign data wrapper", "server",
@@ -251,7 +255,10 @@ func (r *rules) cluster(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		return leave(Statistics, "statistics: the project collects its own"), true
 	case !slices.Contains([]string{"create", "alter", "drop", "comment"}, s.Action):
 		return verdict{}, false
-	case slices.Contains(foreignKinds, s.Kind):
+	case s.Kind == "publication" && s.Name.String() == publication && !ts.Has(s.After, "owner", "to"):
+		// Its tables can be left out.
+		return verdict{action: attempt, sql: ts.Text, notes: leave(Objects, "%s", summarize(s, ts.Text)).notes}, true
+	case slices.Contains(foreignKinds, s.Kind) && s.Name.String() != publication:
 		return leave(Objects, "%s %s: a project has none", s.Kind, s.Name), true
 	case s.Action == "alter" && ts.Has(1, "default", "privileges"):
 		return verdict{}, false

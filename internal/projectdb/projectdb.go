@@ -43,6 +43,9 @@ func Version() int64 {
 // Schema is the platform's own schema in every project database.
 const Schema = "socle"
 
+// Publication names the tables whose changes clients follow. It belongs to the project's owner.
+const Publication = "supabase_realtime"
+
 // Schemas are the platform's schemas in every project database.
 var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 

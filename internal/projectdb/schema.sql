@@ -87,7 +87,7 @@ begin
 			select from pg_class c where c.oid = altered and c.relrowsecurity and not c.relforcerowsecurity
 				and c.relowner = (select r.oid from pg_authid r where r.rolname = session_user)
 				and c.relam = (select m.oid from pg_am m where m.amname = 'heap') and c.reloptions is null and c.reltablespace = 0
-				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and not c.relhasindex and not c.relhasrules)
+				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and c.relhasindex = (c.relname = 'buckets') and not c.relhasrules)
 		and not exists (select from pg_attribute x where x.attrelid = altered and age(x.xmin) <= current_age)
 		and not exists (select from pg_attrdef x where x.adrelid = altered and age(x.xmin) <= current_age)
 		and not exists (select from pg_constraint x where altered in (x.conrelid, x.confrelid) and age(x.xmin) <= current_age)
@@ -255,7 +255,10 @@ begin
 				d.classid = 'pg_constraint'::regclass and exists (
 					select from pg_constraint k where k.oid = d.objid and k.contype = 'f' and k.confrelid = d.refobjid)
 				or d.classid = 'pg_trigger'::regclass and exists (
-					select from pg_trigger t where t.oid = d.objid and t.tgrelid = d.refobjid)))
+					select from pg_trigger t where t.oid = d.objid and t.tgrelid = d.refobjid)
+				or d.classid = 'pg_policy'::regclass
+				or d.classid = 'pg_rewrite'::regclass and exists (
+					select from pg_rewrite w where w.oid = d.objid and w.ev_class <> d.refobjid)))
 			and not (d.refclassid = 'pg_class'::regclass and d.refobjid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
 				and d.classid = 'pg_policy'::regclass and exists (
 					select from pg_policy y where y.oid = d.objid
@@ -297,7 +300,7 @@ begin
 	perform from pg_event_trigger_ddl_commands() d
 	where d.command_tag <> 'COMMENT'
 		and case d.classid
-			when 'pg_class'::regclass then d.objid
+			when 'pg_class'::regclass then coalesce((select i.indrelid from pg_index i where i.indexrelid = d.objid), d.objid)
 			when 'pg_trigger'::regclass then (select t.tgrelid from pg_trigger t where t.oid = d.objid)
 			when 'pg_constraint'::regclass then (select k.conrelid from pg_constraint k where k.oid = d.objid)
 		end = any(parents)
@@ -405,6 +408,102 @@ begin
 	return new;
 end $$;
 
+CREATE FUNCTION storage.change_bucket() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	fixed text;
+begin
+	if current_user::regrole <> (select c.relowner from pg_class c where c.oid = 'storage.buckets'::regclass) then
+		if tg_op = 'DELETE' then
+			return old;
+		end if;
+		return new;
+	end if;
+	if old.deleting then
+		return null;
+	end if;
+
+	if tg_op = 'DELETE' then
+		perform storage.delete_bucket(old.id);
+		return null;
+	end if;
+
+	select n.key into fixed
+	from jsonb_each(to_jsonb(new)) n
+	where n.value is distinct from to_jsonb(old) -> n.key and n.key <> all('{name,public,file_size_limit,allowed_mime_types,avif_autodetection,owner,owner_id,updated_at}')
+	order by n.key limit 1;
+	if found then
+		raise insufficient_privilege using schema = 'storage', table = 'buckets', column = fixed,
+			message = format('bucket %s: %s cannot be changed', old.id, fixed);
+	end if;
+
+	if new.name is null then
+		raise not_null_violation using schema = 'storage', table = 'buckets', column = 'name', message = 'bucket: name must be given';
+	end if;
+	-- An older release has taken other names.
+	new.allowed_mime_types := storage.check_bucket(null, nullif(new.name, old.name), new.file_size_limit, new.allowed_mime_types);
+	new.is_public := coalesce(new.public, false);
+	new.max_file_size := coalesce(new.file_size_limit, 5368709120);
+	new.updated_at := now();
+	return new;
+end $$;
+
+COMMENT ON FUNCTION storage.change_bucket() IS 'checks what the owner changes of a bucket, and deletes what it deletes';
+
+CREATE FUNCTION storage.check_bucket(id text, name text, file_size_limit bigint, allowed_mime_types text[]) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+	allowed constant text := '^[A-Za-z0-9_!.*''()&$@=;:+,?-]([A-Za-z0-9_!.*''() &$@=;:+,?-]{0,98}[A-Za-z0-9_!.*''()&$@=;:+,?-])?$';
+	reserved constant text[] :=
+		'{.,..,authenticated,copy,info,list,list-v2,move,public,sign,upload}';
+	token constant text := '[a-z0-9!#$%&''+.^_`|~*-]+';
+	clean text[] := '{}';
+	field text;
+	reason text;
+	mime_type text;
+begin
+	case
+		when id collate "C" !~ allowed then
+			field := 'id'; reason := format('%L must be a name that Supabase allows', id);
+		when name collate "C" !~ allowed then
+			field := 'name'; reason := format('%L must be a name that Supabase allows', name);
+		when id = any(reserved) then
+			field := 'id'; reason := format('%L is a word of the paths of the Storage API: choose another one', id);
+		when name = any(reserved) then
+			field := 'name'; reason := format('%L is a word of the paths of the Storage API: choose another one', name);
+		when file_size_limit not between 1 and 5368709120 then
+			field := 'file_size_limit'; reason := 'must be 1 to 5368709120 bytes';
+		else
+	end case;
+	if field is not null then
+		raise check_violation using schema = 'storage', table = 'buckets', column = field,
+			message = format('bucket: %s %s', field, reason);
+	end if;
+
+	foreach mime_type in array coalesce(allowed_mime_types, '{}') loop
+		mime_type := lower(btrim(mime_type, E' \t\r\n'));
+		if mime_type is null or octet_length(mime_type) > 127 or mime_type collate "C" !~ ('^' || token || '/' || token || '$')
+			or mime_type like '*/%' or (split_part(mime_type, '/', 2) like '%*%' and split_part(mime_type, '/', 2) <> '*') then
+			raise check_violation using schema = 'storage', table = 'buckets', column = 'allowed_mime_types',
+				message = 'bucket: allowed_mime_types must be types such as image/png or image/*';
+		end if;
+		if mime_type <> all(clean) then
+			clean := clean || mime_type;
+		end if;
+	end loop;
+	if cardinality(clean) > 100 then
+		raise check_violation using schema = 'storage', table = 'buckets', column = 'allowed_mime_types',
+			message = 'bucket: allowed_mime_types must be at most 100 types';
+	end if;
+	return clean;
+end $_$;
+
+COMMENT ON FUNCTION storage.check_bucket(id text, name text, file_size_limit bigint, allowed_mime_types text[]) IS 'refuses what a bucket cannot have, and returns its MIME types in their normal form';
+
 CREATE FUNCTION storage.check_quota(default_files bigint, default_bytes bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -452,6 +551,22 @@ CREATE FUNCTION storage.count_project(more_files bigint, more_bytes bigint) RETU
     AS $$
 begin
 	update storage.usage u set files = u.files + more_files, bytes = u.bytes + more_bytes;
+end $$;
+
+CREATE FUNCTION storage.delete_bucket(bucket text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	container uuid;
+begin
+	-- The row lock keeps new files out.
+	select c.uuid into container from storage.containers c where c.id = bucket and not c.deleting for update;
+	if exists (select from storage.files f where f.container_uuid = container) then
+		raise foreign_key_violation using schema = 'storage', table = 'buckets', column = 'id',
+			message = format('bucket %s has files: delete them first', bucket);
+	end if;
+	delete from storage.containers c where c.uuid = container;
 end $$;
 
 CREATE FUNCTION storage.extension(name text) RETURNS text
@@ -546,6 +661,22 @@ CREATE FUNCTION storage.foldername(name text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (string_to_array(name, '/'::text))[1:(cardinality(string_to_array(name, '/'::text)) - 1)];
 
+CREATE FUNCTION storage.insert_bucket() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if current_user::regrole <> (select c.relowner from pg_class c where c.oid = tg_relid) then
+		new.public := new.is_public;
+		new.file_size_limit := new.max_file_size;
+		return new;
+	end if;
+	perform storage.put_bucket(new, current_setting('storage.upsert', true) = 'on');
+	return null;
+end $$;
+
+COMMENT ON FUNCTION storage.insert_bucket() IS 'creates the container of a bucket that the owner inserts, instead of a row';
+
 CREATE FUNCTION storage.name_bucket() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -560,6 +691,17 @@ begin
 end $$;
 
 COMMENT ON FUNCTION storage.name_bucket() IS 'gives a container its id as a bucket, and takes it from one in deletion';
+
+CREATE FUNCTION storage.note_upsert() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if current_user::regrole = (select c.relowner from pg_class c where c.oid = tg_relid) then
+		perform set_config('storage.upsert', case tg_op when 'UPDATE' then 'on' else 'off' end, true);
+	end if;
+	return null;
+end $$;
 
 CREATE FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -655,11 +797,80 @@ end $$;
 
 COMMENT ON FUNCTION storage.place_pending(container uuid) IS 'counts the noted changes of a container in its blocks';
 
+CREATE TABLE storage.buckets (
+    id text COLLATE pg_catalog."C",
+    name text COLLATE pg_catalog."C",
+    owner uuid,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    public boolean,
+    avif_autodetection boolean,
+    file_size_limit bigint,
+    allowed_mime_types text[],
+    owner_id text,
+    type text,
+    uuid uuid,
+    is_public boolean,
+    max_file_size bigint,
+    deleting boolean,
+    CONSTRAINT storage_api_only CHECK (false) NO INHERIT
+);
+
+COMMENT ON TABLE storage.buckets IS 'has no rows of its own: it lends its policies to storage.containers';
+
+CREATE FUNCTION storage.put_bucket(bucket storage.buckets, upsert boolean) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	clean text[];
+	container uuid;
+	stamp constant text := lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0');
+	nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+	if bucket.id is null then
+		raise not_null_violation using schema = 'storage', table = 'buckets', column = 'id', message = 'bucket: id must be given';
+	end if;
+	bucket.name := coalesce(bucket.name, bucket.id);
+	clean := storage.check_bucket(bucket.id, bucket.name, bucket.file_size_limit, bucket.allowed_mime_types);
+	if coalesce(bucket.type, 'STANDARD') <> 'STANDARD' then
+		raise check_violation using schema = 'storage', table = 'buckets', column = 'type',
+			message = format('bucket %s: type must be STANDARD', bucket.id);
+	end if;
+	if coalesce(bucket.uuid::text, bucket.is_public::text, bucket.max_file_size::text, bucket.deleting::text) is not null then
+		raise insufficient_privilege using schema = 'storage', table = 'buckets',
+			message = 'uuid, is_public, max_file_size and deleting belong to the platform: set public and file_size_limit';
+	end if;
+
+	select c.uuid into container from storage.containers c where c.id = bucket.id for update;
+	if container is null then
+		insert into storage.containers (uuid, id, name, is_public, max_file_size, allowed_mime_types, owner, owner_id,
+			avif_autodetection, created_at, created_by, updated_by)
+		values (overlay(overlay(gen_random_uuid()::text placing left(stamp, 8) || '-' || right(stamp, 4) from 1) placing '7' from 15)::uuid,
+			bucket.id, bucket.name, coalesce(bucket.public, false), coalesce(bucket.file_size_limit, 5368709120), clean, bucket.owner,
+			coalesce(bucket.owner_id, bucket.owner::text), coalesce(bucket.avif_autodetection, false),
+			coalesce(bucket.created_at, now()), nobody, nobody);
+	elsif upsert then
+		update storage.containers c set name = bucket.name, is_public = coalesce(bucket.public, c.is_public),
+			max_file_size = coalesce(bucket.file_size_limit, c.max_file_size),
+			allowed_mime_types = case when bucket.allowed_mime_types is null then c.allowed_mime_types else clean end,
+			avif_autodetection = coalesce(bucket.avif_autodetection, c.avif_autodetection), updated_at = now()
+		where c.uuid = container;
+		raise notice 'bucket % exists: it has the values of this INSERT now', bucket.id;
+	else
+		raise notice 'bucket % exists: it is unchanged', bucket.id;
+	end if;
+end $$;
+
 CREATE FUNCTION storage.refuse_bucket_changes() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
+	if current_user::regrole = (select c.relowner from pg_class c where c.oid = tg_relid) then
+		return null; -- the owner's, see storage.change_bucket
+	end if;
+
 	raise insufficient_privilege using constraint = 'storage_api_only',
 		message = 'buckets and objects are changed by the Storage API only',
 		detail = (select coalesce(json_agg(json_build_object('uuid', c.uuid, 'name', c.id, 'updated_at', c.updated_at)), '[]')
@@ -673,6 +884,14 @@ CREATE FUNCTION storage.refuse_change() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
+	-- The owner's, which storage.delete_bucket carries out.
+	if tg_level = 'ROW' and current_user::regrole = (select c.relowner from pg_class c where c.oid = tg_relid) then
+		return old;
+	end if;
+	if tg_op = 'DELETE' and tg_level = 'STATEMENT' and current_user::regrole = (select c.relowner from pg_class c where c.oid = tg_relid) then
+		return null;
+	end if;
+
 	raise insufficient_privilege using constraint = 'storage_api_only',
 		message = 'buckets and objects are changed by the Storage API only',
 		detail = case when tg_level = 'ROW' then json_build_array(json_build_object('uuid', old.uuid, 'name', old.id,
@@ -752,6 +971,18 @@ begin
 end $_$;
 
 COMMENT ON FUNCTION storage.split_sorted(block storage.sorted_blocks) IS 'counts a block anew, in blocks of 1000 files';
+
+CREATE FUNCTION storage.sync_bucket() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	new.public := new.is_public;
+	new.file_size_limit := new.max_file_size;
+	return new;
+end $$;
+
+COMMENT ON FUNCTION storage.sync_bucket() IS 'computes the columns of Supabase from those of the platform';
 
 CREATE FUNCTION storage.variant_deleted() RETURNS trigger
     LANGUAGE plpgsql
@@ -1296,27 +1527,6 @@ COMMENT ON COLUMN socle.queries.run_by IS 'a user of the platform database';
 
 COMMENT ON COLUMN socle.queries.duration_ms IS 'null while it runs, and for ever if the server died meanwhile';
 
-CREATE TABLE storage.buckets (
-    id text COLLATE pg_catalog."C",
-    name text COLLATE pg_catalog."C",
-    owner uuid,
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone,
-    public boolean GENERATED ALWAYS AS (is_public) STORED,
-    avif_autodetection boolean,
-    file_size_limit bigint GENERATED ALWAYS AS (max_file_size) STORED,
-    allowed_mime_types text[],
-    owner_id text,
-    type text,
-    uuid uuid,
-    is_public boolean,
-    max_file_size bigint,
-    deleting boolean,
-    CONSTRAINT storage_api_only CHECK (false) NO INHERIT
-);
-
-COMMENT ON TABLE storage.buckets IS 'has no rows of its own: it lends its policies to storage.containers';
-
 CREATE TABLE storage.containers (
     uuid uuid NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
@@ -1827,6 +2037,10 @@ CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) W
 
 CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
+CREATE UNIQUE INDEX buckets_id_key ON storage.buckets USING btree (id);
+
+CREATE UNIQUE INDEX buckets_name_key ON storage.buckets USING btree (name);
+
 CREATE INDEX containers_deleting ON storage.containers USING btree (uuid) WHERE deleting;
 
 CREATE INDEX files_created_at ON storage.files USING btree (container_uuid, created_at, uuid);
@@ -1863,6 +2077,8 @@ CREATE TRIGGER assign_moved_bucket BEFORE UPDATE ON storage.files FOR EACH ROW W
 
 CREATE TRIGGER bytes_replaced BEFORE UPDATE ON storage.files FOR EACH ROW WHEN ((old.blob_uuid IS DISTINCT FROM new.blob_uuid)) EXECUTE FUNCTION storage.bytes_replaced();
 
+CREATE TRIGGER change_bucket BEFORE DELETE OR UPDATE ON storage.containers FOR EACH ROW WHEN ((current_setting('is_superuser'::text) = 'off'::text)) EXECUTE FUNCTION storage.change_bucket();
+
 CREATE TRIGGER containers_inserted AFTER INSERT ON storage.containers REFERENCING NEW TABLE AS new_containers FOR EACH STATEMENT EXECUTE FUNCTION storage.containers_inserted();
 
 CREATE TRIGGER files_deleted AFTER DELETE ON storage.files REFERENCING OLD TABLE AS old_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_deleted();
@@ -1871,9 +2087,15 @@ CREATE TRIGGER files_inserted AFTER INSERT ON storage.files REFERENCING NEW TABL
 
 CREATE TRIGGER files_updated AFTER UPDATE ON storage.files REFERENCING OLD TABLE AS old_files NEW TABLE AS new_files FOR EACH STATEMENT EXECUTE FUNCTION storage.files_updated();
 
+CREATE TRIGGER insert_bucket BEFORE INSERT ON storage.buckets FOR EACH ROW EXECUTE FUNCTION storage.insert_bucket();
+
 CREATE TRIGGER name_bucket BEFORE INSERT ON storage.containers FOR EACH ROW WHEN ((new.id IS NULL)) EXECUTE FUNCTION storage.name_bucket();
 
 CREATE TRIGGER name_deleted_bucket BEFORE UPDATE ON storage.containers FOR EACH ROW WHEN ((new.deleting AND (NOT old.deleting))) EXECUTE FUNCTION storage.name_bucket();
+
+CREATE TRIGGER note_insert BEFORE INSERT ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.note_upsert();
+
+CREATE TRIGGER note_update BEFORE UPDATE ON storage.buckets FOR EACH STATEMENT EXECUTE FUNCTION storage.note_upsert();
 
 CREATE TRIGGER parts_deleted AFTER DELETE ON storage.multipart_parts REFERENCING OLD TABLE AS old_parts FOR EACH STATEMENT EXECUTE FUNCTION storage.parts_deleted();
 
@@ -1894,6 +2116,8 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON storage.objects FOR EACH STATE
 CREATE TRIGGER refuse_update AFTER UPDATE ON storage.buckets REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_bucket_changes();
 
 CREATE TRIGGER refuse_update AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION storage.refuse_changes();
+
+CREATE TRIGGER sync_bucket BEFORE INSERT OR UPDATE ON storage.containers FOR EACH ROW WHEN (((new.public IS DISTINCT FROM new.is_public) OR (new.file_size_limit IS DISTINCT FROM new.max_file_size))) EXECUTE FUNCTION storage.sync_bucket();
 
 CREATE TRIGGER variant_deleted AFTER DELETE ON storage.variants FOR EACH ROW EXECUTE FUNCTION storage.variant_deleted();
 
@@ -2131,6 +2355,11 @@ REVOKE ALL ON FUNCTION storage.assign_bucket() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.bytes_replaced() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION storage.change_bucket() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.check_bucket(id text, name text, file_size_limit bigint, allowed_mime_types text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.check_bucket(id text, name text, file_size_limit bigint, allowed_mime_types text[]) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION storage.check_quota(default_files bigint, default_bytes bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.containers_inserted() FROM PUBLIC;
@@ -2138,6 +2367,9 @@ REVOKE ALL ON FUNCTION storage.containers_inserted() FROM PUBLIC;
 REVOKE ALL ON FUNCTION storage.count_files(containers uuid[], files bigint[], bytes bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.count_project(more_files bigint, more_bytes bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.delete_bucket(bucket text) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.delete_bucket(bucket text) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION storage.extension(name text) FROM PUBLIC;
 GRANT ALL ON FUNCTION storage.extension(name text) TO anon;
@@ -2166,7 +2398,11 @@ GRANT ALL ON FUNCTION storage.foldername(name text) TO service_role;
 GRANT ALL ON FUNCTION storage.foldername(name text) TO socle_reader;
 GRANT ALL ON FUNCTION storage.foldername(name text) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION storage.insert_bucket() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION storage.name_bucket() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.note_upsert() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) FROM PUBLIC;
 GRANT ALL ON FUNCTION storage.object_metadata(mime_type text, size bigint, sha256 bytea, cache_control text) TO anon;
@@ -2183,6 +2419,14 @@ REVOKE ALL ON FUNCTION storage.place_keys(containers uuid[], sorts text[], texts
 
 REVOKE ALL ON FUNCTION storage.place_pending(container uuid) FROM PUBLIC;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO anon;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO authenticated;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO service_role;
+GRANT SELECT ON TABLE storage.buckets TO socle_reader;
+
+REVOKE ALL ON FUNCTION storage.put_bucket(bucket storage.buckets, upsert boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.put_bucket(bucket storage.buckets, upsert boolean) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION storage.refuse_bucket_changes() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.refuse_change() FROM PUBLIC;
@@ -2192,6 +2436,8 @@ REVOKE ALL ON FUNCTION storage.refuse_changes() FROM PUBLIC;
 REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, size bigint, created_at timestamp with time zone, updated_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.split_sorted(block storage.sorted_blocks) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.sync_bucket() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
 
@@ -2260,11 +2506,6 @@ GRANT SELECT ON SEQUENCE socle.catalogue_changes TO socle_PROJECT_service;
 
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;
-
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO anon;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO authenticated;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.buckets TO service_role;
-GRANT SELECT ON TABLE storage.buckets TO socle_reader;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO anon;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO authenticated;

@@ -8,8 +8,9 @@ import (
 
 // The tables storage.buckets and storage.objects belong to the project's owner, who creates their
 // policies. They have no rows of their own: those of their children, storage.containers and
-// storage.files, belong to the platform. Event triggers refuse any other DDL on the two tables, and
-// triggers any change of rows through them.
+// storage.files, belong to the platform. Event triggers refuse any other DDL on the two tables.
+// Triggers refuse any change of rows through them, but for the owner's on storage.buckets: they
+// check it and carry it out on storage.containers.
 
 // PolicyTables are the tables of schema storage whose policies belong to the project.
 var PolicyTables = []string{"buckets", "objects"}

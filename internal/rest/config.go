@@ -26,7 +26,9 @@ type Config struct {
 	PreRequest catalog.Name // function called before every statement; zero means none
 	RootSpec   catalog.Name // function that answers requests for the root; zero means none
 	Settings   map[string]string
-	Origins    []string // allowed by CORS; nil means all
+	// GrantHint is the hint of responses to callers whose role lacks a privilege; "" means none.
+	GrantHint string
+	Origins   []string // allowed by CORS; nil means all
 }
 
 // Auth determines the role of a request.

@@ -271,6 +271,10 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 		f.retryAfter = "1"
 	}
 
+	// Policies and functions of the project raise the same code with other texts.
+	if e.Code == "42501" && f.Hint == nil && e.Routine == "aclcheck_error" {
+		f.Hint = nullable(s.GrantHint)
+	}
 	// a value has at most 1 GB
 	if e.Code == "54000" && f.Hint == nil && strings.HasPrefix(e.Detail, "Cannot enlarge string buffer") {
 		f.Hint = fewerRowsHint

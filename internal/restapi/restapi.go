@@ -141,7 +141,8 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 			TxOverride: strings.HasSuffix(settings.TxEnd, "-allow-override"),
 			Aggregates: settings.Aggregates, Plan: settings.Plan, SharedOrigin: true,
 		},
-		OpenAPI: rest.OpenAPI{Server: p.URL(Prefix), Security: true},
+		OpenAPI:   rest.OpenAPI{Server: p.URL(Prefix), Security: true},
+		GrantHint: grantHint,
 		Hooks: rest.Hooks{
 			Unavailable: func(ctx context.Context) error { return recheck(ctx, p) },
 			Quota:       func() (over, far bool) { return p.Database.OverQuota(), p.Database.FarOverQuota() },
@@ -149,6 +150,10 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 		Session: session.Config{Budget: a.Responses, PoolContended: a.PoolContended},
 	})
 }
+
+// grantHint is the same for every object, so it reveals nothing about the schema.
+const grantHint = "The role has no privilege on it. Grant it with: socle grants update, or as Supabase does for all tables: " +
+	"socle default-privileges update --mode supabase --existing"
 
 // errPlatformToken is the failure of a request with the token of a member, in the contract's form.
 var errPlatformToken = &query.Error{

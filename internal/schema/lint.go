@@ -20,6 +20,7 @@ var findingTexts = map[string]string{
 	"rls_disabled_closed":       "Row level security is disabled. Only the owner and service_role can access the table, but a grant would expose all of its rows.",
 	"policies_without_rls":      "The table has policies, but row level security is disabled, so they have no effect. Enable it.",
 	"rls_without_policy":        "The table is granted to anon or authenticated, but has no policy, so they see no rows. Add a policy, or revoke the grant.",
+	"policies_without_grants":   "The table has policies for anon or authenticated, but neither has a privilege on it, so they get permission denied. Grant them as Supabase does: socle default-privileges update --mode supabase --existing; or for this table: socle grants update.",
 	"policy_writes_for_all":     "The policy allows anonymous callers to write any row. Add a condition, or restrict it to the role authenticated.",
 	"policy_reads_for_all":      "The policy allows anonymous callers to read every row. Add a condition unless this is intended.",
 	"security_definer_view":     "The view reads rows with the privileges of its owner, bypassing policies, and anon or authenticated may read it. Make it security_invoker.",
@@ -50,7 +51,7 @@ const selectFindings = `
 		select c.oid, c.relkind, c.relrowsecurity, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) as object,
 			exists (select from pg_catalog.aclexplode(c.relacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
 				where (a.grantee = 0 or r.rolname in ('anon', 'authenticated')) and (c.relkind in ('r', 'p') or a.privilege_type = 'SELECT')) as exposed,
-			exists (select from pg_catalog.pg_policy p where p.polrelid = c.oid) as guarded,
+			exists (select from pg_catalog.pg_policy p where p.polrelid = c.oid) as guarded, ` + isOpened + ` as opened,
 			exists (select from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary) as keyed,
 			coalesce((select o.option_value::bool from pg_catalog.pg_options_to_table(c.reloptions) o
 				where o.option_name = 'security_invoker'), false) as invoker
@@ -78,6 +79,11 @@ const selectFindings = `
 		select 'warning', 'rls_disabled_closed', object from relations where relkind in ('r', 'p') and not relrowsecurity and not exposed
 		union all
 		select 'error', 'policies_without_rls', object from relations where relkind in ('r', 'p') and not relrowsecurity and guarded
+		union all
+		select 'warning', 'policies_without_grants', object from relations where relkind in ('r', 'p') and relrowsecurity and not opened and exists (
+			select from pg_catalog.pg_policy p cross join lateral pg_catalog.unnest(p.polroles) x(role)
+			left join pg_catalog.pg_roles o on o.oid = x.role
+			where p.polrelid = relations.oid and p.polpermissive and (x.role = 0 or o.rolname in ('anon', 'authenticated')))
 		union all
 		select 'info', 'rls_without_policy', object from relations where relkind in ('r', 'p') and relrowsecurity and exposed and not guarded
 		union all

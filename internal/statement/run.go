@@ -310,14 +310,14 @@ func translate(field string, err error, index int, step Step) error {
 	return f
 }
 
-var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?(buckets|objects)\b`)
+var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?objects\b`)
 
-// hint returns the hint of PostgreSQL. For an insert into the tables of package object it names the
-// Storage API: PostgreSQL complains about a column or constraint there.
+// hint returns the hint of PostgreSQL. For an insert into storage.objects it names the Storage API:
+// PostgreSQL complains about a column or constraint there.
 func hint(e *pgconn.PgError, statement sqllex.Statement) string {
 	if e.Hint == "" && slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) &&
 		storageInsert.MatchString(statement.Text) {
-		return "Buckets and objects are changed by the Storage API only: createBucket, or socle containers create."
+		return "Objects are changed by the Storage API only: upload the file."
 	}
 
 	return e.Hint

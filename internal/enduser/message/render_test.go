@@ -32,8 +32,8 @@ func TestRenderMail(t *testing.T) {
 	}
 }
 
-// TestRenderUnclearHTML: HTML that was stored when any was accepted gives way to the text if it does
-// not show the place of a value.
+// TestRenderUnclearHTML: HTML that was stored when any was accepted gives way to the text if it
+// does not show the place of a value.
 func TestRenderUnclearHTML(t *testing.T) {
 	t.Parallel()
 

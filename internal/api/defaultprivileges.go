@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
+)
+
+func (s *Server) registerDefaultPrivileges() {
+	operation.HandleInProject(s.pipeline, getDefaultPrivileges, s.getDefaultPrivileges, nil)
+	operation.HandleInProject(s.pipeline, updateDefaultPrivileges, s.updateDefaultPrivileges, nil)
+}
+
+var getDefaultPrivileges = operation.Operation{
+	ID: "getDefaultPrivileges", Method: "GET",
+	Path: "/projects/{projectUUID}/default-privileges", Summary: "Get a project's default privileges",
+	Access: operation.ProjectInPath(account.Viewer), Errors: memberErrors,
+}
+
+func (s *Server) getDefaultPrivileges(
+	ctx context.Context, p *projectdb.Project, _ *projectInput,
+) (schema.DefaultPrivileges, error) {
+	return schema.GetDefaultPrivileges(ctx, p.Trusted())
+}
+
+var updateDefaultPrivileges = operation.Operation{
+	ID: "updateDefaultPrivileges", Method: "PUT",
+	Path: "/projects/{projectUUID}/default-privileges", Summary: "Update a project's default privileges",
+	Access: operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Timeout: longTimeout,
+	Notes: "With `closed`, new tables and functions have no privileges but for `service_role`. With `supabase`, " +
+		"`anon` and `authenticated` may read and write new tables of the schema `public` as far as policies allow, " +
+		"and execute new functions. Row level security stays on for new tables. `existing` grants the same on what " +
+		"exists already, also where it was revoked, but for tables without row level security.",
+	Example: `{"mode": "supabase", "existing": true}`,
+}
+
+type updateDefaultPrivilegesInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		Mode     string `json:"mode" enum:"closed,supabase"`
+		Existing bool   `json:"existing,omitempty" doc:"Also grant the privileges on existing tables, sequences and functions."`
+	}
+}
+
+func (s *Server) updateDefaultPrivileges(
+	ctx context.Context, p *projectdb.Project, in *updateDefaultPrivilegesInput,
+) (schema.DefaultPrivileges, error) {
+	return schema.UpdateDefaultPrivileges(ctx, p.Owner(), schema.DefaultPrivilegesUpdate(in.Body))
+}
