@@ -43,7 +43,7 @@ var updateDefaultPrivileges = operation.Operation{
 type updateDefaultPrivilegesInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
-		Mode     string `json:"mode" enum:"closed,supabase"`
+		Mode     string `json:"mode" enum:"closed,supabase" doc:"Who may use new objects: service_role only, or anon and authenticated too."`
 		Existing bool   `json:"existing,omitempty" doc:"Also grant the privileges on existing tables, sequences and functions."`
 	}
 }

@@ -139,8 +139,8 @@ func TestExtensionScriptsIsolated(t *testing.T) {
 	other.Post("/extensions", `{"name": "hstore"}`).Want(409).Code("schema_taken")
 }
 
-// TestCreateExtensionAfterRestore checks that a restore brings the extensions and the publication as
-// they were, and that extensions can be installed after it.
+// TestCreateExtensionAfterRestore checks that a restore brings the extensions and the publication
+// as they were, and that extensions can be installed after it.
 func TestCreateExtensionAfterRestore(t *testing.T) {
 	t.Parallel()
 

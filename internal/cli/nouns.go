@@ -49,6 +49,8 @@ var nouns = []noun{
 		"socle triggers create books --name stamp --timing before --events update --function stamp"},
 	{"policies", "database", "Row level security of a table",
 		"socle policies create books --name own --command select --roles authenticated --using 'owner = current_user'"},
+	{"default-privileges", "database", "Privileges on new tables and functions",
+		"socle default-privileges update --mode supabase --existing"},
 	{"grants", "database", "Privileges on a table",
 		`socle grants update books --grants '[{"role": "anon", "privileges": ["select"]}]'`},
 	{"extensions", "database", "PostgreSQL extensions", "socle extensions create --name pg_trgm"},

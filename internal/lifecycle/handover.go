@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// handOver gives tables of the platform's schemas, and the publication, to the project's logins that
-// own them.
+// handOver gives tables of the platform's schemas, and the publication, to the project's logins
+// that own them.
 func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := d.handOverAuth(ctx, conn, project); err != nil {
 		return err

@@ -173,8 +173,8 @@ func TestStoragePolicies(t *testing.T) {
 	}
 }
 
-// TestBucketsBySQL checks what the owner's SQL on storage.buckets does, which values it refuses, and
-// that nobody else's does anything.
+// TestBucketsBySQL checks what the owner's SQL on storage.buckets does, which values it refuses,
+// and that nobody else's does anything.
 func TestBucketsBySQL(t *testing.T) {
 	t.Parallel()
 
@@ -246,10 +246,12 @@ func TestBucketsBySQL(t *testing.T) {
 	for _, sql := range []string{
 		`insert into storage.buckets (id, name) values ('x', 'x')`, `insert into storage.buckets (id) values ('docs') on conflict (id) do nothing`,
 		`insert into storage.buckets (id) values ('docs') on conflict (id) do update set name = 'x'`,
-		`update storage.buckets set is_public = false`, `update storage.buckets set public = false`, `delete from storage.buckets`,
+		`update storage.buckets set is_public = false`, `update storage.buckets set public = false`,
+		`delete from storage.buckets`,
 		`set storage.upsert = 'on'; select storage.put_bucket(b, true) from storage.buckets b`,
 	} {
-		if got := pgtest.State(t, request, "begin; set local role service_role; "+sql); got != "42501" && got != "23514" {
+		got := pgtest.State(t, request, "begin; set local role service_role; "+sql)
+		if got != "42501" && got != "23514" {
 			t.Errorf("%s as service_role: got state %q, want 42501 or 23514", sql, got)
 		}
 		pgtest.Exec(t, request, "rollback")

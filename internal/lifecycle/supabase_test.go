@@ -82,9 +82,10 @@ func TestExtensionsOfProject(t *testing.T) {
 	}
 
 	for name, test := range map[string]struct{ before, want string }{
-		"nothing":               {"", both},
-		"an extension":          {"create schema extensions; create extension citext schema extensions", "citext in extensions, " + both},
-		"pgcrypto in public":    {"create extension pgcrypto schema public", "pgcrypto in public, uuid-ossp in extensions"},
+		"nothing":      {"", both},
+		"an extension": {"create schema extensions; create extension citext schema extensions", "citext in extensions, " + both},
+		"pgcrypto in public": {`create extension pgcrypto schema public`,
+			`pgcrypto in public, uuid-ossp in extensions`},
 		"the owner's schema":    {"create schema extensions authorization OWNER", ""},
 		"an object of the user": {"create schema extensions; create function extensions.f() returns int language sql as 'select 1'", ""},
 		"open to the owner":     {"create schema extensions; grant create on schema extensions to OWNER", ""},

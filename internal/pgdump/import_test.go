@@ -165,8 +165,8 @@ func TestImportAfterUsers(t *testing.T) {
 	}
 }
 
-// TestImportOfSchema imports the schema of an application, without rows, into a new project: it keeps
-// triggers on auth.users and foreign keys to it.
+// TestImportOfSchema imports the schema of an application, without rows, into a new project: it
+// keeps triggers on auth.users and foreign keys to it.
 func TestImportOfSchema(t *testing.T) {
 	t.Parallel()
 

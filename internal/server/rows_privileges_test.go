@@ -41,7 +41,8 @@ create function stamp() returns trigger language plpgsql as 'begin return new; e
 insert into titles (id, title) values (1, 'Emma')`)
 
 	// closed: the hint names the command
-	s.Get(path).Want(200).Content("mode", "closed").Content("closedTables", []any{"public.seen", "public.titles", "public.unguarded"})
+	s.Get(path).Want(200).Content("mode", "closed").
+		Content("closedTables", []any{"public.seen", "public.titles", "public.unguarded"})
 	for _, refused := range []string{
 		s.want(403, "", "GET", "/titles", "", signed), s.want(401, "", "GET", "/titles", "", anon),
 		s.want(403, "", "POST", "/rpc/greeting", "{}", signed),
@@ -74,7 +75,8 @@ create function answer() returns integer language sql as 'select 42'`)
 	s.want(201, "", "POST", "/orders", `{"note": "one"}`, signed)
 	s.want(200, "[]", "GET", "/orders", "", anon) // row level security is on
 	s.want(200, "42", "POST", "/rpc/answer", "{}", anon)
-	if refused := s.want(403, "", "POST", "/orders", `{"note": "none"}`, signed); !strings.Contains(refused, `"hint":null`) {
+	refused := s.want(403, "", "POST", "/orders", `{"note": "none"}`, signed)
+	if !strings.Contains(refused, `"hint":null`) {
 		t.Errorf("a policy's refusal: got %s, want no hint", refused)
 	}
 
