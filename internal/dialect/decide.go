@@ -11,6 +11,7 @@ package dialect
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,7 +58,10 @@ var rules = map[string][]rule{
 	"comment": {extensionComment},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole},
+	"select":  {replicationRole, service},
+	"insert":  {service},
+	"update":  {service},
+	"delete":  {service},
 }
 
 // kinds are the words that statements of two long kinds have near their start: others of the same
@@ -77,7 +81,7 @@ func Decide(s sqllex.Statement) Verdict {
 	}
 
 	rules := rules[first]
-	if len(rules) == 0 || (first == "select" && !strings.Contains(strings.ToLower(s.Text), replicationSetting)) {
+	if len(rules) == 0 || (slices.Contains(dataWords, first) && !isForeignData(s.Text)) {
 		return Verdict{SQL: s.Text}
 	}
 
@@ -90,6 +94,17 @@ func Decide(s sqllex.Statement) Verdict {
 	}
 
 	return Verdict{SQL: s.Text}
+}
+
+// dataWords are the first words of statements that can be long and many.
+var dataWords = []string{"select", "insert", "update", "delete"}
+
+// foreignData matches a part of the few statements on data that a rule may be about.
+var foreignData = regexp.MustCompile(`(?i)\b(cron|net)"?\s*\.|` + replicationSetting)
+
+func isForeignData(text string) bool {
+	const head = 4 << 10 // bytes: what a rule looks for stands near the start
+	return foreignData.MatchString(text[:min(len(text), head)])
 }
 
 const replicationSetting = "session_replication_role"

@@ -30,6 +30,9 @@ func TestDecide(t *testing.T) {
 	without := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + ": left out, since the project has no such role"}
 	}
+	unavailable := func(name, reason string) decided {
+		return decided{Does: LeaveOut, Notes: name + " is left out: " + reason}
+	}
 	changed := func(sql string, notes ...string) decided {
 		return decided{SQL: sql, Notes: strings.Join(notes, "; ")}
 	}
@@ -123,6 +126,20 @@ func TestDecide(t *testing.T) {
 			"policy p on t of supabase_auth_admin: left out, since the project has no such role"),
 		"create policy p on t to anon using (true)": {},
 		"alter policy p on t rename to postgres":    {},
+
+		"select cron.schedule('nightly', '0 3 * * *', $$select f()$$)":                          unavailable("cron.schedule", noSchedules),
+		"SELECT \"cron\" . \"schedule\"('a', '* * * * *', 'select net.http_post()') AS \"id\";": unavailable("cron.schedule", noSchedules),
+		"select cron.unschedule('a') where exists (select from cron.job where jobname = 'a')":   unavailable("cron.unschedule", noSchedules),
+		"select * from cron.job":                                         unavailable("cron.job", noSchedules),
+		"delete from cron.job where jobname = 'a'":                       unavailable("cron.job", noSchedules),
+		"update cron.job set active = false":                             unavailable("cron.job", noSchedules),
+		"select net.http_post('https://example.com', '{}')":              unavailable("net.http_post", noRequests),
+		"select cron.schedule('a', '* * * * *', 'select 1'), public.f()": {},
+		"select cron.other()":                                            {},
+		"select net.total from public.net":                               {},
+		"insert into t values ('cron.job')":                              {},
+		"insert into net.total values (1)":                               {},
+		"select 1 as \"cron.schedule\"":                                  {},
 
 		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {
 			Does: LeaveOut, Notes: "trigger hook on t is left out: there are no database webhooks"},
