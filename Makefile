@@ -36,7 +36,7 @@ testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(ra
 ##@ While developing
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) ":" } /^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) ":" } /^[a-z0-9-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' Makefile
 
 run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:9000' for flags of socle serve
 	@exec bin/socle serve $(ARGS)

@@ -42,4 +42,4 @@ func TestMakeHelpIsComplete(t *testing.T) {
 	}
 }
 
-var makeTarget = regexp.MustCompile(`^([a-z-]+):( |$)`)
+var makeTarget = regexp.MustCompile(`^([a-z0-9-]+):( |$)`)
