@@ -38,7 +38,8 @@ func TestStatementsPrepare(t *testing.T) {
 		"rest/catalog": {"project"}, "statement": {"project"}, "transfer": {"project"},
 		"audit": {"platform", "project"}, "standalone": {"project"}, "oauth": {"project"}, "rest": {"project"},
 		"pgproxy": {"platform"}, "enduser": {"platform", "project"}, "enduser/message": {"project"},
-		"pgserver": {"platform"}, "pgcluster": {"platform", "project"}, "lifecycle": {"platform", "project"}, "tablejob": {"platform"}}
+		"pgserver": {"platform"}, "pgcluster": {"platform", "project"}, "lifecycle": {"platform", "project"},
+		"tablejob": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {
