@@ -32,6 +32,7 @@ func TestTicks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
+
 			if tt.canceled {
 				cancel()
 			}
