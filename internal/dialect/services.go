@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // services are the functions and tables of Supabase's services that a project does not have, with
 // the reason.
 var services = map[string]string{
@@ -19,18 +21,25 @@ const (
 	noRequests  = "SQL sends no HTTP requests yet"
 )
 
+// callEnds are the words that may follow a call or a table in a statement that does nothing else.
+var callEnds = []string{"as", "from", "limit", "order", "where"}
+
 // service leaves out a statement that does nothing but call such a function or use such a table.
 func service(ts Tokens, s Subject) (Verdict, bool) {
 	reason, ok := services[s.Name.String()]
-	if !ok || (s.Action == "select" && ts.Raw(ts.closing(s.After)+1) == ",") {
+	if ok && s.Action == "select" {
+		next := ts.skipGroup(s.After)
+		ok = next == len(ts.All) || slices.Contains(callEnds, ts.Word(next))
+	}
+	if !ok {
 		return Verdict{}, false
 	}
 
 	return leaveOut("%s is left out: %s", s.Name, reason), true
 }
 
-// closing returns the index of the parenthesis that closes the one at i, or i - 1 if there is none.
-func (ts Tokens) closing(i int) int {
+// skipGroup returns the index after a group in parentheses that begins at i, or i if none does.
+func (ts Tokens) skipGroup(i int) int {
 	depth := 0
 	for at := i; at < len(ts.All); at++ {
 		switch ts.Raw(at) {
@@ -38,11 +47,14 @@ func (ts Tokens) closing(i int) int {
 			depth++
 		case ")":
 			depth--
+			if depth == 0 {
+				return at + 1
+			}
 		}
 		if depth == 0 {
-			return max(at, i-1)
+			break
 		}
 	}
 
-	return i - 1
+	return i
 }
