@@ -175,3 +175,23 @@ func TestUpdateGrantsConcurrently(t *testing.T) {
 
 	wantCounts(t, counts, map[int]int{200: 8})
 }
+
+func TestUpdateDefaultPrivileges(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	path := "/projects/" + a.Project + "/default-privileges"
+	a.Get(path).Want(200).Content("mode", "closed")
+
+	for body, field := range map[string]string{
+		`{}`:                                     "mode",
+		`{"mode": "open"}`:                       "mode",
+		`{"mode": "closed", "existing": "true"}`: "existing",
+	} {
+		a.Put(path, body).Want(422).Field(field)
+	}
+
+	a.Put(path, `{"mode": `).Want(400)
+	a.Get("/projects/x/default-privileges").Want(400)
+	a.Get(path).Want(200).Content("mode", "closed")
+}
