@@ -51,17 +51,17 @@ type ContainerRef struct {
 // Ref returns the identity of the container.
 func (c Container) Ref() ContainerRef { return ContainerRef{c.UUID, c.ID} }
 
-// byRef selects the container of a [ContainerRef], unless it is in deletion.
-const byRef = `uuid = coalesce(@uuid::uuid, (select r.uuid from storage.containers r where r.id = @id)) and not deleting`
-
-// args adds the arguments of byRef.
-func (r ContainerRef) args(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
-	args["uuid"], args["id"] = &r.UUID, r.ID
+// condition returns the SQL condition for the container, unless it is in deletion, and adds its
+// argument to args. One condition for both forms of a reference would make PostgreSQL plan each
+// statement anew.
+func (r ContainerRef) condition(args pgx.StrictNamedArgs) string {
 	if r.UUID == uuid.Nil {
-		args["uuid"] = nil
+		args["id"] = r.ID
+		return `id = @id and not deleting`
 	}
 
-	return args
+	args["uuid"] = r.UUID
+	return `uuid = @uuid and not deleting`
 }
 
 // GetContainer returns a container of project p. It fails with NotFound if it does not exist or the
@@ -73,8 +73,9 @@ func GetContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, r Co
 			pgx.StrictNamedArgs{"project": p.UUID, "id": r.ID})
 	}
 
-	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where `+byRef,
-		r.args(pgx.StrictNamedArgs{"project": p.UUID}))
+	args := pgx.StrictNamedArgs{"project": p.UUID}
+	return pg.One[Container](ctx, p.Trusted(),
+		`select `+containerColumns+` from storage.containers where `+r.condition(args), args)
 }
 
 // NewContainer holds the values of a container to create. The rules of [checkContainer] apply.
@@ -184,8 +185,8 @@ func UpdateContainer(
 	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
 		update storage.containers` + values + `, updated_by = @user,
 		    name = coalesce(@name, name), description = coalesce(@description, description)
-		where ` + byRef + ` and (@version::timestamptz is null or updated_at = @version)
-		returning ` + containerColumns, Args: r.args(args)})
+		where ` + r.condition(args) + ` and (@version::timestamptz is null or updated_at = @version)
+		returning ` + containerColumns, Args: args})
 	if fault.Is(err, fault.NotFound) && updatedAt != nil {
 		return c, fault.New(fault.Conflict, "the container was changed concurrently").WithCode("busy").WithCause(err)
 	}
@@ -224,8 +225,9 @@ func DeleteContainer(
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Container, error) {
 		// The row lock keeps new files out, since an upload locks the row before it adds a file.
+		args := pgx.StrictNamedArgs{}
 		id, err := pg.Value[uuid.UUID](ctx, tx,
-			`select uuid from storage.containers where `+byRef+` for update`, r.args(pgx.StrictNamedArgs{}))
+			`select uuid from storage.containers where `+r.condition(args)+` for update`, args)
 		if err != nil {
 			return Container{}, err
 		}

@@ -95,6 +95,41 @@ func TestBlobKey(t *testing.T) {
 	}
 }
 
+// TestPlansAreKept repeats the reads of containers and files until PostgreSQL keeps their plans. It
+// makes five custom plans first.
+func TestPlansAreKept(t *testing.T) {
+	t.Parallel()
+
+	b := newBucket(t)
+	file := FileRef{Container: b.container.UUID, UUID: b.create("a", "b").UUID}
+
+	for i := range 24 {
+		ref := ContainerRef{UUID: b.container.UUID}
+		if i >= 12 {
+			ref = ContainerRef{ID: b.container.ID}
+		}
+
+		_, inContainer := GetContainer(t.Context(), b.project, b.member, ref)
+		_, inFile := GetFile(t.Context(), b.project, b.member, file)
+		_, _, inList := ListFiles(t.Context(), b.project, b.container.UUID, pg.Page{Number: 1, Limit: 20, Sort: "createdAt"})
+		if err := errors.Join(inContainer, inFile, inList); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// The pool hands out the connection that was released last.
+	custom, err := pg.Values[string](t.Context(), b.project.Trusted(),
+		`select statement from pg_prepared_statements where custom_plans > 5`)
+	if err != nil || len(custom) > 0 {
+		t.Errorf("planned anew each time: %q, %v", custom, err)
+	}
+	kept, err := pg.Value[int](t.Context(), b.project.Trusted(),
+		`select count(*)::int from pg_prepared_statements where generic_plans > 5`)
+	if err != nil || kept < 4 {
+		t.Errorf("got %d kept plans, %v, want 4", kept, err)
+	}
+}
+
 // TestNamesAreIndexed looks a name up by plans from a time without files.
 func TestNamesAreIndexed(t *testing.T) {
 	t.Parallel()
