@@ -1,9 +1,9 @@
 // Package api is the platform API: the operations on users, organizations, projects, and the
 // contents of a project.
 //
-// Each operation is declared once, in the file of its entity. Package operation serves the requests
-// and calls the operation's handler, which calls the package that owns the entity. Rules of a
-// domain and SQL belong to those packages.
+// Each operation is declared once, in the package of its chapter and the file of its entity.
+// Package operation serves the requests and calls the operation's handler, which calls the package
+// that owns the entity. Rules of a domain and SQL belong to those packages.
 package api
 
 import (
@@ -16,11 +16,24 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/api/accounts"
+	"github.com/socle-dev/socle/internal/api/backups"
+	"github.com/socle-dev/socle/internal/api/endusers"
+	"github.com/socle-dev/socle/internal/api/files"
+	"github.com/socle-dev/socle/internal/api/forms"
+	"github.com/socle-dev/socle/internal/api/instance"
+	"github.com/socle-dev/socle/internal/api/keys"
+	"github.com/socle-dev/socle/internal/api/organizations"
+	"github.com/socle-dev/socle/internal/api/projects"
+	"github.com/socle-dev/socle/internal/api/rows"
+	"github.com/socle-dev/socle/internal/api/sql"
+	"github.com/socle-dev/socle/internal/api/tables"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
@@ -69,61 +82,50 @@ type Config struct {
 }
 
 // Server is the platform API. It is safe for concurrent use.
-type Server struct {
-	platform  *platform.Store
-	accounts  *account.Service
-	projects  *projectdb.Registry
-	blobs     *blob.Store
-	variants  *object.Variants
-	lifecycle *lifecycle.Service
-	queue     *queue.Queue
-	backups   *backup.Service
-	cleaner   *object.Cleaner
-	tableJobs *tablejob.Service
-	proxy     *pgproxy.Proxy
+type Server struct{ pipeline *operation.Pipeline }
 
-	submissions *submission.Service
-	migrations  *migration.Service
-	endUsers    *enduser.Service
-
-	publicURL  string
-	signingKey []byte
-	settings   []config.Shown
-	log        *slog.Logger
-
-	describeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
-
-	pipeline *operation.Pipeline
-}
-
-// New returns the API with all operations.
+// New returns the API with all operations, by chapters in the order in which one meets them: first
+// an account, then a project, then its contents, at last the install.
 func New(c Config) *Server {
-	s := &Server{platform: c.Platform, accounts: c.Accounts, projects: c.Projects, blobs: c.Blobs, variants: c.Variants,
-		lifecycle: c.Lifecycle, queue: c.Queue, backups: c.Backups, cleaner: c.Cleaner, tableJobs: c.TableJobs,
-		proxy: c.Proxy, submissions: c.Submissions, migrations: c.Migrations, endUsers: c.EndUsers,
-		publicURL: c.PublicURL, signingKey: c.SigningKey,
-		settings: c.Settings, log: c.Log, describeRows: c.DescribeRows}
+	files := &files.Server{Accounts: c.Accounts, Blobs: c.Blobs, Cleaner: c.Cleaner, Platform: c.Platform,
+		PublicURL: c.PublicURL, SigningKey: c.SigningKey, Variants: c.Variants}
+	forms := &forms.Server{Cleaner: c.Cleaner, Platform: c.Platform, Submissions: c.Submissions}
 
-	s.pipeline = operation.New(operation.Config{Store: c.Platform, Projects: c.Projects, Lifecycle: c.Lifecycle,
-		Bodies: c.Bodies, AuditKey: c.AuditKey, AnswerKey: c.AnswerKey, Log: c.Log, Bearer: s.authenticateBearer,
-		Respondent: s.authenticateRespondent, Signer: s.authenticateSignature, AwaitBackup: c.Backups.Await,
+	p := operation.New(operation.Config{Store: c.Platform, Projects: c.Projects, Lifecycle: c.Lifecycle,
+		Bodies: c.Bodies, AuditKey: c.AuditKey, AnswerKey: c.AnswerKey, Log: c.Log, Bearer: c.Accounts.Authenticate,
+		Respondent: forms.AuthenticateRespondent, Signer: files.AuthenticateSignature, AwaitBackup: c.Backups.Await,
 		ClaimHolder: c.ClaimHolder, Examples: examples})
 
-	s.describeTypes()
-	for _, c := range s.chapters() {
-		s.pipeline.Chapter(c.name, c.description+" [Rules](/docs?api=api#api/description/"+c.rules+").")
-		for _, register := range c.entities {
-			register()
-		}
-	}
-	s.pipeline.Complete()
+	operation.DescribeAs[form.Opt[string], string](p)
+	operation.DescribeAs[form.Opt[bool], bool](p)
+	operation.DescribeAs[form.Opt[int64], int64](p)
+	operation.DescribeAs[form.Opt[[]string], []string](p)
 
-	return s
+	for _, chapter := range []interface{ Register(p *operation.Pipeline) }{
+		&accounts.Server{Accounts: c.Accounts},
+		&organizations.Server{Accounts: c.Accounts},
+		&projects.Server{Accounts: c.Accounts, Backups: c.Backups, Lifecycle: c.Lifecycle, Platform: c.Platform},
+		&tables.Server{TableJobs: c.TableJobs},
+		&keys.Server{Platform: c.Platform, Projects: c.Projects},
+		&endusers.Server{EndUsers: c.EndUsers},
+		&rows.Server{Blobs: c.Blobs, DescribeRows: c.DescribeRows, Platform: c.Platform},
+		&sql.Server{Accounts: c.Accounts, Migrations: c.Migrations, Platform: c.Platform, Proxy: c.Proxy},
+		files,
+		forms,
+		&backups.Server{Backups: c.Backups, Platform: c.Platform},
+		&instance.Server{Accounts: c.Accounts, Blobs: c.Blobs, Log: c.Log, Platform: c.Platform, Queue: c.Queue,
+			Settings: c.Settings},
+	} {
+		chapter.Register(p)
+	}
+	p.Complete()
+
+	return &Server{p}
 }
 
 // ServeHTTP serves a request for an operation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isTus(r.URL.Path) {
+	if files.IsTus(r.URL.Path) {
 		tus.OverrideMethod(r)
 	}
 

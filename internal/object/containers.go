@@ -51,31 +51,29 @@ type ContainerRef struct {
 // Ref returns the identity of the container.
 func (c Container) Ref() ContainerRef { return ContainerRef{c.UUID, c.ID} }
 
-// condition returns the SQL condition for the container, unless it is in deletion, and adds its
-// argument to args. One condition for both forms of a reference would make PostgreSQL plan each
-// statement anew.
-func (r ContainerRef) condition(args pgx.StrictNamedArgs) string {
-	if r.UUID == uuid.Nil {
-		args["id"] = r.ID
-		return `id = @id and not deleting`
-	}
-
-	args["uuid"] = r.UUID
-	return `uuid = @uuid and not deleting`
-}
+// Conditions of a container that is not in deletion. One condition for both forms of a
+// [ContainerRef] would make PostgreSQL plan each statement anew.
+const (
+	byUUID = `uuid = @uuid and not deleting`
+	byID   = `id = @id and not deleting`
+)
 
 // GetContainer returns a container of project p. It fails with NotFound if it does not exist or the
 // policies hide it.
 func GetContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef) (Container, error) {
 	if !a.BypassesPolicies() {
 		return pg.One[Container](ctx, a.On(p.Questions()),
-			`select `+containerColumns+` from `+visibleContainers+` where id = @id and not deleting`,
+			`select `+containerColumns+` from `+visibleContainers+` where `+byID,
+			pgx.StrictNamedArgs{"project": p.UUID, "id": r.ID})
+	}
+	if r.UUID == uuid.Nil {
+		return pg.One[Container](ctx, p.Trusted(),
+			`select `+containerColumns+` from storage.containers where `+byID,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": r.ID})
 	}
 
-	args := pgx.StrictNamedArgs{"project": p.UUID}
-	return pg.One[Container](ctx, p.Trusted(),
-		`select `+containerColumns+` from storage.containers where `+r.condition(args), args)
+	return pg.One[Container](ctx, p.Trusted(), `select `+containerColumns+` from storage.containers where `+byUUID,
+		pgx.StrictNamedArgs{"project": p.UUID, "uuid": r.UUID})
 }
 
 // NewContainer holds the values of a container to create. The rules of [checkContainer] apply.
@@ -181,11 +179,11 @@ func UpdateContainer(
 	}
 
 	args["project"], args["name"], args["description"] = p.UUID, u.Name, u.Description
-	args["user"], args["version"] = a.UserUUID(), updatedAt
+	args["user"], args["version"], args["uuid"] = a.UserUUID(), updatedAt, r.UUID
 	c, err := projectdb.ChangeOne[Container](ctx, p, audit.Change{SQL: `
 		update storage.containers` + values + `, updated_by = @user,
 		    name = coalesce(@name, name), description = coalesce(@description, description)
-		where ` + r.condition(args) + ` and (@version::timestamptz is null or updated_at = @version)
+		where ` + byUUID + ` and (@version::timestamptz is null or updated_at = @version)
 		returning ` + containerColumns, Args: args})
 	if fault.Is(err, fault.NotFound) && updatedAt != nil {
 		return c, fault.New(fault.Conflict, "the container was changed concurrently").WithCode("busy").WithCause(err)
@@ -195,18 +193,24 @@ func UpdateContainer(
 }
 
 // askForContainer asks whether the policies allow a change of a container. It returns the container
-// and the time of the version that they have decided about; nil for an actor without policies. It
-// fails with NotFound if they hide the container.
+// by UUID, and the time of the version that they have decided about; nil for an actor without
+// policies. It fails with NotFound if the container does not exist or they hide it.
 func askForContainer(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, change string, args pgx.StrictNamedArgs,
 ) (ContainerRef, *time.Time, error) {
 	if a.BypassesPolicies() {
-		return r, nil, nil
+		if r.UUID != uuid.Nil {
+			return r, nil, nil
+		}
+
+		id, err := pg.Value[uuid.UUID](ctx, p.Trusted(), `select uuid from storage.containers where `+byID,
+			pgx.StrictNamedArgs{"id": r.ID})
+		return ContainerRef{UUID: id}, nil, err
 	}
 
 	question := maps.Clone(args)
 	question["id"] = r.ID
-	v, err := askForOne(ctx, p, a, change+` where id = @id and not deleting`, question)
+	v, err := askForOne(ctx, p, a, change+` where `+byID, question)
 
 	return ContainerRef{UUID: v.UUID}, &v.UpdatedAt, err
 }
@@ -225,21 +229,16 @@ func DeleteContainer(
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Container, error) {
 		// The row lock keeps new files out, since an upload locks the row before it adds a file.
-		args := pgx.StrictNamedArgs{}
-		id, err := pg.Value[uuid.UUID](ctx, tx,
-			`select uuid from storage.containers where `+r.condition(args)+` for update`, args)
-		if err != nil {
-			return Container{}, err
-		}
-
-		c, err := pg.One[Container](ctx, tx, `select `+containerColumns+` from storage.containers where uuid = @id`,
-			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
+		c, err := pg.One[Container](ctx, tx,
+			`select `+containerColumns+` from storage.containers where `+byUUID+` for update`,
+			pgx.StrictNamedArgs{"project": p.UUID, "uuid": r.UUID})
 		if err != nil {
 			return c, err
 		}
 
 		if c.TotalFiles == 0 {
-			_, err = pg.Exec(ctx, tx, `delete from storage.containers where uuid = @id`, pgx.StrictNamedArgs{"id": id})
+			_, err = pg.Exec(ctx, tx, `delete from storage.containers where uuid = @id`,
+				pgx.StrictNamedArgs{"id": c.UUID})
 			return c, err
 		}
 
@@ -249,7 +248,7 @@ func DeleteContainer(
 		}
 
 		_, err = pg.Exec(ctx, tx, `update storage.containers set deleting = true, name = uuid::text where uuid = @id`,
-			pgx.StrictNamedArgs{"id": id})
+			pgx.StrictNamedArgs{"id": c.UUID})
 		return c, err
 	})
 }

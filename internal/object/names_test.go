@@ -103,6 +103,7 @@ func TestPlansAreKept(t *testing.T) {
 	b := newBucket(t)
 	file := FileRef{Container: b.container.UUID, UUID: b.create("a", "b").UUID}
 
+	page := pg.Page{Number: 1, Limit: 20, Sort: "createdAt"}
 	for i := range 24 {
 		ref := ContainerRef{UUID: b.container.UUID}
 		if i >= 12 {
@@ -111,7 +112,7 @@ func TestPlansAreKept(t *testing.T) {
 
 		_, inContainer := GetContainer(t.Context(), b.project, b.member, ref)
 		_, inFile := GetFile(t.Context(), b.project, b.member, file)
-		_, _, inList := ListFiles(t.Context(), b.project, b.container.UUID, pg.Page{Number: 1, Limit: 20, Sort: "createdAt"})
+		_, _, inList := ListFiles(t.Context(), b.project, b.container.UUID, page)
 		if err := errors.Join(inContainer, inFile, inList); err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ var OptionalUser = Access{
 			return ctx, account.Caller{}, nil
 		}
 
-		c, err := p.config.Bearer(ctx, r, account.Scope{})
+		c, err := p.authenticateBearer(ctx, r, account.Scope{})
 		if fault.Is(err, fault.Unauthenticated) { // an invalid token counts as none
 			return ctx, account.Caller{}, nil
 		}
@@ -146,7 +146,7 @@ func PublicProject(minimum account.Role) Access {
 		var c account.Caller
 		var err error
 		if hasCredentials(r) {
-			c, err = p.config.Bearer(ctx, r, projectInPath(r))
+			c, err = p.authenticateBearer(ctx, r, projectInPath(r))
 		}
 
 		if err == nil && !c.Project.Valid {
@@ -211,7 +211,7 @@ func member(
 ) Access {
 	return Access{rule: rule, security: []map[string][]string{bearer}, target: target, admit: admit,
 		identify: func(ctx context.Context, p *Pipeline, r *http.Request) (context.Context, account.Caller, error) {
-			c, err := p.config.Bearer(ctx, r, scope(r))
+			c, err := p.authenticateBearer(ctx, r, scope(r))
 			return ctx, c, err
 		}}
 }

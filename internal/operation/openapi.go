@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
@@ -34,6 +35,7 @@ const introduction = "Users, organizations, projects, and the contents of projec
 func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	registry.RegisterTypeAlias(reflect.TypeFor[uuid.UUID](), reflect.TypeFor[uuidSchema]())
+	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[anySchema]())
 
 	config := huma.Config{OpenAPI: &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -91,6 +93,12 @@ type uuidSchema struct{}
 func (uuidSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
 }
+
+// anySchema is the schema type of any JSON value.
+type anySchema struct{}
+
+// Schema returns the schema of any value.
+func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 func envelopeSchema(content, metadata *huma.Schema, success bool) *huma.Schema {
 	errors := &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}}
@@ -357,9 +365,12 @@ func (p *Pipeline) Document() []byte {
 }
 
 // Chapter begins a chapter of the document: a tag of the operations registered until the next one.
-func (p *Pipeline) Chapter(name, description string) {
+// rules is the heading of docs/api.md with the chapter's rules.
+func (p *Pipeline) Chapter(name, rules, description string) {
 	p.chapter = name
-	p.openapi.Tags = append(p.openapi.Tags, &huma.Tag{Name: name, Description: description})
+	p.openapi.Tags = append(p.openapi.Tags, &huma.Tag{
+		Name: name, Description: description + " [Rules](/docs?api=api#api/description/" + rules + ").",
+	})
 }
 
 // Schema is the schema that a type gives itself by a method Schema(Registry) *Schema.

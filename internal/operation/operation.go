@@ -83,6 +83,16 @@ type Answer[C, M any] struct {
 	Header   http.Header
 }
 
+// WithMetadata returns an answer of content and metadata.
+func WithMetadata[C, M any](content C, metadata M) Answer[C, M] {
+	return Answer[C, M]{Content: content, Metadata: metadata}
+}
+
+// Secret returns an answer that no cache may store.
+func Secret[C, M any](content C, metadata M) Answer[C, M] {
+	return Answer[C, M]{Content: content, Metadata: metadata, Header: http.Header{"Cache-Control": {"no-store"}}}
+}
+
 func (a Answer[C, M]) parts() (content, metadata any, header http.Header) {
 	return a.Content, a.Metadata, a.Header
 }

@@ -44,8 +44,8 @@ type Config struct {
 	// parameter, or by the names of its schema and member, as in Table.name.
 	Examples map[string]any
 
-	// Bearer identifies the caller by the request's bearer token, with their role in the scope.
-	Bearer func(ctx context.Context, r *http.Request, scope account.Scope) (account.Caller, error)
+	// Bearer identifies the caller by a bearer token, with their role in the scope.
+	Bearer func(ctx context.Context, token string, scope account.Scope) (account.Caller, error)
 
 	// Respondent admits a respondent to the project of the form in the path. ok is false if the
 	// request has a member's token instead.

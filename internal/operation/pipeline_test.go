@@ -129,9 +129,9 @@ func newFixture(t *testing.T) *fixture {
 	}}
 	f.Pipeline = New(Config{Store: f.store, Projects: projects, Bodies: httpx.NewBodyPool(1 << 30), Log: log,
 		ClaimHolder: func() uint32 { return 1 },
-		Bearer: func(_ context.Context, r *http.Request, scope account.Scope) (account.Caller, error) {
+		Bearer: func(_ context.Context, token string, scope account.Scope) (account.Caller, error) {
 			f.scope = scope
-			if r.Header.Get("Authorization") != "Bearer valid" {
+			if token != "valid" {
 				return account.Caller{}, fault.New(fault.Unauthenticated, "no").WithCode("invalid_token")
 			}
 

@@ -114,6 +114,12 @@ type settingRow struct {
 	UpdatedBy   uuid.UUID
 }
 
+// MaxUploadSize returns the largest file that anyone may upload, in bytes.
+func (s *Store) MaxUploadSize(ctx context.Context) (int64, error) {
+	settings, err := s.Settings(ctx)
+	return settings.MaxUploadSize, err
+}
+
 // Settings returns the settings in effect.
 func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	rows, err := s.storedSettings(ctx)

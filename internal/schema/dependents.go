@@ -15,6 +15,11 @@ type Dependent struct {
 	Name string `json:"name" doc:"As the database prints it." example:"public.totals"`
 }
 
+// MentionsMetadata lists the functions that a change may break. It is the metadata of responses.
+type MentionsMetadata struct {
+	Mentions []Dependent `json:"mentions,omitempty" nullable:"false" doc:"Functions whose text has the former name, if any: adjust them."`
+}
+
 // object is the catalog address of an object: catalog table, OID, and column number or 0.
 type object struct {
 	Catalogue string

@@ -1,0 +1,23 @@
+// Package backups has the operations on backups of a project, their schedules and restores.
+package backups
+
+import (
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+)
+
+// Server serves the operations of this package. Its fields are what they need.
+type Server struct {
+	Backups  *backup.Service
+	Platform *platform.Store
+}
+
+// Register registers the operations.
+func (s *Server) Register(p *operation.Pipeline) {
+	p.Chapter("Backups", "backups",
+		"Encrypted backups of a project, proven by a trial restore; schedules and restores.")
+	s.registerBackups(p)
+	s.registerBackupArchives(p)
+	s.registerRestores(p)
+}

@@ -1,0 +1,21 @@
+// Package endusers has the operations on end users of applications, their settings and mails.
+package endusers
+
+import (
+	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/operation"
+)
+
+// Server serves the operations of this package. Its fields are what they need.
+type Server struct {
+	EndUsers *enduser.Service
+}
+
+// Register registers the operations.
+func (s *Server) Register(p *operation.Pipeline) {
+	p.Chapter("End users", "end-users",
+		"Users of your application, who sign up and in at `/projects/{projectUUID}/auth/v1` by Supabase "+
+			"Auth's contract. The operations of this chapter manage them, their rules and their mails.")
+	s.registerEndUsers(p)
+	s.registerAuthSettings(p)
+}

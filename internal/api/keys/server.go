@@ -1,0 +1,23 @@
+// Package keys has the operations on credentials of applications.
+package keys
+
+import (
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// Server serves the operations of this package. Its fields are what they need.
+type Server struct {
+	Platform *platform.Store
+	Projects *projectdb.Registry
+}
+
+// Register registers the operations.
+func (s *Server) Register(p *operation.Pipeline) {
+	p.Chapter("Keys", "keys",
+		"Credentials of applications: API keys, S3 keys, and JSON Web Tokens of your own users.")
+	s.registerKeys(p)
+	s.registerS3Keys(p)
+	s.registerJWTKeys(p)
+}

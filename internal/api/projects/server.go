@@ -1,0 +1,31 @@
+// Package projects has the operations on projects: their life, quotas, statistics, requests, audit
+// log and lint.
+package projects
+
+import (
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/backup"
+	"github.com/socle-dev/socle/internal/lifecycle"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/platform"
+)
+
+// Server serves the operations of this package. Its fields are what they need.
+type Server struct {
+	Accounts  *account.Service
+	Backups   *backup.Service
+	Lifecycle *lifecycle.Service
+	Platform  *platform.Store
+}
+
+// Register registers the operations.
+func (s *Server) Register(p *operation.Pipeline) {
+	p.Chapter("Projects", "projects",
+		"A project is a PostgreSQL database of its own, with files, forms and backups.")
+	s.registerProjects(p)
+	s.registerQuotas(p)
+	s.registerStatistics(p)
+	s.registerRequests(p)
+	s.registerAudit(p)
+	s.registerLint(p)
+}

@@ -1,0 +1,33 @@
+// Package sql has the operations on SQL in a project's database: statements, migrations, functions,
+// extensions, clients of PostgreSQL.
+package sql
+
+import (
+	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/migration"
+	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/pgproxy"
+	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/statement"
+)
+
+// Server serves the operations of this package. Its fields are what they need.
+type Server struct {
+	Accounts   *account.Service
+	Migrations *migration.Service
+	Platform   *platform.Store
+	Proxy      *pgproxy.Proxy // proxy for clients of PostgreSQL's protocol
+}
+
+// Register registers the operations.
+func (s *Server) Register(p *operation.Pipeline) {
+	operation.DescribeAs[statement.Rows, [][]any](p)
+
+	p.Chapter("SQL", "sql",
+		"SQL in a project's database: statements, functions, extensions.")
+	s.registerSQL(p)
+	s.registerMigrations(p)
+	s.registerDatabase(p)
+	s.registerFunctions(p)
+	s.registerExtensions(p)
+}
