@@ -159,9 +159,9 @@ func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 
-	known := httpx.From(r.Context())
+	request := httpx.From(r.Context())
 	c := &call{project: p, w: w, r: r,
-		client: enduser.Client{Address: known.Client, Network: networkOf(known.Client), Agent: known.UserAgent}}
+		client: enduser.Client{Address: request.Client, Network: networkOf(request.Client), Agent: request.UserAgent}}
 
 	if err := c.dispatch(path); err != nil {
 		c.fail(err)

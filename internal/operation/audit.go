@@ -36,8 +36,8 @@ func (q *request) audit(ctx context.Context, next step) (any, error) {
 
 // AuditEntry returns an audit entry with the caller, the client and the project of a request.
 func AuditEntry(ctx context.Context) audit.Entry {
-	c, known := Caller(ctx), httpx.From(ctx)
-	e := audit.Entry{Client: known.Client.String(), Request: known.ID}
+	c, record := Caller(ctx), httpx.From(ctx)
+	e := audit.Entry{Client: record.Client.String(), Request: record.ID}
 
 	if c.Project.Valid {
 		e.Project = c.Project.UUID.String()

@@ -144,8 +144,8 @@ func send(w http.ResponseWriter, status int, body []byte) {
 func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []int) {
 	e := fault.Of(err)
 	status := statusOf(e.Kind, declared)
-	known := httpx.From(r.Context())
-	known.Err = err
+	record := httpx.From(r.Context())
+	record.Err = err
 
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
@@ -154,7 +154,7 @@ func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 
-	f := failureOf(e, known.ID)
+	f := failureOf(e, record.ID)
 	if e.Kind == fault.Internal {
 		f.Detail, f.Fields = "An internal error occurred; the server's log has the details under the request ID.", nil
 	}

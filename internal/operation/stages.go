@@ -102,8 +102,8 @@ func (q *request) authenticate(ctx context.Context, next step) (any, error) {
 		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
 	}
 
-	known := httpx.From(ctx)
-	known.User, known.Project = c.User, c.Project.UUID
+	record := httpx.From(ctx)
+	record.User, record.Project = c.User, c.Project.UUID
 
 	return next(context.WithValue(ctx, callerKey{}, c))
 }

@@ -47,8 +47,8 @@ func (s *Server) routes() http.Handler {
 			return
 		}
 
-		known := httpx.From(r.Context())
-		known.Route, known.Probe = "GET "+r.URL.Path, strings.HasSuffix(r.URL.Path, "z")
+		request := httpx.From(r.Context())
+		request.Route, request.Probe = "GET "+r.URL.Path, strings.HasSuffix(r.URL.Path, "z")
 
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

@@ -29,14 +29,14 @@ func (s *Server) routes() http.Handler {
 			w.Header()[http.CanonicalHeaderKey(now.traceHeader)] = values
 		}
 
-		known := httpx.From(r.Context())
+		request := httpx.From(r.Context())
 		switch {
 		case r.URL.Path == "/":
-			known.Route = "/"
+			request.Route = "/"
 		case strings.HasPrefix(r.URL.Path, "/rpc/"):
-			known.Route = "/rpc/{function}"
+			request.Route = "/rpc/{function}"
 		default:
-			known.Route = "/{relation}"
+			request.Route = "/{relation}"
 		}
 
 		now.api.ServeHTTP(w, r)

@@ -73,9 +73,9 @@ func (p *Pages) consentPage(w http.ResponseWriter, r *http.Request) {
 
 // openConsent returns the pending authorization of a request.
 func (p *Pages) openConsent(r *http.Request) (consent, error) {
-	known := httpx.From(r.Context())
-	c := consent{client: enduser.Client{Address: known.Client, Network: httpx.Network(known.Client),
-		Agent: known.UserAgent}}
+	request := httpx.From(r.Context())
+	c := consent{client: enduser.Client{Address: request.Client, Network: httpx.Network(request.Client),
+		Agent: request.UserAgent}}
 
 	project, projectErr := uuid.Parse(r.PathValue("project"))
 	id, idErr := uuid.Parse(r.URL.Query().Get("authorization_id"))
@@ -94,7 +94,7 @@ func (p *Pages) openConsent(r *http.Request) (consent, error) {
 		return c, fault.Missing() // the application decides
 	}
 
-	known.Project = project
+	request.Project = project
 	c.asked, err = c.server.View(r.Context(), id)
 
 	return c, err

@@ -26,15 +26,15 @@ const maxRatingChoices = 11
 
 // formPage serves the page of a form.
 func (p *Pages) formPage(w http.ResponseWriter, r *http.Request) {
-	known := httpx.From(r.Context())
-	known.Route = "/f/{link}"
+	request := httpx.From(r.Context())
+	request.Route = "/f/{link}"
 
 	if !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost}, r.Method) {
 		refuseMethod(w, r, "GET, HEAD, POST")
 		return
 	}
 
-	known.Route = r.Method + " " + known.Route
+	request.Route = r.Method + " " + request.Route
 
 	f, project, ok := p.openForm(w, r)
 	if !ok {

@@ -113,9 +113,9 @@ func notText(s string) bool { return !utf8.ValidString(s) || strings.ContainsRun
 // auditSubmission returns a context in which the change of a submission appends its entry to the
 // audit log.
 func (l *linkPage) auditSubmission(r *http.Request, in url.Values) context.Context {
-	known := httpx.From(r.Context())
-	return audit.Begin(r.Context(), l.AuditKey, audit.Entry{Action: l.action, Client: known.Client.String(),
-		Request: known.ID, Target: l.path, Fields: slices.DeleteFunc(slices.Sorted(maps.Keys(in)),
+	request := httpx.From(r.Context())
+	return audit.Begin(r.Context(), l.AuditKey, audit.Entry{Action: l.action, Client: request.Client.String(),
+		Request: request.ID, Target: l.path, Fields: slices.DeleteFunc(slices.Sorted(maps.Keys(in)),
 			func(name string) bool { return !slices.Contains(knownInputs, name) })})
 }
 
@@ -124,8 +124,10 @@ var knownInputs = []string{"token", "username", "email", "password", "code"}
 
 // clientOf returns the origin of a request.
 func clientOf(r *http.Request) account.Client {
-	known := httpx.From(r.Context())
-	return account.Client{Address: known.Client.String(), Network: httpx.Network(known.Client), Agent: known.UserAgent}
+	request := httpx.From(r.Context())
+	return account.Client{
+		Address: request.Client.String(), Network: httpx.Network(request.Client), Agent: request.UserAgent,
+	}
 }
 
 // fill sets the values of inputs to those of a submission, except passwords and codes.

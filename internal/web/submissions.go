@@ -86,9 +86,9 @@ func (p *Pages) receive(w http.ResponseWriter, r *http.Request, s *formSubmissio
 		return err
 	}
 
-	known := httpx.From(r.Context())
-	ctx := audit.Begin(r.Context(), p.AuditKey, audit.Entry{Action: "createResponse", Client: known.Client.String(),
-		Request: known.ID, Target: "/forms/" + s.form.UUID.String() + "/responses", Fields: []string{"answers"},
+	request := httpx.From(r.Context())
+	ctx := audit.Begin(r.Context(), p.AuditKey, audit.Entry{Action: "createResponse", Client: request.Client.String(),
+		Request: request.ID, Target: "/forms/" + s.form.UUID.String() + "/responses", Fields: []string{"answers"},
 		Project: project.UUID.String()})
 	_, err = p.Submissions.Create(ctx, project, submission.Response{Form: s.form.UUID, User: uuid.Nil,
 		Network: network, Answers: s.answers, ID: func() uuid.UUID { return s.id }}, next)

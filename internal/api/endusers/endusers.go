@@ -45,8 +45,8 @@ func asRule(err error) error {
 
 // endUserClient returns the origin of a request.
 func endUserClient(ctx context.Context) enduser.Client {
-	known := httpx.From(ctx)
-	return enduser.Client{Address: known.Client, Network: httpx.Network(known.Client), Agent: known.UserAgent}
+	request := httpx.From(ctx)
+	return enduser.Client{Address: request.Client, Network: httpx.Network(request.Client), Agent: request.UserAgent}
 }
 
 var createEndUser = operation.Operation{
