@@ -31,6 +31,8 @@ type (
 	Answer[C, M any] = operation.Answer[C, M]
 	// PageQuery is [operation.PageQuery].
 	PageQuery = operation.PageQuery
+	// NewestFirstQuery is [operation.NewestFirstQuery].
+	NewestFirstQuery = operation.NewestFirstQuery
 	// PageMetadata is [operation.PageMetadata].
 	PageMetadata = operation.PageMetadata
 	// ProjectInBody is [operation.ProjectInBody].
