@@ -109,6 +109,7 @@ var renamed = map[string]string{
 	"changeEmail":           "account change-email",
 	"confirmEmail":          "account confirm-email",
 	"createCompaction":      "tables compact",
+	"createEndUserToken":    "end-users create-token",
 	"createEnumValue":       "enums add-value",
 	"createSignedURL":       "files sign",
 	"createSignedUpload":    "files sign-upload",
