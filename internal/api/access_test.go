@@ -232,6 +232,7 @@ var rights = map[string]right{
 	"updateEndUser":         {3, `{"ban_duration": "none"}`},
 	"deleteEndUser":         {3, ""},
 	"deleteEndUserSessions": {3, ""},
+	"createEndUserToken":    {4, `{"user": "to-see-{n}@example.com"}`},
 	"getAuthSettings":       {3, ""},
 	"updateAuthSettings":    {3, `{"sign_up": true}`},
 	"rotateAuthKey":         {3, ""},
@@ -527,6 +528,9 @@ func provide(
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),
 		}
+	case id == "createEndUserToken":
+		targetOwner.Post("/projects/"+targetOwner.Project+"/end-users", `{"email": "to-see-`+n+`@example.com"}`).Want(201)
+		return nil
 	case id == "deleteDatabaseCredential":
 		return map[string]string{
 			"credentialUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/database-credentials",

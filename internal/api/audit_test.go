@@ -30,9 +30,24 @@ func TestListAudit(t *testing.T) {
 
 	a.Get(log+"?action=createContainer").Want(200).Content("0.created", f.container)
 	a.Get(log + "?actor=" + admin.User).Want(200).Total(1)
+	name := r.Get("0.actorName").(string)
+	if r.Get("0.actorEmail") == nil || r.Get("0.projectName") == nil || r.Get("0.organizationName") == nil {
+		t.Errorf("names are missing: %s", r.Body)
+	}
+	a.Get(log+"?limit=1").Want(200).Content("0.action", "updateContainer") // newest first
+	a.Get(log+"?actor="+strings.ToUpper(name)).Want(200).Total(1).Content("0.actor", admin.User)
+	a.Get(log + "?actor=" + r.Get("0.actorEmail").(string)).Want(200).Total(1)
+	a.Get(log + "?action=deleteEnum").Want(200).Total(0)
+	for filter, field := range map[string]string{"actor=x" + name: "actor", "action=creatTable": "action"} {
+		refused := a.Get(log + "?" + filter).Want(400).Field(field)
+		if text := string(refused.Body); !strings.Contains(text, "did you mean") {
+			t.Errorf("%s: got %s, want the nearest", filter, text)
+		}
+	}
+	a.Get(log + "?actor=nobody&log=platform").Want(400).Field("actor")
 	a.Get(log + "?from=2999-01-01T00:00:00Z").Want(200).Total(0)
 	a.Get(log + "?to=2999-01-01T00:00:00Z&action=createTable").Want(200).Total(1)
-	a.Get(log+"?log=platform").Want(200).Content("0.action", "createProject").Content("0.created", a.Project)
+	a.Get(log+"?log=platform&order=asc").Want(200).Content("0.action", "createProject").Content("0.created", a.Project)
 	a.Get(log + "?from=yesterday").Want(400)
 	a.Get(log + "?log=other").Want(400)
 	a.Member(4).Get(log).Want(403)

@@ -26,6 +26,7 @@ func endUserCalls(a *apitest.API) []call {
 		{id: "updateEndUser", method: "PUT", path: user, body: `{"ban_duration": "none"}`},
 		{id: "deleteEndUser", method: "DELETE", path: user},
 		{id: "deleteEndUserSessions", method: "DELETE", path: user + "/sessions"},
+		{id: "createEndUserToken", method: "POST", path: path + "/end-user-tokens", body: `{"user": "nobody@example.com"}`},
 		{id: "getAuthSettings", method: "GET", path: path + "/auth-settings"},
 		{id: "updateAuthSettings", method: "PUT", path: path + "/auth-settings", body: `{"sign_up": true}`},
 		{id: "rotateAuthKey", method: "POST", path: path + "/auth-key/rotate"},
@@ -272,4 +273,59 @@ func createMail(t *testing.T, a *apitest.API) string {
 	}
 
 	return id
+}
+
+// TestCreateEndUserToken reads rows as an end user: the policies decide, the token has the user's
+// claims, changes no account, and the audit log has it.
+func TestCreateEndUserToken(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	project := "/projects/" + a.Project
+	id := a.Create(project+"/end-users", `{"email": "grace@example.com", "is_confirmed": true}`)
+	a.Post("/sql", `{"read_only": false, "query": "create table notes (id int, owner uuid, text text); `+
+		`alter table notes enable row level security; grant select on notes to authenticated; `+
+		`create policy own on notes for select to authenticated using (owner = auth.uid()); `+
+		`insert into notes values (1, '`+id+`', 'own'), (2, gen_random_uuid(), 'other')"}`).Want(200)
+
+	developer := a.Member(4)
+	for _, who := range []string{id, "Grace@example.com"} {
+		token := developer.Post(project+"/end-user-tokens", `{"user": "`+who+`"}`).Want(201).Content("userUuid", id).
+			Metadata("token").(string)
+
+		get := func(path string) (int, string) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL+project+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			r.Header.Set("Authorization", "Bearer "+token)
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+
+			var body bytes.Buffer
+			if _, err := body.ReadFrom(res.Body); err != nil {
+				t.Fatal(err)
+			}
+
+			return res.StatusCode, body.String()
+		}
+
+		if status, body := get("/rest/v1/notes?select=text"); status != 200 || body != `[{"text":"own"}]` {
+			t.Errorf("%s: got %d %s, want the user's own row", who, status, body)
+		}
+		if status, body := get("/auth/v1/reauthenticate"); status < 400 {
+			t.Errorf("%s: the token of no session is one of the account: %d %s", who, status, body)
+		}
+	}
+
+	a.Get(project+"/audit?action=createEndUserToken").Want(200).Total(2).Content("0.actor", developer.User).
+		Content("0.created", id)
+	developer.Post(project+"/end-user-tokens", `{"user": "nobody@example.com"}`).Want(404)
+	developer.Post(project+"/end-user-tokens", `{"user": ""}`).Want(422).Field("user")
+	developer.Post(project+"/end-user-tokens", `{`).Want(400)
+	a.Member(5).Post(project+"/end-user-tokens", `{"user": "grace@example.com"}`).Want(403)
 }

@@ -57,6 +57,25 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	return entries, total, nil
 }
 
+// maxDistinct bounds the values of [Actors] and [Actions].
+const maxDistinct = 1000
+
+// Actors returns the actors of a log, only of entries of a project unless that is "".
+func Actors(ctx context.Context, q pg.Querier, project string) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		select distinct entry::jsonb ->> 'actor' from socle.audit
+		where entry::jsonb ->> 'actor' <> '' and (@project = '' or entry::jsonb ->> 'project' = @project)
+		limit @max::bigint`, pgx.StrictNamedArgs{"project": project, "max": maxDistinct})
+}
+
+// Actions returns the actions of a log, only of entries of a project unless that is "".
+func Actions(ctx context.Context, q pg.Querier, project string) ([]string, error) {
+	return pg.Values[string](ctx, q, `
+		select distinct entry::jsonb ->> 'action' from socle.audit
+		where @project = '' or entry::jsonb ->> 'project' = @project
+		limit @max::bigint`, pgx.StrictNamedArgs{"project": project, "max": maxDistinct})
+}
+
 type row struct {
 	Seq   int64
 	Entry string

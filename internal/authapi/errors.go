@@ -64,6 +64,9 @@ func (c *call) fail(err error) {
 		httpx.From(c.r.Context()).Err = err
 	}
 
+	request := httpx.From(c.r.Context())
+	request.ErrorCode, request.ErrorText = code, text
+
 	h := c.w.Header()
 	h.Set("X-Sb-Error-Code", code)
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.RetryAfter > 0 {

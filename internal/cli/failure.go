@@ -113,10 +113,10 @@ func (r *remote) label(field string) string {
 	case v == nil:
 		return field
 	case inner != "":
-		return "--" + kebab(name) + " (" + inner + ")"
+		return "--" + r.flagName(name) + " (" + inner + ")"
 	}
 
-	return "--" + kebab(name)
+	return "--" + r.flagName(name)
 }
 
 // fail prints an error.

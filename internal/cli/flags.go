@@ -28,6 +28,7 @@ const (
 	kindBool = "bool"
 	kindList = "strings"
 	kindJSON = "json"
+	kindRole = "role"
 )
 
 func newValue(d *description, s schema) *value {
@@ -117,6 +118,10 @@ func (v *value) check(text string) error {
 		if _, err := strconv.ParseFloat(text, 64); err != nil {
 			return errors.New("takes a number")
 		}
+	case kindRole:
+		if _, err := roleNumber(text); err != nil {
+			return err
+		}
 	case kindJSON:
 		if v.schema.Type != nil && !json.Valid([]byte(text)) {
 			return errors.New("takes JSON")
@@ -132,6 +137,9 @@ func (v *value) json() (json.RawMessage, error) {
 	switch {
 	case v.kind == kindList:
 		return json.Marshal(v.texts)
+	case v.kind == kindRole:
+		number, err := roleNumber(text)
+		return json.RawMessage(number), err
 	case text == "null" && v.schema.is("null"):
 		return json.RawMessage(text), nil
 	case v.kind == "string", !json.Valid([]byte(text)): // any type, a string too
@@ -143,6 +151,8 @@ func (v *value) json() (json.RawMessage, error) {
 
 // addFlags adds a flag for each query parameter and each member of the body.
 func (r *remote) addFlags(cmd *cobra.Command) {
+	r.acceptLongNames(cmd)
+
 	for _, p := range r.queries {
 		r.addFlag(cmd, p.Name, p.Description, p.Schema, p.Required)
 	}
@@ -179,6 +189,9 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 	if r.destructive() {
 		flags.BoolP("yes", "y", false, "do not ask for confirmation")
 	}
+	if r.ID == "listRequests" {
+		flags.Bool("follow", false, "print further requests as they come")
+	}
 	if waitPaths[r.ID] != "" {
 		flags.Bool("wait", false, "wait until the work is done, and fail if it fails")
 	}
@@ -187,9 +200,12 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 func (r *remote) addFlag(cmd *cobra.Command, name, meaning string, s schema, required bool) {
 	s = r.document.resolve(s)
 	v := newValue(r.document, s)
+	if isRole(name) {
+		v.kind, meaning = kindRole, "One of "+strings.Join(roleNames(), ", ")+"."
+	}
 	r.flags[name] = v
 
-	flag := cmd.Flags().VarPF(v, kebab(name), "", usage(meaning, v, required))
+	flag := cmd.Flags().VarPF(v, r.flagName(name), "", usage(meaning, v, required))
 	if v.kind == kindBool {
 		flag.NoOptDefVal = "true"
 	}

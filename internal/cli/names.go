@@ -275,6 +275,8 @@ func (r *remote) completeFlag(cmd *cobra.Command, flag *pflag.Flag, name string,
 	switch {
 	case r.body.Properties[name].Format == "binary":
 		return // a file
+	case isRole(name):
+		complete = cobra.FixedCompletions(roleNames(), cobra.ShellCompDirectiveNoFileComp)
 	case len(s.Enum) > 0:
 		var values []string
 		for _, v := range s.Enum {

@@ -238,6 +238,10 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 		return r.explain(cmd, download(cmd, c, req))
 	}
 
+	if yes, _ := cmd.Flags().GetBool("follow"); yes {
+		return r.follow(cmd, c, req)
+	}
+
 	reply, err := r.do(cmd, c, req)
 	if err == nil {
 		reply, err = r.wait(cmd, c, req, reply)
@@ -342,6 +346,10 @@ func (r *remote) show(cmd *cobra.Command, c *client.Client, reply *client.Reply,
 	p, err := newReply(reply)
 	if err != nil {
 		return err
+	}
+
+	if l, ok := lists[r.ID]; ok {
+		p.list = &l
 	}
 
 	p.addDetails()

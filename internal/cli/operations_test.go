@@ -141,10 +141,11 @@ func TestEveryOperationHasItsCommand(t *testing.T) {
 		flags := map[string]bool{"url": true, "project": true, "json": true, "help": true, "body": true, "output": true,
 			"all": true, "yes": true, "wait": true}
 		for _, name := range append(slices.Clone(r.members), names(r.queries)...) {
-			if flags[kebab(name)] || strings.Trim(kebab(name), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-				t.Errorf("%s: the flag --%s is taken or can't be typed", o.ID, kebab(name))
+			flag := r.flagName(name)
+			if flags[flag] || strings.Trim(flag, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+				t.Errorf("%s: the flag --%s is taken or can't be typed", o.ID, flag)
 			}
-			flags[kebab(name)] = true
+			flags[flag] = true
 		}
 	}
 

@@ -110,6 +110,7 @@ func decodeValue(d *json.Decoder) (any, error) {
 type reply struct {
 	content  any
 	metadata record
+	list     *list // columns of a list; nil: by its members
 }
 
 func newReply(r *client.Reply) (*reply, error) {
@@ -152,7 +153,11 @@ func (p *reply) printList(w, notes io.Writer, items []any, subject string) error
 		return err
 	}
 
-	if err := printTable(w, items); err != nil {
+	table := printTable
+	if p.list != nil {
+		table = p.list.print
+	}
+	if err := table(w, items); err != nil {
 		return err
 	}
 
@@ -331,7 +336,7 @@ func longTexts(items []any, column string) int {
 
 // leftOut are members that tables leave out.
 var leftOut = []string{"updatedAt", "hash", "projectUuid", "formUuid", "organizationUuid", "containerUuid", "position",
-	"foreign"}
+	"foreign", "html"}
 
 // labels reports whether an object is a value with a label, such as the answer to a field.
 func (o record) labels() bool { return o.index("label") >= 0 && o.index("value") >= 0 }
@@ -351,6 +356,9 @@ func scalars(v any) bool {
 
 // title returns the words of a member's name.
 func title(name string) string {
+	if name == "roleId" {
+		return "role" // shown by its name
+	}
 	return strings.Join(slices.Compact(split(strings.ReplaceAll(name, " ", "_"))), " ")
 }
 

@@ -52,7 +52,7 @@ func addRows(group *cobra.Command, d *description, e environment) {
 
 		cmd := &cobra.Command{Use: c.use, Short: c.short, Example: "  " + c.example,
 			Args: cobra.MinimumNArgs(1), RunE: r.run,
-			Long: c.short + ", with the rights of --role.\n\n" +
+			Long: c.short + ", with the rights of --role, or as the end user of --as.\n\n" +
 				"A FILTER is column=operator.value, as in the query string of the rows API: id=eq.1, title=like.A*, " +
 				"price=lt.10, or=(a.is.null,b.eq.2).",
 			ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -92,6 +92,8 @@ func (r *rowsCommand) addFlags(cmd *cobra.Command) {
 	flags.String("role", "service_role", "role in the database: anon, authenticated, or service_role, which bypasses policies")
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions( // the flag exists
 		[]string{"anon", "authenticated", "service_role"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.String("as", "", "end user whose rows these are: an e-mail address or a UUID")
+	exclude(cmd, "as", "role")
 	r.e.addConnectionFlags(cmd)
 }
 
@@ -334,6 +336,9 @@ func (r *rowsCommand) print(cmd *cobra.Command, res *http.Response, text []byte)
 // rowsToken returns credentials of the rows API, which accepts no platform token: the API key of
 // the environment, or else a token signed with the project's secret.
 func (e environment) rowsToken(cmd *cobra.Command, c *client.Client) (string, error) {
+	if who, _ := cmd.Flags().GetString("as"); who != "" {
+		return endUserToken(cmd.Context(), c, strings.TrimPrefix(who, "user:"))
+	}
 	if key := e.value(config.ClientKey); key != "" {
 		return key, nil
 	}
@@ -355,6 +360,18 @@ func (e environment) rowsToken(cmd *cobra.Command, c *client.Client) (string, er
 	mac.Write([]byte(text))
 
 	return text + "." + enc.EncodeToString(mac.Sum(nil)), nil
+}
+
+// endUserToken returns a token with which an end user's rows can be read.
+func endUserToken(ctx context.Context, c *client.Client, who string) (string, error) {
+	reply, err := c.Do(ctx, client.Request{Method: http.MethodPost, Body: map[string]string{"user": who},
+		Path: "/projects/" + url.PathEscape(c.Project) + "/end-user-tokens"})
+	if err != nil {
+		return "", err
+	}
+
+	var m struct{ Token string }
+	return m.Token, json.Unmarshal(reply.Metadata, &m)
 }
 
 // jwtSecret returns the secret that signs tokens for the rows API.

@@ -20,9 +20,10 @@ import (
 type grid struct {
 	heads   []string // none for lines of names and values
 	rows    [][]string
-	numbers []bool // columns of numbers, which are aligned to the right; may be nil
-	lined   bool   // a line is drawn under the heads
-	cards   bool   // every row is printed as lines of heads and values
+	numbers []bool   // columns of numbers, which are aligned to the right; may be nil
+	lined   bool     // a line is drawn under the heads
+	cards   bool     // every row is printed as lines of heads and values
+	minor   []string // heads of columns that a narrow terminal leaves out, the last one first
 }
 
 const (
@@ -36,7 +37,18 @@ const (
 func (g grid) print(w io.Writer) error {
 	width := widthOf(w)
 
+	var hidden []string
 	widths, fits := g.fit(width)
+	for !fits && len(g.minor) > 0 {
+		last := g.minor[len(g.minor)-1]
+		g, hidden = g.without(last), append(hidden, last)
+		widths, fits = g.fit(width)
+	}
+
+	if len(hidden) > 0 {
+		defer fmt.Fprintf(w, "Not shown: %s (--json shows all)\n", strings.ToLower(strings.Join(hidden, ", ")))
+	}
+
 	if !fits && g.heads != nil && !g.lined {
 		var left []string
 		g, left = g.withoutMinor(false)
@@ -115,6 +127,21 @@ func (g grid) printCards(w io.Writer) error {
 	}
 
 	return nil
+}
+
+// without returns the table without a column, which is the last of the minor ones.
+func (g grid) without(head string) grid {
+	i := slices.Index(g.heads, head)
+	g.minor = g.minor[:len(g.minor)-1]
+	g.heads, g.numbers = slices.Delete(slices.Clone(g.heads), i, i+1), slices.Delete(slices.Clone(g.numbers), i, i+1)
+
+	rows := make([][]string, len(g.rows))
+	for n, row := range g.rows {
+		rows[n] = slices.Delete(slices.Clone(row), i, i+1)
+	}
+	g.rows = rows
+
+	return g
 }
 
 // withoutMinor returns the table without the columns that say little: UUIDs of other things, and
@@ -215,6 +242,9 @@ func cell(name string, v any) string {
 		}
 		return sanitize(v)
 	case json.Number:
+		if role := roleName(v.String()); name == "roleId" && role != "" {
+			return role
+		}
 		return formatNumber(name, v)
 	case bool:
 		if v {

@@ -81,7 +81,8 @@ func (p *Project) Verify(ctx context.Context, text string) (Caller, error) {
 	}
 
 	verified, err := p.tokens.Verify(text)
-	httpx.From(ctx).Token = err == nil
+	request := httpx.From(ctx)
+	request.Token, request.Role, request.Subject = err == nil, verified.Role, verified.Subject
 	if err != nil && token.IsPlatformJWT(text) {
 		err = errPlatformToken
 	}
@@ -112,12 +113,12 @@ func (p *Project) verifyKey(ctx context.Context, text string) (Caller, error) {
 		return Caller{}, r.err
 	}
 
-	request.Key = r.value.UUID
+	request.Key, request.Role = r.value.UUID, "anon"
 	if r.value.Kind == appkey.Secret {
-		return Caller{Role: "service_role"}, nil
+		request.Role = "service_role"
 	}
 
-	return Caller{Role: "anon"}, nil
+	return Caller{Role: request.Role}, nil
 }
 
 // VerifyS3Key fails with [ErrInvalidKey] unless the project has an S3 key.

@@ -131,7 +131,8 @@ func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request, path string) boo
 		return false
 	}
 
-	httpx.From(r.Context()).Route = g.routes[index]
+	request := httpx.From(r.Context())
+	request.Route, request.Interface = g.routes[index], g.Interfaces[index].Prefix
 
 	p, err := g.findProject(r.Context(), project)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -34,10 +35,19 @@ type Request struct {
 	Share     fair.Key  // see [Share]; set before other goroutines use the request
 	Key       uuid.UUID // UUID of the project key that the client presented
 	Token     bool      // client presented a token of the project's own users
-	Err       error     // cause of a failure
-	Statement string    // normalized statement that was executed; "": not recorded
-	Probe     bool      // health check; logged only on failure
-	Trace     string    // ID of the trace: the client's (traceparent) or a new one; "": none
+	Role      string    // role in the database that the key or token gives
+	Subject   string    // claim sub of the token
+	Interface string    // prefix of the interface of applications; "" for other routes
+	Target    string    // escaped path behind the interface, or its part that is no secret
+	Schema    string    // schema of the target, if it is not the default one
+	Rows      int64     // rows in the response, or changed ones, if HasRows
+	HasRows   bool
+	ErrorCode string // code of the failure in the response
+	ErrorText string // message of the failure in the response
+	Err       error  // cause of a failure
+	Statement string // normalized statement that was executed; "": not recorded
+	Probe     bool   // health check; logged only on failure
+	Trace     string // ID of the trace: the client's (traceparent) or a new one; "": none
 }
 
 type requestKey struct{}
@@ -79,6 +89,8 @@ type Finished struct {
 	Method string // a known one, or _OTHER
 	Status int    // 0: the client got no response
 	Took   time.Duration
+	Bytes  int64 // size of the response's body
+	URL    *url.URL
 }
 
 // Wrap returns next with the HTTP layer of this package around it.
@@ -153,7 +165,7 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	rec.describeSpan(r)
 
 	if c.Answered != nil {
-		c.Answered(Finished{&rec.request, methodName(r), rec.status, took})
+		c.Answered(Finished{&rec.request, methodName(r), rec.status, took, rec.bytes, r.URL})
 	}
 }
 

@@ -32,7 +32,7 @@ var levels = [][]string{
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
 		"internal/rest/session", "internal/pgcluster", "internal/idp"},
 	{"internal/account", "internal/appkey", "internal/certificate", "internal/projectdb", "internal/rest/plan",
-		"internal/rest/typescript", "internal/enduser/rules"},
+		"internal/rest/typescript", "internal/enduser/rules", "internal/requestlog"},
 	{"internal/backup/archive", "internal/form", "internal/gateway", "internal/object", "internal/pgproxy",
 		"internal/rest", "internal/statement", "internal/transfer", "internal/lifecycle", "internal/enduser/message"},
 	{"internal/backup", "internal/migration", "internal/restapi", "internal/s3api", "internal/storageapi",

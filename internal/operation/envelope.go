@@ -155,6 +155,7 @@ func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 	}
 
 	f := failureOf(e, record.ID)
+	record.ErrorCode, record.ErrorText = f.Code, f.Detail
 	if e.Kind == fault.Internal {
 		f.Detail, f.Fields = "An internal error occurred; the server's log has the details under the request ID.", nil
 	}

@@ -14,6 +14,16 @@ func (q PageQuery) By(sort string) pg.Page {
 	return pg.Page{Number: q.Page, Limit: q.Limit, Sort: sort, Descending: q.Order == "desc"}
 }
 
+// NewestFirstQuery is [PageQuery] for a list of events, whose last one is the first to be read.
+type NewestFirstQuery struct {
+	Page  int    `query:"page" minimum:"1" maximum:"100000000" default:"1"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Order string `query:"order" enum:"asc,desc" default:"desc"`
+}
+
+// By returns the page of the list that is ordered by the member sort.
+func (q NewestFirstQuery) By(sort string) pg.Page { return PageQuery(q).By(sort) }
+
 // PageMetadata is the metadata of a list. It is exported because huma skips unexported embedded
 // structs.
 type PageMetadata struct {

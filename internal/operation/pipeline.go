@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,6 +94,11 @@ func New(c Config) *Pipeline {
 	p.openapi, p.registry = newOpenAPI()
 
 	return p
+}
+
+// HasOperation reports whether an operation with an ID is registered.
+func (p *Pipeline) HasOperation(id string) bool {
+	return slices.ContainsFunc(p.routes, func(rt *route) bool { return rt.op.ID == id })
 }
 
 // HandlePreflight registers the response to CORS preflight requests for a path that pages of any

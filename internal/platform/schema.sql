@@ -415,15 +415,36 @@ CREATE TABLE platform.requests (
     user_uuid uuid,
     key_uuid uuid,
     client inet,
+    schema_name text,
+    query text,
+    error_code text,
+    error_message text,
+    end_user_uuid uuid,
+    role text,
+    row_count bigint,
+    bytes bigint,
+    user_agent text,
     CONSTRAINT requests_caller CHECK ((caller = ANY (ARRAY['user'::text, 'key'::text, 'token'::text, 'anonymous'::text])))
 )
 PARTITION BY RANGE (at);
 
-COMMENT ON TABLE platform.requests IS 'requests to projects: no path, query, body or token. Its partitions, one a day, are in a schema of their own, made when they are needed';
+COMMENT ON TABLE platform.requests IS 'requests to projects: no value of a query, no body and no token. Its partitions, one a day, are in a schema of their own, made when they are needed';
 
 COMMENT ON COLUMN platform.requests.uuid IS 'the request''s id, which its answer and the log have too';
 
+COMMENT ON COLUMN platform.requests.route IS 'pattern of the route; of the interfaces of applications with the name of the table, function or bucket';
+
 COMMENT ON COLUMN platform.requests.duration IS 'microseconds';
+
+COMMENT ON COLUMN platform.requests.schema_name IS 'schema of the table or function; null: the default one';
+
+COMMENT ON COLUMN platform.requests.query IS 'query string with its values cut';
+
+COMMENT ON COLUMN platform.requests.error_message IS 'message of the failure, without values of the client';
+
+COMMENT ON COLUMN platform.requests.row_count IS 'rows in the response, or changed ones';
+
+COMMENT ON COLUMN platform.requests.bytes IS 'size of the response''s body';
 
 CREATE TABLE platform.restores (
     uuid uuid NOT NULL,

@@ -23,6 +23,7 @@ type Settings struct {
 	MaxUploadSize           int64 // bytes
 	DeletedProjectDays      int64 // retention of deleted projects
 	RequestDays             int64 // retention of the request log
+	RequestBytes            int64 // bound of the request log of a project and day
 	MaxImportedBackup       int64 // bytes of its whole content
 	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB of its dump
 }
@@ -41,10 +42,13 @@ func (s Settings) RestoreTimeout(dump int64) time.Duration {
 		(time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
 }
 
+// DefaultRequestBytes is the default of Settings.RequestBytes.
+const DefaultRequestBytes = 100 << 20
+
 // defaultSettings holds the defaults.
 var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 20, MembersPerOrganization: 1000,
 	ProjectsPerOrganization: 100, ProjectsPerUser: 100, MaxUploadSize: 5 << 30,
-	DeletedProjectDays: 7, RequestDays: 7, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
+	DeletedProjectDays: 7, RequestDays: 7, RequestBytes: DefaultRequestBytes, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
 // declaration declares a setting: a boolean, or an integer with its range.
 type declaration struct {
@@ -86,6 +90,11 @@ var declarations = []declaration{
 		meaning: "Retention of the request log in days. The audit log keeps all changes regardless.",
 		min:     1, max: 3650,
 		number: func(s *Settings) *int64 { return &s.RequestDays }},
+	{name: "request_bytes",
+		meaning: "Bytes that a server writes to the request log of one project in a day. Of a project with more " +
+			"requests it leaves out successful ones first.",
+		min: 1 << 20, max: 1 << 40,
+		number: func(s *Settings) *int64 { return &s.RequestBytes }},
 	{name: "max_imported_backup", meaning: "Maximum size of the content of an imported backup in bytes.",
 		min: 1, max: 100 << 40,
 		number: func(s *Settings) *int64 { return &s.MaxImportedBackup }},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/plan"
 	"github.com/socle-dev/socle/internal/rest/query"
@@ -96,6 +97,9 @@ func (c *call) serve() error {
 	}
 	if c.route.target.Schema, err = s.profile(r); err != nil {
 		return err
+	}
+	if c.route.target.Schema != s.Schemas[0] {
+		httpx.From(ctx).Schema = c.route.target.Schema
 	}
 	if err := c.route.checkMethod(r.Method); err != nil {
 		return err

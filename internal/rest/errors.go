@@ -69,6 +69,9 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 		}
 	}
 
+	request := httpx.From(r.Context())
+	request.ErrorCode, request.ErrorText = f.Code, f.Message
+
 	h := w.Header()
 	for name, values := range f.header {
 		if s.allowsHeader(name) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/rest/plan"
 	"github.com/socle-dev/socle/internal/rest/session"
 )
@@ -68,6 +69,11 @@ func (c *call) respond(res *session.Result) error {
 	}
 
 	vary(h)
+
+	if c.media.explain == "" {
+		request := httpx.From(c.r.Context())
+		request.Rows, request.HasRows = res.Rows, true
+	}
 
 	if len(p.DeprecatedNames) > 0 {
 		c.setHeader(h, "Warning", deprecationWarning(p.DeprecatedNames))

@@ -97,6 +97,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 
+	httpx.From(r.Context()).Target = path
+
 	c := callPool.Get().(*call)
 	c.server, c.w, c.r, c.path = s, w, r, path
 	if s.Features.ServerTiming {

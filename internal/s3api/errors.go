@@ -98,7 +98,10 @@ func (c *call) fail(err error) {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())+1))
 	}
 
-	f.Resource, f.RequestID = c.r.URL.Path, httpx.From(c.r.Context()).ID
+	request := httpx.From(c.r.Context())
+	request.ErrorCode, request.ErrorText = f.Code, f.Message
+
+	f.Resource, f.RequestID = c.r.URL.Path, request.ID
 	text, _ := xml.Marshal(f) // strings have no error
 
 	c.w.Header().Set("Content-Type", "application/xml")

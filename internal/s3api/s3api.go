@@ -103,7 +103,9 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (c *call) dispatch(path string) error {
-	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}" + Prefix
+	request := httpx.From(c.r.Context())
+	request.Route = "/projects/{projectUUID}" + Prefix
+	request.Target, _, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/") // the bucket
 
 	decoded, err := url.PathUnescape(path)
 	if err != nil || !pg.Storable(decoded) {

@@ -4,53 +4,63 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
-	"github.com/socle-dev/socle/internal/platform"
 )
 
-// TestRequestsOfRows checks that logged requests to the rows API name the key or token, and contain
-// nothing of the query.
+// TestRequestsOfRows checks that logged requests to the rows API name table, failure, role and end
+// user, and the key or token, and contain no value of the query and the body.
 func TestRequestsOfRows(t *testing.T) {
 	t.Parallel()
 
 	s := newTitlesProject(t)
-	kept := func() []any { return s.Get("/projects/" + s.Project + "/requests?limit=100").Want(200).Get("").([]any) }
-	s.want(200, "[]", "GET", "/titles?title=eq.canary", "", "apikey: "+s.secret)
+	const canary, user = "canary", "0199a000-0000-7000-8000-00000000000a"
+	list := func(filter string) []any {
+		return s.Get("/projects/" + s.Project + "/requests?limit=100&route=/rest/v1" + filter).Want(200).Get("").([]any)
+	}
+	token := "Authorization: Bearer " + s.token(map[string]any{"role": "authenticated", "sub": user})
+	s.want(200, "[]", "GET", "/titles?title=eq.canary&select=id", "", "apikey: "+s.secret)
 	s.want(401, "", "POST", "/titles", `{"id": "canary"}`, "apikey: garbage")
-	s.want(403, "", "GET", "/titles", "",
-		"Authorization: Bearer "+s.token(map[string]any{"role": "authenticated", "sub": "canary"}))
+	s.want(403, "", "GET", "/titles", "", token)
+	s.want(404, "", "POST", "/rpc/absent", `{"a": "canary"}`, token)
+	s.want(400, "", "GET", "/titles?id=eq.canary", "", "apikey: "+s.secret)
+	s.want(200, "", "OPTIONS", "/titles", "", "apikey: "+s.secret)
 
-	var rows []map[string]any
+	var rows []any
 	eventually(t, "the requests are kept", func() bool {
-		rows = nil
-		for _, r := range kept() {
-			if one := r.(map[string]any); one["route"] == "/projects/{projectUUID}/rest/v1" {
-				rows = append(rows, one)
-			}
-		}
-
-		return len(rows) == 3
+		rows = list("")
+		return len(rows) == 5
 	})
 
 	var got []string
-	for _, r := range rows {
-		got = append(got,
-			fmt.Sprint(r["method"], " ", r["status"], " ", r["caller"], " ", r["keyUuid"] != nil, " ",
-				r["userUuid"] != nil))
+	for _, row := range rows {
+		r := row.(map[string]any)
+		got = append(got, fmt.Sprint(r["method"], " ", r["route"], " ", r["query"], " ", r["status"], " ", r["errorCode"], " ",
+			r["caller"], " ", r["role"], " ", r["endUserUuid"] == user, " ", r["keyName"], " ", r["rows"]))
 	}
 
-	if text := strings.Join(got,
-		"; "); text != "GET 403 token false false; POST 401 anonymous false false; GET 200 key true false" {
-		t.Errorf("got %s", text)
+	want := []string{
+		"GET /rest/v1/titles id=eq.… 400 22P02 key service_role false server <nil>",
+		"POST /rest/v1/rpc/absent <nil> 404 PGRST202 token authenticated true <nil> <nil>",
+		"GET /rest/v1/titles <nil> 403 42501 token authenticated true <nil> <nil>",
+		"POST /rest/v1/titles <nil> 401 PGRST301 anonymous <nil> false <nil> <nil>",
+		"GET /rest/v1/titles title=eq.…&select=id 200 <nil> key service_role false server 0",
 	}
-	if text := fmt.Sprint(kept()); strings.Contains(text, "canary") || strings.Contains(text, s.secret) {
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if text := fmt.Sprint(rows); strings.Contains(text, canary) || strings.Contains(text, s.secret) {
 		t.Errorf("logged requests contain values: %s", text)
+	}
+
+	for filter, want := range map[string]int{"&table=titles": 4, "&table=title": 0, "&function=absent": 1, "&status=4xx": 4,
+		"&status=403": 1, "&endUserUuid=" + user: 2, "&code=42501": 1, "&role=service_role": 2, "&method=post": 2} {
+		if got := len(list(filter)); got != want {
+			t.Errorf("%s: got %d requests, want %d", filter, got, want)
+		}
 	}
 }
 
@@ -87,66 +97,5 @@ func TestRequestsAtShutdown(t *testing.T) {
 
 	if got := count(); got < 20 {
 		t.Errorf("got %d logged requests after the stop, want 20", got)
-	}
-}
-
-// TestDaysOfRequests checks that several servers can create daily partitions at once, and that
-// partitions older than a week are dropped.
-func TestDaysOfRequests(t *testing.T) {
-	t.Parallel()
-
-	a := apitest.New(t)
-	pool, err := pgxpool.New(t.Context(), string(a.Config.DatabaseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-
-	store, project := platform.New(pool), uuid.MustParse(a.Project)
-	now := time.Now()
-	done := make(chan error)
-	for range 4 {
-		go func() {
-			var batch []platform.Request
-			for day := range 12 {
-				batch = append(batch, platform.Request{
-					UUID:    uuid.Must(uuid.NewV7()),
-					Project: project,
-					At:      now.AddDate(0, 0, -day),
-					Method:  strings.Repeat("M", 99),
-					Caller:  "anonymous",
-				})
-			}
-
-			done <- store.AddRequests(t.Context(), batch)
-		}()
-	}
-
-	for range 4 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-
-	count := func() (n int) {
-		t.Helper()
-
-		if err := pool.QueryRow(t.Context(), `select count(*) from platform.requests where caller = 'anonymous'`).
-			Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-
-		return n
-	}
-	if got := count(); got != 48 {
-		t.Errorf("got %d logged requests, want 48", got)
-	}
-
-	if err := store.DropRequestPartitions(t.Context(), 7*24*time.Hour); err != nil {
-		t.Fatal(err)
-	}
-
-	if got := count(); got != 32 { // today and the seven days before
-		t.Errorf("got %d logged requests, want 32", got)
 	}
 }

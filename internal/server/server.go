@@ -39,6 +39,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
@@ -80,7 +81,7 @@ type Server struct {
 	redirect      *redirect
 	metrics       *metrics
 	telemetry     *telemetry.Telemetry
-	requests      *requestLog
+	requests      *requestlog.Recorder
 	proxy         *pgproxy.Proxy
 	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
 
@@ -219,7 +220,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	s.requests = newRequestLog(s.database.Store, s.log)
+	s.requests = requestlog.NewRecorder(s.database.Store, s.log)
 	s.metrics.watchBackups(s.services.Backups, s.log)
 	s.metrics.watchState(s)
 	s.http = newHTTPServer(s.telemetry.Middleware(s.newHandler(c), s.URL), s.log)
@@ -302,7 +303,7 @@ func (s *Server) newHandler(c config.Config) http.Handler {
 			if a.Project != uuid.Nil {
 				s.readiness.observe(a.Status)
 			}
-			s.requests.add(a)
+			s.requests.Record(a)
 		}})
 }
 
@@ -359,7 +360,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("audit", s.registry.WatchAudit)
 	run("listener", s.notifications.Run)
 	run("keys", s.refreshKeyring)
-	run("requests", s.requests.run)
+	run("requests", s.requests.Run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("telemetry", s.telemetry.Run)

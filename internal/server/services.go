@@ -22,6 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/tablejob"
 )
 
@@ -100,7 +101,8 @@ func NewServices(c ServicesConfig) *Services {
 			s.Migrations.DropOrphans, l.Finish, c.Clients.RecordLost, l.ChainAudit,
 		},
 		Sweep: []func(context.Context) error{
-			s.sweepInstall, s.Accounts.Sweep, store.ForgetRequests, store.ForgetRequestDays,
+			s.sweepInstall, s.Accounts.Sweep, store.ForgetRequests,
+			func(ctx context.Context) error { return requestlog.Sweep(ctx, store) },
 			s.Backups.RemoveOrphans, s.Backups.RecomputeNextRuns, s.sweepProjects, s.Backups.EnqueueDueProofs,
 		},
 	})

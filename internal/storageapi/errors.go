@@ -116,5 +116,8 @@ func (c *call) fail(err error) {
 		body.Message = cmp.Or(tusMessage(fault.Of(err)), body.Message)
 	}
 
+	request := httpx.From(c.r.Context())
+	request.ErrorCode, request.ErrorText = body.Code, body.Message
+
 	_ = c.respond(status, body) // strings have no error
 }

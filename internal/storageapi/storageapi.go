@@ -219,7 +219,11 @@ func (c *call) dispatch() error {
 		return c.noRoute()
 	}
 
-	httpx.From(c.r.Context()).Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(found.prefix, "/")
+	request := httpx.From(c.r.Context())
+	request.Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(found.prefix, "/")
+	if strings.HasSuffix(found.prefix, "/") && !strings.HasPrefix(found.prefix, tusPath) { // a bucket follows
+		request.Target, _, _ = strings.Cut(c.path[min(len(found.prefix), len(c.path)):], "/")
+	}
 	if found.access == byKey {
 		if err := c.authenticate(); err != nil {
 			return err

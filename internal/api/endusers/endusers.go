@@ -3,6 +3,7 @@ package endusers
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -25,6 +26,7 @@ func (s *Server) registerEndUsers(p *operation.Pipeline) {
 	operation.HandleInProject(p, updateEndUser, s.updateEndUser, s.findEndUser)
 	operation.HandleInProject(p, deleteEndUser, s.deleteEndUser, nil)
 	operation.HandleInProject(p, deleteEndUserSessions, s.deleteEndUserSessions, nil)
+	operation.HandleInProject(p, createEndUserToken, s.createEndUserToken, nil)
 }
 
 // asRule returns a failure of package enduser in the words of this API: a member of the body that
@@ -224,4 +226,43 @@ func (s *Server) deleteEndUserSessions(
 
 	n, err := d.EndSessions(ctx, in.UUID, endUserClient(ctx))
 	return endedSessions{n}, asRule(err)
+}
+
+var createEndUserToken = operation.Operation{
+	ID: "createEndUserToken", Method: "POST", Path: "/projects/{projectUUID}/end-user-tokens",
+	Summary: "Create a token to see what an end user sees",
+	Access:  operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Notes: "The token is valid for five minutes, for the rows API and files, with the claims of the user's own tokens. " +
+		"It has no session, so it can neither be refreshed nor change the account. The audit log has who made it, for whom.",
+	Example: `{"user": "grace@example.com"}`,
+}
+
+type createEndUserTokenInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	Body    struct {
+		User string `json:"user" minLength:"1" maxLength:"320" doc:"UUID or e-mail address of the end user."`
+	}
+}
+
+// endUserToken describes a token; the token itself is metadata.
+type endUserToken struct {
+	UserUUID  uuid.UUID `json:"userUuid"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// endUserTokenMetadata has the token, which is shown once.
+type endUserTokenMetadata struct {
+	Token string `json:"token"`
+}
+
+func (s *Server) createEndUserToken(
+	ctx context.Context, p *projectdb.Project, in *createEndUserTokenInput,
+) (operation.Answer[endUserToken, endUserTokenMetadata], error) {
+	d, err := s.EndUsers.Open(ctx, p.UUID)
+	if err != nil {
+		return operation.Answer[endUserToken, endUserTokenMetadata]{}, err
+	}
+
+	t, err := d.Impersonate(ctx, in.Body.User, endUserClient(ctx))
+	return operation.Secret(endUserToken{t.UserUUID, t.ExpiresAt}, endUserTokenMetadata{t.Token}), err
 }

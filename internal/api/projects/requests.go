@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
-	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/requestlog"
 )
 
 func (s *Server) registerRequests(p *operation.Pipeline) {
@@ -23,9 +23,10 @@ var listRequests = operation.Operation{
 	ID: "listRequests", Method: "GET",
 	Path: "/projects/{projectUUID}/requests", Summary: "List a project's requests",
 	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
-	Notes: "Newest first, including requests to the rows API. Requests are retained for slightly more than a week, " +
-		"or for the number of days in the setting `request_days`, and listed about a second after their response. " +
-		"If there are more, `metadata.next` is the `cursor` of the next page.",
+	Notes: "Newest first, with the requests of applications: table, function or bucket, query string without its " +
+		"values, failure, role and end user. Requests are retained for slightly more than a week, or for the number " +
+		"of days in the setting `request_days`, and listed about a second after their response. Of a project with " +
+		"many requests a sample is kept. If there are more, `metadata.next` is the `cursor` of the next page.",
 }
 
 type listRequestsInput struct {
@@ -33,7 +34,16 @@ type listRequestsInput struct {
 	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Cursor    string    `query:"cursor" maxLength:"40" doc:"metadata.next of the previous page."`
 	MinStatus int       `query:"minStatus" minimum:"100" maximum:"599" default:"100" doc:"List requests with this response status or a higher one."`
+	Status    string    `query:"status" maxLength:"3" doc:"A status such as 404, or a class such as 4xx."`
+	Code      string    `query:"code" maxLength:"100" doc:"Code of the failure, such as 42501 or PGRST202."`
 	Method    string    `query:"method" maxLength:"16"`
+	Table     string    `query:"table" maxLength:"200" doc:"Table or view of the rows API: name, or schema.name."`
+	Function  string    `query:"function" maxLength:"200" doc:"Function of the rows API: name, or schema.name."`
+	Route     string    `query:"route" maxLength:"200" doc:"Start of the route, such as /storage/v1."`
+	Role      string    `query:"role" maxLength:"63" doc:"Role in the database: anon, authenticated or service_role."`
+	EndUser   *string   `query:"endUserUuid" format:"uuid" doc:"User of the application."`
+	User      *string   `query:"userUuid" format:"uuid" doc:"User of the platform."`
+	Key       *string   `query:"keyUuid" format:"uuid" doc:"Key of the project."`
 	From      string    `query:"from" maxLength:"40" doc:"Start of the range, inclusive (RFC 3339)."`
 	To        string    `query:"to" maxLength:"40" doc:"End of the range, exclusive (RFC 3339)."`
 }
@@ -46,8 +56,8 @@ type requestsMetadata struct {
 
 func (s *Server) listRequests(
 	ctx context.Context, p *projectdb.Project, in *listRequestsInput,
-) (operation.Answer[[]platform.Request, requestsMetadata], error) {
-	none := operation.Answer[[]platform.Request, requestsMetadata]{}
+) (operation.Answer[[]requestlog.Request, requestsMetadata], error) {
+	none := operation.Answer[[]requestlog.Request, requestsMetadata]{}
 
 	from, err := parseTime("from", in.From)
 	if err != nil {
@@ -64,9 +74,23 @@ func (s *Server) listRequests(
 		return none, err
 	}
 
-	requests, next, err := s.Platform.ListRequests(ctx, p.UUID, platform.RequestFilter{
-		From: from, To: to, MinStatus: in.MinStatus, Method: in.Method, Before: before, Limit: in.Limit})
-	return operation.WithMetadata(requests, requestsMetadata{in.Limit, formatCursor(next)}), err
+	filter := requestlog.Filter{From: from, To: to, MinStatus: in.MinStatus, Status: in.Status, Code: in.Code,
+		Method: in.Method, Table: in.Table, Function: in.Function, Route: in.Route, Role: in.Role,
+		EndUser: uuidFilter(in.EndUser), User: uuidFilter(in.User), Key: uuidFilter(in.Key),
+		Before: before, Limit: in.Limit}
+
+	requests, next, err := requestlog.List(ctx, s.Platform.DB(), p.UUID, filter)
+	return operation.Answer[[]requestlog.Request, requestsMetadata]{
+		Content: requests, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
+	}, err
+}
+
+// uuidFilter returns the UUID of an optional parameter.
+func uuidFilter(text *string) uuid.NullUUID {
+	if text == nil {
+		return uuid.NullUUID{}
+	}
+	return operation.OptionalUUID(*text)
 }
 
 // parseTime parses an RFC 3339 parameter; an empty one is the zero time.
@@ -86,7 +110,7 @@ func parseTime(name, text string) (time.Time, error) {
 
 // A cursor encodes the microseconds of a request's time and its UUID. It is opaque to clients.
 
-func formatCursor(k *platform.RequestKey) *string {
+func formatCursor(k *requestlog.Key) *string {
 	if k == nil {
 		return nil
 	}
@@ -97,9 +121,9 @@ func formatCursor(k *platform.RequestKey) *string {
 	return &text
 }
 
-func parseCursor(text string) (platform.RequestKey, error) {
+func parseCursor(text string) (requestlog.Key, error) {
 	if text == "" {
-		return platform.RequestKey{}, nil
+		return requestlog.Key{}, nil
 	}
 
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -109,9 +133,9 @@ func parseCursor(text string) (platform.RequestKey, error) {
 	}
 
 	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
-		return platform.RequestKey{}, fault.OnField(fault.Invalid, "cursor", "invalid_format",
+		return requestlog.Key{}, fault.OnField(fault.Invalid, "cursor", "invalid_format",
 			"is not a cursor of this list")
 	}
 
-	return platform.RequestKey{At: at, UUID: uuid.UUID(b[8:])}, nil
+	return requestlog.Key{At: at, UUID: uuid.UUID(b[8:])}, nil
 }

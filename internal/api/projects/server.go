@@ -16,10 +16,13 @@ type Server struct {
 	Backups   *backup.Service
 	Lifecycle *lifecycle.Service
 	Platform  *platform.Store
+
+	pipeline *operation.Pipeline // knows the operations that the audit log names
 }
 
 // Register registers the operations.
 func (s *Server) Register(p *operation.Pipeline) {
+	s.pipeline = p
 	p.Chapter("Projects", "projects",
 		"A project is a PostgreSQL database of its own, with files, forms and backups.")
 	s.registerProjects(p)

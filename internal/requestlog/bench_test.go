@@ -1,4 +1,4 @@
-package server
+package requestlog
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// BenchmarkNote measures the cost of logging to a request.
-func BenchmarkNote(b *testing.B) {
-	l := newRequestLog(nil, slog.New(slog.DiscardHandler))
+// BenchmarkRecord measures the cost of logging to a request.
+func BenchmarkRecord(b *testing.B) {
+	l := NewRecorder(nil, slog.New(slog.DiscardHandler))
 
 	a := httpx.Finished{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(),
 		Project: uuid.Must(uuid.NewV7()), Key: uuid.Must(uuid.NewV7()),
-		Route: "/projects/{projectUUID}/rest/v1", Client: netip.MustParseAddr("203.0.113.7")},
+		Route: "/projects/{projectUUID}/rest/v1", Interface: rowsPrefix, Target: "/titles", Client: netip.MustParseAddr("203.0.113.7")},
 		Method: "GET", Status: 404}
 
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.add(a)
+			l.Record(a)
 			l.mu.Lock()
 
-			if len(l.queue) >= maxQueuedRequests/2 {
+			if len(l.queue) >= maxQueued/2 {
 				l.queue = l.queue[:0]
 			}
 
@@ -40,9 +40,9 @@ func BenchmarkNote(b *testing.B) {
 	})
 }
 
-// BenchmarkAddRequests measures the cost of writing a thousand requests, to the writer and to
+// BenchmarkAdd measures the cost of writing a thousand requests, to the writer and to
 // PostgreSQL.
-func BenchmarkAddRequests(b *testing.B) {
+func BenchmarkAdd(b *testing.B) {
 	pool, err := pgxpool.New(b.Context(), pgtest.Clone(b, "platform", func(ctx context.Context, url string) error {
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
@@ -56,15 +56,16 @@ func BenchmarkAddRequests(b *testing.B) {
 	}
 	defer pool.Close()
 
-	store, batch, client := platform.New(pool), make([]platform.Request, 1000), "203.0.113.7"
+	db, batch, client := platform.NewDB(pool), make([]record, 1000), netip.MustParseAddr("203.0.113.7")
 	for b.Loop() {
 		for i := range batch {
-			batch[i] = platform.Request{UUID: uuid.Must(uuid.NewV7()), Project: uuid.UUID{15: byte(i)},
-				At: time.Now(), Method: "GET",
-				Route: "/projects/{projectUUID}/rest/v1", Status: 200, Duration: 700, Caller: "key", Client: &client}
+			batch[i] = record{uuid: uuid.Must(uuid.NewV7()), project: uuid.UUID{15: byte(i)}, at: time.Now(), method: "GET",
+				route: "/projects/{projectUUID}/rest/v1", prefix: rowsPrefix, target: "/titles", status: 200,
+				query: "author=eq.Austen&select=id%2Ctitle&order=title", took: time.Millisecond, role: "anon",
+				key: uuid.Must(uuid.NewV7()), client: client, agent: "benchmark"}
 		}
 
-		if err := store.AddRequests(b.Context(), batch); err != nil {
+		if err := add(b.Context(), db, batch); err != nil {
 			b.Fatal(err)
 		}
 	}
