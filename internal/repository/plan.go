@@ -72,10 +72,17 @@ func PlanSettings(current map[string]any, settings []Setting) (Update, error) {
 	return u, nil
 }
 
-// listed returns a value, or each member of an object, as changes of what is unknown.
+// onByDefault are settings that a new project has on: false changes them.
+var onByDefault = []string{"sign_up", "confirm_email"}
+
+// listed returns a value, or each member of an object, as changes of a new project, whose settings
+// are unknown. What asks for nothing is no change.
 func listed(path string, value any) []Change {
 	object, ok := value.(map[string]any)
 	if !ok {
+		if isZero(value) && !slices.Contains(onByDefault, path) {
+			return nil
+		}
 		return []Change{{What: path, To: show(path, value)}}
 	}
 
@@ -238,7 +245,8 @@ func show(path string, v any) string {
 	case nil:
 		return ""
 	case string:
-		lines := strings.Count(strings.TrimSuffix(v, "\n"), "\n") + 1
+		v = strings.TrimSpace(v)
+		lines := strings.Count(v, "\n") + 1
 		switch {
 		case strings.HasPrefix(path, "sms.test_numbers."):
 			return "a code"

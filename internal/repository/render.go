@@ -18,7 +18,7 @@ type Snapshot struct {
 	Auth, Rest  map[string]any
 	SecretNames []string
 	Containers  []Container
-	OpenTables  bool
+	OpenTables  *bool // nil: neither, by statements of the project's own
 }
 
 // Files are texts by their paths from the folder of a repository.
@@ -37,7 +37,9 @@ func Render(s Snapshot) (files Files, notes []string) {
 	w.table("api")
 	w.value("schemas", s.Rest["schemas"])
 	w.value("max_rows", s.Rest["maxRows"])
-	w.value("auto_expose_new_tables", s.OpenTables)
+	if s.OpenTables != nil {
+		w.value("auto_expose_new_tables", *s.OpenTables)
+	}
 
 	for _, c := range s.Containers {
 		w.table("storage", "buckets", c.Name)
