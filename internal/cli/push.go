@@ -40,14 +40,14 @@ func newPush(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "push", Short: "Bring a project to what a repository says: settings, schema, rows, buckets",
 		Args: noArgs, GroupID: groupRepository,
-		Long: "Read the folder supabase of a repository, compare it with its project, show what changes, and change it. " +
-			"Without a project, one is created.\n\n" +
-			"config.toml has the settings and buckets, migrations the schema, seed.sql the rows of a new database, which " +
-			"run once. What the files do not name stays as it is. Values such as env(SECRET) come from the environment, " +
+		Long: "Read the folder supabase of a repository, compare it with its project, show what changes, and change " +
+			"it. Without a project, one is created.\n\n" +
+			"config.toml has the settings and buckets, migrations the schema, seed.sql the rows of a new database, " +
+			"which run once. What the files do not name stays as it is. Values such as env(SECRET) come from the environment, " +
 			"or from a file .env of the repository. A mistake in a file stops the push before anything has changed; a push " +
 			"that was interrupted is repeated. What a project can't have is listed with file and line.\n\n" +
-			"The project is that of --project or " + config.ClientProject + ", or the one that the repository was pushed " +
-			"to or linked with before, on this machine; never the project of socle use.",
+			"The project is that of --project or " + config.ClientProject + ", or the one that the repository was " +
+			"pushed to or linked with before, on this machine; never the project of socle use.",
 		Example: "  socle push --dry-run\n  socle push --yes --open-tables --types src/database.ts",
 	}
 
@@ -198,7 +198,8 @@ func (p *push) connect() error {
 	return p.readLink()
 }
 
-// readLink reads what this machine keeps of the repository. Without a folder for it, that is nothing.
+// readLink reads what this machine keeps of the repository. Without a folder for it, that is
+// nothing.
 func (p *push) readLink() error {
 	if _, err := p.e.linksFile(); err != nil {
 		return nil

@@ -25,7 +25,7 @@ type projectState struct {
 	auth, rest   map[string]any
 	secrets      []string // names
 	containers   []repository.Container
-	mode         string            // of default privileges
+	mode         string            // see [modeClosed]
 	closedTables []string          // which have no privileges for applications
 	seeds        map[string]string // hashes of seeds that ran, by path
 	types        string            // source; "": not read
@@ -34,7 +34,7 @@ type projectState struct {
 // pushPlan is what a push changes.
 type pushPlan struct {
 	create     bool
-	mode       string // of default privileges; "": it stays
+	mode       string // see [modeClosed]; "": it stays
 	askTables  bool
 	rest       repository.Update
 	auth       repository.Update // without hooks
@@ -259,7 +259,9 @@ func (p *push) planSettings(plan *pushPlan) (err error) {
 		current  map[string]any
 		settings []repository.Setting
 	}{
-		{&plan.rest, p.state.rest, p.repo.Config.Rest}, {&plan.auth, p.state.auth, auth}, {&plan.hooks, p.state.auth, hooks},
+		{&plan.rest, p.state.rest, p.repo.Config.Rest},
+		{&plan.auth, p.state.auth, auth},
+		{&plan.hooks, p.state.auth, hooks},
 	} {
 		if *part.update, err = repository.PlanSettings(part.current, part.settings); err != nil {
 			return err

@@ -216,15 +216,7 @@ func (p *push) changeBuckets(plan *pushPlan) error {
 
 		_, err := p.client.Do(p.cmd.Context(), request)
 		if e, ok := errors.AsType[*client.Error](err); ok {
-			if e.Code == "already_exists" && c.uuid == "" { // a migration has created it
-				err = p.changeCreated(c)
-			} else {
-				f := newFailure(e)
-				f.label = func(field string) string {
-					return fmt.Sprintf("%s:%d: storage.buckets.%s: %s", repository.ConfigFile, c.bucket.Line, c.bucket.Name, field)
-				}
-				err = f
-			}
+			err = p.repairBucket(c, e)
 		}
 		if err != nil {
 			return err
@@ -232,6 +224,21 @@ func (p *push) changeBuckets(plan *pushPlan) error {
 	}
 
 	return nil
+}
+
+// repairBucket changes a bucket that a migration of the push has created, and names the place of
+// another failure.
+func (p *push) repairBucket(c bucketChange, e *client.Error) error {
+	if e.Code == "already_exists" && c.uuid == "" {
+		return p.changeCreated(c)
+	}
+
+	f := newFailure(e)
+	f.label = func(field string) string {
+		return fmt.Sprintf("%s:%d: storage.buckets.%s: %s", repository.ConfigFile, c.bucket.Line, c.bucket.Name, field)
+	}
+
+	return f
 }
 
 // changeCreated changes a bucket that exists since the plan was made.

@@ -94,7 +94,8 @@ func (p *push) findKey() error {
 		return err
 	}
 
-	if p.link.Key != "" && slices.ContainsFunc(keys, func(k struct{ UUID string }) bool { return k.UUID == p.link.KeyUUID }) {
+	exists := func(k struct{ UUID string }) bool { return k.UUID == p.link.KeyUUID }
+	if p.link.Key != "" && slices.ContainsFunc(keys, exists) {
 		return nil
 	}
 

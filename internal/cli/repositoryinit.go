@@ -106,7 +106,10 @@ func newLink(e environment) *cobra.Command {
 		}
 
 		var project struct{ UUID, Name string }
-		reply, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: "/projects/" + url.PathEscape(c.Project)})
+		reply, err := c.Do(cmd.Context(), client.Request{
+			Method: http.MethodGet,
+			Path:   "/projects/" + url.PathEscape(c.Project),
+		})
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ type repositoryLink struct {
 	Project string `json:"project,omitempty"` // UUID
 
 	Creation string `json:"creation,omitempty"` // idempotency key of a creation whose answer is unknown
-	KeyUUID  string `json:"keyUuid,omitempty"`  // of the publishable key
+	KeyUUID  string `json:"keyUuid,omitempty"`  // the publishable key
 	Key      string `json:"key,omitempty"`
 
 	Salt    string            `json:"salt,omitempty"`
@@ -58,7 +58,8 @@ func (e environment) withLink(folder, server string, f func(l *repositoryLink) e
 		})
 		if i < 0 {
 			i = len(all.Repositories)
-			all.Repositories = append(all.Repositories, repositoryLink{Folder: folder, Server: server, Salt: rand.Text()})
+			added := repositoryLink{Folder: folder, Server: server, Salt: rand.Text()}
+			all.Repositories = append(all.Repositories, added)
 		}
 
 		if err := f(&all.Repositories[i]); err != nil {

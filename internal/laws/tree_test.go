@@ -245,8 +245,9 @@ func TestRulesArePure(t *testing.T) {
 			t.Fatalf("%s is missing", rules)
 		}
 
-		for _, impure := range []string{"context", "net/http", "github.com/jackc/pgx/v5", modulePath(t) + "/internal/pg",
-			modulePath(t) + "/internal/platform", modulePath(t) + "/internal/projectdb"} {
+		for _, impure := range []string{"context", "net/http", "github.com/jackc/pgx/v5",
+			modulePath(t) + "/internal/pg", modulePath(t) + "/internal/platform",
+			modulePath(t) + "/internal/projectdb"} {
 			if slices.Contains(p.Imports, impure) {
 				t.Errorf("%s imports %s", rules, impure)
 			}

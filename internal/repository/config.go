@@ -53,7 +53,7 @@ type Bucket struct {
 // settingsReader reads a configuration.
 type settingsReader struct {
 	d    *document
-	root *os.Root // of the repository
+	root *os.Root // the repository
 	Config
 }
 

@@ -39,7 +39,8 @@ func (r *settingsReader) readSMSText(s section) {
 	}
 
 	text = smsCode.ReplaceAllString(text, "{{ .Token }}")
-	if unknown := unknownVariable(text, []string{"Token", "SiteURL"}); unknown != "" || !strings.Contains(text, "{{ .Token }}") {
+	unknown := unknownVariable(text, []string{"Token", "SiteURL"})
+	if unknown != "" || !strings.Contains(text, "{{ .Token }}") {
 		r.d.note(s.key("template"), "is not used: its variables must be {{ .Code }} and {{ .SiteURL }}")
 		return
 	}

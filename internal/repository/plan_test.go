@@ -23,28 +23,34 @@ func TestPlanSettings(t *testing.T) {
 	}{
 		"same": {settings: []Setting{
 			{Member: []string{"site_url"}, Value: "http://localhost:3000"}, {Member: []string{"sign_up"}, Value: true},
-			{Member: []string{"providers", "apple", "enabled"}, Value: false}, {Member: []string{"captcha", "enabled"}, Value: false},
+			{Member: []string{"providers", "apple", "enabled"}, Value: false},
+			{Member: []string{"captcha", "enabled"}, Value: false},
 			{Member: []string{"sms", "interval_seconds"}, Value: 60}, {Member: []string{"hooks", "none"}},
 			{Member: []string{"redirect_urls"}, Value: []string{"https://a", "https://b"}},
 		}, body: `{}`, unchanged: 7},
-		"scalars": {settings: []Setting{{Member: []string{"site_url"}, Value: "https://a"}, {Member: []string{"sign_up"}, Value: false}},
+		"scalars": {settings: []Setting{
+			{Member: []string{"site_url"}, Value: "https://a"}, {Member: []string{"sign_up"}, Value: false}},
 			want: []Change{{"sign_up", "true", "false"}, {"site_url", "http://localhost:3000", "https://a"}},
 			body: `{"sign_up":false,"site_url":"https://a"}`},
 		"list": {settings: []Setting{{Member: []string{"redirect_urls"}, Value: []string{"https://a", "https://c"}}},
-			want: []Change{{"redirect_urls", "", "+https://c -https://b"}}, body: `{"redirect_urls":["https://a","https://c"]}`},
+			want: []Change{{"redirect_urls", "", "+https://c -https://b"}},
+			body: `{"redirect_urls":["https://a","https://c"]}`},
 		"a provider beside another": {
-			settings: []Setting{{Member: []string{"providers", "github"}, Value: map[string]any{"enabled": true, "client_id": "x"}}},
-			want:     []Change{{"providers.github.client_id", "", "x"}, {"providers.github.enabled", "", "true"}},
-			body:     `{"providers":{"github":{"client_id":"x","enabled":true},"google":{"client_id":"g","enabled":true}}}`},
+			settings: []Setting{{Member: []string{"providers", "github"},
+				Value: map[string]any{"enabled": true, "client_id": "x"}}},
+			want: []Change{{"providers.github.client_id", "", "x"}, {"providers.github.enabled", "", "true"}},
+			body: `{"providers":{"github":{"client_id":"x","enabled":true},"google":{"client_id":"g","enabled":true}}}`},
 		"a provider off": {settings: []Setting{{Member: []string{"providers", "google", "enabled"}, Value: false}},
 			want: []Change{{"providers.google.enabled", "true", "false"}},
 			body: `{"providers":{"google":{"client_id":"g","enabled":false}}}`},
 		"removed": {settings: []Setting{{Member: []string{"hooks", "send_email"}}, {Member: []string{"smtp"}}},
-			want: []Change{{"hooks.send_email", "https://a", ""}, {"smtp.url", "smtp://a", ""}}, body: `{"hooks":{},"smtp":{}}`},
+			want: []Change{{"hooks.send_email", "https://a", ""}, {"smtp.url", "smtp://a", ""}},
+			body: `{"hooks":{},"smtp":{}}`},
 		"long and secret texts": {settings: []Setting{
 			{Member: []string{"mails", "invite"}, Value: map[string]any{"subject": "Hi", "html": "<p>\n</p>\n"}},
 			{Member: []string{"sms", "test_numbers"}, Value: map[string]any{"49": "123456"}}},
-			want: []Change{{"mails.invite.html", "", "2 lines"}, {"mails.invite.subject", "", "Hi"}, {"sms.test_numbers.49", "", "a code"}},
+			want: []Change{{"mails.invite.html", "", "2 lines"}, {"mails.invite.subject", "", "Hi"},
+				{"sms.test_numbers.49", "", "a code"}},
 			body: `{"mails":{"invite":{"html":"<p>\n</p>\n","subject":"Hi"}},` +
 				`"sms":{"interval_seconds":60,"sign_in":true,"test_numbers":{"49":"123456"}}}`},
 	} {
@@ -100,7 +106,8 @@ func TestPlanNewProject(t *testing.T) {
 
 	u, err := PlanSettings(nil, []Setting{{Member: []string{"sign_up"}, Value: false}, {Member: []string{"smtp"}},
 		{Member: []string{"sms"}, Value: map[string]any{"sign_in": true}}})
-	if diff := cmp.Diff(u.Changes, []Change{{"sign_up", "", "false"}, {"sms.sign_in", "", "true"}}); diff != "" || err != nil {
+	want := []Change{{"sign_up", "", "false"}, {"sms.sign_in", "", "true"}}
+	if diff := cmp.Diff(u.Changes, want); diff != "" || err != nil {
 		t.Errorf("(-got +want):\n%s%v", diff, err)
 	}
 }
@@ -114,7 +121,8 @@ func TestPlanBucket(t *testing.T) {
 	if diff := cmp.Diff(u.Changes, []Change{{"max_file_size", "20", "10"}}); diff != "" || err != nil {
 		t.Errorf("(-got +want):\n%s%v", diff, err)
 	}
-	if u, err := PlanBucket(bucket, &Container{IsPublic: true, MaxSize: 10, Types: types}); len(u.Body) > 0 || err != nil {
+	u, err = PlanBucket(bucket, &Container{IsPublic: true, MaxSize: 10, Types: types})
+	if len(u.Body) > 0 || err != nil {
 		t.Errorf("the same: got %v, %v", u.Body, err)
 	}
 }

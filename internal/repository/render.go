@@ -296,7 +296,8 @@ func (w *configWriter) writeRest() {
 		w.table("auth", "passkey")
 		w.value("enabled", true)
 	}
-	if !isZero(member(passkeys, "rp_id")) || !isZero(member(passkeys, "rp_name")) || !isZero(member(passkeys, "origins")) {
+	isSet := func(name string) bool { return !isZero(member(passkeys, name)) }
+	if isSet("rp_id") || isSet("rp_name") || isSet("origins") {
 		w.table("auth", "webauthn")
 		w.value("rp_id", member(passkeys, "rp_id"))
 		w.value("rp_display_name", member(passkeys, "rp_name"))

@@ -35,9 +35,12 @@ func TestRender(t *testing.T) {
 		"passwordRequiredCharacters": [], "sms": {"interval_seconds": 60}, "mails": {}, "accessTokenSeconds": 3600,
 		"passwordMinLength": 8, "codeSeconds": 3600, "mailIntervalSeconds": 60, "signInsPerFiveMinutes": 30,
 		"checksPerFiveMinutes": 30, "anonymousPerHour": 30}`} {
-		s := Snapshot{Name: "Büro \"A\"", SecretNames: []string{"smtp", "captcha", "providers.github", "hooks.send_email", "sms.twilio"},
-			Containers: []Container{{Name: "photos", IsPublic: true, MaxSize: 1000, Types: []string{"image/png"}}, {Name: "logs", MaxSize: 5}},
-			Rest:       map[string]any{"schemas": []any{"public", "shop"}, "maxRows": float64(1000)}, OpenTables: &open}
+		s := Snapshot{Name: "Büro \"A\"",
+			SecretNames: []string{"smtp", "captcha", "providers.github", "hooks.send_email", "sms.twilio"},
+			Containers: []Container{
+				{Name: "photos", IsPublic: true, MaxSize: 1000, Types: []string{"image/png"}},
+				{Name: "logs", MaxSize: 5}},
+			Rest: map[string]any{"schemas": []any{"public", "shop"}, "maxRows": float64(1000)}, OpenTables: &open}
 		if err := json.Unmarshal([]byte(auth), &s.Auth); err != nil {
 			t.Fatal(err)
 		}

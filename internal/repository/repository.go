@@ -36,7 +36,7 @@ const (
 type Remark struct {
 	File string `json:"file"`           // from the folder of the repository, with slashes
 	Line int    `json:"line,omitempty"` // from 1; 0: the whole file
-	Key  string `json:"key,omitempty"`  // of the configuration, such as auth.site_url
+	Key  string `json:"key,omitempty"`  // in the configuration, such as auth.site_url
 	Text string `json:"text"`           // continues the key, if there is one
 }
 

@@ -261,8 +261,8 @@ func TestRest(t *testing.T) {
 		"[storage.buckets.photos]\npublic = true\nallowed_mime_types = [\"image/png\"]\n[storage.buckets.\"my files\"]\n"+
 		"[storage.buckets.logs]\nfile_size_limit = \"1.5KiB\"\nobjects_path = \"./logs\"\n",
 		map[string]string{"supabase/seed.sql": "select 1;\r\n", "supabase/seeds/b.sql": "select 1;\n",
-			"supabase/seeds/a.sql": "select 'é';", "supabase/functions/hello/index.ts": "", "supabase/functions/_shared/a.ts": "",
-			"supabase/schemas/a.sql": ""})
+			"supabase/seeds/a.sql": "select 'é';", "supabase/functions/hello/index.ts": "",
+			"supabase/functions/_shared/a.ts": "", "supabase/schemas/a.sql": ""})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,8 @@ func TestRest(t *testing.T) {
 	if diff := cmp.Diff(describe(r.Config.Rest), []string{"3 schemas=[public shop]", "4 max_rows=500"}); diff != "" {
 		t.Errorf("rows API (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(seeds, []string{"supabase/seeds/a.sql 12", "supabase/seeds/b.sql 10", "supabase/seed.sql 11"}); diff != "" {
+	wantSeeds := []string{"supabase/seeds/a.sql 12", "supabase/seeds/b.sql 10", "supabase/seed.sql 11"}
+	if diff := cmp.Diff(seeds, wantSeeds); diff != "" {
 		t.Errorf("seeds (-got +want):\n%s", diff)
 	}
 	if diff := cmp.Diff(buckets, []string{"15 logs 1536", "11 photos 5242880"}); diff != "" {

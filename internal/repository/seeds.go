@@ -19,7 +19,7 @@ import (
 type Seed struct {
 	Path string // from the folder of the repository, with slashes
 	Size int64  // bytes
-	Hash string // of the text with the line ends of Unix
+	Hash string // SHA-256 of the text with the line ends of Unix
 }
 
 // defaultSeed is the file that runs if the configuration names none.
