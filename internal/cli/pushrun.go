@@ -277,7 +277,7 @@ func (p *push) runSeeds(plan *pushPlan) error {
 	}
 
 	for _, s := range plan.seeds {
-		err := p.migrations.runSeed(p.cmd, p.repo.Path(s.Path), s.Record())
+		err := p.migrations.runSeed(p.cmd, shortPath(p.repo.Path(s.Path)), s.Record())
 		if err == nil {
 			continue
 		}
