@@ -34,6 +34,8 @@ type push struct {
 	state      projectState
 	types      string // file for types; ""
 	quiet      bool   // prints no more than what fails
+
+	hidesVariables bool
 }
 
 func newPush(e environment) *cobra.Command {

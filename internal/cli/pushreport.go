@@ -152,7 +152,7 @@ func (p *push) report(plan *pushPlan, done bool, start time.Time) error {
 	errs := p.cmd.ErrOrStderr()
 	p.printTables(plan)
 	printRemarks(errs, "Not taken over:", plan.notes)
-	if done {
+	if done && !p.hidesVariables {
 		fmt.Fprintln(w)
 		return p.printVariables()
 	}
@@ -166,7 +166,7 @@ func (p *push) printTables(plan *pushPlan) {
 	switch {
 	case plan.askTables && plan.mode == "":
 		fmt.Fprintln(errs, "New tables have no privileges for anon and authenticated, on which a schema written for "+
-			"Supabase relies.\nGrant them: socle push --open-tables")
+			"Supabase relies.\nGrant them: --open-tables")
 	case len(p.state.closedTables) > 0 && plan.mode == modeSupabase:
 		fmt.Fprintf(errs, "%s of before have no privileges for anon and authenticated.\nGrant them: "+
 			"socle default-privileges update --mode supabase --existing --project %s\n",
