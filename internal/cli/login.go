@@ -34,13 +34,19 @@ type account struct {
 
 // value returns a variable of the environment, or "".
 func (e environment) value(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+// lookup returns a variable of the environment, and whether there is one.
+func (e environment) lookup(name string) (string, bool) {
 	for _, entry := range e.environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			return v
+			return v, true
 		}
 	}
 
-	return ""
+	return "", false
 }
 
 // accountFile returns the path of the stored account.

@@ -164,17 +164,6 @@ func shortPath(path string) string {
 	return short
 }
 
-// lookup returns a variable of the environment.
-func (e environment) lookup(name string) (string, bool) {
-	for _, entry := range e.environ {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			return v, true
-		}
-	}
-
-	return "", false
-}
-
 // connect selects the server and the project. Without a project of a flag, the environment or the
 // link, that is none.
 func (p *push) connect() error {
@@ -220,7 +209,8 @@ func (p *push) readLink() error {
 	})
 }
 
-// changeLink changes what this machine keeps of the repository.
+// changeLink changes what this machine keeps of the repository. Of a project that a flag names beside
+// the linked one, nothing is kept.
 func (p *push) changeLink(f func(l *repositoryLink)) error {
 	if _, err := p.e.linksFile(); err != nil {
 		f(&p.link)
@@ -228,6 +218,11 @@ func (p *push) changeLink(f func(l *repositoryLink)) error {
 	}
 
 	return p.e.withLink(p.repo.Root, p.client.URL, func(l *repositoryLink) error {
+		if id := p.client.Project; id != "" && l.Project != "" && l.Project != id {
+			f(&p.link)
+			return nil
+		}
+
 		f(l)
 		p.link = *l
 

@@ -148,9 +148,6 @@ func (p *push) updateSettings(plan *pushPlan, body map[string]any, hooks bool) e
 	}
 
 	return p.changeLink(func(l *repositoryLink) {
-		if l.Project != p.client.Project {
-			return // another project, by a flag
-		}
 		if l.Secrets == nil {
 			l.Secrets = map[string]string{}
 		}
