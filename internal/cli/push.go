@@ -209,8 +209,8 @@ func (p *push) readLink() error {
 	})
 }
 
-// changeLink changes what this machine keeps of the repository. Of a project that a flag names beside
-// the linked one, nothing is kept.
+// changeLink changes what this machine keeps of the repository. Of a project that a flag names
+// beside the linked one, nothing is kept.
 func (p *push) changeLink(f func(l *repositoryLink)) error {
 	if _, err := p.e.linksFile(); err != nil {
 		f(&p.link)

@@ -92,7 +92,8 @@ func (p *push) plan() (*pushPlan, error) {
 	return plan, p.planTypes(plan)
 }
 
-// load reads what the project has. A linked project that is gone is none.
+// load reads what the project has. It fails for a linked project that is gone: a script is not to
+// create another one in its place.
 func (p *push) load() error {
 	p.state, p.migrations.applied = projectState{}, nil
 	if p.client.Project == "" {
@@ -103,10 +104,8 @@ func (p *push) load() error {
 	var project struct{ Name string }
 	err := p.get(ctx, p.inProject(""), nil, &project)
 	if isMissing(err) && !p.given {
-		fmt.Fprintln(p.cmd.ErrOrStderr(), "The project of this repository is gone.")
-		p.client.Project, p.link = "", repositoryLink{Salt: p.link.Salt}
-
-		return p.refuseSameName()
+		return fmt.Errorf("the project %s, with which this repository is linked, is gone or not yours; link another one: "+
+			"socle link PROJECT, or none: socle link --remove", p.client.Project)
 	}
 	if err != nil {
 		return err

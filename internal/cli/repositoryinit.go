@@ -75,14 +75,15 @@ func initialize(cmd *cobra.Command, dir, name string) error {
 
 func newLink(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "link PROJECT", Short: "Link a repository to a project that exists, for socle push and pull",
-		Args: exactArgs(1), GroupID: groupRepository, ValidArgsFunction: completeProjects(e),
+		Use: "link PROJECT|--remove", Short: "Link a repository to a project that exists, for socle push and pull",
+		Args: cobra.MaximumNArgs(1), GroupID: groupRepository, ValidArgsFunction: completeProjects(e),
 		Long: "Link a repository to a project, by name or UUID. The link is kept on this machine, beside the log-in. " +
 			"socle push links the project that it creates.",
 	}
 
 	addFolder(cmd)
 	cmd.Flags().String("url", "", "URL of the server (default: as of all commands)")
+	remove := cmd.Flags().Bool("remove", false, "forget the project; the next push creates one")
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, err := repositoryFolder(cmd)
@@ -98,6 +99,16 @@ func newLink(e environment) *cobra.Command {
 		c, err := e.client(cmd)
 		if err != nil {
 			return err
+		}
+
+		if *remove != (len(args) == 0) {
+			return fmt.Errorf("%w: link needs a project, or --remove", errUsage)
+		}
+		if *remove {
+			return e.withLink(folder, c.URL, func(l *repositoryLink) error {
+				l.setProject("")
+				return nil
+			})
 		}
 
 		c.Project = args[0]
