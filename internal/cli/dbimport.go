@@ -21,6 +21,7 @@ type dbImport struct {
 	e      environment
 	tunnel *tunnel
 	name   string // file name, - for standard input
+	last   string // statement after those of the dump, which is a part of something larger; "": none
 }
 
 func newDBImport(e environment) *cobra.Command {
@@ -70,8 +71,13 @@ func (i dbImport) run(cmd *cobra.Command, o pgdump.Options) error {
 	}
 	defer conn.Close(context.WithoutCancel(cmd.Context()))
 
+	statements := io.Reader(dump)
+	if i.last != "" {
+		statements = io.MultiReader(dump, strings.NewReader("\n;\n"+i.last+";\n"))
+	}
+
 	start := time.Now()
-	report, err := pgdump.Import(cmd.Context(), conn, dump, o)
+	report, err := pgdump.Import(cmd.Context(), conn, statements, o)
 	progress.end()
 
 	if err != nil {
@@ -79,6 +85,10 @@ func (i dbImport) run(cmd *cobra.Command, o pgdump.Options) error {
 	}
 
 	if asJSON(cmd) {
+		if i.last != "" {
+			printImportReport(cmd.ErrOrStderr(), report)
+			return nil
+		}
 		return printValue(cmd.OutOrStdout(), report)
 	}
 

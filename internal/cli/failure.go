@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/repository"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
@@ -125,7 +126,13 @@ func fail(w io.Writer, err error) {
 	unreachable, lost := errors.AsType[*url.Error](err)
 	unreadable, local := errors.AsType[*fs.PathError](err) // the file to send
 	failedImport, isImport := errors.AsType[*importError](err)
+	problems, broken := errors.AsType[repository.Problems](err)
 	switch {
+	case broken:
+		fmt.Fprintf(w, "socle: the repository has %s; nothing has changed\n", count(int64(len(problems)), "mistake"))
+		for _, problem := range problems {
+			fmt.Fprintf(w, "  %s\n", sanitize(problem.String()))
+		}
 	case isImport:
 		failedImport.print(w)
 	case lost && local:

@@ -34,13 +34,19 @@ type account struct {
 
 // value returns a variable of the environment, or "".
 func (e environment) value(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+// lookup returns a variable of the environment, and whether there is one.
+func (e environment) lookup(name string) (string, bool) {
 	for _, entry := range e.environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			return v
+			return v, true
 		}
 	}
 
-	return ""
+	return "", false
 }
 
 // accountFile returns the path of the stored account.
@@ -59,14 +65,21 @@ func (e environment) accountFile() (string, error) {
 	return filepath.Join(dir, "socle", "login.json"), nil
 }
 
-// withAccount loads the account, runs f on it and stores changes. A file lock serializes concurrent
-// commands, because a refresh token is single-use.
+// withAccount loads the account, runs f on it and stores changes. A refresh token is single-use, so
+// concurrent commands wait for each other.
 func (e environment) withAccount(f func(a *account) error) error {
 	name, err := e.accountFile()
 	if err != nil {
 		return err
 	}
 
+	var a account
+	return withStored(name, &a, func() error { return f(&a) })
+}
+
+// withStored loads a file of JSON into v, runs f and stores changes of v. A file lock serializes
+// concurrent commands.
+func withStored(name string, v any, f func() error) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -81,21 +94,20 @@ func (e environment) withAccount(f func(a *account) error) error {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
 
-	var a account
 	before, err := os.ReadFile(name)
 	if err == nil {
-		err = json.Unmarshal(before, &a)
+		err = json.Unmarshal(before, v)
 	}
 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 
-	if err := f(&a); err != nil {
+	if err := f(); err != nil {
 		return err
 	}
 
-	text, err := json.MarshalIndent(a, "", "  ")
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil || string(text) == string(before) {
 		return err
 	}

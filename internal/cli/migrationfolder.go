@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/socle-dev/socle/internal/migration/file"
 )
@@ -90,7 +91,12 @@ func readMigration(path, version, name string) (migration, error) {
 		return migration{}, err
 	}
 
-	text := strings.ReplaceAll(string(raw), "\r\n", "\n") // line ends from a checkout on Windows
+	if !utf8.Valid(raw) {
+		return migration{}, fmt.Errorf("%s: is no text in UTF-8", path)
+	}
+
+	text := strings.TrimPrefix(string(raw), "\ufeff") // byte order mark of an editor on Windows
+	text = strings.ReplaceAll(text, "\r\n", "\n")     // line ends from a checkout there
 	return migration{Version: version, Name: name, SQL: text, Checksum: checksum(text), path: path}, nil
 }
 

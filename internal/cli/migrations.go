@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
-	"github.com/socle-dev/socle/internal/pgdump"
 )
 
 // migrationsCommand is a command over the migrations of a folder and a project.
@@ -323,54 +320,4 @@ func (s *migrationState) writeFiles(texts []string, name string) ([]migration, e
 	}
 
 	return written, nil
-}
-
-// maxSeedQuery is the maximum size in bytes of a file with rows that is sent as one query. The
-// server takes 1 MiB of JSON.
-const maxSeedQuery = 256 << 10
-
-// seed runs the file with rows. It streams a large one over PostgreSQL's protocol.
-func (s *migrationState) seed(cmd *cobra.Command) error {
-	path := filepath.Join(s.dir, seedFile)
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) { // Supabase's place of it
-		path = filepath.Join(filepath.Dir(filepath.Clean(s.dir)), seedFile)
-		info, err = os.Stat(path)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s in %s or next to it", seedFile, s.dir)
-	}
-	if err != nil {
-		return err
-	}
-
-	if info.Size() > maxSeedQuery {
-		t, err := newTunnel(cmd, s.e)
-		if err != nil {
-			return err
-		}
-
-		i := dbImport{e: s.e, tunnel: t, name: path}
-		return i.run(cmd, pgdump.Options{Install: i.install})
-	}
-
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-
-	body := map[string]any{"query": string(text), "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
-	reply, err := s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
-	if err != nil {
-		return inFile(err, path, string(text))
-	}
-
-	var a answer
-	if err := reply.Into(&a); err != nil {
-		return err
-	}
-
-	printSQLNotes(cmd.ErrOrStderr(), a.Notes, func(sqlNote) string { return path })
-	fmt.Fprintf(cmd.OutOrStdout(), "Ran %s.\n", path)
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 // serverCommandNames are the commands that need the packages of the server.
 var serverCommandNames = []string{
 	"serve", "migrate", "admin create", "admin rotate-key", "audit verify", "databases", "files verify", "doctor",
-	"rest", "upgrade-postgres",
+	"rest", "upgrade-postgres", "dev",
 }
 
 // missingCommands returns a command for each of serverCommandNames that only says where it runs.

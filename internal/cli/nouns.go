@@ -10,6 +10,7 @@ import (
 // groups are the sections of socle's help, in order.
 var groups = []*cobra.Group{
 	{ID: groupStart, Title: "Start:"},
+	{ID: groupRepository, Title: "Repository of an application:"},
 	{ID: "database", Title: "Database:"},
 	{ID: "files", Title: "Files and forms:"},
 	{ID: "people", Title: "People and access:"},
@@ -18,8 +19,9 @@ var groups = []*cobra.Group{
 }
 
 const (
-	groupStart  = "start"
-	groupServer = "server"
+	groupStart      = "start"
+	groupRepository = "repository"
+	groupServer     = "server"
 )
 
 // noun is a command that groups operations.

@@ -20,7 +20,7 @@ import (
 // serverCommands returns the commands that run or maintain a server on this machine.
 func serverCommands(e environment) []*cobra.Command {
 	return []*cobra.Command{serve(e), migrate(e), admin(e), auditLog(e), databases(e), files(e), doctor(e), rest(e),
-		upgradePostgres(e)}
+		upgradePostgres(e), newDev(e)}
 }
 
 // flags adds a flag for each setting.

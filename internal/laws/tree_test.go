@@ -26,7 +26,7 @@ var levels = [][]string{
 		"internal/telemetry", "internal/tick"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",
-		"internal/pgserver", "internal/tus"},
+		"internal/pgserver", "internal/tus", "internal/repository"},
 	{"internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
 		"internal/ratelimit", "internal/rest/catalog", "internal/actor", "internal/pgdump"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
@@ -72,6 +72,7 @@ var onlyImporter = map[string]string{
 	"github.com/go-webauthn/webauthn/protocol": "internal/webauthn",
 	"go.opentelemetry.io/otel/sdk/trace":       "internal/telemetry",
 	"github.com/jedib0t/go-pretty/v6/table":    "internal/cli",
+	"github.com/pelletier/go-toml/v2":          "internal/repository",
 }
 
 // maxLines is the maximum number of lines of a file. A longer file has two subjects.
@@ -236,21 +237,23 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-// TestRulesArePure keeps databases, requests and time limits out of the rules of end users, so that
-// their tests take milliseconds.
+// TestRulesArePure keeps databases, requests and time limits out of the rules of end users and of
+// repositories, so that their tests take milliseconds.
 func TestRulesArePure(t *testing.T) {
 	t.Parallel()
 
-	const rules = "internal/enduser/rules"
-	p := tree(t)[rules]
-	if len(p.Imports) == 0 {
-		t.Fatalf("%s is missing", rules)
-	}
+	for _, rules := range []string{"internal/enduser/rules", "internal/repository"} {
+		p := tree(t)[rules]
+		if len(p.Imports) == 0 {
+			t.Fatalf("%s is missing", rules)
+		}
 
-	for _, impure := range []string{"context", "net/http", "github.com/jackc/pgx/v5", modulePath(t) + "/internal/pg",
-		modulePath(t) + "/internal/platform", modulePath(t) + "/internal/projectdb"} {
-		if slices.Contains(p.Imports, impure) {
-			t.Errorf("%s imports %s", rules, impure)
+		for _, impure := range []string{"context", "net/http", "github.com/jackc/pgx/v5",
+			modulePath(t) + "/internal/pg", modulePath(t) + "/internal/platform",
+			modulePath(t) + "/internal/projectdb"} {
+			if slices.Contains(p.Imports, impure) {
+				t.Errorf("%s imports %s", rules, impure)
+			}
 		}
 	}
 }
@@ -275,7 +278,8 @@ func TestWindowsHasNoServer(t *testing.T) {
 	}
 
 	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
-		"internal/dialect", "internal/migration/file", "internal/pgdump", "internal/pgwire", "internal/sqllex"}
+		"internal/dialect", "internal/migration/file", "internal/pgdump", "internal/pgwire", "internal/repository",
+		"internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

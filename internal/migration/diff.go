@@ -16,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
 	"github.com/socle-dev/socle/internal/statement"
 )
 
@@ -52,6 +53,9 @@ const (
 // nothing differs. What it wrote is applied once more, to a second copy, unless the first one has
 // run exactly that.
 //
+// The copy has the default privileges of the project, which a setting opens and no file names. The
+// first migration of a project has them itself.
+//
 // It fails with Unprocessable if a file can't be applied or if the schema is too large, and with
 // Conflict, code busy, if a table of the project is locked. It fails with TooMany if too many
 // requests are in service.
@@ -79,7 +83,15 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 	defer cancel()
 
 	d, err := s.diff(bounded, p.UUID, scripts, func(f func(context.Context, scratch) error) error {
-		return s.withScratch(bounded, p, f)
+		return s.withScratch(bounded, p, func(ctx context.Context, c scratch) error {
+			if len(files) > 0 {
+				if err := schema.CopyDefaultPrivileges(ctx, p.Trusted(), c.conn); err != nil {
+					return err
+				}
+			}
+
+			return f(ctx, c)
+		})
 	})
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = statement.TimeoutFault("migrations", DiffTimeout.String(), err)

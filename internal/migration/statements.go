@@ -10,8 +10,11 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
+// recordsSchema has the records of Supabase's tool, and of socle push about seeds.
+const recordsSchema = "supabase_migrations"
+
 // platformSchemas are the schemas in a project's database that are no part of the user's schema.
-var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema)
+var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema, recordsSchema)
 
 // unrelated are the kinds of entries that are no part of the user's schema.
 var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}

@@ -1,9 +1,9 @@
 package pg
 
 import (
-	"strings"
-
 	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // Quote returns a possibly qualified identifier as SQL text: Quote("public", "a\"b") is
@@ -14,12 +14,4 @@ func Quote(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
 // such as CREATE FUNCTION). The literal means the same under any setting of
 // standard_conforming_strings. Like [Quote] it drops NUL characters, which have no literal; callers
 // reject them before.
-func Literal(s string) string {
-	s = strings.ReplaceAll(s, "\x00", "")
-	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	if strings.Contains(s, `\`) {
-		return " E" + strings.ReplaceAll(quoted, `\`, `\\`)
-	}
-
-	return quoted
-}
+func Literal(s string) string { return sqllex.Literal(s) }

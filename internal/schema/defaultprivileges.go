@@ -141,6 +141,23 @@ func UpdateDefaultPrivileges(
 	return after, err
 }
 
+// CopyDefaultPrivileges gives an empty database the mode of a project, on a connection of its
+// owner. Privileges of statements of the project's own are not copied.
+func CopyDefaultPrivileges(ctx context.Context, from pg.Querier, owner *pgx.Conn) error {
+	current, err := GetDefaultPrivileges(ctx, from)
+	if err != nil || current.Mode != supabaseMode {
+		return err
+	}
+
+	for _, sql := range defaultPrivilegeStatements[supabaseMode] {
+		if _, err := owner.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
 // selectExistingGrants returns the statements that open the owner's existing objects as the
 // default privileges of [supabaseMode] open new ones. Tables without row level security stay
 // closed, since nothing would protect their rows.

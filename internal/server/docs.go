@@ -83,7 +83,8 @@ const jsonType = "application/json; charset=utf-8"
 // reference lists them by the last part of the name.
 var guides = map[string]string{
 	"api": "Rules of the API", "cli": "Command line", "operations": "Operations", "rest": "socle rest",
-	"guides/from-supabase": "From Supabase", "guides/import": "Import data", "guides/nextjs": "Next.js",
+	"guides/from-supabase": "From Supabase", "guides/bring-a-repository": "Bring a repository",
+	"guides/import": "Import data", "guides/nextjs": "Next.js",
 	"guides/protect-a-table": "Protect a table", "guides/migrations": "Migrations",
 	"guides/end-users": "End users", "guides/files": "Files of applications", "guides/s3": "S3",
 	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",

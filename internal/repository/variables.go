@@ -1,0 +1,164 @@
+package repository
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// variableFiles are the files with variables of a repository; the first one with a name wins.
+var variableFiles = []string{Folder + "/.env.local", Folder + "/.env", ".env.local", ".env"}
+
+// readVariables reads the variables of a repository's files.
+func readVariables(files *os.Root) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range variableFiles {
+		text, err := files.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, Problems{{File: name, Text: "can't be read"}}
+		}
+
+		for name, value := range parseVariables(string(bytes.TrimPrefix(text, byteOrderMark))) {
+			if _, ok := all[name]; !ok {
+				all[name] = value
+			}
+		}
+	}
+
+	return all, nil
+}
+
+// assignment matches a line of a file with variables.
+var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$`)
+
+// parseVariables returns the variables of a text of lines NAME=value. A value may stand in quotes;
+// without them it ends before a comment.
+func parseVariables(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		m := assignment.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		if m == nil {
+			continue
+		}
+
+		value := m[2]
+		if quote := strings.TrimLeft(value, `"'`); quote != value {
+			inner, _, closed := strings.Cut(value[1:], value[:1])
+			if closed {
+				value = inner
+			}
+		} else {
+			value, _, _ = strings.Cut(value, " #")
+			value = strings.TrimSpace(value)
+		}
+
+		all[m[1]] = value
+	}
+
+	return all
+}
+
+// Frameworks are the frameworks whose variables reach the browser by a prefix, by the dependency
+// that tells them.
+var Frameworks = []Framework{
+	{"next", "NEXT_PUBLIC_"}, {"expo", "EXPO_PUBLIC_"}, {"nuxt", "NUXT_PUBLIC_"}, {"vite", "VITE_"}, {"none", ""},
+}
+
+// Framework is a framework of applications. Its name is that of its package.
+type Framework struct{ Name, Prefix string }
+
+// FindFramework returns the framework with a name.
+func FindFramework(name string) (Framework, bool) {
+	i := slices.IndexFunc(Frameworks, func(f Framework) bool { return f.Name == name })
+	if i < 0 {
+		return Framework{}, false
+	}
+
+	return Frameworks[i], true
+}
+
+// Framework returns the framework of the application by its package.json.
+func (r *Repository) Framework() Framework {
+	none := Frameworks[len(Frameworks)-1]
+	text, err := os.ReadFile(r.Path("package.json"))
+	if err != nil {
+		return none
+	}
+
+	var manifest struct {
+		Dependencies, DevDependencies map[string]any
+	}
+	if json.Unmarshal(text, &manifest) != nil {
+		return none
+	}
+
+	for _, f := range Frameworks {
+		_, runs := manifest.Dependencies[f.Name]
+		_, builds := manifest.DevDependencies[f.Name]
+		if runs || builds {
+			return f
+		}
+	}
+
+	return none
+}
+
+// Variable is a variable of the environment.
+type Variable struct{ Name, Value string }
+
+// Variables returns the variables by which an application finds its project. The key has both names
+// that applications use.
+func (f Framework) Variables(address, key string) []Variable {
+	return []Variable{
+		{f.Prefix + "SUPABASE_URL", address},
+		{f.Prefix + "SUPABASE_PUBLISHABLE_KEY", key},
+		{f.Prefix + "SUPABASE_ANON_KEY", key},
+	}
+}
+
+// MergeVariables returns a text of variables with new values. Lines of other variables stay, and so
+// do the line ends.
+func MergeVariables(text string, variables []Variable) string {
+	end := "\n"
+	if strings.Contains(text, "\r\n") {
+		end = "\r\n"
+	}
+
+	var b strings.Builder
+	var written []string
+	for line := range strings.Lines(text) {
+		m := assignment.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		i := -1
+		if m != nil {
+			i = slices.IndexFunc(variables, func(v Variable) bool { return v.Name == m[1] })
+		}
+
+		if i < 0 {
+			b.WriteString(line)
+			continue
+		}
+
+		written = append(written, m[1])
+		b.WriteString(m[1] + "=" + variables[i].Value + end)
+	}
+
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		b.WriteString(end)
+	}
+
+	for _, v := range variables {
+		if !slices.Contains(written, v.Name) {
+			b.WriteString(v.Name + "=" + v.Value + end)
+		}
+	}
+
+	return b.String()
+}
