@@ -92,8 +92,9 @@ var visibleUserColumns = []string{
 }
 
 // handOverAuth gives the tables of schema auth to the project's auth login, and grants the owner
-// its part: foreign keys to auth.users (id), triggers on it, its columns but hashes and tokens, and
-// the functions of policies. It does nothing before the migration that creates the tables.
+// its part: foreign keys to auth.users (id), triggers on it, changes of rows, which triggers of the
+// platform check, its columns but hashes and tokens, and the functions of policies. It does nothing
+// before the migration that creates the tables.
 func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	role := d.Registry.Login(project, pgcluster.Auth)
 	type table struct {
@@ -115,7 +116,22 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 		}
 	}
 
+	bySQL, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_proc where pronamespace = to_regnamespace('auth') and proname = 'check_user')`)
+	if err != nil {
+		return err
+	}
+
 	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	if bySQL { // since migration 47
+		statements = append(statements,
+			"grant insert, update, delete on auth.users to "+developer,
+			"grant select, insert on auth.identities to "+developer,
+			"grant execute on function auth.is_platform(name, oid), auth.clean_email(text), auth.clean_phone(text), "+
+				"auth.check_hash(text), auth.clean_metadata(text, jsonb), auth.follow_user(uuid, boolean, boolean) to "+developer,
+			"grant execute on function auth.is_platform(name, oid) to anon, authenticated, service_role, "+pg.Quote(role))
+	}
+
 	return pgcluster.ExecUntriggered(ctx, conn, append(statements,
 		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
 		"grant references (id), select ("+strings.Join(visibleUserColumns,

@@ -49,11 +49,19 @@ const Publication = "supabase_realtime"
 // Schemas are the platform's schemas in every project database.
 var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 
+// platformTriggers is the prefix of the names of the platform's triggers on auth.users.
+const platformTriggers = "socle_"
+
 // IsUserObject reports whether an entry of a dump is an object of the project in a schema of the
 // platform, or a comment on one: a trigger on auth.users, or a policy of storage.buckets or
-// storage.objects. The platform has none there.
+// storage.objects.
 func IsUserObject(desc, namespace, tag string) bool {
 	kind, ok := map[string]string{"auth": "TRIGGER", "storage": "POLICY"}[namespace]
+	_, name, _ := strings.Cut(tag, " ")
+	if desc == "TRIGGER" && (strings.HasPrefix(name, platformTriggers) || !strings.HasPrefix(tag, "users ")) {
+		return false
+	}
+
 	return ok && (desc == kind || (desc == "COMMENT" && strings.HasPrefix(tag, kind+" ")))
 }
 
