@@ -58,10 +58,10 @@ var rules = map[string][]rule{
 	"comment": {extensionComment},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole, service},
-	"insert":  {service},
-	"update":  {service},
-	"delete":  {service},
+	"select":  {replicationRole, request},
+	"insert":  {sessionRows},
+	"update":  {sessionRows},
+	"delete":  {sessionRows},
 }
 
 // kinds are the words that statements of two long kinds have near their start: others of the same
@@ -100,7 +100,7 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few statements on data that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\b(cron|net)"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\b(auth|net)"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes: what a rule looks for stands near the start
