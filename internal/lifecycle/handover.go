@@ -23,7 +23,52 @@ func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		return err
 	}
 
+	if err := d.handOverServices(ctx, conn, project); err != nil {
+		return err
+	}
+
 	return d.handOverPublication(ctx, conn, project)
+}
+
+// handOverServices grants the owner and the auth login, whose triggers call them, the functions of
+// Supabase's services, and gives realtime.messages to the owner, for its policies. It does nothing
+// before the migration that creates them.
+func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	exists, err := pg.Value[bool](ctx, conn, `select to_regclass('realtime.messages') is not null`)
+	if err != nil || !exists {
+		return err
+	}
+
+	schemas, err := pg.Values[string](ctx, conn, `
+		select nspname::text from pg_namespace where nspname = any(@schemas) and nspowner = (
+			select nspowner from pg_namespace where nspname = 'socle')`,
+		pgx.StrictNamedArgs{"schemas": projectdb.ServiceSchemas})
+	if err != nil {
+		return err
+	}
+
+	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	both := developer + ", " + pg.Quote(d.Registry.Login(project, pgcluster.Auth))
+	statements := []string{
+		"alter table realtime.messages owner to " + developer,
+		"grant usage on schema realtime to " + both,
+		"grant execute on function realtime.topic(), realtime.send(jsonb, text, text, boolean), " +
+			"realtime.broadcast_changes(text, text, text, text, text, record, record, text) to " + both,
+	}
+	for _, schema := range schemas {
+		grantees := developer
+		if schema == "net" {
+			grantees = both
+		}
+		statements = append(statements, "grant usage on schema "+schema+" to "+grantees,
+			"grant execute on all functions in schema "+schema+" to "+grantees)
+	}
+	if slices.Contains(schemas, "cron") {
+		statements = append(statements, "grant select, delete, update (active) on cron.job to "+developer,
+			"grant select, delete on cron.job_run_details to "+developer)
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, statements)
 }
 
 // handOverPublication gives the platform's publication of the project to its owner. The owner may

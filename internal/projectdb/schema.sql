@@ -299,6 +299,34 @@ begin
 	return null;
 end $$;
 
+CREATE FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text DEFAULT 'ROW'::text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise notice 'realtime.broadcast_changes: the change is left out, since messages are not delivered yet';
+end $$;
+
+CREATE FUNCTION realtime.refuse_rows() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise feature_not_supported using message = 'realtime.messages has no rows: messages are not delivered yet';
+end $$;
+
+CREATE FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise notice 'realtime.send: the message is left out, since messages are not delivered yet';
+end $$;
+
+CREATE FUNCTION realtime.topic() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN NULLIF(current_setting('realtime.topic'::text, true), ''::text);
+
 CREATE FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -355,12 +383,12 @@ CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
 declare
 	current_age constant integer := age(pg_current_xact_id()::xid);
 begin
-	return altered in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
+	return altered in (to_regclass('storage.buckets'), to_regclass('storage.objects'), to_regclass('realtime.messages'))
 		and exists (
 			select from pg_class c where c.oid = altered and c.relrowsecurity and not c.relforcerowsecurity
 				and c.relowner = (select r.oid from pg_authid r where r.rolname = session_user)
 				and c.relam = (select m.oid from pg_am m where m.amname = 'heap') and c.reloptions is null and c.reltablespace = 0
-				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and c.relhasindex = (c.relname = 'buckets') and not c.relhasrules)
+				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and c.relhasindex = (c.relname in ('buckets', 'messages')) and not c.relhasrules)
 		and not exists (select from pg_attribute x where x.attrelid = altered and age(x.xmin) <= current_age)
 		and not exists (select from pg_attrdef x where x.adrelid = altered and age(x.xmin) <= current_age)
 		and not exists (select from pg_constraint x where altered in (x.conrelid, x.confrelid) and age(x.xmin) <= current_age)
@@ -517,6 +545,7 @@ begin
 		with schemas as (
 			select 'pg_namespace'::regclass as class, oid as id from pg_namespace
 			where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime')
+				or (nspname in ('cron', 'net') and nspowner = (select nspowner from pg_namespace where nspname = 'socle'))
 		), inside as materialized (
 			select d.classid as class, d.objid as id from schemas s
 			join pg_depend d on d.refclassid = s.class and d.refobjid = s.id
@@ -530,7 +559,7 @@ begin
 			select class, id from inside where class <> 'pg_type'::regclass
 				and not (class = 'pg_proc'::regclass
 					and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
-						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension')))
+						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension'), to_regproc('realtime.topic')))
 			union all
 			select 'pg_type'::regclass, id from types
 			union all
@@ -551,6 +580,9 @@ begin
 				and d.classid = 'pg_policy'::regclass and exists (
 					select from pg_policy y where y.oid = d.objid
 						and y.polrelid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))))
+			and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('realtime.messages')
+				and d.classid = 'pg_policy'::regclass and exists (
+					select from pg_policy y where y.oid = d.objid and y.polrelid = d.refobjid))
 		limit 1;
 		if found then
 			raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
@@ -579,7 +611,8 @@ CREATE FUNCTION socle.refuse_storage_ddl() RETURNS event_trigger
     AS $$
 declare
 	parents constant oid[] := array(
-		select inhparent from pg_inherits where inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass));
+		select inhparent from pg_inherits where inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass))
+		|| 'realtime.messages'::regclass::oid;
 begin
 	if (select rolsuper from pg_authid where rolname = session_user) then
 		return;
@@ -594,7 +627,7 @@ begin
 		end = any(parents)
 		and not (d.command_tag = 'ALTER TABLE' and d.classid = 'pg_class'::regclass and socle.is_storage_table_unchanged(d.objid));
 	if found then
-		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
+		raise insufficient_privilege using message = 'storage.buckets, storage.objects and realtime.messages belong to the platform: only their policies can be changed';
 	end if;
 end $$;
 
@@ -608,9 +641,9 @@ begin
 	end if;
 
 	perform from pg_event_trigger_dropped_objects() d
-	where d.object_type <> 'policy' and cardinality(d.address_names) > 1 and d.address_names[1] = 'storage';
+	where d.object_type <> 'policy' and cardinality(d.address_names) > 1 and d.address_names[1] in ('storage', 'realtime');
 	if found then
-		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
+		raise insufficient_privilege using message = 'storage.buckets, storage.objects and realtime.messages belong to the platform: only their policies can be changed';
 	end if;
 end $$;
 
@@ -1716,6 +1749,19 @@ COMMENT ON COLUMN forms.responses.answers IS 'by the field''s UUID; of a partial
 
 COMMENT ON COLUMN forms.responses.token_hash IS 'SHA-256 of the secret with which a partial response goes on';
 
+CREATE TABLE realtime.messages (
+    topic text NOT NULL,
+    extension text NOT NULL,
+    payload jsonb,
+    event text,
+    private boolean DEFAULT false,
+    updated_at timestamp without time zone DEFAULT now() NOT NULL,
+    inserted_at timestamp without time zone DEFAULT now() NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL
+);
+
+COMMENT ON TABLE realtime.messages IS 'has policies for private channels, and no rows';
+
 CREATE TABLE socle.applied_migrations (
     version text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
@@ -2164,6 +2210,9 @@ ALTER TABLE ONLY forms.recipients
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY realtime.messages
+    ADD CONSTRAINT messages_pkey PRIMARY KEY (id, inserted_at);
+
 ALTER TABLE ONLY socle.applied_migrations
     ADD CONSTRAINT applied_migrations_pkey PRIMARY KEY (version);
 
@@ -2369,6 +2418,8 @@ CREATE TRIGGER socle_check_user BEFORE INSERT OR DELETE OR UPDATE ON auth.users 
 
 CREATE TRIGGER socle_user_written AFTER INSERT OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.user_written();
 
+CREATE TRIGGER refuse_rows BEFORE INSERT ON realtime.messages FOR EACH STATEMENT EXECUTE FUNCTION realtime.refuse_rows();
+
 CREATE TRIGGER assign_bucket BEFORE INSERT ON storage.files FOR EACH ROW WHEN ((new.bucket_id IS NULL)) EXECUTE FUNCTION storage.assign_bucket();
 
 CREATE TRIGGER assign_moved_bucket BEFORE UPDATE ON storage.files FOR EACH ROW WHEN ((old.container_uuid IS DISTINCT FROM new.container_uuid)) EXECUTE FUNCTION storage.assign_bucket();
@@ -2524,6 +2575,8 @@ ALTER TABLE forms.recipients ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.responses ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE realtime.messages ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE socle.audit ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
@@ -2568,6 +2621,12 @@ GRANT USAGE ON SCHEMA auth TO service_role;
 GRANT USAGE ON SCHEMA auth TO socle_reader;
 GRANT USAGE ON SCHEMA auth TO socle_PROJECT_auth;
 GRANT USAGE ON SCHEMA auth TO socle_PROJECT_owner;
+
+GRANT USAGE ON SCHEMA realtime TO anon;
+GRANT USAGE ON SCHEMA realtime TO authenticated;
+GRANT USAGE ON SCHEMA realtime TO service_role;
+GRANT USAGE ON SCHEMA realtime TO socle_PROJECT_owner;
+GRANT USAGE ON SCHEMA realtime TO socle_PROJECT_auth;
 
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_auth;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_owner;
@@ -2637,6 +2696,29 @@ GRANT ALL ON FUNCTION auth.uid() TO socle_reader;
 GRANT ALL ON FUNCTION auth.uid() TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION auth.user_written() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO anon;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO authenticated;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO service_role;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO socle_PROJECT_auth;
+
+REVOKE ALL ON FUNCTION realtime.refuse_rows() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO anon;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO authenticated;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO service_role;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO socle_PROJECT_auth;
+
+REVOKE ALL ON FUNCTION realtime.topic() FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.topic() TO anon;
+GRANT ALL ON FUNCTION realtime.topic() TO authenticated;
+GRANT ALL ON FUNCTION realtime.topic() TO service_role;
+GRANT ALL ON FUNCTION realtime.topic() TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.topic() TO socle_PROJECT_auth;
 
 REVOKE ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_PROJECT_owner;
@@ -2830,6 +2912,10 @@ GRANT SELECT(is_sso_user) ON TABLE auth.users TO socle_PROJECT_owner;
 GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
 
 GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT,INSERT ON TABLE realtime.messages TO anon;
+GRANT SELECT,INSERT ON TABLE realtime.messages TO authenticated;
+GRANT SELECT,INSERT ON TABLE realtime.messages TO service_role;
 
 GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
 

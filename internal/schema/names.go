@@ -18,7 +18,8 @@ var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", 
 
 // userSchema is the SQL condition that schema n belongs to the user. It is the counterpart of
 // [reserved].
-const userSchema = `n.nspname not like 'pg\_%' and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
+const userSchema = `n.nspname not like 'pg\_%' and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')
+	and not (n.nspname in ('cron', 'net') and n.nspowner = (select nspowner from pg_catalog.pg_namespace where nspname = 'socle'))`
 
 // systemColumns are the system columns of every table, and oid, which was one before PostgreSQL 12.
 var systemColumns = []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
