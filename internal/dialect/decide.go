@@ -130,16 +130,23 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 
 // webhook leaves out the triggers of Supabase's database webhooks.
 func webhook(ts Tokens, s Subject) (Verdict, bool) {
-	if s.Kind != "trigger" {
-		return Verdict{}, false
-	}
-
-	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
-	if f, _ := ts.Name(i); f.String() != "supabase_functions.http_request" {
+	if !IsWebhook(ts, s) {
 		return Verdict{}, false
 	}
 
 	return leaveOut("trigger %s is left out: there are no database webhooks", s.Describe()), true
+}
+
+// IsWebhook reports whether a statement creates the trigger of one of Supabase's database webhooks.
+func IsWebhook(ts Tokens, s Subject) bool {
+	if s.Kind != "trigger" {
+		return false
+	}
+
+	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
+	f, _ := ts.Name(i)
+
+	return f.String() == "supabase_functions.http_request"
 }
 
 func leaveOut(format string, args ...any) Verdict {

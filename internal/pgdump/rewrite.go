@@ -51,9 +51,6 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	if s.Action == "comment" || s.Action == "drop" || s.Table != nil {
 		return v, true
 	}
-	if s.Name.String() == buckets && slices.Contains([]string{"insert", "update", "delete"}, s.Action) {
-		return verdict{action: attempt, sql: ts.Text, notes: v.notes}, true
-	}
 	if slices.Contains(policyTables, s.Name.String()) && s.Action != "create" {
 		v.notes[0].text += ": the Storage API changes buckets and objects"
 		return v, true
@@ -61,6 +58,15 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 
 	return refused("the schema %s belongs to the platform: leave it out by --exclude-schema %s, "+
 		"or rename it before you dump", schema, schema), true
+}
+
+// webhook leaves out the triggers of Supabase's database webhooks.
+func (r *rules) webhook(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	if s.Action != "create" || !dialect.IsWebhook(ts, s) {
+		return verdict{}, false
+	}
+
+	return leave(Objects, "trigger %s: there are no database webhooks", s.Describe()), true
 }
 
 // storagePolicy decides about a policy on storage.buckets or storage.objects. Those of Supabase may
