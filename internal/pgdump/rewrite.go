@@ -52,7 +52,7 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		return v, true
 	}
 	if slices.Contains(policyTables, s.Name.String()) && s.Action != "create" {
-		v.notes[0].text += ": the Storage API changes buckets and objects"
+		v.notes[0].text += ": only its policies are the project's"
 		return v, true
 	}
 
@@ -140,7 +140,7 @@ const endUsers = "auth.users"
 const buckets = "storage.buckets"
 
 // policyTables are the tables of the platform that have policies of the project.
-var policyTables = []string{buckets, "storage.objects"}
+var policyTables = []string{buckets, "storage.objects", "realtime.messages"}
 
 // isStoragePolicy reports whether a subject is a policy on a table of the platform.
 func isStoragePolicy(s dialect.Subject) bool {
@@ -149,7 +149,7 @@ func isStoragePolicy(s dialect.Subject) bool {
 
 // policyFunctions are the functions of the platform that a project may call.
 var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt",
-	"storage.foldername", "storage.filename", "storage.extension"}
+	"storage.foldername", "storage.filename", "storage.extension", "realtime.topic"}
 
 // rewritten returns the verdict on a statement whose names may differ in the project: members of
 // extensions are in another schema.
