@@ -83,7 +83,8 @@ func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, erro
 				and n.nspowner = (select nspowner from pg_namespace where nspname = @own)))
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
-		"schemas": projectdb.Schemas, "services": projectdb.ServiceSchemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
+		"schemas": projectdb.Schemas, "services": projectdb.ServiceSchemas, "own": projectdb.Schema,
+		"bookkeeping": projectdb.BookkeepingTables,
 	})
 	if err != nil {
 		return nil, err

@@ -156,7 +156,8 @@ copy auth.sessions (id) from stdin;
 `
 	)
 	p := newTarget(t)
-	if _, err := p.Owner().Exec(t.Context(), `insert into auth.users (id, email) values ('`+ada+`', 'old@example.com')`); err != nil {
+	if _, err := p.Owner().Exec(t.Context(), `
+		insert into auth.users (id, email) values ('`+ada+`', 'old@example.com')`); err != nil {
 		t.Fatal(err)
 	}
 
@@ -189,7 +190,8 @@ copy auth.sessions (id) from stdin;
 	}
 
 	p = newTarget(t)
-	if _, err := p.importDump(strings.ReplaceAll(dump, "references auth.users", ""), pgdump.Options{ExcludeSchemas: []string{"auth"}}); err != nil {
+	without := pgdump.Options{ExcludeSchemas: []string{"auth"}}
+	if _, err := p.importDump(strings.ReplaceAll(dump, "references auth.users", ""), without); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.value(`select count(*)::text from auth.users`); got != "0" {

@@ -17,7 +17,7 @@ type verdict struct {
 	extension, schema string // to install, and its schema in the dump
 
 	subject dialect.Subject // subject of a statement that may fail
-	columns []string        // of a COPY that is staged
+	columns []string        // columns of a COPY that is staged
 }
 
 type action int
@@ -103,8 +103,9 @@ type rules struct {
 }
 
 func newRules(o Options) *rules {
-	r := &rules{single: !o.Separately, skipped: map[string]bool{}, excluded: map[string]bool{}, members: map[string]map[string]bool{},
-		left: leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
+	r := &rules{single: !o.Separately, skipped: map[string]bool{}, excluded: map[string]bool{},
+		members: map[string]map[string]bool{},
+		left:    leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
 	for _, schema := range o.ExcludeSchemas {
 		r.skipped[schema], r.excluded[schema] = true, true
 	}
@@ -149,7 +150,8 @@ func (r *rules) decide(s statement) verdict {
 func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdict {
 	for _, rule := range []func(*rules, dialect.Tokens, dialect.Subject) (verdict, bool){
 		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
-		(*rules).privileges, (*rules).platformRows, (*rules).webhook, (*rules).schemas, (*rules).rows, (*rules).policy, (*rules).table,
+		(*rules).privileges, (*rules).platformRows, (*rules).webhook, (*rules).schemas, (*rules).rows, (*rules).policy,
+		(*rules).table,
 	} {
 		if v, ok := rule(r, ts, sub); ok {
 			return v

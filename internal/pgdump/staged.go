@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/dialect"
-	"github.com/socle-dev/socle/internal/pg"
 )
 
 // stagedTables are the tables of the platform whose rows the project's owner writes. Their triggers
@@ -16,8 +15,8 @@ var stagedTables = []string{endUsers, identities, buckets}
 
 const identities = "auth.identities"
 
-// platformRows decides about rows of stagedTables. The rows of a COPY go by a temporary table, since
-// a dump can have columns that the project lacks, and rows that it has.
+// platformRows decides about rows of stagedTables. The rows of a COPY go by a temporary table: a
+// dump can have columns that the project lacks, and rows that it has.
 func (r *rules) platformRows(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	name := s.Name.String()
 	changed := slices.Contains([]string{"copy", "insert", "update", "delete"}, s.Action)
@@ -95,15 +94,15 @@ func (i *importer) stage(ctx context.Context, s statement, v verdict) error {
 
 	var quoted, texts, names, values []string
 	for _, c := range v.columns {
-		quoted = append(quoted, pg.Quote(c))
-		texts = append(texts, pg.Quote(c)+" text")
+		quoted = append(quoted, quote(c))
+		texts = append(texts, quote(c)+" text")
 		if t := types[c]; t != "" {
-			names = append(names, pg.Quote(c))
-			values = append(values, pg.Quote(c)+"::"+t)
+			names = append(names, quote(c))
+			values = append(values, quote(c)+"::"+t)
 		}
 	}
 
-	temporary := "pg_temp." + pg.Quote("import "+v.subject.Name.String())
+	temporary := "pg_temp." + quote("import "+v.subject.Name.String())
 	for _, sql := range []string{
 		"drop table if exists " + temporary,
 		"create temporary table " + strings.TrimPrefix(temporary, "pg_temp.") + " (" + strings.Join(texts, ", ") + ")",
@@ -122,13 +121,23 @@ func (i *importer) stage(ctx context.Context, s statement, v verdict) error {
 	}
 
 	s = s.with(fmt.Sprintf("insert into %s (%s) select %s from %s on conflict (id) do nothing",
-		pg.Quote(v.subject.Name...), strings.Join(names, ", "), strings.Join(values, ", "), temporary))
+		quote(v.subject.Name...), strings.Join(names, ", "), strings.Join(values, ", "), temporary))
 	if v.subject.Name.String() == identities {
 		i.attempts = append(i.attempts, attempted{s, v})
 		return nil
 	}
 
 	return i.tryRows(ctx, s, v)
+}
+
+// quote returns a qualified name as an identifier.
+func quote(parts ...string) string {
+	quoted := make([]string, len(parts))
+	for i, part := range parts {
+		quoted[i] = `"` + strings.ReplaceAll(part, `"`, `""`) + `"`
+	}
+
+	return strings.Join(quoted, ".")
 }
 
 // with returns the statement with another text.
