@@ -133,6 +133,15 @@ func TestImportEndUsers(t *testing.T) {
 			strings.NewReader(`{"email": "ann@example.com", "password": "user1password"}`), "Apikey: "+key))
 	}
 
+	a.Post("/sql", sqlBody(`
+		insert into auth.users (id, email, encrypted_password, email_confirmed_at)
+		values (gen_random_uuid(), 'Dora@example.com', extensions.crypt('seeded-password', extensions.gen_salt('bf')), now())`,
+		writing)).Want(200)
+	sendContract(t, a.Anonymous().Request("POST", path+"/auth/v1/token?grant_type=password",
+		strings.NewReader(`{"email": "dora@example.com", "password": "seeded-password"}`), "Apikey: "+key))
+	a.Post("/sql", sqlBody(`delete from auth.users where email = 'dora@example.com'`, writing)).Want(200)
+	a.Get(path + "/end-users").Want(200).Total(2)
+
 	_, err := a.Server.Projects().Open(uuid.MustParse(a.Project)).Owner().Exec(t.Context(), `
 		create function public.fail() returns trigger language plpgsql as $$ begin raise 'secret %', new.email; end $$;
 		create trigger fail before insert on auth.users for each row execute function public.fail()`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/lifecycle"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -127,7 +129,26 @@ func (s *Service) fillPlatform(
 		return nil, err
 	}
 
+	if err := dropServiceSchemas(ctx, conn, p.user); err != nil {
+		return nil, err
+	}
+
 	return projectdb.ExtensionMembers(ctx, conn)
+}
+
+// dropServiceSchemas drops the platform's schemas of services in a copy for those of the user that
+// have the same names.
+func dropServiceSchemas(ctx context.Context, conn *pgx.Conn, user []pgdump.Entry) error {
+	for _, e := range user {
+		if e.Desc != "SCHEMA" || !slices.Contains(projectdb.ServiceSchemas, e.Tag) {
+			continue
+		}
+		if _, err := conn.Exec(ctx, "drop schema if exists "+pg.Quote(e.Tag)+" cascade"); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.

@@ -79,10 +79,12 @@ func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, erro
 		from pg_class c
 		join pg_namespace n on n.oid = c.relnamespace
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-		where c.relkind = 'r' and n.nspname = any(@schemas)
+		where c.relkind = 'r' and (n.nspname = any(@schemas) or (n.nspname = any(@services)
+				and n.nspowner = (select nspowner from pg_namespace where nspname = @own)))
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
-		"schemas": projectdb.Schemas, "own": projectdb.Schema, "bookkeeping": projectdb.BookkeepingTables,
+		"schemas": projectdb.Schemas, "services": projectdb.ServiceSchemas, "own": projectdb.Schema,
+		"bookkeeping": projectdb.BookkeepingTables,
 	})
 	if err != nil {
 		return nil, err

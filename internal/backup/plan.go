@@ -39,6 +39,10 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 		case slices.Contains([]string{
 			"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES",
 		}, e.Desc):
+		case projectdb.IsServiceObject(e.Desc, e.Namespace, e.Tag, e.Owner, from):
+			if e.Desc == "TABLE DATA" {
+				p.platform = append(p.platform, e)
+			}
 		case slices.Contains(projectdb.Schemas, e.Namespace) && !projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
 			if e.Desc == "TABLE DATA" && !projectdb.IsPolicyTable(e.Namespace, e.Tag) &&
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {

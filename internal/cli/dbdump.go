@@ -119,7 +119,8 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.warn(cmd, t); err != nil {
+	services, err := d.inspect(cmd, t)
+	if err != nil {
 		return err
 	}
 
@@ -136,6 +137,9 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 	for _, schema := range pgdump.PlatformSchemas { // the owner can't read them
 		args = append(args, "--exclude-schema="+schema)
 	}
+	for _, schema := range services {
+		args = append(args, "--exclude-schema="+schema)
+	}
 
 	err = runProgram(ctx, program, append(d.e.environ, p.environ()...), args...)
 	cancel()
@@ -143,17 +147,23 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 	return errors.Join(err, <-served)
 }
 
-// warn names the roles that must exist where the dump is restored.
-func (d dbDump) warn(cmd *cobra.Command, t *tunnel) error {
+// selectServiceSchemas returns the schemas of services that are not the project's own.
+const selectServiceSchemas = `
+	select nspname::text from pg_catalog.pg_namespace where nspname in ('cron', 'net') and nspowner = (
+		select nspowner from pg_catalog.pg_namespace where nspname = 'socle')`
+
+// inspect names the roles that must exist where the dump is restored. It returns the schemas of
+// services that belong to the platform.
+func (d dbDump) inspect(cmd *cobra.Command, t *tunnel) ([]string, error) {
 	conn, err := t.connect(cmd.Context(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(cmd.Context()))
 
 	result := conn.ExecParams(cmd.Context(), selectPolicyRoles, nil, nil, nil, nil).Read()
 	if result.Err != nil {
-		return plainError(result.Err)
+		return nil, plainError(result.Err)
 	}
 
 	var roles []string
@@ -165,12 +175,24 @@ func (d dbDump) warn(cmd *cobra.Command, t *tunnel) error {
 			strings.Join(roles, ", "))
 	}
 
-	return nil
+	result = conn.ExecParams(cmd.Context(), selectServiceSchemas, nil, nil, nil, nil).Read()
+	if result.Err != nil {
+		return nil, plainError(result.Err)
+	}
+
+	var services []string
+	for _, row := range result.Rows {
+		services = append(services, string(row[0]))
+	}
+
+	return services, nil
 }
 
-// isPlatformEntry reports whether an entry of a dump belongs to the platform.
+// isPlatformEntry reports whether an entry of a dump belongs to the platform: an event trigger, or
+// the publication that each project has from the start. Its tables stay.
 func isPlatformEntry(e pgdump.Entry) bool {
-	return e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_")
+	return (e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_")) ||
+		(e.Desc == "PUBLICATION" && e.Tag == "supabase_realtime")
 }
 
 // restore turns the archive into text.

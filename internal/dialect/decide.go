@@ -58,10 +58,10 @@ var rules = map[string][]rule{
 	"comment": {extensionComment},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole, service},
-	"insert":  {service},
-	"update":  {service},
-	"delete":  {service},
+	"select":  {replicationRole, request},
+	"insert":  {sessionRows},
+	"update":  {sessionRows},
+	"delete":  {sessionRows},
 }
 
 // kinds are the words that statements of two long kinds have near their start: others of the same
@@ -100,7 +100,7 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few statements on data that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\b(cron|net)"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\b(auth|net)"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes: what a rule looks for stands near the start
@@ -130,16 +130,23 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 
 // webhook leaves out the triggers of Supabase's database webhooks.
 func webhook(ts Tokens, s Subject) (Verdict, bool) {
-	if s.Kind != "trigger" {
-		return Verdict{}, false
-	}
-
-	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
-	if f, _ := ts.Name(i); f.String() != "supabase_functions.http_request" {
+	if !IsWebhook(ts, s) {
 		return Verdict{}, false
 	}
 
 	return leaveOut("trigger %s is left out: there are no database webhooks", s.Describe()), true
+}
+
+// IsWebhook reports whether a statement creates the trigger of one of Supabase's database webhooks.
+func IsWebhook(ts Tokens, s Subject) bool {
+	if s.Kind != "trigger" {
+		return false
+	}
+
+	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
+	f, _ := ts.Name(i)
+
+	return f.String() == "supabase_functions.http_request"
 }
 
 func leaveOut(format string, args ...any) Verdict {

@@ -30,8 +30,11 @@ func TestDecide(t *testing.T) {
 	without := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + ": left out, since the project has no such role"}
 	}
-	unavailable := func(name, reason string) decided {
-		return decided{Does: LeaveOut, Notes: name + " is left out: " + reason}
+	noRequest := func(name string) decided {
+		return decided{Does: LeaveOut, Notes: name + " is left out: SQL sends no HTTP requests yet"}
+	}
+	noRows := func(what string) decided {
+		return decided{Does: LeaveOut, Notes: what + " is left out: sessions, tokens and factors belong to the platform"}
 	}
 	changed := func(sql string, notes ...string) decided {
 		return decided{SQL: sql, Notes: strings.Join(notes, "; ")}
@@ -127,24 +130,28 @@ func TestDecide(t *testing.T) {
 		"create policy p on t to anon using (true)": {},
 		"alter policy p on t rename to postgres":    {},
 
-		"select cron.schedule('nightly', '0 3 * * *', $$select f()$$)":                          unavailable("cron.schedule", noSchedules),
-		"SELECT \"cron\" . \"schedule\"('a', '* * * * *', 'select net.http_post()') AS \"id\";": unavailable("cron.schedule", noSchedules),
-		"select cron.unschedule('a') where exists (select from cron.job where jobname = 'a')":   unavailable("cron.unschedule", noSchedules),
-		"select * from cron.job":                                                     unavailable("cron.job", noSchedules),
-		"delete from cron.job where jobname = 'a'":                                   unavailable("cron.job", noSchedules),
-		"update cron.job set active = false":                                         unavailable("cron.job", noSchedules),
-		"select net.http_post('https://example.com', '{}')":                          unavailable("net.http_post", noRequests),
-		"select cron.schedule('a', '* * * * *', 'select 1'), public.f()":             {},
-		"select cron.schedule('a', '* * * * *', 'select 1')::text || public.f()":     {},
-		"select cron.schedule('a', '* * * * *', 'select 1') union select public.f()": {},
-		"select * from cron.job, public.f()":                                         {},
-		"select * from cron.job order by jobid":                                      unavailable("cron.job", noSchedules),
-		"select cron.schedule('a'":                                                   {},
-		"select cron.other()":                                                        {},
-		"select net.total from public.net":                                           {},
-		"insert into t values ('cron.job')":                                          {},
-		"insert into net.total values (1)":                                           {},
-		"select 1 as \"cron.schedule\"":                                              {},
+		"select cron.schedule('nightly', '0 3 * * *', $$select f()$$)": {},
+		"select net.http_post('https://example.com', '{}')":            noRequest("net.http_post"),
+		"SELECT \"net\" . \"http_get\"('a', (select 1)) AS \"id\";":    noRequest("net.http_get"),
+		"select * from net.http_delete(url := 'a')":                    noRequest("net.http_delete"),
+		"select net.http_get(url) from t where a":                      noRequest("net.http_get"),
+		"select net.http_get('a'), public.f()":                         {},
+		"select net.http_get('a')::text || public.f()":                 {},
+		"select net.http_get('a') union select public.f()":             {},
+		"select net.http_get('a'":                                      {},
+		"insert into auth.users (id) values ('a')":                     {},
+		"insert into \"auth\".\"identities\" select 1":                 {},
+		"update auth.users set role = 'a'":                             {},
+		"select * from auth.sessions":                                  {},
+		"insert into auth.mfa_amr_claims values (1)":                   noRows("insert auth.mfa_amr_claims"),
+		"INSERT INTO \"auth\" . \"refresh_tokens\" (a) VALUES (1)":     noRows("insert auth.refresh_tokens"),
+		"delete from auth.sessions where true":                         noRows("delete auth.sessions"),
+		"update only auth.one_time_tokens set a = 1":                   noRows("update auth.one_time_tokens"),
+		"insert into public.t select * from auth.sessions":             {},
+		"select net.total from public.net":                             {},
+		"insert into t values ('cron.job')":                            {},
+		"insert into net.total values (1)":                             {},
+		"select 1 as \"cron.schedule\"":                                {},
 
 		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {
 			Does: LeaveOut, Notes: "trigger hook on t is left out: there are no database webhooks"},

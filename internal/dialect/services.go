@@ -2,40 +2,35 @@ package dialect
 
 import "slices"
 
-// services are the functions and tables of Supabase's services that a project does not have, with
-// the reason.
-var services = map[string]string{
-	"cron.schedule":             noSchedules,
-	"cron.schedule_in_database": noSchedules,
-	"cron.alter_job":            noSchedules,
-	"cron.unschedule":           noSchedules,
-	"cron.job":                  noSchedules,
-	"cron.job_run_details":      noSchedules,
-	"net.http_get":              noRequests,
-	"net.http_post":             noRequests,
-	"net.http_delete":           noRequests,
-}
+// requests are the functions by which Supabase's databases send HTTP requests. Called by other
+// code, they fail with a sentence.
+var requests = []string{"net.http_get", "net.http_post", "net.http_delete"}
 
-const (
-	noSchedules = "projects have no schedules yet"
-	noRequests  = "SQL sends no HTTP requests yet"
-)
+// userTables are the tables of schema auth whose rows the project's owner writes.
+var userTables = []string{"users", "identities"}
 
 // callEnds are the words that may follow a call or a table in a statement that does nothing else.
 var callEnds = []string{"as", "from", "limit", "order", "where"}
 
-// service leaves out a statement that does nothing but call such a function or use such a table.
-func service(ts Tokens, s Subject) (Verdict, bool) {
-	reason, ok := services[s.Name.String()]
-	if ok && s.Action == "select" {
-		next := ts.skipGroup(s.After)
-		ok = next == len(ts.All) || slices.Contains(callEnds, ts.Word(next))
-	}
-	if !ok {
+// request leaves out a statement that does nothing but send a request.
+func request(ts Tokens, s Subject) (Verdict, bool) {
+	next := ts.skipGroup(s.After)
+	if !slices.Contains(requests, s.Name.String()) ||
+		(next != len(ts.All) && !slices.Contains(callEnds, ts.Word(next))) {
 		return Verdict{}, false
 	}
 
-	return leaveOut("%s is left out: %s", s.Name, reason), true
+	return leaveOut("%s is left out: SQL sends no HTTP requests yet", s.Name), true
+}
+
+// sessionRows leaves out changes of the tables of schema auth that belong to the platform alone.
+// Seeds write them along with users.
+func sessionRows(_ Tokens, s Subject) (Verdict, bool) {
+	if len(s.Name) != 2 || s.Name[0] != "auth" || slices.Contains(userTables, s.Name[1]) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("%s %s is left out: sessions, tokens and factors belong to the platform", s.Action, s.Name), true
 }
 
 // skipGroup returns the index after a group in parentheses that begins at i, or i if none does.

@@ -23,7 +23,52 @@ func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		return err
 	}
 
+	if err := d.handOverServices(ctx, conn, project); err != nil {
+		return err
+	}
+
 	return d.handOverPublication(ctx, conn, project)
+}
+
+// handOverServices grants the owner and the auth login, whose triggers call them, the functions of
+// Supabase's services, and gives realtime.messages to the owner, for its policies. It does nothing
+// before the migration that creates them.
+func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	exists, err := pg.Value[bool](ctx, conn, `select to_regclass('realtime.messages') is not null`)
+	if err != nil || !exists {
+		return err
+	}
+
+	schemas, err := pg.Values[string](ctx, conn, `
+		select nspname::text from pg_namespace where nspname = any(@schemas) and nspowner = (
+			select nspowner from pg_namespace where nspname = 'socle')`,
+		pgx.StrictNamedArgs{"schemas": projectdb.ServiceSchemas})
+	if err != nil {
+		return err
+	}
+
+	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	both := developer + ", " + pg.Quote(d.Registry.Login(project, pgcluster.Auth))
+	statements := []string{
+		"alter table realtime.messages owner to " + developer,
+		"grant usage on schema realtime to " + both,
+		"grant execute on function realtime.topic(), realtime.send(jsonb, text, text, boolean), " +
+			"realtime.broadcast_changes(text, text, text, text, text, record, record, text) to " + both,
+	}
+	for _, schema := range schemas {
+		grantees := developer
+		if schema == "net" {
+			grantees = both
+		}
+		statements = append(statements, "grant usage on schema "+schema+" to "+grantees,
+			"grant execute on all functions in schema "+schema+" to "+grantees)
+	}
+	if slices.Contains(schemas, "cron") {
+		statements = append(statements, "grant select, delete, update (active) on cron.job to "+developer,
+			"grant select, delete on cron.job_run_details to "+developer)
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, statements)
 }
 
 // handOverPublication gives the platform's publication of the project to its owner. The owner may
@@ -92,8 +137,9 @@ var visibleUserColumns = []string{
 }
 
 // handOverAuth gives the tables of schema auth to the project's auth login, and grants the owner
-// its part: foreign keys to auth.users (id), triggers on it, its columns but hashes and tokens, and
-// the functions of policies. It does nothing before the migration that creates the tables.
+// its part: foreign keys to auth.users (id), triggers on it, changes of rows, which triggers of the
+// platform check, its columns but hashes and tokens, and the functions of policies. It does nothing
+// before the migration that creates the tables.
 func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	role := d.Registry.Login(project, pgcluster.Auth)
 	type table struct {
@@ -115,7 +161,22 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 		}
 	}
 
+	bySQL, err := pg.Value[bool](ctx, conn, `
+		select exists (select from pg_proc where pronamespace = to_regnamespace('auth') and proname = 'check_user')`)
+	if err != nil {
+		return err
+	}
+
 	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	if bySQL { // since migration 47
+		statements = append(statements,
+			"grant insert, update, delete on auth.users to "+developer,
+			"grant select, insert on auth.identities to "+developer,
+			"grant execute on function auth.is_platform(name, oid), auth.clean_email(text), auth.clean_phone(text), "+
+				"auth.check_hash(text), auth.clean_metadata(text, jsonb), auth.follow_user(uuid, boolean, boolean) to "+developer,
+			"grant execute on function auth.is_platform(name, oid) to anon, authenticated, service_role, "+pg.Quote(role))
+	}
+
 	return pgcluster.ExecUntriggered(ctx, conn, append(statements,
 		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
 		"grant references (id), select ("+strings.Join(visibleUserColumns,

@@ -23,7 +23,7 @@ type platformObject struct {
 }
 
 const selectPlatformObjects = `
-	with schemas as (select oid, nspname from pg_namespace where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime'))
+	with schemas as (select oid, nspname from pg_namespace where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime', 'cron', 'net'))
 	select case relkind when 'S' then 'sequence' else 'table' end as kind, c.oid as id, format('%I.%I', nspname, relname) as name
 	from pg_class c join schemas n on n.oid = c.relnamespace where relkind in ('r', 'p', 'v', 'm', 'S')
 	union all
@@ -125,7 +125,7 @@ var referencesToUsers = regexp.MustCompile(`references| view | policy | rule `)
 
 // policyFunctions are the functions of the platform that a project's objects may call.
 var policyFunctions = []string{"auth.jwt", "auth.uid", "auth.role", "auth.email",
-	"storage.foldername", "storage.filename", "storage.extension"}
+	"storage.foldername", "storage.filename", "storage.extension", "realtime.topic"}
 
 // dependents returns the objects outside the platform's schemas that depend on the platform's
 // objects.

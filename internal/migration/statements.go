@@ -27,7 +27,8 @@ func relevant(entries []pgdump.Entry, owner string) []pgdump.Entry {
 		kind, name, _ := strings.Cut(e.Tag, " ")
 		switch {
 		case projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
-		case slices.Contains(platformSchemas, e.Namespace), e.Namespace == "pg_catalog",
+		case projectdb.IsServiceObject(e.Desc, e.Namespace, e.Tag, e.Owner, owner),
+			slices.Contains(platformSchemas, e.Namespace), e.Namespace == "pg_catalog",
 			slices.Contains(unrelated, e.Desc),
 			e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(platformSchemas, e.Tag)),
 			e.Desc == "COMMENT" && kind == "EXTENSION",

@@ -173,8 +173,13 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 	if v.sql != "" {
 		s.Text = v.sql
 	}
-	if v.action == tryRun {
+	switch v.action {
+	case tryRun:
 		return i.tryRun(ctx, s, v)
+	case tryRows:
+		return i.tryRows(ctx, s, v)
+	case stage:
+		return i.stage(ctx, s, v)
 	}
 
 	for _, n := range v.notes {

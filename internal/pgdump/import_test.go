@@ -100,7 +100,7 @@ func TestImportOfSupabaseDump(t *testing.T) {
 		`select count(*)::text from public.todos`:                                                                                                   "3",
 		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile,staff",
 		`select string_agg(polname, ',') from pg_policy where polrelid = 'storage.objects'::regclass`:                                               "Anyone can upload an avatar.",
-		`select count(id)::text from auth.users`:                                                                                                    "0",
+		`select count(id)::text from auth.users`:                                                                                                    "2",
 		`select to_regnamespace('vault')::text`:                                                                                                     "null",
 		`select to_regnamespace('graphql')::text`:                                                                                                   "null",
 		`select string_agg(extname, ',' order by extname) from pg_extension where extname <> 'plpgsql'`:                                             "pgcrypto,uuid-ossp",
@@ -129,6 +129,76 @@ func TestImportOfSupabaseDump(t *testing.T) {
 	}
 }
 
+// TestImportOfPlatformRows imports rows of auth and storage, which the platform checks.
+func TestImportOfPlatformRows(t *testing.T) {
+	t.Parallel()
+
+	const (
+		ada   = "00000000-0000-0000-0000-000000000001"
+		grace = "00000000-0000-0000-0000-000000000002"
+		dump  = `create table public.profiles (id uuid primary key references auth.users);
+copy auth.identities (provider_id, user_id, identity_data, provider, unknown, id) from stdin;
+7	` + grace + `	{"sub": "7"}	github	x	00000000-0000-0000-0000-0000000000f1
+` + ada + `	` + ada + `	{"sub": "` + ada + `"}	email	x	00000000-0000-0000-0000-0000000000f2
+\.
+copy auth.users (id, email, raw_user_meta_data, "unknown column") from stdin;
+` + ada + `	ada@example.com	{"name": "Ada"}	\N
+` + grace + `	Grace@example.com	\N	x
+\.
+insert into auth.users (id, email) values ('00000000-0000-0000-0000-000000000003', 'no address');
+insert into public.profiles values ('` + grace + `');
+copy storage.buckets (id, name, public, file_size_limit, allowed_mime_types, unknown) from stdin;
+avatars	avatars	t	\N	{image/*}	1
+\.
+copy auth.sessions (id) from stdin;
+1
+\.
+`
+	)
+	p := newTarget(t)
+	if _, err := p.Owner().Exec(t.Context(), `
+		insert into auth.users (id, email) values ('`+ada+`', 'old@example.com')`); err != nil {
+		t.Fatal(err)
+	}
+
+	report, err := p.importDump(dump, pgdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for query, want := range map[string]string{
+		`select string_agg(email, ',' order by email) from auth.users`:                                           "grace@example.com,old@example.com",
+		`select string_agg(concat(user_id, ' ', provider), ',' order by user_id, provider) from auth.identities`: ada + " email," + grace + " email," + grace + " github",
+		`select string_agg(id::text, ',') from public.profiles`:                                                  grace,
+		`select string_agg(concat_ws('|', id, public, allowed_mime_types), ',') from storage.buckets`:            "avatars|t|{image/*}",
+	} {
+		if got := p.value(query); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+
+	var got []string
+	for _, n := range report.Notes {
+		got = append(got, fmt.Sprintf("%d %s: %s", n.Line, n.Topic, n.Text))
+	}
+	want := []string{
+		`10 schemas: insert table auth.users: email 'no address' must be an address of ASCII`,
+		`15 schemas: copy table auth.sessions`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	p = newTarget(t)
+	without := pgdump.Options{ExcludeSchemas: []string{"auth"}}
+	if _, err := p.importDump(strings.ReplaceAll(dump, "references auth.users", ""), without); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.value(`select count(*)::text from auth.users`); got != "0" {
+		t.Errorf("got %s users of an excluded schema, want 0", got)
+	}
+}
+
 // TestImportAfterUsers imports the dump into a project that has its users.
 func TestImportAfterUsers(t *testing.T) {
 	t.Parallel()
@@ -151,7 +221,7 @@ func TestImportAfterUsers(t *testing.T) {
 
 	for query, want := range map[string]string{
 		`select string_agg(conname, ',') from pg_constraint where confrelid = 'auth.users'::regclass and connamespace = 'public'::regnamespace`: "profiles_id_fkey",
-		`select string_agg(tgname, ',') from pg_trigger where tgrelid = 'auth.users'::regclass and not tgisinternal`:                            "on_auth_user_created",
+		`select string_agg(tgname, ',') from pg_trigger where tgrelid = 'auth.users'::regclass and tgname like 'on%'`:                           "on_auth_user_created",
 		`select count(*)::text from public.profiles`: "2",
 	} {
 		if got := p.value(query); got != want {

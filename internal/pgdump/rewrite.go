@@ -51,16 +51,22 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	if s.Action == "comment" || s.Action == "drop" || s.Table != nil {
 		return v, true
 	}
-	if s.Name.String() == buckets && slices.Contains([]string{"insert", "update", "delete"}, s.Action) {
-		return verdict{action: attempt, sql: ts.Text, notes: v.notes}, true
-	}
 	if slices.Contains(policyTables, s.Name.String()) && s.Action != "create" {
-		v.notes[0].text += ": the Storage API changes buckets and objects"
+		v.notes[0].text += ": only its policies are the project's"
 		return v, true
 	}
 
 	return refused("the schema %s belongs to the platform: leave it out by --exclude-schema %s, "+
 		"or rename it before you dump", schema, schema), true
+}
+
+// webhook leaves out the triggers of Supabase's database webhooks.
+func (r *rules) webhook(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
+	if s.Action != "create" || !dialect.IsWebhook(ts, s) {
+		return verdict{}, false
+	}
+
+	return leave(Objects, "trigger %s: there are no database webhooks", s.Describe()), true
 }
 
 // storagePolicy decides about a policy on storage.buckets or storage.objects. Those of Supabase may
@@ -134,7 +140,7 @@ const endUsers = "auth.users"
 const buckets = "storage.buckets"
 
 // policyTables are the tables of the platform that have policies of the project.
-var policyTables = []string{buckets, "storage.objects"}
+var policyTables = []string{buckets, "storage.objects", "realtime.messages"}
 
 // isStoragePolicy reports whether a subject is a policy on a table of the platform.
 func isStoragePolicy(s dialect.Subject) bool {
@@ -143,7 +149,7 @@ func isStoragePolicy(s dialect.Subject) bool {
 
 // policyFunctions are the functions of the platform that a project may call.
 var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt",
-	"storage.foldername", "storage.filename", "storage.extension"}
+	"storage.foldername", "storage.filename", "storage.extension", "realtime.topic"}
 
 // rewritten returns the verdict on a statement whose names may differ in the project: members of
 // extensions are in another schema.

@@ -17,6 +17,7 @@ type verdict struct {
 	extension, schema string // to install, and its schema in the dump
 
 	subject dialect.Subject // subject of a statement that may fail
+	columns []string        // columns of a COPY that is staged
 }
 
 type action int
@@ -33,6 +34,8 @@ const (
 	attemptTrigger        // execute after those, for a trigger on auth.users; leave it out if users are missing
 	extension             // install an extension
 	tryRun                // execute at its place; a failure of its rights or names leaves it out
+	tryRows               // execute at its place; a failure leaves it out
+	stage                 // a COPY, by a temporary table
 	refuse                // fail
 )
 
@@ -91,6 +94,7 @@ type rules struct {
 	single bool // all is one transaction
 
 	skipped  map[string]bool            // schemas that are left out
+	excluded map[string]bool            // those that the caller named
 	members  map[string]map[string]bool // names of extension members, by their schema in the dump
 	left     leftOut
 	skip     map[string]bool // names to leave out; true once the dump has one
@@ -99,10 +103,11 @@ type rules struct {
 }
 
 func newRules(o Options) *rules {
-	r := &rules{single: !o.Separately, skipped: map[string]bool{}, members: map[string]map[string]bool{},
-		left: leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
+	r := &rules{single: !o.Separately, skipped: map[string]bool{}, excluded: map[string]bool{},
+		members: map[string]map[string]bool{},
+		left:    leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
 	for _, schema := range o.ExcludeSchemas {
-		r.skipped[schema] = true
+		r.skipped[schema], r.excluded[schema] = true, true
 	}
 	for _, name := range o.Skip {
 		r.skip[name] = false
@@ -145,7 +150,8 @@ func (r *rules) decide(s statement) verdict {
 func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdict {
 	for _, rule := range []func(*rules, dialect.Tokens, dialect.Subject) (verdict, bool){
 		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
-		(*rules).privileges, (*rules).schemas, (*rules).rows, (*rules).policy, (*rules).table,
+		(*rules).privileges, (*rules).platformRows, (*rules).webhook, (*rules).schemas, (*rules).rows, (*rules).policy,
+		(*rules).table,
 	} {
 		if v, ok := rule(r, ts, sub); ok {
 			return v

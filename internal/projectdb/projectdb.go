@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -49,11 +50,37 @@ const Publication = "supabase_realtime"
 // Schemas are the platform's schemas in every project database.
 var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 
+// ServiceSchemas are further schemas of the platform, with what SQL for Supabase calls. A project
+// can have a schema of its own of that name: then it belongs to the project's owner, as does
+// everything in it.
+var ServiceSchemas = []string{"cron", "net"}
+
+// IsServiceObject reports whether an entry of a dump, with its owner, is an object of the platform
+// in one of [ServiceSchemas], or such a schema. owner is the login of the project's owner.
+func IsServiceObject(desc, namespace, tag, entryOwner, owner string) bool {
+	if namespace == "" {
+		namespace = strings.TrimPrefix(tag, "SCHEMA ")
+		if desc != "SCHEMA" && namespace == tag {
+			return false
+		}
+	}
+
+	return slices.Contains(ServiceSchemas, namespace) && entryOwner != owner
+}
+
+// platformTriggers is the prefix of the names of the platform's triggers on auth.users.
+const platformTriggers = "socle_"
+
 // IsUserObject reports whether an entry of a dump is an object of the project in a schema of the
-// platform, or a comment on one: a trigger on auth.users, or a policy of storage.buckets or
-// storage.objects. The platform has none there.
+// platform, or a comment on one: a trigger on auth.users, or a policy of storage.buckets,
+// storage.objects or realtime.messages.
 func IsUserObject(desc, namespace, tag string) bool {
-	kind, ok := map[string]string{"auth": "TRIGGER", "storage": "POLICY"}[namespace]
+	kind, ok := map[string]string{"auth": "TRIGGER", "storage": "POLICY", "realtime": "POLICY"}[namespace]
+	_, name, _ := strings.Cut(tag, " ")
+	if desc == "TRIGGER" && (strings.HasPrefix(name, platformTriggers) || !strings.HasPrefix(tag, "users ")) {
+		return false
+	}
+
 	return ok && (desc == kind || (desc == "COMMENT" && strings.HasPrefix(tag, kind+" ")))
 }
 

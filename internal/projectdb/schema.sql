@@ -8,9 +8,268 @@ CREATE SCHEMA socle;
 
 CREATE SCHEMA storage;
 
+CREATE FUNCTION auth.check_hash(hash text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+	costs constant text[] := regexp_match(hash,
+		'^\$argon2id\$v=19\$m=([1-9][0-9]{0,4}),t=([1-9][0-9]?),p=([1-9][0-9]?)\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{43}$');
+begin
+	if hash ~ '^\$2[aby]\$(0[4-9]|1[0-2])\$[./A-Za-z0-9]{53}$'
+		or (costs[1]::bigint <= 77824 and costs[1]::bigint * costs[2]::bigint <= 155648) then
+		return;
+	end if;
+	raise check_violation using schema = 'auth', table = 'users', column = 'encrypted_password',
+		message = 'encrypted_password must be a hash: bcrypt of cost 4 to 12, or argon2id of a moderate cost',
+		hint = 'crypt(''password'', gen_salt(''bf'')) makes one.';
+end $_$;
+
+COMMENT ON FUNCTION auth.check_hash(hash text) IS 'refuses what is no hash that log-ins verify';
+
+CREATE FUNCTION auth.check_identity() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if auth.is_platform(current_user, tg_relid) then
+		return new;
+	end if;
+	if not has_table_privilege(current_user, 'auth.users', 'trigger') then
+		raise insufficient_privilege using message = 'only the project''s owner changes auth.identities by SQL';
+	end if;
+
+	if new.provider in ('email', 'phone') then -- they are those of auth.users
+		if not exists (select from auth.users u where u.id = new.user_id) then
+			raise foreign_key_violation using schema = 'auth', table = 'identities', constraint = 'identities_user_id_fkey',
+				message = format('identity: there is no user %s', new.user_id);
+		end if;
+		return null;
+	end if;
+	if new.provider is null or octet_length(new.provider) not between 1 and 63
+		or new.provider_id is null or octet_length(new.provider_id) not between 1 and 255 then
+		raise check_violation using schema = 'auth', table = 'identities',
+			message = 'identity: provider must have 1 to 63 bytes, provider_id 1 to 255';
+	end if;
+	new.identity_data := auth.clean_metadata('identity_data', new.identity_data);
+	new.created_at := coalesce(new.created_at, now());
+	new.updated_at := coalesce(new.updated_at, now());
+	return new;
+end $$;
+
+COMMENT ON FUNCTION auth.check_identity() IS 'checks the identities that the owner inserts; those of addresses and numbers exist with their user';
+
+CREATE FUNCTION auth.check_user() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	fixed text;
+	providers text[] := '{}';
+begin
+	if not auth.is_platform(current_user, tg_relid) and not has_table_privilege(current_user, tg_relid, 'trigger') then
+		raise insufficient_privilege using message = 'only the project''s owner changes auth.users by SQL';
+	end if;
+	if tg_op = 'DELETE' then
+		return old;
+	end if;
+	if auth.is_platform(current_user, tg_relid) then
+		return new;
+	end if;
+
+	if tg_op = 'UPDATE' then
+		select n.key into fixed
+		from jsonb_each(to_jsonb(new)) n
+		where n.value is distinct from to_jsonb(old) -> n.key and n.key = any('{id,is_sso_user,deleted_at}')
+		order by n.key limit 1;
+		if found then
+			raise insufficient_privilege using schema = 'auth', table = 'users', column = fixed,
+				message = format('user %s: %s cannot be changed', old.id, fixed);
+		end if;
+	elsif new.is_sso_user then
+		raise check_violation using schema = 'auth', table = 'users', column = 'is_sso_user',
+			message = 'is_sso_user must be false: projects have no single sign-on by SAML';
+	end if;
+
+	-- A user of a former release can have what these functions refuse.
+	if tg_op = 'INSERT' or new.email is distinct from old.email then
+		new.email := auth.clean_email(nullif(new.email, ''));
+	end if;
+	if tg_op = 'INSERT' or new.phone is distinct from old.phone then
+		new.phone := auth.clean_phone(nullif(new.phone, ''));
+	end if;
+	if tg_op = 'INSERT' or new.encrypted_password is distinct from old.encrypted_password then
+		new.encrypted_password := nullif(new.encrypted_password, '');
+		if new.encrypted_password is not null then
+			perform auth.check_hash(new.encrypted_password);
+		end if;
+	end if;
+
+	new.role := coalesce(nullif(new.role, ''), 'authenticated');
+	if octet_length(new.role) > 63 then
+		raise check_violation using schema = 'auth', table = 'users', column = 'role', message = 'role must have at most 63 bytes';
+	end if;
+	new.instance_id := '00000000-0000-0000-0000-000000000000';
+	new.aud := 'authenticated';
+	new.is_anonymous := coalesce(new.is_anonymous, false);
+	new.is_sso_user := coalesce(new.is_sso_user, false);
+	new.created_at := coalesce(new.created_at, now());
+	new.updated_at := coalesce(new.updated_at, now());
+	new.email_change_confirm_status := coalesce(new.email_change_confirm_status, 0);
+
+	if tg_op = 'INSERT' or new.raw_user_meta_data is distinct from old.raw_user_meta_data then
+		new.raw_user_meta_data := auth.clean_metadata('raw_user_meta_data', new.raw_user_meta_data);
+	end if;
+	if tg_op = 'INSERT' or new.raw_app_meta_data is distinct from old.raw_app_meta_data then
+		new.raw_app_meta_data := auth.clean_metadata('raw_app_meta_data', new.raw_app_meta_data);
+	end if;
+	if tg_op = 'INSERT' then
+		providers := array_remove(array[case when new.email is not null then 'email' end, case when new.phone is not null then 'phone' end], null);
+		if cardinality(providers) > 0 then
+			new.raw_app_meta_data := jsonb_build_object('provider', providers[1], 'providers', to_jsonb(providers)) || new.raw_app_meta_data;
+		end if;
+
+		if concat(new.confirmation_token, new.recovery_token, new.email_change_token_new, new.email_change_token_current,
+			new.phone_change_token, new.reauthentication_token, new.email_change, new.phone_change) <> '' then
+			raise notice 'user %: tokens and unconfirmed changes are left out', new.id;
+		end if;
+		new.email_change := '';
+		new.phone_change := '';
+		new.email_change_confirm_status := 0;
+	elsif concat(new.email_change, ' ', new.phone_change) <> concat(old.email_change, ' ', old.phone_change) then
+		new.email_change := old.email_change;
+		new.phone_change := old.phone_change;
+		raise notice 'user %: unconfirmed changes are left out', new.id;
+	end if;
+	new.confirmation_token := '';
+	new.recovery_token := '';
+	new.email_change_token_new := '';
+	new.email_change_token_current := '';
+	new.phone_change_token := '';
+	new.reauthentication_token := '';
+	return new;
+end $$;
+
+COMMENT ON FUNCTION auth.check_user() IS 'checks what the owner writes into auth.users, and refuses what others do';
+
+CREATE FUNCTION auth.clean_email(address text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+	clean constant text := lower(btrim(address, E' \t\r\n') collate "C");
+	atom constant text := '[a-z0-9!#$%&''*+/=?^_`{|}~-]+';
+	atoms constant text := atom || '(\.' || atom || ')*';
+begin
+	if octet_length(clean) > 254 or clean collate "C" !~ ('^' || atoms || '@' || atoms || '$') or clean like '%@-%'
+		or octet_length(split_part(clean, '@', 1)) > 64 or split_part(clean, '@', 2) like '%xn--%' then
+		raise check_violation using schema = 'auth', table = 'users', column = 'email',
+			message = format('email %L must be an address of ASCII', left(address, 254)),
+			hint = 'The import of end users takes addresses of other languages.';
+	end if;
+	return clean;
+end $_$;
+
+COMMENT ON FUNCTION auth.clean_email(address text) IS 'returns an address in its canonical form';
+
+CREATE FUNCTION auth.clean_metadata(name text, value jsonb) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if value is null or value = 'null' then
+		return '{}';
+	end if;
+	if jsonb_typeof(value) <> 'object' or octet_length(value::text) > 16384 then
+		raise check_violation using schema = 'auth', column = name, message = format('%s must be an object of at most 16384 bytes', name);
+	end if;
+	return value;
+end $$;
+
+COMMENT ON FUNCTION auth.clean_metadata(name text, value jsonb) IS 'refuses what is no metadata, and returns an object';
+
+CREATE FUNCTION auth.clean_phone(number text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+	clean constant text := replace(regexp_replace(btrim(number, E' \t\r\n'), '^\+', ''), ' ', '');
+begin
+	if clean !~ '^[1-9][0-9]{1,14}$' then
+		raise check_violation using schema = 'auth', table = 'users', column = 'phone',
+			message = format('phone %L must be a number of E.164', left(number, 32));
+	end if;
+	return clean;
+end $_$;
+
+COMMENT ON FUNCTION auth.clean_phone(number text) IS 'returns a number in its stored form';
+
 CREATE FUNCTION auth.email() RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'email'::text);
+
+CREATE FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	person auth.users;
+begin
+	select * into person from auth.users u where u.id = changed;
+	if not found then -- a trigger of the project has deleted it
+		return;
+	end if;
+
+	insert into auth.identities as i (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
+	select person.id::text, person.id, n.data, n.provider, now(), now(), now()
+	from (values
+		('email', jsonb_build_object('sub', person.id, 'email', person.email, 'email_verified', person.email_confirmed_at is not null,
+			'phone_verified', false), person.email is not null),
+		('phone', jsonb_build_object('sub', person.id, 'phone', person.phone, 'email_verified', false,
+			'phone_verified', person.phone_confirmed_at is not null), person.phone is not null)) n (provider, data, present)
+	where n.present
+	on conflict (provider_id, provider) do update set identity_data = i.identity_data || excluded.identity_data, updated_at = now()
+	where not i.identity_data @> excluded.identity_data;
+
+	if changed_address then
+		delete from auth.identities i where i.user_id = person.id
+			and ((i.provider = 'email' and person.email is null) or (i.provider = 'phone' and person.phone is null));
+	end if;
+	if changed_address or changed_password then
+		delete from auth.one_time_tokens t where t.user_id = person.id;
+	end if;
+	if changed_password then
+		delete from auth.sessions s where s.user_id = person.id;
+	end if;
+end $$;
+
+COMMENT ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) IS 'updates what depends on the address, the number and the password of a user';
+
+CREATE FUNCTION auth.identity_written() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if auth.is_platform(current_user, tg_relid) then
+		return null;
+	end if;
+
+	update auth.users u set raw_app_meta_data = coalesce(u.raw_app_meta_data, '{}')
+		|| jsonb_build_object('provider', p.names -> 0, 'providers', p.names)
+	from (select jsonb_agg(i.provider order by i.first, i.provider) as names from (
+		select provider, min(created_at) as first from auth.identities where user_id = new.user_id group by provider) i) p
+	where u.id = new.user_id;
+	return null;
+end $$;
+
+CREATE FUNCTION auth.is_platform(acting name, changed oid) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+	select r.rolsuper or r.oid = (select c.relowner from pg_class c where c.oid = changed) from pg_roles r where r.rolname = acting
+$$;
+
+COMMENT ON FUNCTION auth.is_platform(acting name, changed oid) IS 'reports whether a role is the platform''s login or the owner of a table of this schema';
 
 CREATE FUNCTION auth.jwt() RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -25,6 +284,48 @@ CREATE FUNCTION auth.uid() RETURNS uuid
     RETURN (((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'sub'::text))::uuid;
 
 COMMENT ON FUNCTION auth.uid() IS 'id of the end user of the request, null for a key';
+
+CREATE FUNCTION auth.user_written() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if auth.is_platform(current_user, tg_relid) then
+		return null;
+	end if;
+
+	perform auth.follow_user(new.id, tg_op = 'UPDATE' and new.encrypted_password is distinct from old.encrypted_password,
+		tg_op = 'UPDATE' and (new.email, new.phone) is distinct from (old.email, old.phone));
+	return null;
+end $$;
+
+CREATE FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text DEFAULT 'ROW'::text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise notice 'realtime.broadcast_changes: the change is left out, since messages are not delivered yet';
+end $$;
+
+CREATE FUNCTION realtime.refuse_rows() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise feature_not_supported using message = 'realtime.messages has no rows: messages are not delivered yet';
+end $$;
+
+CREATE FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise notice 'realtime.send: the message is left out, since messages are not delivered yet';
+end $$;
+
+CREATE FUNCTION realtime.topic() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN NULLIF(current_setting('realtime.topic'::text, true), ''::text);
 
 CREATE FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -82,12 +383,12 @@ CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
 declare
 	current_age constant integer := age(pg_current_xact_id()::xid);
 begin
-	return altered in (to_regclass('storage.buckets'), to_regclass('storage.objects'))
+	return altered in (to_regclass('storage.buckets'), to_regclass('storage.objects'), to_regclass('realtime.messages'))
 		and exists (
 			select from pg_class c where c.oid = altered and c.relrowsecurity and not c.relforcerowsecurity
 				and c.relowner = (select r.oid from pg_authid r where r.rolname = session_user)
 				and c.relam = (select m.oid from pg_am m where m.amname = 'heap') and c.reloptions is null and c.reltablespace = 0
-				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and c.relhasindex = (c.relname = 'buckets') and not c.relhasrules)
+				and c.relpersistence = 'p' and c.relreplident = 'd' and c.reloftype = 0 and c.relhasindex = (c.relname in ('buckets', 'messages')) and not c.relhasrules)
 		and not exists (select from pg_attribute x where x.attrelid = altered and age(x.xmin) <= current_age)
 		and not exists (select from pg_attrdef x where x.adrelid = altered and age(x.xmin) <= current_age)
 		and not exists (select from pg_constraint x where altered in (x.conrelid, x.confrelid) and age(x.xmin) <= current_age)
@@ -211,6 +512,21 @@ begin
 	raise insufficient_privilege using message = 'extensions are installed by the platform';
 end $_$;
 
+CREATE FUNCTION socle.refuse_platform_triggers() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+	perform from pg_event_trigger_ddl_commands() d join pg_trigger t on t.oid = d.objid
+	where d.classid = 'pg_trigger'::regclass and t.tgrelid = to_regclass('auth.users') and t.tgname like 'socle\_%';
+	if found then
+		raise insufficient_privilege using message = 'triggers of auth.users whose names begin with socle_ belong to the platform';
+	end if;
+end $$;
+
 CREATE FUNCTION socle.refuse_references() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -229,6 +545,7 @@ begin
 		with schemas as (
 			select 'pg_namespace'::regclass as class, oid as id from pg_namespace
 			where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime')
+				or (nspname in ('cron', 'net') and nspowner = (select nspowner from pg_namespace where nspname = 'socle'))
 		), inside as materialized (
 			select d.classid as class, d.objid as id from schemas s
 			join pg_depend d on d.refclassid = s.class and d.refobjid = s.id
@@ -242,7 +559,7 @@ begin
 			select class, id from inside where class <> 'pg_type'::regclass
 				and not (class = 'pg_proc'::regclass
 					and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
-						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension')))
+						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension'), to_regproc('realtime.topic')))
 			union all
 			select 'pg_type'::regclass, id from types
 			union all
@@ -263,6 +580,9 @@ begin
 				and d.classid = 'pg_policy'::regclass and exists (
 					select from pg_policy y where y.oid = d.objid
 						and y.polrelid in (to_regclass('storage.buckets'), to_regclass('storage.objects'))))
+			and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('realtime.messages')
+				and d.classid = 'pg_policy'::regclass and exists (
+					select from pg_policy y where y.oid = d.objid and y.polrelid = d.refobjid))
 		limit 1;
 		if found then
 			raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
@@ -291,7 +611,8 @@ CREATE FUNCTION socle.refuse_storage_ddl() RETURNS event_trigger
     AS $$
 declare
 	parents constant oid[] := array(
-		select inhparent from pg_inherits where inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass));
+		select inhparent from pg_inherits where inhrelid in ('storage.containers'::regclass, 'storage.files'::regclass))
+		|| 'realtime.messages'::regclass::oid;
 begin
 	if (select rolsuper from pg_authid where rolname = session_user) then
 		return;
@@ -306,7 +627,7 @@ begin
 		end = any(parents)
 		and not (d.command_tag = 'ALTER TABLE' and d.classid = 'pg_class'::regclass and socle.is_storage_table_unchanged(d.objid));
 	if found then
-		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
+		raise insufficient_privilege using message = 'storage.buckets, storage.objects and realtime.messages belong to the platform: only their policies can be changed';
 	end if;
 end $$;
 
@@ -320,9 +641,9 @@ begin
 	end if;
 
 	perform from pg_event_trigger_dropped_objects() d
-	where d.object_type <> 'policy' and cardinality(d.address_names) > 1 and d.address_names[1] = 'storage';
+	where d.object_type <> 'policy' and cardinality(d.address_names) > 1 and d.address_names[1] in ('storage', 'realtime');
 	if found then
-		raise insufficient_privilege using message = 'storage.buckets and storage.objects belong to the platform: only their policies can be changed';
+		raise insufficient_privilege using message = 'storage.buckets, storage.objects and realtime.messages belong to the platform: only their policies can be changed';
 	end if;
 end $$;
 
@@ -334,8 +655,10 @@ declare
 	login constant oid := (select relowner from pg_class where oid = to_regclass('auth.identities'));
 begin
 	update pg_class set relowner = login where oid = to_regclass('auth.users') and relowner <> login;
-	if found and exists (
-		select from pg_event_trigger_ddl_commands() d where d.schema_name = 'auth' and d.classid <> 'pg_trigger'::regclass) then
+	if found and (exists (
+		select from pg_event_trigger_ddl_commands() d where d.schema_name = 'auth' and d.classid <> 'pg_trigger'::regclass)
+		or (select count(*) from pg_trigger t where t.tgrelid = to_regclass('auth.users')
+			and t.tgname in ('socle_check_user', 'socle_user_written')) < 2) then
 		raise insufficient_privilege using message = 'auth.users belongs to the platform: only its triggers can be changed';
 	end if;
 end $$;
@@ -1426,6 +1749,19 @@ COMMENT ON COLUMN forms.responses.answers IS 'by the field''s UUID; of a partial
 
 COMMENT ON COLUMN forms.responses.token_hash IS 'SHA-256 of the secret with which a partial response goes on';
 
+CREATE TABLE realtime.messages (
+    topic text NOT NULL,
+    extension text NOT NULL,
+    payload jsonb,
+    event text,
+    private boolean DEFAULT false,
+    updated_at timestamp without time zone DEFAULT now() NOT NULL,
+    inserted_at timestamp without time zone DEFAULT now() NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL
+);
+
+COMMENT ON TABLE realtime.messages IS 'has policies for private channels, and no rows';
+
 CREATE TABLE socle.applied_migrations (
     version text NOT NULL COLLATE pg_catalog."C",
     name text NOT NULL,
@@ -1874,6 +2210,9 @@ ALTER TABLE ONLY forms.recipients
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY realtime.messages
+    ADD CONSTRAINT messages_pkey PRIMARY KEY (id, inserted_at);
+
 ALTER TABLE ONLY socle.applied_migrations
     ADD CONSTRAINT applied_migrations_pkey PRIMARY KEY (version);
 
@@ -2071,6 +2410,16 @@ CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
 CREATE INDEX variants_created_at ON storage.variants USING btree (created_at);
 
+CREATE TRIGGER check_identity BEFORE INSERT ON auth.identities FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.check_identity();
+
+CREATE TRIGGER identity_written AFTER INSERT ON auth.identities FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.identity_written();
+
+CREATE TRIGGER socle_check_user BEFORE INSERT OR DELETE OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.check_user();
+
+CREATE TRIGGER socle_user_written AFTER INSERT OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.user_written();
+
+CREATE TRIGGER refuse_rows BEFORE INSERT ON realtime.messages FOR EACH STATEMENT EXECUTE FUNCTION realtime.refuse_rows();
+
 CREATE TRIGGER assign_bucket BEFORE INSERT ON storage.files FOR EACH ROW WHEN ((new.bucket_id IS NULL)) EXECUTE FUNCTION storage.assign_bucket();
 
 CREATE TRIGGER assign_moved_bucket BEFORE UPDATE ON storage.files FOR EACH ROW WHEN ((old.container_uuid IS DISTINCT FROM new.container_uuid)) EXECUTE FUNCTION storage.assign_bucket();
@@ -2226,6 +2575,8 @@ ALTER TABLE forms.recipients ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE forms.responses ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE realtime.messages ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE socle.audit ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
@@ -2271,6 +2622,12 @@ GRANT USAGE ON SCHEMA auth TO socle_reader;
 GRANT USAGE ON SCHEMA auth TO socle_PROJECT_auth;
 GRANT USAGE ON SCHEMA auth TO socle_PROJECT_owner;
 
+GRANT USAGE ON SCHEMA realtime TO anon;
+GRANT USAGE ON SCHEMA realtime TO authenticated;
+GRANT USAGE ON SCHEMA realtime TO service_role;
+GRANT USAGE ON SCHEMA realtime TO socle_PROJECT_owner;
+GRANT USAGE ON SCHEMA realtime TO socle_PROJECT_auth;
+
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_auth;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_owner;
 GRANT USAGE ON SCHEMA socle TO socle_PROJECT_request;
@@ -2282,12 +2639,40 @@ GRANT USAGE ON SCHEMA storage TO service_role;
 GRANT USAGE ON SCHEMA storage TO socle_reader;
 GRANT USAGE ON SCHEMA storage TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION auth.check_hash(hash text) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.check_hash(hash text) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.check_identity() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION auth.check_user() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION auth.clean_email(address text) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.clean_email(address text) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.clean_metadata(name text, value jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.clean_metadata(name text, value jsonb) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.clean_phone(number text) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.clean_phone(number text) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION auth.email() FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.email() TO anon;
 GRANT ALL ON FUNCTION auth.email() TO authenticated;
 GRANT ALL ON FUNCTION auth.email() TO service_role;
 GRANT ALL ON FUNCTION auth.email() TO socle_reader;
 GRANT ALL ON FUNCTION auth.email() TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.identity_written() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION auth.is_platform(acting name, changed oid) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.is_platform(acting name, changed oid) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION auth.is_platform(acting name, changed oid) TO anon;
+GRANT ALL ON FUNCTION auth.is_platform(acting name, changed oid) TO authenticated;
+GRANT ALL ON FUNCTION auth.is_platform(acting name, changed oid) TO service_role;
+GRANT ALL ON FUNCTION auth.is_platform(acting name, changed oid) TO socle_PROJECT_auth;
 
 REVOKE ALL ON FUNCTION auth.jwt() FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.jwt() TO anon;
@@ -2309,6 +2694,31 @@ GRANT ALL ON FUNCTION auth.uid() TO authenticated;
 GRANT ALL ON FUNCTION auth.uid() TO service_role;
 GRANT ALL ON FUNCTION auth.uid() TO socle_reader;
 GRANT ALL ON FUNCTION auth.uid() TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.user_written() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO anon;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO authenticated;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO service_role;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO socle_PROJECT_auth;
+
+REVOKE ALL ON FUNCTION realtime.refuse_rows() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO anon;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO authenticated;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO service_role;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO socle_PROJECT_auth;
+
+REVOKE ALL ON FUNCTION realtime.topic() FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.topic() TO anon;
+GRANT ALL ON FUNCTION realtime.topic() TO authenticated;
+GRANT ALL ON FUNCTION realtime.topic() TO service_role;
+GRANT ALL ON FUNCTION realtime.topic() TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.topic() TO socle_PROJECT_auth;
 
 REVOKE ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_PROJECT_owner;
@@ -2334,6 +2744,8 @@ GRANT ALL ON FUNCTION socle.record_migration(new_version text, new_name text, ne
 REVOKE ALL ON FUNCTION socle.refuse_auth_ddl() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.refuse_platform_triggers() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 
@@ -2441,7 +2853,9 @@ REVOKE ALL ON FUNCTION storage.sync_bucket() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
 
-GRANT TRIGGER ON TABLE auth.users TO socle_PROJECT_owner;
+GRANT SELECT,INSERT ON TABLE auth.identities TO socle_PROJECT_owner;
+
+GRANT INSERT,DELETE,TRIGGER,UPDATE ON TABLE auth.users TO socle_PROJECT_owner;
 
 GRANT SELECT(instance_id) ON TABLE auth.users TO socle_PROJECT_owner;
 
@@ -2498,6 +2912,10 @@ GRANT SELECT(is_sso_user) ON TABLE auth.users TO socle_PROJECT_owner;
 GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
 
 GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT,INSERT ON TABLE realtime.messages TO anon;
+GRANT SELECT,INSERT ON TABLE realtime.messages TO authenticated;
+GRANT SELECT,INSERT ON TABLE realtime.messages TO service_role;
 
 GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
 

@@ -21,5 +21,6 @@ func (p *Project) Questions() *pgxpool.Pool { return p.pool(questionsPool) }
 
 // IsPolicyTable reports whether a table has policies of the project and no rows of its own.
 func IsPolicyTable(schema, table string) bool {
-	return schema == "storage" && slices.Contains(PolicyTables, table)
+	return (schema == "storage" && slices.Contains(PolicyTables, table)) ||
+		(schema == "realtime" && table == "messages")
 }

@@ -17,8 +17,10 @@ const public = "public"
 var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 
 // userSchema is the SQL condition that schema n belongs to the user. It is the counterpart of
-// [reserved].
-const userSchema = `n.nspname not like 'pg\_%' and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
+// [reserved]; a schema cron or net belongs to its owner.
+const userSchema = `n.nspname not like 'pg\_%' and not (n.nspname in ('cron', 'net') and n.nspowner = (
+	select nspowner from pg_catalog.pg_namespace where nspname = 'socle'))
+	and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
 
 // systemColumns are the system columns of every table, and oid, which was one before PostgreSQL 12.
 var systemColumns = []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"}

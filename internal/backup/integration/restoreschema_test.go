@@ -13,6 +13,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/pgserver"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // everyKind has an object of every kind that is not in unusual.
@@ -63,6 +64,7 @@ const everyKind = `
 	create table public.profiles (id uuid primary key default auth.uid() references auth.users on delete cascade, name text); create policy own on public.profiles to authenticated using (id = auth.uid());
 	create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $f$ begin insert into public.profiles values (new.id, new.email); return new; end $f$; create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user();
 	comment on trigger on_auth_user_created on auth.users is 'of the project';
+	create policy listen on realtime.messages for select to authenticated using (realtime.topic() = 'room'); select cron.schedule('nightly', '0 3 * * *', 'select 1');
 	create policy own on storage.objects for select to authenticated using (bucket_id = 'avatars' and owner_id = auth.uid()::text and (storage.foldername(name))[1] in (select name from public.profiles)); create policy seen on storage.buckets for select using (true); comment on policy own on storage.objects is 'theirs'; 
 	create schema "Ünï" authorization current_user; create table "Ünï"."select" ("from" int, "Ä""b" text); comment on column "Ünï"."select"."from" is E'quo''te\\'; comment on constraint part on domain public.share is 'of a whole'; comment on trigger trail on public.booked is 'what came'; comment on policy some_of on public.event_data is 'some'; comment on index public.partly is 'part'; comment on function public.of_text(text, int[]) is 'text'; comment on sequence public.small is 'few'; comment on operator public.===(int, int) is 'pair'; comment on constraint one on public.booked is 'only';`
 
@@ -112,6 +114,7 @@ func TestRestoreSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	const jobs = `select concat_ws('|', jobid, jobname, schedule, command) from cron.job`
 	want, rows := schemaOf(t, a), fingerprint(t, a)
 	id := makeBackup(t, a)
 
@@ -122,6 +125,12 @@ func TestRestoreSchema(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(schemaOf(t, copied), "\n")); diff != "" {
 		t.Errorf("as a new project (-want +got):\n%s", diff)
 	}
+
+	restored := connectOwner(t, copied)
+	if got, want := pgtest.Value[string](t, restored, jobs), "1|nightly|0 3 * * *|select 1"; got != want {
+		t.Errorf("got the job %s, want %s", got, want)
+	}
+	pgtest.Exec(t, restored, `insert into auth.users (id, email) values (gen_random_uuid(), 'bob@example.com')`)
 
 	restoreInPlace(t, a, id)
 
