@@ -232,6 +232,7 @@ var rights = map[string]right{
 	"updateEndUser":         {3, `{"ban_duration": "none"}`},
 	"deleteEndUser":         {3, ""},
 	"deleteEndUserSessions": {3, ""},
+	"explainRequest":        {4, ""},
 	"createEndUserToken":    {4, `{"user": "to-see-{n}@example.com"}`},
 	"getAuthSettings":       {3, ""},
 	"updateAuthSettings":    {3, `{"sign_up": true}`},
@@ -528,6 +529,16 @@ func provide(
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),
 		}
+	case id == "explainRequest":
+		request := ""
+		until(t, "a request is kept", func() bool {
+			all := values(targetOwner.Get("/projects/"+targetOwner.Project+"/requests").Want(200), "uuid")
+			if len(all) > 0 {
+				request = all[0]
+			}
+			return request != ""
+		})
+		return map[string]string{"requestUUID": request}
 	case id == "createEndUserToken":
 		targetOwner.Post("/projects/"+targetOwner.Project+"/end-users", `{"email": "to-see-`+n+`@example.com"}`).Want(201)
 		return nil
