@@ -232,6 +232,7 @@ var rights = map[string]right{
 	"updateEndUser":         {3, `{"ban_duration": "none"}`},
 	"deleteEndUser":         {3, ""},
 	"deleteEndUserSessions": {3, ""},
+	"explainRequest":        {4, ""},
 	"createEndUserToken":    {4, `{"user": "to-see-{n}@example.com"}`},
 	"getAuthSettings":       {3, ""},
 	"updateAuthSettings":    {3, `{"sign_up": true}`},
@@ -352,7 +353,8 @@ func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
 		"credentialUUID": apitest.MissingUUID, "endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
-		"jwtKeyUUID": apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"requestUUID": apitest.MissingUUID,
+		"jwtKeyUUID":  apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
@@ -528,6 +530,16 @@ func provide(
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),
 		}
+	case id == "explainRequest":
+		request := ""
+		until(t, "a request is kept", func() bool {
+			all := values(targetOwner.Get("/projects/"+targetOwner.Project+"/requests").Want(200), "uuid")
+			if len(all) > 0 {
+				request = all[0]
+			}
+			return request != ""
+		})
+		return map[string]string{"requestUUID": request}
 	case id == "createEndUserToken":
 		targetOwner.Post("/projects/"+targetOwner.Project+"/end-users", `{"email": "to-see-`+n+`@example.com"}`).Want(201)
 		return nil

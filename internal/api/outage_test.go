@@ -174,6 +174,8 @@ func platformDatabaseGone(t *testing.T, f fixture) {
 		call{id: "pauseProject", method: "POST", path: "/projects/" + a.Project + "/pause"},
 		call{id: "resumeProject", method: "POST", path: "/projects/" + a.Project + "/resume"},
 		call{id: "listRequests", method: "GET", path: "/projects/" + a.Project + "/requests"},
+		call{id: "explainRequest", method: "GET",
+			path: "/projects/" + a.Project + "/requests/" + apitest.MissingUUID + "/explanation"},
 		call{id: "getProjectOpenAPI", method: "GET", path: "/projects/" + a.Project + "/openapi.json"},
 		call{id: "getStatistics", method: "GET", path: "/projects/" + a.Project + "/statistics"},
 		call{

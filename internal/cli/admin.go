@@ -92,3 +92,13 @@ func (e environment) withDatabase(
 	ctx := audit.Begin(cmd.Context(), token.Derive(secret, audit.KeyPurpose), audit.Entry{Action: cmd.CommandPath()})
 	return errors.Join(f(ctx, d, c.PasswordMin, secret), d.Close(context.WithoutCancel(cmd.Context())))
 }
+
+// checkDataDir fails if there are no data yet that a command could check.
+func (e environment) checkDataDir(cmd *cobra.Command) error {
+	c, _, err := e.config(cmd)
+	if err != nil {
+		return err
+	}
+
+	return server.CheckDataDir(c)
+}

@@ -31,6 +31,10 @@ func verifyAudit(e environment) *cobra.Command {
 		Use:   "verify [flags]",
 		Short: "Verify that no entry of the audit logs was changed, added or removed outside Socle", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := e.checkDataDir(cmd); err != nil {
+				return err
+			}
+
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, secret []byte) error {
 				return verifyLogs(ctx, d, secret, cmd.OutOrStdout())
 			})

@@ -38,7 +38,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root.AddCommand(serverCommands(env)...)
 	root.AddCommand(openapi(), version(), licenses())
 	root.AddCommand(releaseCommands(env)...)
-	root.AddCommand(login(env), logout(env), use(env), gen(env))
+	root.AddCommand(login(env), logout(env), use(env), newExplain(env), gen(env))
 	root.AddCommand(newInit(env), newLink(env), newPush(env), newPull(env), newEnv(env))
 
 	// The construction of the remote commands dominates the start time. Skip it for known commands

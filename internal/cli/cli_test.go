@@ -73,6 +73,25 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestChecksCreateNothing: a command that checks a server's data fails in a folder without any, and
+// leaves it empty.
+func TestChecksCreateNothing(t *testing.T) {
+	t.Parallel()
+
+	for _, args := range [][]string{{"doctor"}, {"databases"}, {"audit", "verify"}} {
+		dir := t.TempDir()
+		var out, log bytes.Buffer
+		status := Run(t.Context(), args, []string{"SOCLE_DATA_DIR=" + dir}, &out, &log)
+		if status != 1 || !strings.Contains(log.String(), "SOCLE_DATA_DIR") {
+			t.Errorf("socle %v: got status %d, %q", args, status, log.String())
+		}
+
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Errorf("socle %v: created %v, %v", args, entries, err)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	t.Parallel()
 

@@ -16,6 +16,10 @@ func databases(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "databases [flags]", Short: "List the projects with the names of their databases", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := e.checkDataDir(cmd); err != nil {
+				return err
+			}
+
 			return e.withDatabase(cmd, func(ctx context.Context, d *server.Database, _ int, _ []byte) error {
 				names, err := d.DatabaseNames(ctx)
 				if err != nil {

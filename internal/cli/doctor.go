@@ -45,6 +45,9 @@ func doctor(e environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := server.CheckDataDir(c); err != nil {
+				return err
+			}
 
 			failed := 0
 			for _, f := range runChecks(cmd.Context(), c) {

@@ -68,6 +68,11 @@ func (f finder) find(ctx context.Context, kind string, s schema, text string) (s
 		path = "/admin/users"
 	}
 
+	const project = "/projects/{projectUUID}"
+	if _, ok := f.document.lister(project + path); ok && f.client.Project != "" {
+		return f.search(ctx, project+path, "/projects/"+url.PathEscape(f.client.Project)+path, kind, text)
+	}
+
 	return f.search(ctx, path, path, kind, text)
 }
 

@@ -138,7 +138,7 @@ var renamed = map[string]string{
 // handWritten are the operations whose commands are not generated.
 var handWritten = map[string]string{
 	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
-	"connectDatabase": "db proxy", "importEndUsers": "end-users import",
+	"connectDatabase": "db proxy", "explainRequest": "explain", "importEndUsers": "end-users import",
 	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
 }
 

@@ -113,7 +113,7 @@ func TestEveryOperationHasItsCommand(t *testing.T) {
 
 	root := &cobra.Command{Use: "socle"}
 	env := environment{}
-	root.AddCommand(files(env), auditLog(env), login(env), logout(env), gen(env))
+	root.AddCommand(files(env), auditLog(env), login(env), logout(env), newExplain(env), gen(env))
 
 	if err := addRemote(root, env, ""); err != nil {
 		t.Fatal(err)

@@ -279,3 +279,9 @@ func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, r
 
 	return deleted, err
 }
+
+// HasRowSecurity reports whether policies decide about the rows of a table.
+func HasRowSecurity(ctx context.Context, q pg.Querier, table uint32) (bool, error) {
+	return pg.Value[bool](ctx, q, `select c.relrowsecurity from pg_catalog.pg_class c where c.oid = @table`,
+		pgx.StrictNamedArgs{"table": table})
+}

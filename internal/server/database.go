@@ -52,6 +52,20 @@ type Database struct {
 	attached  bool             // another process started PostgreSQL and will stop it
 }
 
+// CheckDataDir fails if the private PostgreSQL has no data yet. Only a starting server creates them:
+// a check of what it has created itself would say nothing.
+func CheckDataDir(c config.Config) error {
+	if c.DatabaseURL != "" {
+		return nil
+	}
+
+	if _, err := os.Stat(filepath.Join(c.DataDir, "postgres")); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there are no data of a server in %s; set SOCLE_DATA_DIR to its data folder", c.DataDir)
+	}
+
+	return nil
+}
+
 // OpenDatabase opens the database for a command. A server can be running or not.
 func OpenDatabase(ctx context.Context, c config.Config, log *slog.Logger) (d *Database, secret []byte, err error) {
 	lock, err := lockFolder(c.DataDir)

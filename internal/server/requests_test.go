@@ -64,6 +64,46 @@ func TestRequestsOfRows(t *testing.T) {
 	}
 }
 
+// TestExplainRequest explains a refusal and an empty answer, before and after a grant.
+func TestExplainRequest(t *testing.T) {
+	t.Parallel()
+
+	s := newTitlesProject(t)
+	path := "/projects/" + s.Project + "/requests"
+	token := "Authorization: Bearer " + s.token(map[string]any{"role": "authenticated"})
+	find := func(filter string) string {
+		var id string
+		eventually(t, "the request is kept", func() bool {
+			all, _ := s.Get(path + "?table=titles" + filter).Want(200).Get("").([]any)
+			if len(all) > 0 {
+				id, _ = all[0].(map[string]any)["uuid"].(string)
+			}
+			return id != ""
+		})
+
+		return path + "/" + id + "/explanation"
+	}
+
+	s.want(403, "", "GET", "/titles?id=eq.7", "", token)
+	refused := find("&status=403")
+	r := s.Get(refused).Want(200).Content("table", "titles").Content("role", "authenticated").
+		Content("statement", `select * from "titles" where id = …`).
+		Content("causes.0.text", "authenticated lacks select on titles.")
+	if command, _ := r.Get("causes.0.command").(string); !strings.HasPrefix(command, "socle grants update titles") {
+		t.Errorf("got the command %q", command)
+	}
+
+	s.Put("/tables/titles/grants", `{"grants": [{"role": "authenticated", "privileges": ["select"]}]}`).Want(200)
+	s.Get(refused).Want(200).Content("privileges.0", "select")
+
+	s.want(200, "[]", "GET", "/titles", "", token)
+	s.Get(find("&status=200")).Want(200).
+		Content("causes.0.text", "No policy of titles lets authenticated select rows, so every row is hidden.")
+
+	s.Get(path + "/" + apitest.MissingUUID + "/explanation").Want(404)
+	s.Get(path + "/x/explanation").Want(400)
+}
+
 // TestRequestsAtShutdown checks that a stopping server writes its queue.
 func TestRequestsAtShutdown(t *testing.T) {
 	t.Parallel()

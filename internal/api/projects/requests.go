@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -17,6 +18,7 @@ import (
 
 func (s *Server) registerRequests(p *operation.Pipeline) {
 	operation.HandleInProject(p, listRequests, s.listRequests, nil)
+	operation.HandleInProject(p, explainRequest, s.explainRequest, nil)
 }
 
 var listRequests = operation.Operation{
@@ -46,6 +48,31 @@ type listRequestsInput struct {
 	Key       *string   `query:"keyUuid" format:"uuid" doc:"Key of the project."`
 	From      string    `query:"from" maxLength:"40" doc:"Start of the range, inclusive (RFC 3339)."`
 	To        string    `query:"to" maxLength:"40" doc:"End of the range, exclusive (RFC 3339)."`
+}
+
+var explainRequest = operation.Operation{
+	ID: "explainRequest", Method: "GET",
+	Path: "/projects/{projectUUID}/requests/{requestUUID}/explanation", Summary: "Explain a request",
+	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
+	Notes: "Tells why a request of the log answered as it did: the shape of its statement, its role, the policies that " +
+		"apply, missing privileges, and commands that mend them. It reads the catalog as it is now, and never runs the " +
+		"statement again. The id is that of the header `X-Request-Id`.",
+}
+
+type explainRequestInput struct {
+	Project uuid.UUID `path:"projectUUID" format:"uuid"`
+	UUID    uuid.UUID `path:"requestUUID" format:"uuid"`
+}
+
+func (s *Server) explainRequest(
+	ctx context.Context, p *projectdb.Project, in *explainRequestInput,
+) (explain.Explanation, error) {
+	r, err := requestlog.Get(ctx, s.Platform.DB(), p.UUID, in.UUID)
+	if err != nil {
+		return explain.Explanation{}, err
+	}
+
+	return explain.Request(ctx, p.Trusted(), p.UUID, r)
 }
 
 // requestsMetadata has the cursor of the next page.
