@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
@@ -107,6 +108,13 @@ func (s *Server) listRequests(
 		Before: before, Limit: in.Limit}
 
 	requests, next, err := requestlog.List(ctx, s.platform.DB(), p.UUID, filter)
+	if err != nil {
+		return none, err
+	}
+
+	names, err := appkey.KeyNames(ctx, s.platform.DB(), p.UUID)
+	requestlog.NameKeys(requests, names)
+
 	return Answer[[]requestlog.Request, requestsMetadata]{
 		Content: requests, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
 	}, err
