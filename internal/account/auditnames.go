@@ -84,8 +84,8 @@ func (s *Service) auditUsers(ctx context.Context, ids []uuid.UUID) ([]auditUser,
 }
 
 // FindActor returns the UUID of the user whom a text names: a UUID, or the user name or the address
-// of one of the actors of a log. It fails with Invalid for any other text: an answer without entries
-// would look like a user without changes.
+// of one of the actors of a log. It fails with Invalid for any other text: an answer without
+// entries would look like a user without changes.
 func (s *Service) FindActor(ctx context.Context, text string, actors []string) (string, error) {
 	if id, err := uuid.Parse(text); err == nil {
 		return id.String(), nil

@@ -541,7 +541,8 @@ func provide(
 		})
 		return map[string]string{"requestUUID": request}
 	case id == "createEndUserToken":
-		targetOwner.Post("/projects/"+targetOwner.Project+"/end-users", `{"email": "to-see-`+n+`@example.com"}`).Want(201)
+		targetOwner.Post("/projects/"+targetOwner.Project+"/end-users",
+			`{"email": "to-see-`+n+`@example.com"}`).Want(201)
 		return nil
 	case id == "deleteDatabaseCredential":
 		return map[string]string{

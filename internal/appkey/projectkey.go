@@ -120,3 +120,18 @@ func FindFormProject(ctx context.Context, db *platform.DB, form uuid.UUID, key s
 		where f.uuid = @form and k.hash = @hash and p.status = 'active'`,
 		pgx.StrictNamedArgs{"form": form, "hash": token.Hash(key)})
 }
+
+// KeyNames returns the names of a project's keys.
+func KeyNames(ctx context.Context, db *platform.DB, project uuid.UUID) (map[uuid.UUID]string, error) {
+	rows, err := pg.All[struct {
+		UUID uuid.UUID
+		Name string
+	}](ctx, db.Querier(), `select uuid, name from platform.project_keys where project_uuid = @project`,
+		pgx.StrictNamedArgs{"project": project})
+	names := make(map[uuid.UUID]string, len(rows))
+	for _, r := range rows {
+		names[r.UUID] = r.Name
+	}
+
+	return names, err
+}

@@ -87,8 +87,8 @@ const (
 	maxRequestPages = 20 // searched for a short id
 )
 
-// requestID returns the UUID of the request of an argument: a UUID, its last digits, or none for the
-// latest failure of an application.
+// requestID returns the UUID of the request of an argument: a UUID, its last digits, or none for
+// the latest failure of an application.
 func requestID(cmd *cobra.Command, c *client.Client, args []string) (string, error) {
 	query := url.Values{"limit": {"100"}}
 	if len(args) == 0 {

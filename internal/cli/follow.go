@@ -94,7 +94,8 @@ func printFollowed(w io.Writer, o record, asJSON bool) error {
 
 	o = deriveRequest(o)
 	shown := func(name string) string { return cell(name, o.value(name)) }
-	line := fmt.Sprintf("%s  %s  %s  %-6s  %s", shown("id"), shown("at"), shown("status"), shown("method"), shown("request"))
+	line := fmt.Sprintf("%s  %s  %s  %-6s  %s", shown("id"), shown("at"), shown("status"), shown("method"),
+		shown("request"))
 	for _, name := range []string{"code", "errorMessage", "by"} {
 		if text := shown(name); text != "" {
 			line += "  " + text

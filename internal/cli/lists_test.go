@@ -62,7 +62,7 @@ func TestPrintList(t *testing.T) {
 
 		at := time.Date(2026, 11, 27, 1, 0, 0, 0, time.UTC).Local().Format("2006-01-02 15:04:05")
 		text := strings.ReplaceAll(strings.TrimSpace(out.String()), at, "TIME")
-		got := strings.Join(strings.FieldsFunc(strings.ReplaceAll(text, "\n", " ; "), func(r rune) bool { return r == ' ' }), " ")
+		got := strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", " ; ")), " ")
 		if got = strings.ReplaceAll(got, " ; ", "; "); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.id, got, c.want)
 		}

@@ -41,7 +41,8 @@ func (d *Directory) Impersonate(ctx context.Context, who string, c Client) (Impe
 	expires := now.Add(impersonationTime)
 	body, end, err := d.customClaims(ctx, claims{Issuer: d.Issuer(), Subject: u.ID, Audience: u.Aud,
 		ExpiresAt: expires.Unix(), IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone, AppMetadata: u.AppMetadata,
-		UserMetadata: u.UserMetadata, Role: u.Role, AAL: "aal1", AMR: []amr{}, IsAnonymous: u.IsAnonymous}, "impersonation", c)
+		UserMetadata: u.UserMetadata, Role: u.Role, AAL: "aal1", AMR: []amr{}, IsAnonymous: u.IsAnonymous},
+		"impersonation", c)
 	if err != nil {
 		return Impersonation{}, err
 	}

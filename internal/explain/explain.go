@@ -1,7 +1,7 @@
 // Package explain tells why a logged request of an application answered as it did: the statement's
 // shape, the role, the policies that apply and the privileges that are missing, with the command
-// that mends it. It reads the request log and the catalog, and never runs the statement again. So it
-// tells what holds now, which may differ from what held then.
+// that mends it. It reads the request log and the catalog, and never runs the statement again. So
+// it tells what holds now, which may differ from what held then.
 package explain
 
 import (
@@ -39,8 +39,8 @@ type Cause struct {
 // facts is what the catalog tells about the target of a request.
 type facts struct {
 	table       string   // as commands take it; "": no such table
-	privileges  []string // of the role and of public
-	own         []string // of the role alone, which a change of grants replaces
+	privileges  []string // held by the role and by public
+	own         []string // held by the role alone, which a change of grants replaces
 	rowSecurity bool
 	policies    []schema.Policy // all of the table
 	tables      []string        // names of other tables, if there is no such table

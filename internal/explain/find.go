@@ -127,7 +127,8 @@ func needed(r requestlog.Request, t target) []string {
 func grantCommand(f facts, role string, missing []string) string {
 	privileges := append(slices.Clone(f.own), missing...)
 	slices.Sort(privileges)
-	grants, _ := json.Marshal([]schema.Grant{{Role: role, Privileges: slices.Compact(privileges)}}) // texts have no error
+	grant := schema.Grant{Role: role, Privileges: slices.Compact(privileges)}
+	grants, _ := json.Marshal([]schema.Grant{grant}) // texts have no error
 
 	command := "socle grants update " + f.table + " --grants '" + string(grants) + "'"
 	if role == "anon" && slices.ContainsFunc(privileges, func(p string) bool { return p != "select" }) {

@@ -32,7 +32,8 @@ func TestStatementsPrepare(t *testing.T) {
 		"platform": connect(t, string(a.Config.DatabaseURL)), "project": connect(t, databaseURL(t, a))}
 
 	of := map[string][]string{"platform": {"platform"}, "account": {"platform"}, "appkey": {"platform"},
-		"queue": {"platform"}, "server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"},
+		"requestlog": {"platform"},
+		"queue":      {"platform"}, "server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"},
 		"schema": {"project"}, "form": {"project"}, "gateway": {"platform"}, "object": {"project"},
 		"backup": {"platform", "project"}, "backup/extension": {"project"}, "migration": {"platform", "project"},
 		"rest/catalog": {"project"}, "statement": {"project"}, "transfer": {"project"},

@@ -48,7 +48,8 @@ const DefaultRequestBytes = 100 << 20
 // defaultSettings holds the defaults.
 var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 20, MembersPerOrganization: 1000,
 	ProjectsPerOrganization: 100, ProjectsPerUser: 100, MaxUploadSize: 5 << 30,
-	DeletedProjectDays: 7, RequestDays: 7, RequestBytes: DefaultRequestBytes, MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
+	DeletedProjectDays: 7, RequestDays: 7, RequestBytes: DefaultRequestBytes,
+	MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
 // declaration declares a setting: a boolean, or an integer with its range.
 type declaration struct {

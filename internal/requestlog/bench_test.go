@@ -23,7 +23,8 @@ func BenchmarkRecord(b *testing.B) {
 
 	a := httpx.Finished{Request: &httpx.Request{ID: uuid.Must(uuid.NewV7()).String(), Start: time.Now(),
 		Project: uuid.Must(uuid.NewV7()), Key: uuid.Must(uuid.NewV7()),
-		Route: "/projects/{projectUUID}/rest/v1", Interface: rowsPrefix, Target: "/titles", Client: netip.MustParseAddr("203.0.113.7")},
+		Route: "/projects/{projectUUID}/rest/v1", Interface: rowsPrefix, Target: "/titles",
+		Client: netip.MustParseAddr("203.0.113.7")},
 		Method: "GET", Status: 404}
 
 	b.RunParallel(func(pb *testing.PB) {
@@ -59,8 +60,9 @@ func BenchmarkAdd(b *testing.B) {
 	db, batch, client := platform.NewDB(pool), make([]record, 1000), netip.MustParseAddr("203.0.113.7")
 	for b.Loop() {
 		for i := range batch {
-			batch[i] = record{uuid: uuid.Must(uuid.NewV7()), project: uuid.UUID{15: byte(i)}, at: time.Now(), method: "GET",
-				route: "/projects/{projectUUID}/rest/v1", prefix: rowsPrefix, target: "/titles", status: 200,
+			batch[i] = record{uuid: uuid.Must(uuid.NewV7()), project: uuid.UUID{15: byte(i)}, at: time.Now(),
+				method: "GET",
+				route:  "/projects/{projectUUID}/rest/v1", prefix: rowsPrefix, target: "/titles", status: 200,
 				query: "author=eq.Austen&select=id%2Ctitle&order=title", took: time.Millisecond, role: "anon",
 				key: uuid.Must(uuid.NewV7()), client: client, agent: "benchmark"}
 		}

@@ -70,7 +70,8 @@ func TestCutQueryKeepsNoValue(t *testing.T) {
 		var pairs []string
 		for range 1 + r.IntN(4) {
 			pair := pick(r, "a", "data->>k", "t.a", "apikey", "%61") + "=" +
-				url.QueryEscape(pick(r, "not.", "")+pick(r, operators...)+pick(r, ".", "(any).", "(canary).", "")+value())
+				url.QueryEscape(pick(r, "not.", "")+pick(r, operators...)+
+					pick(r, ".", "(any).", "(canary).", "")+value())
 			switch r.IntN(4) {
 			case 0:
 				pair = pick(r, "or", "and", "t.not.or") + "=" + url.QueryEscape("("+condition(3)+")")

@@ -30,7 +30,7 @@ type Recorder struct {
 	log      *slog.Logger
 	halfFull chan struct{} // signals that the queue is half full
 
-	boundReadAt time.Time // of Run alone
+	boundReadAt time.Time // used by Run alone
 
 	mu       sync.Mutex
 	queue    []record
@@ -56,13 +56,13 @@ type record struct {
 	client             netip.Addr
 	method             string
 	route              string // pattern
-	prefix             string // of the interface of applications; "": none
+	prefix             string // interface of applications; "": none
 	target             string // escaped path behind the interface
 	schema             string
 	query              string // as sent
 	role               string
 	agent              string
-	code, message      string // of a failure
+	code, message      string // failure in the response
 	rows               int64
 	hasRows            bool
 	bytes              int64

@@ -80,8 +80,8 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 	}
 }
 
-// TestSample checks that a sample of many successful requests is kept, that a project over its bound
-// keeps failures longer than successes, and that its bucket fills again.
+// TestSample checks that a sample of many successful requests is kept, that a project over its
+// bound keeps failures longer than successes, and that its bucket fills again.
 func TestSample(t *testing.T) {
 	t.Parallel()
 

@@ -73,15 +73,25 @@ type Key struct {
 const requestColumns = `
 	r.uuid, r.at, r.method, r.route, r.schema_name as schema, r.query, r.status, r.error_code, r.error_message, r.duration,
 	r.row_count as rows, r.bytes, r.caller, r.role, r.end_user_uuid, r.user_uuid, u.username as user_name, r.key_uuid,
-	k.name as key_name, host(r.client) as client, r.user_agent`
+	null::text as key_name, host(r.client) as client, r.user_agent`
 
 const requestTables = `
 	platform.requests r
-	left join platform.users u on u.uuid = r.user_uuid
-	left join platform.project_keys k on k.uuid = r.key_uuid`
+	left join platform.users u on u.uuid = r.user_uuid`
 
-// List returns requests to a project, newest first, and the key of the next page, nil at the end. It
-// fails with Invalid for a status that is no number and no class.
+// NameKeys sets the names of the keys of requests. A key that was deleted since has none.
+func NameKeys(requests []Request, names map[uuid.UUID]string) {
+	for i := range requests {
+		if id := requests[i].KeyUUID; id != nil {
+			if name, ok := names[*id]; ok {
+				requests[i].KeyName = &name
+			}
+		}
+	}
+}
+
+// List returns requests to a project without the names of keys, newest first, and the key of the
+// next page, nil at the end. It fails with Invalid for a status that is no number and no class.
 func List(ctx context.Context, db *platform.DB, project uuid.UUID, f Filter) ([]Request, *Key, error) {
 	low, high, err := parseStatus(f.Status)
 	if err != nil {

@@ -26,7 +26,8 @@ func TestDaysOfRequests(t *testing.T) {
 		go func() {
 			var batch []record
 			for day := range 12 {
-				batch = append(batch, record{uuid: uuid.Must(uuid.NewV7()), project: project, at: now.AddDate(0, 0, -day)})
+				batch = append(batch, record{uuid: uuid.Must(uuid.NewV7()), project: project,
+					at: now.AddDate(0, 0, -day)})
 			}
 
 			done <- add(t.Context(), i.DB, batch)

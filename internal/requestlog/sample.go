@@ -11,7 +11,7 @@ const (
 
 	rowSize    = 200 // estimated bytes of a row without its texts
 	maxRowSize = rowSize + maxQuery + maxMessage + 3*maxTarget
-	burstShare = 24 // of a day's bound, a project can write one such part at once
+	burstShare = 24 // parts of a day's bound; a project can write one at once
 )
 
 // sample decides which requests of a project are kept. Ten thousand successful requests per second

@@ -52,8 +52,8 @@ type Database struct {
 	attached  bool             // another process started PostgreSQL and will stop it
 }
 
-// CheckDataDir fails if the private PostgreSQL has no data yet. Only a starting server creates them:
-// a check of what it has created itself would say nothing.
+// CheckDataDir fails if the private PostgreSQL has no data yet. Only a starting server creates
+// them: a check of what it has created itself would say nothing.
 func CheckDataDir(c config.Config) error {
 	if c.DatabaseURL != "" {
 		return nil

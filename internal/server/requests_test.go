@@ -38,7 +38,8 @@ func TestRequestsOfRows(t *testing.T) {
 	var got []string
 	for _, row := range rows {
 		r := row.(map[string]any)
-		got = append(got, fmt.Sprint(r["method"], " ", r["route"], " ", r["query"], " ", r["status"], " ", r["errorCode"], " ",
+		got = append(got, fmt.Sprint(r["method"], " ", r["route"], " ", r["query"], " ", r["status"], " ",
+			r["errorCode"], " ",
 			r["caller"], " ", r["role"], " ", r["endUserUuid"] == user, " ", r["keyName"], " ", r["rows"]))
 	}
 
@@ -56,7 +57,8 @@ func TestRequestsOfRows(t *testing.T) {
 		t.Errorf("logged requests contain values: %s", text)
 	}
 
-	for filter, want := range map[string]int{"&table=titles": 4, "&table=title": 0, "&function=absent": 1, "&status=4xx": 4,
+	for filter, want := range map[string]int{"&table=titles": 4, "&table=title": 0, "&function=absent": 1,
+		"&status=4xx": 4,
 		"&status=403": 1, "&endUserUuid=" + user: 2, "&code=42501": 1, "&role=service_role": 2, "&method=post": 2} {
 		if got := len(list(filter)); got != want {
 			t.Errorf("%s: got %d requests, want %d", filter, got, want)

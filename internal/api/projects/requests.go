@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
@@ -107,9 +108,14 @@ func (s *Server) listRequests(
 		Before: before, Limit: in.Limit}
 
 	requests, next, err := requestlog.List(ctx, s.Platform.DB(), p.UUID, filter)
-	return operation.Answer[[]requestlog.Request, requestsMetadata]{
-		Content: requests, Metadata: requestsMetadata{in.Limit, formatCursor(next)},
-	}, err
+	if err != nil {
+		return none, err
+	}
+
+	names, err := appkey.KeyNames(ctx, s.Platform.DB(), p.UUID)
+	requestlog.NameKeys(requests, names)
+
+	return operation.WithMetadata(requests, requestsMetadata{in.Limit, formatCursor(next)}), err
 }
 
 // uuidFilter returns the UUID of an optional parameter.
