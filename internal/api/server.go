@@ -140,6 +140,9 @@ var document = sync.OnceValue(func() []byte { return New(Config{}).pipeline.Docu
 
 var errPanic = errors.New("panic")
 
+// Serves reports whether there is an operation for the path of a request, by any method.
+func (s *Server) Serves(r *http.Request) bool { return s.pipeline.Serves(r) }
+
 // ServePanic responds to the request of an operation that panicked.
 func (s *Server) ServePanic(w http.ResponseWriter, r *http.Request) {
 	operation.WriteFailure(w, r, errPanic, []int{http.StatusInternalServerError})

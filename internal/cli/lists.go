@@ -27,7 +27,7 @@ var lists = map[string]list{
 		minor: []string{"project", "created"}, derive: deriveAudit},
 	"listBackups": {columns: []string{"uuid", "startedAt", "status", "size", "provenAt", "error"},
 		minor: []string{"provenAt"}},
-	"listRestores": {columns: []string{"uuid", "startedAt", "status", "keptUntil", "error"},
+	"listRestores": {columns: []string{"uuid", "createdAt", "target", "status", "keptUntil", "error"},
 		minor: []string{"keptUntil"}},
 	"listMails": {columns: []string{"uuid", "createdAt", "kind", "recipient", "subject", "error"},
 		minor: []string{"subject", "error", "createdAt"}},

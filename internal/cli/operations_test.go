@@ -36,7 +36,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	},
 	// await PATTERN ARGS... repeats a command until its output matches the pattern.
 	"await": func(ts *testscript.TestScript, _ bool, args []string) {
-		pattern, deadline := regexp.MustCompile(args[0]), time.Now().Add(time.Minute)
+		pattern, deadline := regexp.MustCompile(args[0]), time.Now().Add(3*time.Minute)
 		for {
 			var out bytes.Buffer
 			if Run(context.Background(), args[1:], environ(ts), &out, ts.Stderr()) == 0 && pattern.Match(out.Bytes()) {

@@ -173,7 +173,8 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 			"grant insert, update, delete on auth.users to "+developer,
 			"grant select, insert on auth.identities to "+developer,
 			"grant execute on function auth.is_platform(name, oid), auth.clean_email(text), auth.clean_phone(text), "+
-				"auth.check_hash(text), auth.clean_metadata(text, jsonb), auth.follow_user(uuid, boolean, boolean) to "+developer,
+				"auth.check_hash(text), auth.clean_metadata(text, jsonb), auth.check_times(auth.users), "+
+				"auth.follow_user(uuid, boolean, boolean) to "+developer,
 			"grant execute on function auth.is_platform(name, oid) to anon, authenticated, service_role, "+pg.Quote(role))
 	}
 

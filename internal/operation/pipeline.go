@@ -121,8 +121,8 @@ func (p *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	handler, pattern := p.mux.Handler(r)
-	if pattern != "" && reflect.TypeOf(handler) != redirectType {
+	handler, ok := p.find(r)
+	if ok {
 		p.mux.ServeHTTP(w, r)
 		return
 	}
@@ -135,6 +135,19 @@ func (p *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	RespondFailure(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
+}
+
+// Serves reports whether there is a handler for the path of a request, by any method.
+func (p *Pipeline) Serves(r *http.Request) bool {
+	handler, ok := p.find(r)
+	return ok || allowed(handler, r) != ""
+}
+
+// find returns the handler of a request. ok is false if it is one of ServeMux itself, which refuses
+// or redirects.
+func (p *Pipeline) find(r *http.Request) (handler http.Handler, ok bool) {
+	handler, pattern := p.mux.Handler(r)
+	return handler, pattern != "" && reflect.TypeOf(handler) != redirectType
 }
 
 // redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing

@@ -59,6 +59,65 @@ end $$;
 
 COMMENT ON FUNCTION auth.check_identity() IS 'checks the identities that the owner inserts; those of addresses and numbers exist with their user';
 
+CREATE TABLE auth.users (
+    instance_id uuid,
+    id uuid NOT NULL,
+    aud text,
+    role text,
+    email text,
+    encrypted_password text,
+    email_confirmed_at timestamp with time zone,
+    invited_at timestamp with time zone,
+    confirmation_token text,
+    confirmation_sent_at timestamp with time zone,
+    recovery_token text,
+    recovery_sent_at timestamp with time zone,
+    email_change_token_new text,
+    email_change text,
+    email_change_sent_at timestamp with time zone,
+    last_sign_in_at timestamp with time zone,
+    raw_app_meta_data jsonb,
+    raw_user_meta_data jsonb,
+    is_super_admin boolean,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    phone text,
+    phone_confirmed_at timestamp with time zone,
+    phone_change text DEFAULT ''::text,
+    phone_change_token text DEFAULT ''::text,
+    phone_change_sent_at timestamp with time zone,
+    confirmed_at timestamp with time zone GENERATED ALWAYS AS (LEAST(email_confirmed_at, phone_confirmed_at)) STORED,
+    email_change_token_current text DEFAULT ''::text,
+    email_change_confirm_status smallint DEFAULT 0,
+    banned_until timestamp with time zone,
+    reauthentication_token text DEFAULT ''::text,
+    reauthentication_sent_at timestamp with time zone,
+    is_sso_user boolean DEFAULT false NOT NULL,
+    deleted_at timestamp with time zone,
+    is_anonymous boolean DEFAULT false NOT NULL,
+    CONSTRAINT users_email_change_confirm_status_check CHECK (((email_change_confirm_status >= 0) AND (email_change_confirm_status <= 2)))
+);
+
+COMMENT ON COLUMN auth.users.encrypted_password IS 'argon2id; bcrypt of imported users until their next log-in';
+
+COMMENT ON COLUMN auth.users.confirmation_token IS 'unused, like the other columns of tokens: see one_time_tokens';
+
+CREATE FUNCTION auth.check_times(person auth.users) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if exists (select from unnest(array[person.email_confirmed_at, person.invited_at, person.confirmation_sent_at, person.recovery_sent_at,
+		person.email_change_sent_at, person.last_sign_in_at, person.created_at, person.updated_at, person.phone_confirmed_at,
+		person.phone_change_sent_at, person.banned_until, person.reauthentication_sent_at, person.deleted_at]) t (v)
+		where not isfinite(v) or v < '0001-01-02 00:00:00+00' or v >= '9999-12-31 00:00:00+00') then
+		raise check_violation using schema = 'auth', table = 'users', message = format('user %s: times must be in the years 1 to 9999', person.id),
+			hint = 'For a ban without end: banned_until = now() + interval ''100 years''.';
+	end if;
+end $$;
+
+COMMENT ON FUNCTION auth.check_times(person auth.users) IS 'refuses infinite times, and those of years that JSON has no form for';
+
 CREATE FUNCTION auth.check_user() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -86,6 +145,8 @@ begin
 			raise insufficient_privilege using schema = 'auth', table = 'users', column = fixed,
 				message = format('user %s: %s cannot be changed', old.id, fixed);
 		end if;
+	elsif new.deleted_at is not null then
+		raise check_violation using schema = 'auth', table = 'users', column = 'deleted_at', message = 'deleted_at must be null';
 	elsif new.is_sso_user then
 		raise check_violation using schema = 'auth', table = 'users', column = 'is_sso_user',
 			message = 'is_sso_user must be false: projects have no single sign-on by SAML';
@@ -108,6 +169,10 @@ begin
 	new.role := coalesce(nullif(new.role, ''), 'authenticated');
 	if octet_length(new.role) > 63 then
 		raise check_violation using schema = 'auth', table = 'users', column = 'role', message = 'role must have at most 63 bytes';
+	end if;
+	if new.role = 'service_role' and (tg_op = 'INSERT' or new.role is distinct from old.role) then
+		raise insufficient_privilege using schema = 'auth', table = 'users', column = 'role',
+			message = 'role cannot become service_role by SQL';
 	end if;
 	new.instance_id := '00000000-0000-0000-0000-000000000000';
 	new.aud := 'authenticated';
@@ -141,6 +206,7 @@ begin
 		new.phone_change := old.phone_change;
 		raise notice 'user %: unconfirmed changes are left out', new.id;
 	end if;
+	perform auth.check_times(new);
 	new.confirmation_token := '';
 	new.recovery_token := '';
 	new.email_change_token_new := '';
@@ -293,6 +359,20 @@ begin
 	if auth.is_platform(current_user, tg_relid) then
 		return null;
 	end if;
+
+	-- A trigger of the owner can have changed what auth.check_user has checked.
+	perform auth.check_times(new);
+	if (tg_op = 'INSERT' or new.email is distinct from old.email) and new.email is distinct from auth.clean_email(new.email)
+		or (tg_op = 'INSERT' or new.phone is distinct from old.phone) and new.phone is distinct from auth.clean_phone(new.phone)
+		or new.is_sso_user or octet_length(new.role) > 63
+		or new.role = 'service_role' and (tg_op = 'INSERT' or new.role is distinct from old.role) then
+		raise check_violation using schema = 'auth', table = 'users',
+			message = format('user %s: a trigger has set an address, a number, a role or is_sso_user that is refused', new.id);
+	end if;
+	if new.encrypted_password is not null and (tg_op = 'INSERT' or new.encrypted_password is distinct from old.encrypted_password) then
+		perform auth.check_hash(new.encrypted_password);
+	end if;
+	perform auth.clean_metadata('raw_user_meta_data', new.raw_user_meta_data), auth.clean_metadata('raw_app_meta_data', new.raw_app_meta_data);
 
 	perform auth.follow_user(new.id, tg_op = 'UPDATE' and new.encrypted_password is distinct from old.encrypted_password,
 		tg_op = 'UPDATE' and (new.email, new.phone) is distinct from (old.email, old.phone));
@@ -1542,49 +1622,6 @@ CREATE TABLE auth.spent_flows (
 
 COMMENT ON TABLE auth.spent_flows IS 'sign-ins with identity providers that were completed, and links to add an identity that were opened: valid once';
 
-CREATE TABLE auth.users (
-    instance_id uuid,
-    id uuid NOT NULL,
-    aud text,
-    role text,
-    email text,
-    encrypted_password text,
-    email_confirmed_at timestamp with time zone,
-    invited_at timestamp with time zone,
-    confirmation_token text,
-    confirmation_sent_at timestamp with time zone,
-    recovery_token text,
-    recovery_sent_at timestamp with time zone,
-    email_change_token_new text,
-    email_change text,
-    email_change_sent_at timestamp with time zone,
-    last_sign_in_at timestamp with time zone,
-    raw_app_meta_data jsonb,
-    raw_user_meta_data jsonb,
-    is_super_admin boolean,
-    created_at timestamp with time zone,
-    updated_at timestamp with time zone,
-    phone text,
-    phone_confirmed_at timestamp with time zone,
-    phone_change text DEFAULT ''::text,
-    phone_change_token text DEFAULT ''::text,
-    phone_change_sent_at timestamp with time zone,
-    confirmed_at timestamp with time zone GENERATED ALWAYS AS (LEAST(email_confirmed_at, phone_confirmed_at)) STORED,
-    email_change_token_current text DEFAULT ''::text,
-    email_change_confirm_status smallint DEFAULT 0,
-    banned_until timestamp with time zone,
-    reauthentication_token text DEFAULT ''::text,
-    reauthentication_sent_at timestamp with time zone,
-    is_sso_user boolean DEFAULT false NOT NULL,
-    deleted_at timestamp with time zone,
-    is_anonymous boolean DEFAULT false NOT NULL,
-    CONSTRAINT users_email_change_confirm_status_check CHECK (((email_change_confirm_status >= 0) AND (email_change_confirm_status <= 2)))
-);
-
-COMMENT ON COLUMN auth.users.encrypted_password IS 'argon2id; bcrypt of imported users until their next log-in';
-
-COMMENT ON COLUMN auth.users.confirmation_token IS 'unused, like the other columns of tokens: see one_time_tokens';
-
 CREATE TABLE auth.webauthn_challenges (
     id uuid NOT NULL,
     user_id uuid,
@@ -2644,6 +2681,67 @@ GRANT ALL ON FUNCTION auth.check_hash(hash text) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION auth.check_identity() FROM PUBLIC;
 
+GRANT INSERT,DELETE,TRIGGER,UPDATE ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(instance_id) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(id),REFERENCES(id) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(aud) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(role) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(invited_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(confirmation_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(recovery_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_change) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(last_sign_in_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(raw_app_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(raw_user_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(is_super_admin) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(created_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(updated_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone_change) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(phone_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(email_change_confirm_status) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(banned_until) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(reauthentication_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(is_sso_user) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
+
+GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.check_times(person auth.users) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.check_times(person auth.users) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION auth.check_user() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION auth.clean_email(address text) FROM PUBLIC;
@@ -2854,64 +2952,6 @@ REVOKE ALL ON FUNCTION storage.sync_bucket() FROM PUBLIC;
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
 
 GRANT SELECT,INSERT ON TABLE auth.identities TO socle_PROJECT_owner;
-
-GRANT INSERT,DELETE,TRIGGER,UPDATE ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(instance_id) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(id),REFERENCES(id) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(aud) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(role) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(invited_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(confirmation_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(recovery_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_change) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(last_sign_in_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(raw_app_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(raw_user_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(is_super_admin) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(created_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(updated_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone_change) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_change_confirm_status) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(banned_until) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(reauthentication_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(is_sso_user) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
 
 GRANT SELECT,INSERT ON TABLE realtime.messages TO anon;
 GRANT SELECT,INSERT ON TABLE realtime.messages TO authenticated;

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -193,14 +194,39 @@ func (r *settingsReader) readStorage() {
 	}
 }
 
+// openRegular opens a file. It opens no pipe, which would wait for a writer.
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fs.ErrInvalid
+	}
+
+	f, err := root.Open(name)
+	return f, info, err
+}
+
+// readRegular returns the content of a file.
+func readRegular(root *os.Root, name string) ([]byte, error) {
+	f, _, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+
+	return io.ReadAll(f)
+}
+
 // read returns the content of a file that the configuration names: from the folder of the
 // repository, or from that of Supabase. Files outside the repository are not read, since it may be
 // a stranger's.
 func (r *settingsReader) read(name string) ([]byte, error) {
 	name = path.Clean(filepath.ToSlash(name))
-	text, err := r.root.ReadFile(name)
+	text, err := readRegular(r.root, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = r.root.ReadFile(path.Join(Folder, name))
+		text, err = readRegular(r.root, path.Join(Folder, name))
 	}
 
 	return text, err

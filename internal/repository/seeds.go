@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -59,16 +58,11 @@ func (r *Repository) readSeeds(d *document, files *os.Root) {
 }
 
 func readSeed(files *os.Root, name string) (Seed, error) {
-	f, err := files.Open(name)
+	f, info, err := openRegular(files, name)
 	if err != nil {
 		return Seed{}, err
 	}
 	defer f.Close()
-
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return Seed{}, errors.Join(err, fs.ErrInvalid)
-	}
 
 	sum := sha256.New()
 	if _, err := io.Copy(unixLines{sum}, f); err != nil {

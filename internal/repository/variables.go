@@ -18,7 +18,7 @@ var variableFiles = []string{Folder + "/.env.local", Folder + "/.env", ".env.loc
 func readVariables(files *os.Root) (map[string]string, error) {
 	all := map[string]string{}
 	for _, name := range variableFiles {
-		text, err := files.ReadFile(name)
+		text, err := readRegular(files, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -143,10 +143,10 @@ func cutCondition(text string, depth int) string {
 	}
 
 	for i, c := range text {
-		if c != '.' || !isName(text[:i]) {
+		if c != '.' {
 			continue
 		}
-		if filter := cutFilter(text[i+1:]); filter != cutMark {
+		if filter := cutFilter(text[i+1:]); filter != cutMark && isColumn(text[:i]) {
 			return text[:i] + "." + filter
 		}
 	}
@@ -154,7 +154,7 @@ func cutCondition(text string, depth int) string {
 	return cutMark
 }
 
-// splitConditions splits at the commas that stand in no quotes and parentheses.
+// splitConditions splits at the commas that stand in no quotes, parentheses and braces.
 func splitConditions(text string) []string {
 	var parts []string
 	start, depth, quoted := 0, 0, false
@@ -165,9 +165,9 @@ func splitConditions(text string) []string {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
-		case c == '(':
+		case c == '(', c == '{':
 			depth++
-		case c == ')':
+		case c == ')', c == '}':
 			depth--
 		case c == ',' && depth == 0:
 			parts = append(parts, text[start:i])
@@ -180,6 +180,12 @@ func splitConditions(text string) []string {
 
 // isName reports whether a text can be the name of a parameter: a path of identifiers.
 func isName(text string) bool { return text != "" && isWords(text, "_-.>:$!\"") }
+
+// isColumn reports whether a text can be a column of a condition: dots stand in quotes only, or else
+// they would end the name.
+func isColumn(text string) bool {
+	return isName(text) && (!strings.Contains(text, ".") || strings.HasPrefix(text, `"`))
+}
 
 // isNames reports whether a text can be a list of columns, with embedded relations and orders.
 func isNames(text string) bool { return isWords(text, "_-.>:$!\",()* ") }
@@ -256,9 +262,12 @@ func cutMessage(code, text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	state := len(code) == 5
 	dataException := state && code[:2] == "22"
+	syntaxError := code == "42601" // of a tsquery or another value that a function parses
 
 	switch {
-	case (state && !dataException) || strings.HasPrefix(code, "PGRST2"):
+	case code == "RouteNotFound": // "Route GET:/path not found"
+		return cutBetween(text, ":", " not found")
+	case (state && !dataException && !syntaxError) || strings.HasPrefix(code, "PGRST2"):
 		return clip(text, maxMessage)
 	case dataException || code == "PGRST107" || code == "PGRST121":
 		if head, _, ok := strings.Cut(text, ": "); ok {

@@ -23,7 +23,14 @@ func TestStartPage(t *testing.T) {
 		v.a.Send("GET", "/", "", "Accept: "+accept).Want(404).Code("unknown_route")
 	}
 
-	v.a.Send("GET", "/nothing", "", "Accept: text/html").Want(404).Code("unknown_route")
+	for _, path := range []string{"/login", "/nothing", "/projects/x/nothing", "/nothing/", "/admin/../x"} {
+		v.get(path).want(404, "There is no page here", `href="/"`, "socle login --url ")
+		v.a.Send("GET", path, "", "Accept: */*").Want(404).Code("unknown_route")
+	}
+
+	// A path of the API stays one.
+	v.a.Send("GET", "/users/login", "", "Accept: text/html").Want(405).Code("method_not_allowed")
+	v.a.Send("GET", "/nothing/%00", "", "Accept: text/html").Want(404)
 
 	style := regexp.MustCompile(`href="(/assets/page.css[^"]*)"`).FindStringSubmatch(p.html)
 	if style == nil {

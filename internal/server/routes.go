@@ -9,6 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/authapi"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
+	"github.com/socle-dev/socle/internal/web"
 )
 
 // routes returns the root handler. It dispatches to the interfaces of projects, the pages, the
@@ -43,7 +44,7 @@ func (s *Server) routes() http.Handler {
 
 		h, ok := own[r.URL.Path]
 		if !ok {
-			s.api.ServeHTTP(w, r)
+			s.serveAPI(w, r)
 			return
 		}
 
@@ -60,6 +61,17 @@ func (s *Server) routes() http.Handler {
 
 		h(w, r)
 	})
+}
+
+// serveAPI serves an operation. A browser that asks for none gets a page.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if reads && web.WantsHTML(r) && !s.api.Serves(r) {
+		s.pages.NotFound(w, r)
+		return
+	}
+
+	s.api.ServeHTTP(w, r)
 }
 
 // metadataPath returns the path of a project's metadata for the one where RFC 8414 puts them, with

@@ -66,7 +66,7 @@ func New(c Config) *Pages {
 // Handler returns the handler of the page that a request asks for, or nil if it asks for none. A
 // request for the start page prefers HTML: other clients get the API's response.
 func (p *Pages) Handler(r *http.Request) http.Handler {
-	if r.URL.Path != path.Clean(r.URL.Path) || (r.URL.Path == "/" && !wantsHTML(r)) {
+	if r.URL.Path != path.Clean(r.URL.Path) || (r.URL.Path == "/" && !WantsHTML(r)) {
 		return nil
 	}
 
@@ -88,8 +88,8 @@ func refuseHostileText(w http.ResponseWriter, r *http.Request) {
 			Text: []string{"It has characters that no address here has. " + invalidLink}})
 }
 
-// wantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
-func wantsHTML(r *http.Request) bool {
+// WantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
+func WantsHTML(r *http.Request) bool {
 	for _, accepted := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
 		media, _, _ := strings.Cut(accepted, ";")
 		if strings.TrimSpace(media) == "text/html" {

@@ -1,7 +1,7 @@
 -- +goose Up
 -- The project's owner creates, changes and deletes end users by SQL, as seeds for Supabase do. Triggers check what packages enduser,
 -- address and password check. They fire for the owner only: others that reach the tables, through a view of the owner's, are refused.
--- The owner still reads neither hashes nor tokens.
+-- The owner's statements still read neither hashes nor tokens.
 
 -- +goose StatementBegin
 create function auth.is_platform(acting name, changed oid) returns boolean
@@ -72,6 +72,20 @@ begin
 end $$;
 comment on function auth.clean_metadata is 'refuses what is no metadata, and returns an object';
 
+-- Times that JSON has no form for.
+create function auth.check_times(person auth.users) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	if exists (select from unnest(array[person.email_confirmed_at, person.invited_at, person.confirmation_sent_at, person.recovery_sent_at,
+		person.email_change_sent_at, person.last_sign_in_at, person.created_at, person.updated_at, person.phone_confirmed_at,
+		person.phone_change_sent_at, person.banned_until, person.reauthentication_sent_at, person.deleted_at]) t (v)
+		where not isfinite(v) or v < '0001-01-02 00:00:00+00' or v >= '9999-12-31 00:00:00+00') then
+		raise check_violation using schema = 'auth', table = 'users', message = format('user %s: times must be in the years 1 to 9999', person.id),
+			hint = 'For a ban without end: banned_until = now() + interval ''100 years''.';
+	end if;
+end $$;
+comment on function auth.check_times is 'refuses infinite times, and those of years that JSON has no form for';
+
 create function auth.check_user() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -97,6 +111,8 @@ begin
 			raise insufficient_privilege using schema = 'auth', table = 'users', column = fixed,
 				message = format('user %s: %s cannot be changed', old.id, fixed);
 		end if;
+	elsif new.deleted_at is not null then
+		raise check_violation using schema = 'auth', table = 'users', column = 'deleted_at', message = 'deleted_at must be null';
 	elsif new.is_sso_user then
 		raise check_violation using schema = 'auth', table = 'users', column = 'is_sso_user',
 			message = 'is_sso_user must be false: projects have no single sign-on by SAML';
@@ -119,6 +135,10 @@ begin
 	new.role := coalesce(nullif(new.role, ''), 'authenticated');
 	if octet_length(new.role) > 63 then
 		raise check_violation using schema = 'auth', table = 'users', column = 'role', message = 'role must have at most 63 bytes';
+	end if;
+	if new.role = 'service_role' and (tg_op = 'INSERT' or new.role is distinct from old.role) then
+		raise insufficient_privilege using schema = 'auth', table = 'users', column = 'role',
+			message = 'role cannot become service_role by SQL';
 	end if;
 	new.instance_id := '00000000-0000-0000-0000-000000000000';
 	new.aud := 'authenticated';
@@ -152,6 +172,7 @@ begin
 		new.phone_change := old.phone_change;
 		raise notice 'user %: unconfirmed changes are left out', new.id;
 	end if;
+	perform auth.check_times(new);
 	new.confirmation_token := '';
 	new.recovery_token := '';
 	new.email_change_token_new := '';
@@ -203,6 +224,20 @@ begin
 	if auth.is_platform(current_user, tg_relid) then
 		return null;
 	end if;
+
+	-- A trigger of the owner can have changed what auth.check_user has checked.
+	perform auth.check_times(new);
+	if (tg_op = 'INSERT' or new.email is distinct from old.email) and new.email is distinct from auth.clean_email(new.email)
+		or (tg_op = 'INSERT' or new.phone is distinct from old.phone) and new.phone is distinct from auth.clean_phone(new.phone)
+		or new.is_sso_user or octet_length(new.role) > 63
+		or new.role = 'service_role' and (tg_op = 'INSERT' or new.role is distinct from old.role) then
+		raise check_violation using schema = 'auth', table = 'users',
+			message = format('user %s: a trigger has set an address, a number, a role or is_sso_user that is refused', new.id);
+	end if;
+	if new.encrypted_password is not null and (tg_op = 'INSERT' or new.encrypted_password is distinct from old.encrypted_password) then
+		perform auth.check_hash(new.encrypted_password);
+	end if;
+	perform auth.clean_metadata('raw_user_meta_data', new.raw_user_meta_data), auth.clean_metadata('raw_app_meta_data', new.raw_app_meta_data);
 
 	perform auth.follow_user(new.id, tg_op = 'UPDATE' and new.encrypted_password is distinct from old.encrypted_password,
 		tg_op = 'UPDATE' and (new.email, new.phone) is distinct from (old.email, old.phone));
@@ -283,7 +318,7 @@ begin
 end $$;
 -- +goose StatementEnd
 revoke execute on function auth.is_platform(name, oid), auth.clean_email(text), auth.clean_phone(text), auth.check_hash(text),
-	auth.clean_metadata(text, jsonb), auth.check_user(), auth.follow_user(uuid, boolean, boolean), auth.user_written(),
+	auth.clean_metadata(text, jsonb), auth.check_times(auth.users), auth.check_user(), auth.follow_user(uuid, boolean, boolean), auth.user_written(),
 	auth.check_identity(), auth.identity_written(), socle.refuse_platform_triggers() from public;
 create event trigger socle_refuse_platform_triggers on ddl_command_end when tag in ('CREATE TRIGGER')
 	execute function socle.refuse_platform_triggers();
