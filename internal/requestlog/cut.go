@@ -181,8 +181,8 @@ func splitConditions(text string) []string {
 // isName reports whether a text can be the name of a parameter: a path of identifiers.
 func isName(text string) bool { return text != "" && isWords(text, "_-.>:$!\"") }
 
-// isColumn reports whether a text can be a column of a condition: dots stand in quotes only, or else
-// they would end the name.
+// isColumn reports whether a text can be a column of a condition: dots stand in quotes only, or
+// else they would end the name.
 func isColumn(text string) bool {
 	return isName(text) && (!strings.Contains(text, ".") || strings.HasPrefix(text, `"`))
 }
@@ -262,7 +262,7 @@ func cutMessage(code, text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	state := len(code) == 5
 	dataException := state && code[:2] == "22"
-	syntaxError := code == "42601" // of a tsquery or another value that a function parses
+	syntaxError := code == "42601" // a function parses values, such as a tsquery
 
 	switch {
 	case code == "RouteNotFound": // "Route GET:/path not found"
