@@ -124,7 +124,7 @@ func (d *dev) run(ctx context.Context) error {
 	return errors.Join(err, <-ended)
 }
 
-// prepare makes the folder, which git ignores, and locks it. With --reset it removes what it has.
+// prepare creates the folder, which git ignores, and locks it. --reset empties the folder first.
 func (d *dev) prepare() (unlock func(), err error) {
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
 		return nil, err

@@ -189,8 +189,7 @@ func (p *push) connect() error {
 	return p.readLink()
 }
 
-// readLink reads what this machine keeps of the repository. Without a folder for it, that is
-// nothing.
+// readLink reads this machine's record of the repository. It is empty without a folder for records.
 func (p *push) readLink() error {
 	if _, err := p.e.linksFile(); err != nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/repository"
 )
 
-// repositoryLink is what this machine keeps of a repository: its project on a server, and what the
-// API shows once or never. It is no part of the repository.
+// repositoryLink is this machine's record of a repository: its project on a server, and the keys
+// and hashes that the API shows once or never. It is no part of the repository.
 type repositoryLink struct {
 	Folder  string `json:"folder"`
 	Server  string `json:"server"`

@@ -88,7 +88,7 @@ func claimsOf(r requestlog.Request) map[string]string {
 	return claims
 }
 
-// readFacts reads what the catalog tells about a table for a role.
+// readFacts reads the privileges and policies of a table for a role.
 func readFacts(ctx context.Context, q pg.Querier, project uuid.UUID, name, role string) (facts, error) {
 	t, err := schema.GetTable(ctx, q, project, name)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {

@@ -11,8 +11,7 @@ import (
 	"slices"
 )
 
-// Config is what the configuration says about a project. It says nothing about what it does not
-// name, which stays as it is.
+// Config holds the settings that a repository's configuration names. Others stay as they are.
 type Config struct {
 	Name       string // ""
 	Auth       []Setting

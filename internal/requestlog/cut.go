@@ -184,7 +184,13 @@ func isName(text string) bool { return text != "" && isWords(text, "_-.>:$!\"") 
 // isColumn reports whether a text can be a column of a condition: dots stand in quotes only, or
 // else they would end the name.
 func isColumn(text string) bool {
-	return isName(text) && (!strings.Contains(text, ".") || strings.HasPrefix(text, `"`))
+	for n, part := range strings.Split(text, `"`) {
+		if n%2 == 0 && strings.Contains(part, ".") { // outside of quotes
+			return false
+		}
+	}
+
+	return isName(text)
 }
 
 // isNames reports whether a text can be a list of columns, with embedded relations and orders.

@@ -26,6 +26,8 @@ func TestCutQuery(t *testing.T) {
 		"or=(a.eq.1":                               "or=…",
 		"or=(a.cs.{x.b.in.y,z.c.is.null},id.eq.1)": "or=(a.cs.…,id.eq.…)",
 		"and=(or(b.eq.a,a.ov.{x,secret.eq.y}))":    "and=(or(b.eq.…,a.ov.…))",
+		`or=("a.b".eq.1)`:                          `or=("a.b".eq.…)`,
+		`or=("a".foo.secret.eq.x)`:                 "or=(…)",
 		"or=(a.foo.secret.eq.x)":                   "or=(…)",
 		"limit=10&offset=20":                       "limit=10&offset=20",
 		"limit=4915112345678":                      "limit=…",

@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Server serves the operations of this package. Its fields are what they need.
+// Server serves the operations of this package. Its fields are their dependencies.
 type Server struct {
 	Platform *platform.Store
 	Projects *projectdb.Registry

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// Server serves the operations of this package. Its fields are what they need.
+// Server serves the operations of this package. Its fields are their dependencies.
 type Server struct {
 	Accounts   *account.Service
 	Migrations *migration.Service

@@ -1,4 +1,5 @@
-// Package tables has the operations on tables, what belongs to them, and who may use them.
+// Package tables has the operations on tables, columns, indexes, constraints, triggers, enums,
+// privileges and policies.
 package tables
 
 import (
@@ -6,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/tablejob"
 )
 
-// Server serves the operations of this package. Its fields are what they need.
+// Server serves the operations of this package. Its fields are their dependencies.
 type Server struct {
 	TableJobs *tablejob.Service
 }
