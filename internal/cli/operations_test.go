@@ -36,19 +36,20 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	},
 	// await PATTERN ARGS... repeats a command until its output matches the pattern.
 	"await": func(ts *testscript.TestScript, _ bool, args []string) {
-		pattern, deadline := regexp.MustCompile(args[0]), time.Now().Add(3*time.Minute)
-		for {
+		await(ts, args[0], func() []byte {
 			var out bytes.Buffer
-			if Run(context.Background(), args[1:], environ(ts), &out, ts.Stderr()) == 0 && pattern.Match(out.Bytes()) {
-				return
+			if Run(context.Background(), args[1:], environ(ts), &out, ts.Stderr()) != 0 {
+				return nil
 			}
-
-			if time.Now().After(deadline) {
-				ts.Fatalf("still not: %s", out.Bytes())
-			}
-
-			<-time.After(50 * time.Millisecond)
-		}
+			return out.Bytes()
+		})
+	},
+	// awaitfile PATTERN FILE waits until a file matches the pattern.
+	"awaitfile": func(ts *testscript.TestScript, _ bool, args []string) {
+		await(ts, args[0], func() []byte {
+			text, _ := os.ReadFile(ts.MkAbs(args[1])) // none of a file that does not exist yet
+			return text
+		})
 	},
 	// guide NAME writes the commands of a guide to guide.sh.
 	"guide": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -66,6 +67,23 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		ts.Setenv(args[0], regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).
 			FindString(ts.ReadFile("stdout")))
 	},
+}
+
+// await waits until the text that a function returns matches a pattern.
+func await(ts *testscript.TestScript, pattern string, text func() []byte) {
+	p, deadline := regexp.MustCompile("(?m)"+pattern), time.Now().Add(3*time.Minute)
+	for {
+		out := text()
+		if p.Match(out) {
+			return
+		}
+
+		if time.Now().After(deadline) {
+			ts.Fatalf("still not: %s", out)
+		}
+
+		<-time.After(50 * time.Millisecond)
+	}
 }
 
 // environ returns the environment of a command in a script.
