@@ -23,10 +23,10 @@ type BulkColumn struct {
 	Key       int      // position in the primary key, from 1; 0 if not part of it
 }
 
-// JSONForm is the form of the values of a type in JSON.
+// JSONForm is the JSON representation of a type's values.
 type JSONForm string
 
-// Forms in JSON. Any other value is a number, a boolean or the text of the value.
+// JSON forms. Under JSONScalar, a value is a number, a boolean or its text.
 const (
 	JSONScalar    JSONForm = ""
 	JSONText      JSONForm = "json"      // the type is json or jsonb: the value itself
@@ -34,16 +34,16 @@ const (
 	JSONPairs     JSONForm = "pairs"     // the object of an hstore
 )
 
-// ApplySettings sets the session parameters that the statements of this package rely on, in a
+// ApplySettings sets the session parameters that this package's statements rely on, in a
 // transaction of the owner.
 func ApplySettings(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, sessionSettings)
 	return err
 }
 
-// LockTable finds the table of ref and locks it against changes and drops until the transaction
-// ends. Rows may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy,
-// if the table is locked.
+// LockTable finds a table and locks it against changes and drops until the transaction ends. Rows
+// may be written meanwhile. It fails as [GetTable] does, and with Conflict, code busy, if the table
+// is locked.
 func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (Table, []BulkColumn, error) {
 	t, err := GetTable(ctx, tx, project, ref)
 	if err != nil {
@@ -60,12 +60,12 @@ func LockTable(ctx context.Context, tx pgx.Tx, project uuid.UUID, ref string) (T
 		return Table{}, nil, pg.Fault(translate(err, nil))
 	}
 
-	locked, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
+	current, err := findTable(ctx, tx, strconv.FormatUint(uint64(t.ID), 10))
 	if err != nil {
 		return Table{}, nil, err
 	}
 
-	if locked.FullName() != t.FullName() {
+	if current.FullName() != t.FullName() {
 		return Table{}, nil, fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy")
 	}
 

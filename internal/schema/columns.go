@@ -14,9 +14,9 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Column is a column of a table. Its type is a short name with modifiers and brackets; types of
-// public are unqualified. Its default is the value that a client would send for the same default.
-// It is "" without a default and for identity columns.
+// Column is a table column. Its type is a short name with modifiers and brackets; types in public
+// are unqualified. Its default is in a request's form, "" without a default and for identity
+// columns.
 type Column struct {
 	Name            string  `json:"name"`
 	Type            string  `json:"type" example:"varchar(80)"`
@@ -30,8 +30,8 @@ type Column struct {
 	ReferenceColumn *string `json:"referenceColumn" nullable:"true"`
 }
 
-// selectColumns selects the columns of table @id with the inputs of [displayDefault]. Of several
-// foreign keys it takes the one with the fewest columns, then the oldest. pg_get_expr gets the
+// selectColumns selects table @id's columns with the inputs of [displayDefault]. If a column has
+// several foreign keys, the one with the fewest columns wins, then the oldest. pg_get_expr gets the
 // table only for generated columns, which alone refer to other columns: with a table, it loads all
 // columns for each default.
 const selectColumns = `
@@ -65,8 +65,8 @@ const selectColumns = `
 	where a.attrelid = @id and a.attnum > 0 and not a.attisdropped
 	order by a.attnum`
 
-// ListColumns returns the columns, in order, of the table of ref, and their comments by name. It
-// fails as [GetTable] does.
+// ListColumns returns a table's columns in order, and their comments by name. It fails as
+// [GetTable] does.
 func ListColumns(
 	ctx context.Context, q pg.Querier, project uuid.UUID, ref string,
 ) (columns []Column, comments map[string]string, err error) {
@@ -117,7 +117,7 @@ type ColumnUpdate struct {
 	Comment      *string
 }
 
-// storedColumn is a column as the catalog has it.
+// storedColumn is a column in the catalog.
 type storedColumn struct {
 	Column
 	Identity  bool
@@ -129,7 +129,7 @@ func (c storedColumn) alter(ctx context.Context, tx pgx.Tx, action string) error
 	return alter(ctx, tx, c.table, "alter column "+pg.Quote(c.Name)+" "+action)
 }
 
-// findColumn returns a column of a table by any name, valid for a new column or not.
+// findColumn returns a column by any name, valid for a new column or not.
 func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedColumn, error) {
 	columns, err := columnsOf(ctx, tx, t.ID)
 	if err != nil {
@@ -152,19 +152,19 @@ func findColumn(ctx context.Context, tx pgx.Tx, t Table, name string) (storedCol
 // dependent objects prevent the change, with Conflict, code busy, if the table is locked, and with
 // Unprocessable on the field at fault.
 //
-// If rows prevent the change, the error has two extra members: failing is the number of such rows
-// (1000 means at least as many), and example is the key of one of them.
+// If rows prevent the change, the error has two extra members: failing counts these rows (1000
+// means at least as many), and example is one row's key.
 func UpdateColumn(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u ColumnUpdate,
 ) (Column, error) {
-	var changed Column
+	var column Column
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		c, err := findColumn(ctx, tx, t, name)
 		if err != nil {
 			return err
 		}
 
-		if err := u.check(c); err != nil {
+		if err := u.validate(c); err != nil {
 			return err
 		}
 
@@ -178,20 +178,20 @@ func UpdateColumn(
 		}
 
 		columns, err := columnsOf(ctx, tx, t.ID)
-		for _, after := range columns {
-			if after.Position == c.Position {
-				changed = after
+		for _, current := range columns {
+			if current.Position == c.Position {
+				column = current
 			}
 		}
 
 		return err
 	})
 
-	return changed, err
+	return column, err
 }
 
-// check validates the update without further queries.
-func (u ColumnUpdate) check(c storedColumn) error {
+// validate checks the update without further queries.
+func (u ColumnUpdate) validate(c storedColumn) error {
 	if u.Name != nil && *u.Name != c.Name {
 		if err := checkName(fault.Unprocessable, "name", *u.Name); err != nil {
 			return err
@@ -224,12 +224,12 @@ func (u ColumnUpdate) check(c storedColumn) error {
 	return nil
 }
 
-// DeleteColumn drops a column and returns the dependents that were dropped with it. It fails as
+// DeleteColumn drops a column and returns the dependents dropped with it. It fails as
 // [DeleteTable] does, and with NotFound for an unknown column.
 func DeleteColumn(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
 ) (Column, []Dependent, error) {
-	var deleted Column
+	var column Column
 	var dependents []Dependent
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		c, err := findColumn(ctx, tx, t, name)
@@ -237,13 +237,13 @@ func DeleteColumn(
 			return err
 		}
 
-		deleted = c.Column
+		column = c.Column
 		dependents, err = drop(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" drop column "+pg.Quote(name),
 			object{"pg_class", t.ID, int16(c.Position)}, cascade)
 		return err
 	})
 
-	return deleted, dependents, err
+	return column, dependents, err
 }
 
 // columnComments returns the comments of a table's columns by column name.

@@ -53,7 +53,7 @@ func (c storedColumn) failingRows(ctx context.Context, tx pgx.Tx, to dataType, v
 		return nil, translate(err, explainType)
 	}
 
-	found, err := pg.One[struct {
+	result, err := pg.One[struct {
 		Failing int64
 		Example string
 	}](
@@ -68,11 +68,11 @@ func (c storedColumn) failingRows(ctx context.Context, tx pgx.Tx, to dataType, v
 		"can't be applied: some rows have values that can't be converted")
 
 	example := map[string]string{}
-	if err := json.Unmarshal([]byte(found.Example), &example); err != nil {
+	if err := json.Unmarshal([]byte(result.Example), &example); err != nil {
 		return nil, err
 	}
 
-	failing.Extra = map[string]any{"failing": found.Failing, "example": example}
+	failing.Extra = map[string]any{"failing": result.Failing, "example": example}
 	return failing, nil
 }
 
@@ -142,7 +142,7 @@ func (u ColumnUpdate) updateNotNull(ctx context.Context, tx pgx.Tx, c storedColu
 	return null
 }
 
-// updateUnique adds a unique constraint to the column, or drops all of its unique constraints and
+// updateUnique adds a unique constraint to the column, or drops all its unique constraints and
 // indexes.
 func (u ColumnUpdate) updateUnique(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Unique == nil || *u.Unique == c.Unique {
@@ -174,13 +174,13 @@ func (u ColumnUpdate) updateUnique(ctx context.Context, tx pgx.Tx, c storedColum
 			return fault.OnField(fault.Unprocessable, "unique", "not_applicable", "can't be false for the primary key")
 		}
 
-		sql, dropped := "drop index "+pg.Quote(c.table.Schema, index.Name), object{"pg_class", index.ID, 0}
+		sql, target := "drop index "+pg.Quote(c.table.Schema, index.Name), object{"pg_class", index.ID, 0}
 		if index.Constrained {
 			sql = "alter table " + pg.Quote(c.table.Schema, c.table.Name) + " drop constraint " + pg.Quote(index.Name)
-			dropped.Catalogue = "pg_constraint"
+			target.Catalogue = "pg_constraint"
 		}
 
-		if _, err := drop(ctx, tx, sql, dropped, false); err != nil {
+		if _, err := drop(ctx, tx, sql, target, false); err != nil {
 			return err
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// CompactTable rewrites a table with its partitions and indexes, so that they occupy only the space
-// that their rows need. The table is locked meanwhile and needs the space of a second copy. It runs
-// on the owner's login, since index expressions are user code. Rows visible to an old snapshot
-// stay: see [AwaitSnapshots].
+// CompactTable rewrites a table with its partitions and indexes into the minimal space for their
+// rows. The table is locked meanwhile and needs space for a second copy. The owner's login runs it,
+// since index expressions are user code. Rows visible to an old snapshot stay: see
+// [AwaitSnapshots].
 //
-// A plain VACUUM removes deleted rows first, since it ignores transactions of other databases,
-// which the snapshot of VACUUM FULL includes. It fails with NotFound for an unknown table, with
-// Unprocessable if the owner does not own the table or an index can't be rebuilt, and with
-// Conflict, code busy, if the table is locked.
+// A plain VACUUM removes deleted rows first, since it ignores other databases' transactions, which
+// VACUUM FULL's snapshot includes. It fails with NotFound for an unknown table, with Unprocessable
+// if the owner does not own the table or an index can't be rebuilt, and with Conflict, code busy,
+// if the table is locked.
 func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error {
 	conn, err := pg.Acquire(ctx, owner)
 	if err != nil {
@@ -39,8 +39,8 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		return err
 	}
 
-	// VACUUM would skip a table of another owner with a warning.
-	owned, err := pg.Value[bool](ctx, conn, `
+	// VACUUM would skip another owner's table with a warning.
+	isOwner, err := pg.Value[bool](ctx, conn, `
 		select pg_catalog.bool_and(pg_catalog.pg_has_role(c.relowner, 'usage')) from pg_catalog.pg_class c
 		where c.oid = @table or c.oid in (select p.relid from pg_catalog.pg_partition_tree(@table) p)`,
 		pgx.StrictNamedArgs{"table": t.ID})
@@ -48,15 +48,15 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 		return err
 	}
 
-	if !owned {
+	if !isOwner {
 		return fault.New(fault.Unprocessable, "the object belongs to the platform or to an extension").
 			WithCode("not_owned")
 	}
 
 	name := pg.Quote(t.Schema, t.Name)
-	err = run(ctx, conn, "vacuum (index_cleanup off, truncate off) "+name)
+	err = executeOn(ctx, conn, "vacuum (index_cleanup off, truncate off) "+name)
 	if err == nil {
-		err = run(ctx, conn, "vacuum (full) "+name)
+		err = executeOn(ctx, conn, "vacuum (full) "+name)
 	}
 
 	return pg.Fault(translate(err, func(state string) *fault.Error {
@@ -73,12 +73,12 @@ func CompactTable(ctx context.Context, owner *pgxpool.Pool, table uint32) error 
 }
 
 const (
-	foreignTimeout  = 5 * time.Second  // for transactions of other projects
-	snapshotTimeout = 10 * time.Second // for snapshots of the same project
+	foreignTimeout  = 5 * time.Second  // for other projects' transactions
+	snapshotTimeout = 10 * time.Second // for the project's own snapshots
 )
 
-// NextTransaction returns the ID that the next transaction of the PostgreSQL server gets. Committed
-// deletions have lower IDs.
+// NextTransaction returns the PostgreSQL server's next transaction ID. Committed deletions have
+// lower IDs.
 func NextTransaction(ctx context.Context, q pg.Querier) (int64, error) {
 	return pg.Value[int64](ctx, q, `
 		select pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint`)
@@ -86,9 +86,9 @@ func NextTransaction(ctx context.Context, q pg.Querier) (int64, error) {
 
 // AwaitSnapshots waits until no snapshot can see rows that transactions before next deleted. VACUUM
 // FULL keeps such rows and reports no error: it would block the table and free nothing. It fails
-// with Conflict, code busy, if snapshots of this database last longer than [snapshotTimeout]. It
-// waits at most [foreignTimeout] for transactions of other databases, since no project may stop the
-// compactions of another: see [CompactTable].
+// with Conflict, code busy, if this database's snapshots outlast [snapshotTimeout]. It waits at
+// most [foreignTimeout] for other databases' transactions, since no project may stop another's
+// compactions: see [CompactTable].
 func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
 	start := time.Now()
 	const maxPause = 250 * time.Millisecond
@@ -98,11 +98,11 @@ func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
 			return err
 		}
 
-		waited := time.Since(start)
-		if !h.Own && (!h.Foreign || waited >= foreignTimeout) {
+		elapsed := time.Since(start)
+		if !h.Own && (!h.Foreign || elapsed >= foreignTimeout) {
 			return nil
 		}
-		if waited >= snapshotTimeout {
+		if elapsed >= snapshotTimeout {
 			return fault.New(fault.Conflict,
 				"a transaction that began before the compaction can still see deleted rows").WithCode("busy")
 		}
@@ -115,15 +115,15 @@ func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
 	}
 }
 
-// horizon reports which transactions hold back the horizon of a VACUUM FULL.
+// horizon reports which transactions hold back VACUUM FULL's horizon.
 type horizon struct {
-	Own bool // sessions of this database, or replication
-	// running transactions of any database, which are part of the snapshot of VACUUM FULL
+	Own bool // sessions in this database, or replication
+	// running transactions in any database, which VACUUM FULL's snapshot includes
 	Foreign bool
 }
 
-// horizonBefore computes the horizon as PostgreSQL does. PostgreSQL ignores the snapshots of VACUUM
-// without FULL.
+// horizonBefore computes the horizon as PostgreSQL does, which ignores snapshots of VACUUM without
+// FULL.
 func horizonBefore(ctx context.Context, q pg.Querier, next int64) (horizon, error) {
 	return pg.One[horizon](ctx, q, `
 		with bound as (select pg_catalog.age(@next::bigint::text::pg_catalog.xid8::pg_catalog.xid) as age)

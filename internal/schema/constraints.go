@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Constraint is a constraint of a table. Not null constraints are a property of the column.
+// Constraint is a table constraint. Not null constraints are column properties.
 type Constraint struct {
 	Name             string   `json:"name"`
 	Type             string   `json:"type" enum:"check,unique,primary,foreign,exclude"`
@@ -27,7 +27,7 @@ type Constraint struct {
 	Deferral
 }
 
-// NewConstraint describes a constraint to create. An empty name means that PostgreSQL chooses it.
+// NewConstraint describes a constraint to create. If Name is empty, PostgreSQL chooses one.
 type NewConstraint struct {
 	Name              string   `json:"name,omitempty" doc:"1 to 63 letters, digits or _, not starting with a digit. By default, the database chooses a name."`
 	Type              string   `json:"type" enum:"check,unique,primary,foreign"`
@@ -42,7 +42,7 @@ type NewConstraint struct {
 	InitiallyDeferred bool     `json:"initially_deferred,omitempty" doc:"For a deferrable constraint: deferred by default."`
 }
 
-// keyAction is the SQL expression of a foreign key's action, from its letter in the catalog.
+// keyAction is the SQL expression for a foreign key action, from its letter in the catalog.
 func keyAction(letter string) string {
 	return `case ` + letter +
 		` when 'a' then 'no action' when 'r' then 'restrict' when 'c' then 'cascade' when 'n' then 'set null' when 'd' then 'set default' end`
@@ -64,11 +64,11 @@ var selectConstraints = `
 	where k.conrelid = @table and k.contype in ('c', 'u', 'p', 'f', 'x') and ` + notClone + `
 	order by k.conname`
 
-// notClone is the SQL condition that constraint k is no clone of a foreign key to a partitioned
-// table. PostgreSQL has one for each partition that the key can refer to.
+// notClone is the SQL condition that constraint k is no clone. PostgreSQL clones a foreign key to a
+// partitioned table for each partition that the key can refer to.
 const notClone = `not exists (select from pg_catalog.pg_constraint whole where whole.oid = k.conparentid and whole.conrelid = k.conrelid)`
 
-// ListConstraints returns the constraints of the table of ref by name. It fails as [GetTable] does.
+// ListConstraints returns a table's constraints by name. It fails as [GetTable] does.
 func ListConstraints(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Constraint, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -97,30 +97,30 @@ func constraintByName(ctx context.Context, q pg.Querier, t Table, name string) (
 	return Constraint{}, fault.New(fault.NotFound, "there is no such constraint")
 }
 
-// CreateConstraint adds a constraint to the table of ref. It fails as [GetTable] does, with
-// Conflict on name or type if the table has that name or a primary key already, with Conflict, code
-// busy, if the table is locked, and with Unprocessable on the field at fault.
+// CreateConstraint adds a constraint to a table. It fails as [GetTable] does, with Conflict on name
+// or type if the table has that name or a primary key already, with Conflict, code busy, if the
+// table is locked, and with Unprocessable on the field at fault.
 func CreateConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewConstraint,
 ) (Constraint, error) {
-	var created Constraint
+	var constraint Constraint
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		created, err = n.add(ctx, tx, t, "")
+		constraint, err = n.addTo(ctx, tx, t, "")
 		return err
 	})
-	return created, err
+	return constraint, err
 }
 
-// add adds the constraint. prefix is that of field names in errors.
-func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix string) (Constraint, error) {
+// addTo adds the constraint to a table. prefix precedes field names in errors.
+func (n NewConstraint) addTo(ctx context.Context, tx pgx.Tx, t Table, prefix string) (Constraint, error) {
 	if n.Name != "" {
 		if err := checkName(fault.Unprocessable, prefix+"name", n.Name); err != nil {
 			return Constraint{}, err
 		}
 	}
 
-	before, err := constraintsOf(ctx, tx, t)
+	existing, err := constraintsOf(ctx, tx, t)
 	if err != nil {
 		return Constraint{}, err
 	}
@@ -146,9 +146,9 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 		return Constraint{}, err
 	}
 
-	after, err := constraintsOf(ctx, tx, t)
-	for _, c := range after {
-		if !slices.ContainsFunc(before, func(b Constraint) bool { return b.Name == c.Name }) {
+	constraints, err := constraintsOf(ctx, tx, t)
+	for _, c := range constraints {
+		if !slices.ContainsFunc(existing, func(b Constraint) bool { return b.Name == c.Name }) {
 			return c, err
 		}
 	}
@@ -158,7 +158,7 @@ func (n NewConstraint) add(ctx context.Context, tx pgx.Tx, t Table, prefix strin
 
 func (n NewConstraint) deferral() Deferral { return Deferral{n.Deferrable, n.InitiallyDeferred} }
 
-// clause returns the SQL of the constraint, without its name.
+// clause returns the constraint's SQL, without the name.
 func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix string) (string, error) {
 	if err := n.checkParts(prefix); err != nil {
 		return "", err
@@ -204,12 +204,12 @@ func (n NewConstraint) clause(ctx context.Context, tx pgx.Tx, t Table, prefix st
 	return r.clause(), nil
 }
 
-// checkParts checks that the constraint has the parts of its type and no others.
+// checkParts checks that the constraint has the parts that its type requires, and no others.
 func (n NewConstraint) checkParts(prefix string) error {
 	for _, part := range []struct {
 		field string
-		given bool
-		of    []string
+		isSet bool
+		types []string
 		need  bool
 	}{
 		{"expression", n.Expression != "", []string{"check"}, true},
@@ -222,11 +222,11 @@ func (n NewConstraint) checkParts(prefix string) error {
 		{"deferrable", n.Deferrable, []string{"unique", "primary", "foreign"}, false},
 		{"initially_deferred", n.InitiallyDeferred, []string{"unique", "primary", "foreign"}, false},
 	} {
-		switch applies := slices.Contains(part.of, n.Type); {
-		case part.given && !applies:
+		switch applies := slices.Contains(part.types, n.Type); {
+		case part.isSet && !applies:
 			return fault.OnField(fault.Unprocessable, prefix+part.field, "not_applicable",
 				"does not apply to this type of constraint")
-		case !part.given && applies && part.need:
+		case !part.isSet && applies && part.need:
 			return fault.OnField(fault.Unprocessable, prefix+part.field, "required",
 				"is required for this type of constraint")
 		}
@@ -244,16 +244,16 @@ func (n NewConstraint) checkParts(prefix string) error {
 	return nil
 }
 
-// checkColumnNames checks that the names are distinct columns of a table.
+// checkColumnNames checks that the names are distinct columns in a table.
 func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, names []string) error {
-	known, err := columnNames(ctx, tx, t.ID)
+	columns, err := columnNames(ctx, tx, t.ID)
 	if err != nil {
 		return err
 	}
 
 	for i, name := range names {
 		at := field + "." + strconv.Itoa(i)
-		if !slices.Contains(known, name) {
+		if !slices.Contains(columns, name) {
 			return fault.OnField(fault.Unprocessable, at, "not_found", "is not a column of the table")
 		}
 		if slices.Contains(names[:i], name) {
@@ -264,11 +264,11 @@ func checkColumnNames(ctx context.Context, tx pgx.Tx, t Table, field string, nam
 	return nil
 }
 
-// explain translates an SQLSTATE of ADD CONSTRAINT.
+// explain translates an SQLSTATE from ADD CONSTRAINT.
 func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 	return func(state string) *fault.Error {
 		switch state {
-		case "42710", "42P07": // duplicate_object, duplicate_table: of its index
+		case "42710", "42P07": // duplicate_object, duplicate_table for its index
 			return fault.OnField(fault.Conflict, prefix+"name", "already_exists",
 				"is already used by a constraint of the table, or by a table or index of the schema")
 		case "42P16": // invalid_table_definition
@@ -354,10 +354,10 @@ func ValidateConstraint(
 // Conflict, code busy, if the table is locked.
 func DeleteConstraint(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, cascade bool,
-) (deleted Constraint, dependents []Dependent, err error) {
+) (constraint Constraint, dependents []Dependent, err error) {
 	err = changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		if deleted, err = constraintByName(ctx, tx, t, name); err != nil {
+		if constraint, err = constraintByName(ctx, tx, t, name); err != nil {
 			return err
 		}
 
@@ -373,5 +373,5 @@ func DeleteConstraint(
 		return err
 	})
 
-	return deleted, dependents, err
+	return constraint, dependents, err
 }

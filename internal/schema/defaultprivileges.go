@@ -11,27 +11,27 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// DefaultPrivileges are the privileges of applications on new objects of the owner. PostgreSQL
-// stores them in the project's database, so they are part of its backups.
+// DefaultPrivileges are applications' privileges on the owner's new objects. PostgreSQL stores them
+// in the project's database, so backups include them.
 type DefaultPrivileges struct {
 	Mode         string   `json:"mode" enum:"closed,supabase,custom" doc:"custom: set by SQL to something else."`
 	ClosedTables []string `json:"closedTables" nullable:"false" doc:"Tables and views of schema public without privileges of anon and authenticated, at most 1000." example:"[\"public.orders\"]"`
 }
 
-// Modes of [DefaultPrivileges].
+// [DefaultPrivileges] modes.
 const (
 	closedMode   = "closed"
 	supabaseMode = "supabase"
 )
 
-// DefaultPrivilegesUpdate changes default privileges. Existing also grants them on the objects that
-// exist already, and needs [supabaseMode].
+// DefaultPrivilegesUpdate changes default privileges. Existing also grants them on existing
+// objects, and needs [supabaseMode].
 type DefaultPrivilegesUpdate struct {
 	Mode     string
 	Existing bool
 }
 
-// rowsOpened lists the privileges of anon and authenticated on tables. Supabase grants TRUNCATE,
+// rowsOpened lists anon's and authenticated's privileges on tables. Supabase grants TRUNCATE,
 // REFERENCES and TRIGGER too: policies don't apply to these, and no client can use them.
 var rowsOpened = strings.Join(rowPrivileges, ", ")
 
@@ -53,8 +53,8 @@ var defaultPrivilegeStatements = map[string][]string{
 	},
 }
 
-// selectDefaultPrivileges compares the default privileges of the owner of schema public with those
-// of each mode. It counts privileges of anon, authenticated and public.
+// selectDefaultPrivileges compares the default privileges of schema public's owner with each
+// mode's. It counts privileges of anon, authenticated and public.
 const selectDefaultPrivileges = `
 	with granted as (
 		select d.defaclnamespace <> 0 as in_public, d.defaclobjtype as kind, coalesce(r.rolname, 'public') as role, a.privilege_type as privilege
@@ -88,7 +88,7 @@ const selectDefaultPrivileges = `
 			order by c.relname limit 1000) as closed_tables`
 
 // isOpened is the SQL condition that anon, authenticated or public has a privilege on relation c or
-// on a column of it.
+// on a column.
 const isOpened = `(
 	exists (select from pg_catalog.aclexplode(c.relacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
 		where a.grantee = 0 or r.rolname in ('anon', 'authenticated'))
@@ -96,12 +96,12 @@ const isOpened = `(
 		left join pg_catalog.pg_roles r on r.oid = a.grantee
 		where t.attrelid = c.oid and (a.grantee = 0 or r.rolname in ('anon', 'authenticated'))))`
 
-// GetDefaultPrivileges returns the default privileges of a project.
+// GetDefaultPrivileges returns a project's default privileges.
 func GetDefaultPrivileges(ctx context.Context, q pg.Querier) (DefaultPrivileges, error) {
 	return pg.One[DefaultPrivileges](ctx, q, selectDefaultPrivileges)
 }
 
-// UpdateDefaultPrivileges sets the default privileges of a project. It fails with Unprocessable on
+// UpdateDefaultPrivileges sets a project's default privileges. It fails with Unprocessable on
 // existing for a mode that grants nothing, and with Conflict, code busy, if objects keep changing.
 func UpdateDefaultPrivileges(
 	ctx context.Context, owner *pgxpool.Pool, u DefaultPrivilegesUpdate,
@@ -110,7 +110,7 @@ func UpdateDefaultPrivileges(
 		return DefaultPrivileges{}, existingNotApplicable()
 	}
 
-	var after DefaultPrivileges
+	var updated DefaultPrivileges
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		statements := defaultPrivilegeStatements[u.Mode]
 		if u.Existing {
@@ -134,15 +134,15 @@ func UpdateDefaultPrivileges(
 		}
 
 		var err error
-		after, err = GetDefaultPrivileges(ctx, tx)
+		updated, err = GetDefaultPrivileges(ctx, tx)
 		return err
 	})
 
-	return after, err
+	return updated, err
 }
 
-// CopyDefaultPrivileges gives an empty database the mode of a project, on a connection of its
-// owner. Privileges of statements of the project's own are not copied.
+// CopyDefaultPrivileges gives an empty database a project's mode, on the database owner's
+// connection. Privileges that the project's own statements set are not copied.
 func CopyDefaultPrivileges(ctx context.Context, from pg.Querier, owner *pgx.Conn) error {
 	current, err := GetDefaultPrivileges(ctx, from)
 	if err != nil || current.Mode != supabaseMode {

@@ -16,11 +16,11 @@ import (
 
 // defaultSpec is a parsed column default. The zero value means no default.
 type defaultSpec struct {
-	call    string // SQL of the call, or ""
-	returns uint32 // return type of the call
+	call    string // SQL call, or ""
+	returns uint32 // the call's return type
 	literal bool   // the value was quoted
 	value   string // without quotes
-	cast    string // type of a cast after the quotes, or ""
+	cast    string // cast type after the quotes, or ""
 	bare    bool   // the value was not quoted
 }
 
@@ -48,7 +48,7 @@ var (
 	likeSQL = regexp.MustCompile(`(?i)--|/\*|\*/|^(current|session|system)_(user|role|catalog|schema)$|` +
 		`\s(references|check|constraint|unique|generated|collate|default|primary\s+key|not\s+null|(add|drop|alter)\s+\w+)(\s|$)`)
 
-	// relativeTime matches words that PostgreSQL would evaluate once, at the time of the change.
+	// relativeTime matches words that PostgreSQL would evaluate only once, during the change.
 	relativeTime = regexp.MustCompile(`(?i)(^|[^a-z])(now|today|tomorrow|yesterday)([^a-z]|$)`)
 )
 
@@ -92,12 +92,12 @@ func parseCall(text string) (defaultSpec, bool) {
 	return call, ok
 }
 
-// checkDefault returns the SQL of a column's default, or "" for none. It checks with PostgreSQL
-// that the default fits the type, and fails with Unprocessable on the field.
+// checkDefault returns a column default as SQL, or "" for none. It checks with PostgreSQL that the
+// default fits the type, and fails with Unprocessable on the field.
 func (t *types) checkDefault(ctx context.Context, field, text string, target dataType) (string, error) {
 	d, err := parseDefault(text)
 	if d.call == "" && looksPrinted.MatchString(text) {
-		if known, err := t.isDefault(ctx, text, target); known || err != nil {
+		if ok, err := t.isDefault(ctx, text, target); ok || err != nil {
 			return strings.TrimSpace(text), err
 		}
 	}
@@ -127,11 +127,11 @@ func (t *types) checkDefault(ctx context.Context, field, text string, target dat
 	return pg.Literal(d.value), t.checkValue(ctx, field, d.value, target)
 }
 
-// looksPrinted matches what may be an expression that PostgreSQL prints.
+// looksPrinted matches text that PostgreSQL may have printed for an expression.
 var looksPrinted = regexp.MustCompile(`[(\[]|::|^[A-Z_]+$`)
 
-// isDefault reports whether a text is what PostgreSQL prints for the default of a column of the
-// type. A list of columns answers that, and it is no text of the client then.
+// isDefault reports whether PostgreSQL prints the text for the default of a column with the type.
+// Clients send such a text back from a column list.
 func (t *types) isDefault(ctx context.Context, text string, target dataType) (bool, error) {
 	if !pg.Storable(text) {
 		return false, nil
@@ -152,7 +152,7 @@ func badDefault(field, message string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, "invalid_default", "%s", message)
 }
 
-// checkCall checks that the call's return type has an assignment cast to the column's type.
+// checkCall checks that the call's return type has an assignment cast to the column type.
 func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, target dataType) error {
 	if target.Textual || target.Base == call.returns {
 		return nil
@@ -168,7 +168,7 @@ func (t *types) checkCall(ctx context.Context, field string, call defaultSpec, t
 	return err
 }
 
-// checkCast checks that a cast after a literal is to the column's own type.
+// checkCast checks that a cast after a literal is to the column's type.
 func (t *types) checkCast(ctx context.Context, field, cast string, target dataType) error {
 	if cast == "" {
 		return nil
@@ -210,17 +210,16 @@ func (t *types) checkValue(ctx context.Context, field, value string, target data
 // printedLiteral matches a literal with its type as PostgreSQL prints it.
 var printedLiteral = regexp.MustCompile(`^(?s)'((?:[^']|'')*)'::(.*)$`)
 
-// displayDefault returns the value that a client would send for the default that PostgreSQL prints
-// as expression. own are the spellings of the column's type: their literals lose quotes and cast,
-// unless the value would be rejected or change its meaning without quotes. No default, and null,
-// are "".
-func displayDefault(expression string, own []string, textual bool) string {
+// displayDefault returns the client's form of a default that PostgreSQL prints as expression.
+// typeNames are the column type's spellings: their literals lose quotes and cast, unless the value
+// would be rejected or change its meaning without quotes. No default, and null, are "".
+func displayDefault(expression string, typeNames []string, textual bool) string {
 	if isNull(expression) {
 		return ""
 	}
 
 	m := printedLiteral.FindStringSubmatch(expression)
-	if m == nil || !slices.Contains(own, m[2]) && !(textual && m[2] == "text") {
+	if m == nil || !slices.Contains(typeNames, m[2]) && !(textual && m[2] == "text") {
 		return expression
 	}
 
@@ -238,8 +237,7 @@ var printedNumber = regexp.MustCompile(`^(-?[0-9.]+|\(-[0-9.]+\)|true|false)$`)
 
 func isNull(expression string) bool { return strings.HasPrefix(expression, "NULL::") }
 
-// isConstant reports whether an expression that PostgreSQL prints is a literal, with or without its
-// type.
+// isConstant reports whether a printed expression is a literal, with or without its type.
 func isConstant(expression string) bool {
 	if printedNumber.MatchString(expression) {
 		return true

@@ -15,20 +15,20 @@ type Dependent struct {
 	Name string `json:"name" doc:"As the database prints it." example:"public.totals"`
 }
 
-// MentionsMetadata lists the functions that a change may break. It is the metadata of responses.
+// MentionsMetadata lists the functions that a change may break, as response metadata.
 type MentionsMetadata struct {
 	Mentions []Dependent `json:"mentions,omitempty" nullable:"false" doc:"Functions whose text has the former name, if any: adjust them."`
 }
 
-// object is the catalog address of an object: catalog table, OID, and column number or 0.
+// object is an object's catalog address: catalog table, OID, and column number or 0.
 type object struct {
 	Catalogue string
 	ID        uint32
 	Column    int16
 }
 
-// drop runs a drop statement on an object that is locked. With cascade, dependents are dropped too
-// and returned. Without cascade, drop fails with Conflict, code in_use, and lists the dependents.
+// drop runs a drop statement on a locked object. With cascade, dependents are dropped too and
+// returned. Without cascade, drop fails with Conflict, code in_use, and lists the dependents.
 func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bool) ([]Dependent, error) {
 	if cascade {
 		dependents, err := dependentsOf(ctx, tx, o)
@@ -39,7 +39,7 @@ func drop(ctx context.Context, tx pgx.Tx, statement string, o object, cascade bo
 		return dependents, translate(execute(ctx, tx, statement+" cascade"), explainDrop)
 	}
 
-	// A savepoint keeps the transaction usable after the error, for the query of dependents.
+	// A savepoint keeps the transaction usable after the error, to query dependents.
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return execute(ctx, part, statement+" restrict") })
 	if pg.State(err) != "2BP01" { // dependent_objects_still_exist
 		return []Dependent{}, translate(err, explainDrop)
@@ -64,8 +64,8 @@ func withDependents(f *fault.Error, dependents []Dependent) *fault.Error {
 	return f
 }
 
-// belongsToWhole is the fault for an index or a trigger of a partition that is part of one of the
-// partitioned table. PostgreSQL reports a dependency, which has no dependents.
+// belongsToWhole is the fault for a partition's index or trigger that is part of the partitioned
+// table's. PostgreSQL reports a dependency, which has no dependents.
 func belongsToWhole() *fault.Error {
 	return fault.New(fault.Conflict, "it belongs to a partitioned table: delete it there").WithCode("in_use")
 }
@@ -77,9 +77,9 @@ func explainDrop(state string) *fault.Error {
 	return nil
 }
 
-// dependentsOf returns the direct and indirect dependents of an object, without its own parts (an
-// index of a table, its row type, members of an extension). A view depends through its rewrite
-// rule, which is not returned.
+// dependentsOf returns an object's direct and indirect dependents, without its own parts (a table's
+// indexes or row type, an extension's members). A view depends through its rewrite rule, which is
+// not returned.
 func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error) {
 	return pg.All[Dependent](ctx, tx, `
 		with recursive reached as (
@@ -102,7 +102,7 @@ func dependentsOf(ctx context.Context, tx pgx.Tx, o object) ([]Dependent, error)
 		pgx.StrictNamedArgs{"catalogue": "pg_catalog." + o.Catalogue, "id": o.ID, "column": o.Column})
 }
 
-// columnUser is a direct dependent of a column.
+// columnUser is a direct dependent on a column.
 type columnUser struct {
 	Dependent
 	Follows bool // PostgreSQL changes it with the column's type
@@ -143,8 +143,8 @@ func usersOf(ctx context.Context, tx pgx.Tx, table uint32, column int16) ([]colu
 		pgx.StrictNamedArgs{"table": table, "column": column})
 }
 
-// dependentsOfType returns the users of a column that its type concerns: those that prevent any
-// change of it, or those that PostgreSQL could not rebuild.
+// dependentsOfType returns the users that block a column's type change: those that prevent any
+// change, or, with follows, those that PostgreSQL could not rebuild.
 func dependentsOfType(ctx context.Context, tx pgx.Tx, c storedColumn, follows bool) ([]Dependent, error) {
 	users, err := usersOf(ctx, tx, c.table.ID, int16(c.Position))
 	dependents := []Dependent{}

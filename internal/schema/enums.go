@@ -21,7 +21,7 @@ type Enum struct {
 	Values []string `json:"values" nullable:"false" doc:"In order."`
 }
 
-// maxEnumValue is PostgreSQL's limit of bytes per enum value.
+// maxEnumValue is PostgreSQL's limit, in bytes per enum value.
 const maxEnumValue = 63
 
 const userEnums = `
@@ -40,7 +40,7 @@ type enumRow struct {
 
 var enumSorts = map[string]string{"name": "t.typname", "schema": "n.nspname", "id": "t.oid"}
 
-// ListEnums returns a page of the enums, never nil, and the total number. Pages are sorted by name,
+// ListEnums returns a page of enums, never nil, and the total number. Pages are sorted by name,
 // schema or id; ties are broken by id.
 func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, error) {
 	rows, err := pg.All[enumRow](ctx, q, selectEnums+page.Clause(enumSorts, "t.oid"), page.Args(nil))
@@ -61,12 +61,12 @@ func ListEnums(ctx context.Context, q pg.Querier, page pg.Page) ([]Enum, int64, 
 	return enums, total, err
 }
 
-// GetEnum returns the enum of a full name: schema.enum, or enum for public.enum. It fails with
+// GetEnum returns the enum by full name: schema.enum, or enum for public.enum. It fails with
 // Invalid on the field enum if the schema is reserved for the platform, and with NotFound for an
 // unknown enum.
 func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
-	schema, name, qualified := strings.Cut(ref, ".")
-	if !qualified {
+	schema, name, ok := strings.Cut(ref, ".")
+	if !ok {
 		schema, name = public, ref
 	}
 
@@ -115,18 +115,18 @@ func CreateEnum(ctx context.Context, owner *pgxpool.Pool, schema, name string, v
 		literals[i] = pg.Literal(v)
 	}
 
-	var created Enum
+	var enum Enum
 	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		err := execute(ctx, tx, "create type "+pg.Quote(schema, name)+" as enum ("+strings.Join(literals, ", ")+")")
 		if err != nil {
 			return translate(err, explainTable)
 		}
 
-		created, err = GetEnum(ctx, tx, schema+"."+name)
+		enum, err = GetEnum(ctx, tx, schema+"."+name)
 		return err
 	})
 
-	return created, err
+	return enum, err
 }
 
 func checkEnumValue(field, value string) error {
@@ -136,11 +136,11 @@ func checkEnumValue(field, value string) error {
 	return nil
 }
 
-// changeEnum runs f for the enum of ref and returns the changed enum.
+// changeEnum runs f for an enum and returns the new state.
 func changeEnum(
 	ctx context.Context, owner *pgxpool.Pool, ref string, f func(ctx context.Context, tx pgx.Tx, e Enum) error,
 ) (Enum, error) {
-	var changed Enum
+	var enum Enum
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		e, err := GetEnum(ctx, tx, ref)
 		if err != nil {
@@ -151,14 +151,14 @@ func changeEnum(
 			return err
 		}
 
-		changed, err = GetEnum(ctx, tx, ref)
+		enum, err = GetEnum(ctx, tx, ref)
 		return err
 	})
 
-	return changed, err
+	return enum, err
 }
 
-// explainEnum translates the error of a change to an enum that existed when the change began.
+// explainEnum translates the error from a change to an enum that existed when the change began.
 func explainEnum(err error, field string) error {
 	switch pg.State(err) {
 	// undefined_object, invalid_schema_name; internal_error if dropped concurrently
@@ -208,7 +208,7 @@ func CreateEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, befor
 	})
 }
 
-// RenameEnumValue renames a value of an enum; the current name is accepted. It fails as [GetEnum]
+// RenameEnumValue renames an enum value; the current name is accepted. It fails as [GetEnum]
 // does, with NotFound for an unknown value, with Conflict on value if the enum has the new name
 // already, and with Unprocessable on value if the new name is invalid.
 func RenameEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, to string) (Enum, error) {
@@ -234,14 +234,14 @@ func RenameEnumValue(ctx context.Context, owner *pgxpool.Pool, ref, value, to st
 // DeleteEnum drops an enum. It fails as [GetEnum] does, and with Conflict, code in_use and the
 // member dependents, if other objects depend on it.
 func DeleteEnum(ctx context.Context, owner *pgxpool.Pool, ref string) (Enum, error) {
-	var deleted Enum
+	var enum Enum
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if deleted, err = GetEnum(ctx, tx, ref); err != nil {
+		if enum, err = GetEnum(ctx, tx, ref); err != nil {
 			return err
 		}
 
-		_, err = drop(ctx, tx, "drop type "+deleted.sql(), object{"pg_type", deleted.ID, 0}, false)
+		_, err = drop(ctx, tx, "drop type "+enum.sql(), object{"pg_type", enum.ID, 0}, false)
 		if fault.Is(err, fault.Conflict) {
 			return err
 		}
@@ -249,5 +249,5 @@ func DeleteEnum(ctx context.Context, owner *pgxpool.Pool, ref string) (Enum, err
 		return explainEnum(err, "")
 	})
 
-	return deleted, err
+	return enum, err
 }

@@ -17,14 +17,13 @@ const maxExpression = 10_000 // bytes
 
 // parseExpression checks that a text is lexically unambiguous and can't escape from the parentheses
 // around it: brackets are paired and quotes are closed. It rejects everything that PostgreSQL might
-// lex differently: comments, other kinds of quotes and statement ends. Its errors are texts for the
-// client.
+// lex differently: comments, other quotes and statement ends. Its errors are texts for the client.
 func parseExpression(text string) error {
 	if len(text) > maxExpression || !pg.Storable(text) {
 		return errors.New("must be text of at most 10000 bytes without a NUL")
 	}
 
-	var brackets []byte // that are open
+	var open []byte // brackets
 	l := sqllex.New(text)
 	for t, ok := l.Next(); ok; t, ok = l.Next() {
 		switch c := text[t.Start]; t.Kind {
@@ -42,12 +41,12 @@ func parseExpression(text string) error {
 		case sqllex.Punctuation:
 			switch c {
 			case '(', '[':
-				brackets = append(brackets, c)
+				open = append(open, c)
 			case ')', ']':
-				if len(brackets) == 0 || brackets[len(brackets)-1] != map[byte]byte{')': '(', ']': '['}[c] {
+				if len(open) == 0 || open[len(open)-1] != map[byte]byte{')': '(', ']': '['}[c] {
 					return errors.New("closes a bracket that is not open")
 				}
-				brackets = brackets[:len(brackets)-1]
+				open = open[:len(open)-1]
 			}
 		}
 
@@ -58,15 +57,15 @@ func parseExpression(text string) error {
 		}
 	}
 
-	if len(brackets) > 0 {
+	if len(open) > 0 {
 		return errors.New("has an unclosed bracket")
 	}
 
 	return nil
 }
 
-// joinsQuote reports whether a byte can make a quote after it another kind of quote, or the quote
-// of a word.
+// joinsQuote reports whether a byte can change the kind of a quote after it, or make that quote
+// part of a word.
 func joinsQuote(c byte) bool {
 	return c == '_' || c == '$' || c == '&' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		c >= utf8.RuneSelf
@@ -80,7 +79,7 @@ func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (str
 	return conditionOn(ctx, tx, " from only "+pg.Quote(t.Schema, t.Name), field, text)
 }
 
-// conditionOn is condition for the rows of a trusted from clause.
+// conditionOn is condition for rows from a trusted from clause.
 func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -103,7 +102,7 @@ func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (stri
 	})
 }
 
-// badExpression translates an SQLSTATE for a condition. place is the output of [errorPosition].
+// badExpression translates an SQLSTATE for a condition. place comes from [errorPosition].
 func badExpression(field, state, place string) *fault.Error {
 	code, message := "invalid_expression", "is not a condition on rows of the table"
 	switch state {
@@ -124,8 +123,8 @@ func badExpression(field, state, place string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
 }
 
-// withSearchPath runs f with a search_path of the catalog, schema, public and the extensions, in
-// this order. So user objects can't shadow those of the catalog.
+// withSearchPath runs f with a search_path of catalog, schema, public and extensions, in this
+// order. So user objects can't shadow those in the catalog.
 func withSearchPath(ctx context.Context, tx pgx.Tx, schema string, f func() error) error {
 	set := func(path string) error {
 		_, err := pg.Exec(ctx, tx, `select pg_catalog.set_config('search_path', @path, true)`,
@@ -143,7 +142,7 @@ func withSearchPath(ctx context.Context, tx pgx.Tx, schema string, f func() erro
 	return set("pg_catalog, pg_temp")
 }
 
-// searchPath returns the search path for user expressions on tables of a schema.
+// searchPath returns the search path for user expressions on a schema's tables.
 func searchPath(schema string) string {
 	return "pg_catalog, " + pg.Quote(schema) + ", public, " + ExtensionsSchema + ", pg_temp"
 }

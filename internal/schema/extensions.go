@@ -12,15 +12,15 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// ExtensionsSchema is the schema of the extensions that this package installs; it follows public in
-// search paths. It belongs to the platform: install scripts run as a superuser and must find no
-// user objects in it.
+// ExtensionsSchema holds the extensions that this package installs; it follows public in search
+// paths. It belongs to the platform: install scripts run as a superuser and must find no user
+// objects in it.
 const ExtensionsSchema = "extensions"
 
 // AllowedExtensions are the extensions that a project may install: types, operators and functions
-// without access to anything outside the database, or to more in it than their caller has. The
-// others of PostgreSQL's contrib read files or pages (adminpack, file_fdw, pageinspect,
-// pg_surgery, pg_walinspect), statements, locks or memory of all projects (pg_stat_statements,
+// without access to anything outside the database, or to more in it than their caller has.
+// PostgreSQL's other contrib modules read files or pages (adminpack, file_fdw, pageinspect,
+// pg_surgery, pg_walinspect), all projects' statements, locks or memory (pg_stat_statements,
 // pg_buffercache, pg_prewarm, pgrowlocks, pgstattuple), other hosts (dblink, postgres_fdw), bring a
 // language, or are a risk without use here (refint, xml2, lo, amcheck, bloom).
 var AllowedExtensions = []string{"autoinc", "btree_gin", "btree_gist", "citext", "cube", "dict_int", "dict_xsyn",
@@ -53,30 +53,30 @@ var (
 	harmless       = pgx.StrictNamedArgs{"harmless": AllowedExtensions}
 )
 
-// ListExtensions returns a page, sorted by name, of the extensions that the project has or may
-// install, and the total number.
+// ListExtensions returns a page of the extensions that the project has or may install, sorted by
+// name, and the total number.
 func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extension, int64, error) {
-	found, err := pg.All[Extension](ctx, q, selectExtensions+page.Clause(extensionSorts, "e.oid"), page.Args(harmless))
+	extensions, err := pg.All[Extension](ctx, q,
+		selectExtensions+page.Clause(extensionSorts, "e.oid"), page.Args(harmless))
 	if err != nil {
 		return nil, 0, err
 	}
 
 	total, err := pg.Value[int64](ctx, q, `select count(*)`+knownExtensions, harmless)
-	return found, total, err
+	return extensions, total, err
 }
 
 // CreateExtension installs an extension with its dependencies. Like [DeleteExtension], it runs on
-// the platform's login and puts no text of a client into SQL. It fails with
-// Unprocessable on name if the extension is not in [AllowedExtensions] or not available on the
-// server, and with Conflict if it is installed already or if names in its script could resolve to
-// user objects.
+// the platform's login and puts no client text into SQL. It fails with Unprocessable on name if the
+// extension is not in [AllowedExtensions] or not available on the server, and with Conflict if it
+// is installed already or if names in its script could resolve to user objects.
 func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Extension, error) {
 	if !slices.Contains(AllowedExtensions, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
 			"is not an extension that projects may install: these are %s", strings.Join(AllowedExtensions, ", "))
 	}
 
-	var created Extension
+	var extension Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		major, err := pg.Value[string](ctx, tx,
 			`select (pg_catalog.current_setting('server_version_num')::int / 10000)::text`)
@@ -104,16 +104,16 @@ func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 		}
 
 		audit.Created(ctx, name)
-		created, err = getExtension(ctx, tx, name)
+		extension, err = getExtension(ctx, tx, name)
 		return err
 	})
 
-	return created, err
+	return extension, err
 }
 
-// notAvailable returns the fault for an extension without files on a server of a major version.
+// notAvailable returns the fault for an extension without files on a server with a major version.
 func notAvailable(name, major string) *fault.Error {
-	p := "postgresql-contrib" // package of PostgreSQL's own extensions
+	p := "postgresql-contrib" // package with PostgreSQL's own extensions
 	switch name {
 	case "postgis":
 		p = "postgresql-" + major + "-postgis-3"
@@ -125,20 +125,20 @@ func notAvailable(name, major string) *fault.Error {
 		"is not available on this server: an operator must install its package (%s on Debian)", p)
 }
 
-// createExtensionSchema creates the schema of the extensions if necessary. The install script
-// searches this schema and those of the extension's dependencies. createExtensionSchema fails with
-// Conflict unless all objects there belong to the platform.
+// createExtensionSchema creates [ExtensionsSchema] if necessary. The install script searches this
+// schema and those of the extension's dependencies. createExtensionSchema fails with Conflict
+// unless all objects there belong to the platform.
 func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 	if err := execute(ctx, tx, "create schema if not exists "+ExtensionsSchema); err != nil {
 		return err
 	}
 
-	type found struct {
+	type obstacles struct {
 		Foreign   bool
 		Elsewhere *string
 	}
 
-	f, err := pg.One[found](ctx, tx, `
+	o, err := pg.One[obstacles](ctx, tx, `
 		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasForeignObjects+` as foreign, (
 			select min(r.name) from pg_catalog.pg_available_extensions a
 			join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
@@ -150,13 +150,13 @@ func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
 	switch {
 	case err != nil:
 		return err
-	case f.Foreign:
+	case o.Foreign:
 		return fault.New(fault.Conflict,
 			"the schema extensions has another owner or contains objects that belong to no extension").
 			WithCode("schema_taken")
-	case f.Elsewhere != nil:
+	case o.Elsewhere != nil:
 		return fault.New(fault.Conflict, "the required extension %s is installed in another schema",
-			*f.Elsewhere).WithCode("schema_taken")
+			*o.Elsewhere).WithCode("schema_taken")
 	}
 
 	return execute(ctx, tx, "grant usage on schema "+ExtensionsSchema+" to public")
@@ -170,11 +170,11 @@ const hasForeignObjects = `exists (
 		and d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass and not exists (
 		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e'))`
 
-// openMemberTables disables row level security for the tables of extensions, which new tables get
-// by default. Such tables hold constant data, such as the coordinate systems of PostGIS, and
-// functions read them with the rights of the caller. The install script sets their grants.
+// openMemberTables disables row level security for extension tables; new tables get it by default.
+// Such tables hold constant data, such as PostGIS coordinate systems, and functions read them with
+// the caller's rights. The install script sets their grants.
 func openMemberTables(ctx context.Context, tx pgx.Tx) error {
-	closed, err := pg.Values[string](ctx, tx, `
+	tables, err := pg.Values[string](ctx, tx, `
 		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where n.nspname = @schema and c.relkind = 'r' and c.relrowsecurity and not `+notMember,
@@ -183,7 +183,7 @@ func openMemberTables(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	for _, table := range closed {
+	for _, table := range tables {
 		if err := execute(ctx, tx, "alter table "+table+" disable row level security"); err != nil {
 			return err
 		}
@@ -205,10 +205,10 @@ func getExtension(ctx context.Context, q pg.Querier, name string) (Extension, er
 // not installed, with Forbidden if it is not in [AllowedExtensions], since an operator installed
 // it, and with Conflict, code in_use and the member dependents, if other objects depend on it.
 func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Extension, error) {
-	var deleted Extension
+	var extension Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if deleted, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
+		if extension, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
 			return fault.New(fault.NotFound, "the extension is not installed").WithCause(err)
 		} else if err != nil {
 			return err
@@ -231,10 +231,10 @@ func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 		return dropExtensionSchema(ctx, tx)
 	})
 
-	return deleted, err
+	return extension, err
 }
 
-// dropExtensionSchema drops the schema of the extensions if it is empty.
+// dropExtensionSchema drops [ExtensionsSchema] if it is empty.
 func dropExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
 		return execute(ctx, part, "drop schema if exists "+ExtensionsSchema+" restrict")

@@ -45,7 +45,7 @@ func translate(err error, explain func(state string) *fault.Error) error {
 	return err
 }
 
-// blamesUser reports whether the class of a SQLSTATE blames the user's value or code: invalid data,
+// blamesUser reports whether an SQLSTATE's class blames the user's value or code: invalid data,
 // violated constraints, missing privileges or names, limits, an exception raised by a function.
 // Locks, deadlocks, cancellation, lost connections and exhausted resources are excluded.
 func blamesUser(state string) bool {
@@ -59,9 +59,9 @@ func blamesUser(state string) bool {
 
 var nearText = regexp.MustCompile(`^\S{1,40}`)
 
-// errorPosition returns the line of the body and the word next to the error, or "" if PostgreSQL
-// reported no position. Positions count characters: of the body, or of the whole statement, which
-// is head followed by literal.
+// errorPosition returns the line in the body and the word next to the error, or "" if PostgreSQL
+// reported no position. Positions count characters in the body, or in the whole statement, which is
+// head followed by literal.
 func errorPosition(err error, head, literal string) string {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -77,10 +77,10 @@ func errorPosition(err error, head, literal string) string {
 		return ""
 	}
 
-	before, after := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
-	line := fmt.Sprintf(", at line %d", 1+strings.Count(before, "\n"))
+	head, tail := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
+	line := fmt.Sprintf(", at line %d", 1+strings.Count(head, "\n"))
 
-	near := nearText.FindString(after)
+	near := nearText.FindString(tail)
 	if near == "" {
 		return line
 	}

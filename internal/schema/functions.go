@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Parameter is a parameter of a function.
+// Parameter is a function parameter.
 type Parameter struct {
 	Name string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
 	Type string `json:"type" doc:"A type of the database; modifiers are ignored." example:"integer"`
@@ -38,7 +38,7 @@ type FunctionInfo struct {
 	Execute         []string    `json:"execute" doc:"Roles of anon and authenticated that may execute it."`
 }
 
-// routine is a row of [selectRoutines].
+// routine is a [selectRoutines] row.
 type routine struct {
 	OID             uint32
 	Schema          string
@@ -57,14 +57,14 @@ type routine struct {
 	Total           int64
 }
 
-// userRoutines is the from clause of the users' functions, without those of extensions.
+// userRoutines is the from clause for users' functions, without extension members.
 const userRoutines = `
 	from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 	where p.prokind in ('f', 'p', 'w') and ` + userSchema + `
 		and not exists (select from pg_catalog.pg_depend d
 			where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e')`
 
-// selectRoutines describes the functions of found, a relation with the columns oid and total.
+// selectRoutines describes the functions in found, a relation with the columns oid and total.
 const selectRoutines = `
 	select p.oid, n.nspname as schema, p.proname as name, found.total,
 		case p.prokind when 'f' then 'function' when 'p' then 'procedure' else 'window' end as kind,
@@ -89,9 +89,9 @@ const selectRoutines = `
 
 var routineSorts = map[string]string{"name": "name", "schema": "schema", "language": "language"}
 
-// ListFunctions returns a page of the functions and procedures of a schema, or of all schemas if it
-// is "", and the total number. Pages are sorted by name, schema or language. It fails with Invalid
-// on schema if the schema is reserved for the platform.
+// ListFunctions returns a page of functions and procedures in a schema, or in all schemas if it is
+// "", and the total number. Pages are sorted by name, schema or language. It fails with Invalid on
+// schema if the schema is reserved for the platform.
 func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Page) ([]FunctionInfo, int64, error) {
 	if schema != "" {
 		if err := checkSchema(fault.Invalid, schema); err != nil {
@@ -129,8 +129,7 @@ func ListFunctions(ctx context.Context, q pg.Querier, schema string, page pg.Pag
 }
 
 // GetFunction returns a function or procedure. arguments selects one as in [DeleteFunction], and
-// errors are the same. It runs as the owner, since PostgreSQL parses the types that the client
-// wrote.
+// errors are the same. It runs as the owner, since PostgreSQL parses the client's types.
 func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) (Function, error) {
 	if err := checkSchema(fault.Invalid, schema); err != nil {
 		return Function{}, err
@@ -139,18 +138,18 @@ func GetFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, 
 		return Function{}, err
 	}
 
-	var found Function
+	var function Function
 	err := change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		f, err := findFunction(ctx, tx, schema, name, arguments)
 		if err != nil {
 			return err
 		}
 
-		found, err = functionByID(ctx, tx, f.OID)
+		function, err = functionByID(ctx, tx, f.OID)
 		return err
 	})
 
-	return found, err
+	return function, err
 }
 
 func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error) {
@@ -163,7 +162,7 @@ func functionByID(ctx context.Context, q pg.Querier, id uint32) (Function, error
 	return r.describe(), err
 }
 
-// describe returns the function in the representation for clients.
+// describe returns the function in its form for clients.
 func (r routine) describe() Function {
 	f := Function{Definition: r.Definition, FunctionInfo: FunctionInfo{Schema: r.Schema, Name: r.Name, Kind: r.Kind,
 		Language: r.Language, Volatility: r.Volatility,
@@ -202,14 +201,14 @@ func displayName(name string) string {
 	return pg.Quote(name)
 }
 
-// Language is a language for the project's functions.
+// Language is a language for project functions.
 type Language struct {
 	Name string `json:"name" example:"plpgsql"`
 }
 
 const selectLanguages = `select l.lanname as name from pg_catalog.pg_language l where l.lanpltrusted order by l.lanname`
 
-// ListLanguages returns the trusted languages of the database.
+// ListLanguages returns the database's trusted languages.
 func ListLanguages(ctx context.Context, q pg.Querier) ([]Language, error) {
 	return pg.All[Language](ctx, q, selectLanguages)
 }
@@ -226,10 +225,10 @@ func checkLanguage(ctx context.Context, q pg.Querier, name string) error {
 }
 
 // DeleteFunction drops a function or procedure. arguments are its argument types, separated by
-// commas; nil selects the only function of the name. It fails with Invalid on schema, functionName
-// or arguments if the value is malformed, with Invalid, code ambiguous and the member signatures,
-// if several functions have the name, with NotFound if none has it, and with Conflict, code in_use,
-// if other objects depend on it.
+// commas; nil selects the only function with the name. It fails with Invalid on schema,
+// functionName or arguments if the value is malformed, with Invalid, code ambiguous and the member
+// signatures, if several functions have the name, with NotFound if none has it, and with Conflict,
+// code in_use, if other objects depend on it.
 func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name string, arguments *string) error {
 	if err := checkSchema(fault.Invalid, schema); err != nil {
 		return err
@@ -259,16 +258,16 @@ func DeleteFunction(ctx context.Context, owner *pgxpool.Pool, schema, name strin
 
 func noFunction() *fault.Error { return fault.New(fault.NotFound, "there is no such function") }
 
-// storedFunction is a function as the catalog has it.
+// storedFunction is a function in the catalog.
 type storedFunction struct {
 	OID       uint32
 	Kind      string   // function or procedure
 	Arguments string   // argument types as SQL, quoted by PostgreSQL
-	OIDs      []uint32 // types of the arguments
-	Types     []string // names of these types, for clients
+	OIDs      []uint32 // argument types
+	Types     []string // argument type names, for clients
 }
 
-// findFunction returns the function of a name and optional argument types. It fails as
+// findFunction returns the function with a name and optional argument types. It fails as
 // [DeleteFunction] does.
 func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments *string) (storedFunction, error) {
 	all, err := pg.All[storedFunction](ctx, tx, `
@@ -314,7 +313,7 @@ func findFunction(ctx context.Context, tx pgx.Tx, schema, name string, arguments
 	return storedFunction{}, ambiguous
 }
 
-// functionByArguments returns the function with the argument types that a client wrote.
+// functionByArguments returns the function with a client's argument types.
 func functionByArguments(
 	ctx context.Context, tx pgx.Tx, all []storedFunction, arguments string,
 ) (storedFunction, error) {

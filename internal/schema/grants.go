@@ -14,13 +14,13 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Grant lists the privileges of a role on a table; policies may restrict them further.
+// Grant lists a role's privileges on a table; policies may restrict them further.
 type Grant struct {
 	Role       string   `json:"role" enum:"public,anon,authenticated,service_role" doc:"public includes all of them."`
 	Privileges []string `json:"privileges" nullable:"false" example:"[\"select\"]"`
 }
 
-// NewGrant replaces all privileges of a role on a table.
+// NewGrant replaces all privileges that a role has on a table.
 type NewGrant struct {
 	Role       string   `json:"role" enum:"public,anon,authenticated,service_role"`
 	Privileges []string `json:"privileges" maxItems:"7" doc:"Any of select, insert, update, delete; for service_role also truncate, references, trigger. An empty list revokes all."`
@@ -45,8 +45,8 @@ const selectGrants = `
 	group by o.role, o.at
 	order by o.at`
 
-// ListGrants returns the privileges of the roles of the rows API, and of public, on the table of
-// ref. It fails as [GetTable] does.
+// ListGrants returns the privileges that public and the rows API's roles have on a table. It fails
+// as [GetTable] does.
 func ListGrants(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Grant, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -60,51 +60,50 @@ func grantsOf(ctx context.Context, q pg.Querier, t Table) ([]Grant, error) {
 	return pg.All[Grant](ctx, q, selectGrants, pgx.StrictNamedArgs{"table": t.ID})
 }
 
-// UpdateGrants replaces the privileges of the given roles on the table of ref; other roles keep
-// theirs. It fails as [GetTable] does, with Unprocessable on the field at fault (on confirm if anon
-// or public would get write access without confirmation), and with Conflict, code busy, if the
-// table is locked.
+// UpdateGrants replaces the given roles' privileges on a table; other roles keep theirs. It fails
+// as [GetTable] does, with Unprocessable on the field at fault (on confirm if anon or public would
+// get write access without confirmation), and with Conflict, code busy, if the table is locked.
 func UpdateGrants(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, grants []NewGrant, confirm bool,
 ) ([]Grant, error) {
-	var after []Grant
+	var updated []Grant
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := checkGrants(grants, confirm); err != nil {
 			return err
 		}
 
 		for _, g := range grants {
-			if err := g.set(ctx, tx, t); err != nil {
+			if err := g.apply(ctx, tx, t); err != nil {
 				return err
 			}
 		}
 
 		var err error
-		after, err = grantsOf(ctx, tx, t)
+		updated, err = grantsOf(ctx, tx, t)
 		return err
 	})
 
-	return after, err
+	return updated, err
 }
 
 func checkGrants(grants []NewGrant, confirm bool) error {
-	var seen []string
+	var roles []string
 	for i, g := range grants {
 		field := "grants." + strconv.Itoa(i) + "."
-		if slices.Contains(seen, g.Role) {
+		if slices.Contains(roles, g.Role) {
 			return fault.OnField(fault.Unprocessable, field+"role", "duplicate", "is a duplicate")
 		}
 
-		seen = append(seen, g.Role)
-		known := rowPrivileges
+		roles = append(roles, g.Role)
+		privileges := rowPrivileges
 		if g.Role == "service_role" {
-			known = allPrivileges
+			privileges = allPrivileges
 		}
 
 		for j, p := range g.Privileges {
-			if !slices.Contains(known, p) {
+			if !slices.Contains(privileges, p) {
 				return fault.OnField(fault.Unprocessable, field+"privileges."+strconv.Itoa(j), "not_allowed",
-					"must be one of %s", strings.Join(known, ", "))
+					"must be one of %s", strings.Join(privileges, ", "))
 			}
 		}
 
@@ -121,9 +120,9 @@ func checkGrants(grants []NewGrant, confirm bool) error {
 	return nil
 }
 
-// set replaces the privileges of the role. Inserting requires usage of the table's own sequences,
-// and any privilege requires usage of the schema.
-func (g NewGrant) set(ctx context.Context, tx pgx.Tx, t Table) error {
+// apply replaces the role's privileges. Inserting requires usage on the table's own sequences, and
+// any privilege requires usage on the schema.
+func (g NewGrant) apply(ctx context.Context, tx pgx.Tx, t Table) error {
 	table, role := pg.Quote(t.Schema, t.Name), roleList([]string{g.Role})
 	statements := []string{"revoke all on table " + table + " from " + role}
 	if len(g.Privileges) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Index is an index of a table.
+// Index is a table index.
 type Index struct {
 	Name             string   `json:"name"`
 	Columns          []string `json:"columns" nullable:"false" doc:"In the order of the index, without expressions."`
@@ -50,8 +50,8 @@ const (
 	largeTableBytes = 64 << 20
 )
 
-// relationNameIndex is the unique index of pg_class on names, which concurrent creations of one
-// name violate.
+// relationNameIndex is pg_class's unique index on names, which concurrent creations with one name
+// violate.
 const relationNameIndex = "pg_class_relname_nsp_index"
 
 const selectIndexes = `
@@ -75,7 +75,7 @@ const selectIndexes = `
 	where i.indrelid = @table
 	order by x.relname`
 
-// ListIndexes returns the indexes of a table by name.
+// ListIndexes returns a table's indexes by name.
 func ListIndexes(ctx context.Context, q pg.Querier, table uint32) ([]Index, error) {
 	return pg.All[Index](ctx, q, selectIndexes, pgx.StrictNamedArgs{"table": table})
 }
@@ -94,13 +94,13 @@ func indexByName(ctx context.Context, q pg.Querier, table uint32, name string) (
 	return all[i], nil
 }
 
-// CreateIndex creates an index on the table of ref. If the table is large, CreateIndex only tries
-// the index on an empty table and returns it with status building; later is then the input of
-// [BuildIndex]. It fails as [GetTable] does, with Conflict on name if the name is taken, with
-// Conflict, code busy, if the table is locked, and with Unprocessable on the field at fault.
+// CreateIndex creates an index on a table. If the table is large, CreateIndex only tries the index
+// on an empty table and returns it with status building; later is then the input of [BuildIndex].
+// It fails as [GetTable] does, with Conflict on name if the name is taken, with Conflict, code
+// busy, if the table is locked, and with Unprocessable on the field at fault.
 func CreateIndex(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewIndex,
-) (created Index, later *IndexBuild, err error) {
+) (index Index, later *IndexBuild, err error) {
 	err = changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
@@ -125,7 +125,7 @@ func CreateIndex(
 		}
 
 		err = withSearchPath(ctx, tx, t.Schema, func() error {
-			if err := n.check(ctx, tx, t); err != nil {
+			if err := n.validate(ctx, tx, t); err != nil {
 				return err
 			}
 			if large {
@@ -139,18 +139,18 @@ func CreateIndex(
 		}
 
 		if large {
-			created, later = n.Planned("building", ""), &IndexBuild{t.ID, n}
+			index, later = n.Planned("building", ""), &IndexBuild{t.ID, n}
 			return errTrial
 		}
 
-		created, err = indexByName(ctx, tx, t.ID, n.Name)
+		index, err = indexByName(ctx, tx, t.ID, n.Name)
 		return err
 	})
 	if errors.Is(err, errTrial) {
 		err = nil
 	}
 
-	return created, later, err
+	return index, later, err
 }
 
 // IndexBuild is an index to build on a table concurrently with writes.
@@ -159,10 +159,10 @@ type IndexBuild struct {
 	Index NewIndex
 }
 
-// errTrial rolls the trial of an index back.
+// errTrial rolls back an index trial.
 var errTrial = errors.New("the index is built later")
 
-// withDefaults returns the index with defaults for its name and method.
+// withDefaults returns the index with default name and method.
 func (n NewIndex) withDefaults(t Table) NewIndex {
 	if n.Name == "" {
 		n.Name = t.Name
@@ -195,7 +195,7 @@ func (n NewIndex) make(ctx context.Context, tx pgx.Tx, t Table) error {
 }
 
 // statement returns the SQL that creates the index. Columns exist in the table, methods come from
-// the closed list of the API, and expressions are checked.
+// the API's closed list, and expressions are checked.
 func (n NewIndex) statement(way, table string) string {
 	kind := "create index "
 	if n.Unique {
@@ -241,12 +241,12 @@ func (n NewIndex) try(ctx context.Context, tx pgx.Tx, t Table) error {
 	return translate(execute(ctx, tx, n.statement("", "pg_temp.socle_trial")), n.explain)
 }
 
-// CheckIndexName fails with Conflict on name if the schema of a table has a relation of that name.
+// CheckIndexName fails with Conflict on name if a table's schema has a relation with that name.
 func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string) error {
-	taken, err := pg.Value[bool](ctx, q, `
+	exists, err := pg.Value[bool](ctx, q, `
 		select exists (select from pg_catalog.pg_class c join pg_catalog.pg_class t on t.relnamespace = c.relnamespace
 			where t.oid = @table and c.relname = @name)`, pgx.StrictNamedArgs{"table": table, "name": name})
-	if err == nil && taken {
+	if err == nil && exists {
 		return indexNameTaken()
 	}
 
@@ -254,7 +254,7 @@ func CheckIndexName(ctx context.Context, q pg.Querier, table uint32, name string
 }
 
 // BuildIndex builds an index concurrently with writes, without a time limit. It drops invalid
-// remains of earlier attempts, and its own if it fails. An existing valid index is a success. It
+// remains from earlier attempts, and its own if it fails. An existing valid index is a success. It
 // fails with NotFound for an unknown table, and as [CreateIndex] does.
 func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewIndex) error {
 	conn, err := pg.Acquire(ctx, owner)
@@ -275,7 +275,7 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 		return err
 	}
 
-	if done, err := dropInvalid(ctx, conn, t, n.Name); done || err != nil {
+	if valid, err := dropInvalid(ctx, conn, t, n.Name); valid || err != nil {
 		return err
 	}
 
@@ -284,7 +284,7 @@ func BuildIndex(ctx context.Context, owner *pgxpool.Pool, table uint32, n NewInd
 		return err
 	}
 
-	buildErr := run(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
+	buildErr := executeOn(ctx, conn, n.statement("concurrently ", pg.Quote(t.Schema, t.Name)))
 	if buildErr == nil {
 		return nil
 	}
@@ -308,11 +308,11 @@ func dropInvalid(ctx context.Context, conn *pgxpool.Conn, t Table, name string) 
 		return true, nil
 	}
 
-	return false, run(ctx, conn, "drop index concurrently "+pg.Quote(t.Schema, name))
+	return false, executeOn(ctx, conn, "drop index concurrently "+pg.Quote(t.Schema, name))
 }
 
-// run is execute outside of a transaction.
-func run(ctx context.Context, conn *pgxpool.Conn, sql string) error {
+// executeOn is [execute] outside a transaction.
+func executeOn(ctx context.Context, conn *pgxpool.Conn, sql string) error {
 	_, err := conn.Conn().PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Close()
 	return err
 }
@@ -321,14 +321,14 @@ func run(ctx context.Context, conn *pgxpool.Conn, sql string) error {
 // Conflict, code in_use, if the index belongs to a constraint or other objects depend on it, and
 // with Conflict, code busy, if the table is locked.
 func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Index, error) {
-	var deleted Index
+	var index Index
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		if deleted, err = indexByName(ctx, tx, t.ID, name); err != nil {
+		if index, err = indexByName(ctx, tx, t.ID, name); err != nil {
 			return err
 		}
 
-		if deleted.Constraint {
+		if index.Constraint {
 			return fault.New(fault.Conflict, "the index belongs to a constraint: delete the constraint").
 				WithCode("in_use")
 		}
@@ -344,5 +344,5 @@ func DeleteIndex(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 		return err
 	})
 
-	return deleted, err
+	return index, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// IndexKey is a key of an index: a column or an expression.
+// IndexKey is an index key: a column or an expression.
 type IndexKey struct {
 	Column        string `json:"column,omitempty" doc:"Either column or expression is required."`
 	Expression    string `json:"expression,omitempty" maxLength:"10000" doc:"An immutable SQL expression on one row, such as lower(email)."`
@@ -39,7 +39,7 @@ func (k IndexKey) sql() string {
 	return sql
 }
 
-// allKeys returns the keys of the index from Columns or Keys.
+// allKeys returns the index keys from Columns or Keys.
 func (n NewIndex) allKeys() []IndexKey {
 	if len(n.Columns) == 0 {
 		return n.Keys
@@ -65,7 +65,7 @@ func (n NewIndex) keyColumns() []string {
 	return columns
 }
 
-// Planned returns the representation of the index before it exists.
+// Planned describes the index before it exists.
 func (n NewIndex) Planned(status, reason string) Index {
 	x := Index{Name: n.Name, Columns: n.keyColumns(), Keys: []string{}, Include: append([]string{}, n.Include...),
 		Unique: n.Unique, NullsNotDistinct: n.NullsNotDistinct,
@@ -82,9 +82,9 @@ func (n NewIndex) Planned(status, reason string) Index {
 	return x
 }
 
-// check validates the parts of the index and that its method supports them. Names in expressions
-// resolve as in [withSearchPath].
-func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
+// validate checks the index's parts and that its method supports them. Names in expressions resolve
+// as in [withSearchPath].
+func (n NewIndex) validate(ctx context.Context, tx pgx.Tx, t Table) error {
 	switch {
 	case len(n.Columns) == 0 && len(n.Keys) == 0:
 		return fault.OnField(fault.Unprocessable, "columns", "required", "is required unless keys are given")
@@ -103,7 +103,7 @@ func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
 	}
 
 	for i, k := range n.Keys {
-		if err := k.check(ctx, tx, t, "keys."+strconv.Itoa(i)+"."); err != nil {
+		if err := k.validate(ctx, tx, t, "keys."+strconv.Itoa(i)+"."); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (n NewIndex) check(ctx context.Context, tx pgx.Tx, t Table) error {
 	return n.checkMethod(ctx, tx)
 }
 
-func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) error {
+func (k IndexKey) validate(ctx context.Context, tx pgx.Tx, t Table, prefix string) error {
 	if k.OperatorClass != "" {
 		for part := range strings.SplitSeq(k.OperatorClass, ".") {
 			if err := checkName(fault.Unprocessable, prefix+"operator_class", part); err != nil {
@@ -139,12 +139,12 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 		return expression(ctx, tx, t, prefix+"expression", k.Expression)
 	}
 
-	known, err := columnNames(ctx, tx, t.ID)
+	columns, err := columnNames(ctx, tx, t.ID)
 	if err != nil {
 		return err
 	}
 
-	for _, name := range known {
+	for _, name := range columns {
 		if name == k.Column {
 			return nil
 		}
@@ -153,8 +153,7 @@ func (k IndexKey) check(ctx context.Context, tx pgx.Tx, t Table, prefix string) 
 	return fault.OnField(fault.Unprocessable, prefix+"column", "not_found", "is not a column of the table")
 }
 
-// expression checks a client's text as an expression on one row of a table, in the same way as
-// [condition].
+// expression checks a client's text as an expression on one table row, as [condition] does.
 func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -164,7 +163,7 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 		return fault.OnField(fault.Unprocessable, field, "invalid_expression", "%s", err)
 	}
 
-	// pg_typeof accepts exactly one expression of any type.
+	// pg_typeof accepts exactly one expression with any type.
 	head := "select pg_catalog.pg_typeof("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+") from only "+pg.Quote(t.Schema, t.Name), nil)
 
@@ -208,7 +207,7 @@ func (n NewIndex) checkMethod(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// explain translates an SQLSTATE of CREATE INDEX.
+// explain translates an SQLSTATE from CREATE INDEX.
 func (n NewIndex) explain(state string) *fault.Error {
 	on := func(field, code, message string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, field, code, "%s", message)
@@ -248,9 +247,9 @@ func (n NewIndex) explain(state string) *fault.Error {
 		return badExpression(text, state, "")
 	case text != "" && blamesUser(state) && state != "42501":
 		return on(text, "failed", "can't be evaluated for a row of the table")
-	case state == "0A000" && n.Unique: // feature_not_supported: of a partitioned table
+	case state == "0A000" && n.Unique: // feature_not_supported on a partitioned table
 		return on("unique", "not_supported", "requires all columns of the partition key, without expressions")
-	case state == "0A000": // feature_not_supported: of a partitioned table
+	case state == "0A000": // feature_not_supported on a partitioned table
 		return on("method", "not_supported", "is not supported for this kind of table")
 	}
 

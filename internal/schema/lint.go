@@ -14,7 +14,7 @@ type Finding struct {
 	Sentence string `json:"sentence" doc:"Description and remedy, for people."`
 }
 
-// findingTexts describe the problem of each code and its remedy.
+// findingTexts describes each code's problem and remedy.
 var findingTexts = map[string]string{
 	"rls_disabled":              "Row level security is disabled, and anon or authenticated can access all rows of the table. Enable it and add policies.",
 	"rls_disabled_closed":       "Row level security is disabled. Only the owner and service_role can access the table, but a grant would expose all of its rows.",
@@ -36,12 +36,12 @@ var findingTexts = map[string]string{
 // Lint checks a project's database and returns the findings, most severe first. It reads only the
 // catalog.
 func Lint(ctx context.Context, q pg.Querier) ([]Finding, error) {
-	found, err := pg.All[Finding](ctx, q, selectFindings)
-	for i, f := range found {
-		found[i].Sentence = findingTexts[f.Code]
+	findings, err := pg.All[Finding](ctx, q, selectFindings)
+	for i, f := range findings {
+		findings[i].Sentence = findingTexts[f.Code]
 	}
 
-	return found, err
+	return findings, err
 }
 
 // selectFindings finds all problems in one statement. "exposed" means accessible to the roles anon

@@ -12,16 +12,16 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// PostgreSQL keeps the body of a function as text. Renaming or dropping what the text names
-// succeeds, and the function fails when it is called.
+// PostgreSQL keeps function bodies as text. A function whose text names a renamed or dropped object
+// fails when it is called; the rename or drop succeeds.
 
 const (
-	maxMentions     = 100     // functions that are told
-	maxMentionBytes = 8 << 20 // bytes of the bodies that are read
+	maxMentions     = 100     // functions in a response
+	maxMentionBytes = 8 << 20 // bytes of function bodies to search
 )
 
-// TableMentions returns the functions whose text names a table, or a column of it unless column is
-// "". It fails as [GetTable] does.
+// TableMentions returns the functions whose text names a table, or a table's column unless column
+// is "". It fails as [GetTable] does.
 func TableMentions(ctx context.Context, q pg.Querier, project uuid.UUID, ref, column string) ([]Dependent, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -35,7 +35,7 @@ func TableMentions(ctx context.Context, q pg.Querier, project uuid.UUID, ref, co
 	return Mentions(ctx, q, t.Name, column)
 }
 
-// EnumMentions returns the functions whose text names an enum, given as for [GetEnum].
+// EnumMentions returns the functions whose text names an enum; ref is as for [GetEnum].
 func EnumMentions(ctx context.Context, q pg.Querier, ref string) ([]Dependent, error) {
 	e, err := GetEnum(ctx, q, ref)
 	if err != nil {
@@ -45,8 +45,8 @@ func EnumMentions(ctx context.Context, q pg.Querier, ref string) ([]Dependent, e
 	return Mentions(ctx, q, e.Name)
 }
 
-// Mentions returns the functions whose text has all of the names, as words outside of comments. It
-// returns at most [maxMentions], never nil.
+// Mentions returns the functions whose text has all names, as words outside comments. It returns at
+// most [maxMentions], never nil.
 func Mentions(ctx context.Context, q pg.Querier, names ...string) ([]Dependent, error) {
 	all, err := pg.All[struct {
 		Dependent
@@ -78,8 +78,8 @@ func Mentions(ctx context.Context, q pg.Querier, names ...string) ([]Dependent, 
 	return mentions, err
 }
 
-// hasWord reports whether the text of a function has a name as a word, outside of comments. A
-// string in it may be a statement.
+// hasWord reports whether a function body has a name as a word, outside comments. A string in it
+// may be a statement.
 func hasWord(body, name string) bool {
 	l := sqllex.New(body)
 	for t, ok := l.Next(); ok; t, ok = l.Next() {
@@ -108,16 +108,16 @@ func hasWord(body, name string) bool {
 func inText(text, name string) bool {
 	text, name = strings.ToLower(text), strings.ToLower(name)
 	for {
-		before, after, found := strings.Cut(text, name)
-		if !found {
+		head, tail, ok := strings.Cut(text, name)
+		if !ok {
 			return false
 		}
 
-		if (before == "" || !isWordByte(before[len(before)-1])) && (after == "" || !isWordByte(after[0])) {
+		if (head == "" || !isWordByte(head[len(head)-1])) && (tail == "" || !isWordByte(tail[0])) {
 			return true
 		}
 
-		text = after
+		text = tail
 	}
 }
 

@@ -8,21 +8,21 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-const maxName = 63 // bytes, of PostgreSQL
+const maxName = 63 // PostgreSQL's limit, in bytes
 
-// public is the schema of an unqualified name.
+// public is the schema for an unqualified name.
 const public = "public"
 
 // reservedSchemas belong to the platform, as do all names that start with pg_.
 var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 
-// userSchema is the SQL condition that schema n belongs to the user. It is the counterpart of
+// userSchema is the SQL condition that schema n belongs to the user. It is the counterpart to
 // [reserved]; a schema cron or net belongs to its owner.
 const userSchema = `n.nspname not like 'pg\_%' and not (n.nspname in ('cron', 'net') and n.nspowner = (
 	select nspowner from pg_catalog.pg_namespace where nspname = 'socle'))
 	and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
 
-// systemColumns are the system columns of every table, and oid, which was one before PostgreSQL 12.
+// systemColumns are every table's system columns, and oid, which was one before PostgreSQL 12.
 var systemColumns = []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
@@ -45,10 +45,10 @@ func checkName(kind fault.Kind, field, s string) error {
 	return nil
 }
 
-// lettersOfAnyScript matches the names that an import makes of a file's headers.
+// lettersOfAnyScript matches the names that an import derives from a file's headers.
 var lettersOfAnyScript = regexp.MustCompile(`^[\p{L}_][\p{L}\p{M}\p{Nd}_]*$`)
 
-// checkLetters is [checkName] for names with letters of any script.
+// checkLetters is [checkName] for names with letters from any script.
 func checkLetters(kind fault.Kind, field, s string) error {
 	if len(s) <= 63 && lettersOfAnyScript.MatchString(s) {
 		return nil
@@ -72,8 +72,8 @@ func checkSchema(kind fault.Kind, s string) error {
 
 // splitName splits a full table name. ok is false if it is invalid or names a reserved schema.
 func splitName(s string) (schema, table string, ok bool) {
-	schema, table, qualified := strings.Cut(s, ".")
-	if !qualified {
+	schema, table, isQualified := strings.Cut(s, ".")
+	if !isQualified {
 		schema, table = public, s
 	}
 

@@ -14,12 +14,12 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// maxColumns is PostgreSQL's limit of columns per table.
+// maxColumns is PostgreSQL's limit per table.
 const maxColumns = 1600
 
-// NewColumn describes a column to create. The serial types make an identity column of the integer
-// type. A column is a foreign key if Foreign is set or either part of a reference is given; then
-// both parts are required.
+// NewColumn describes a column to create. The serial types make an identity column with the integer
+// type. A column is a foreign key if Foreign is set or either reference field is set; then both are
+// required.
 type NewColumn struct {
 	Name            string `json:"name" doc:"1 to 63 letters, digits or _, not starting with a digit."`
 	Type            string `json:"type" doc:"A type of the database with modifiers and array brackets: varchar(80), numeric(10,2), text[], serial, an enum. The default schema is public." example:"varchar(80)"`
@@ -33,11 +33,11 @@ type NewColumn struct {
 	Comment         string `json:"comment,omitempty" nullable:"true" maxLength:"10000" doc:"Comment for people."`
 }
 
-// newColumn is a column of a request with its position there and its SQL.
+// newColumn is a requested column with its position in the request and its SQL.
 type newColumn struct {
 	NewColumn
-	prefix string // prefix of field names in errors
-	clause string // SQL of its definition: name, type, default, not null
+	prefix string // for field names in errors
+	clause string // SQL definition: name, type, default, not null
 }
 
 func (c *newColumn) fault(kind fault.Kind, field, code, message string) *fault.Error {
@@ -48,67 +48,67 @@ func (c *newColumn) foreign() bool {
 	return c.Foreign || c.ReferenceTable != "" || c.ReferenceColumn != ""
 }
 
-// CreateColumns adds columns to the table of ref in one transaction. It returns them in the order
-// of the request. It fails as [GetTable] does, with Conflict on a column's name
-// or primary if the table already has such a column or a primary key, with Conflict, code busy, if
-// the table is locked, and with Unprocessable on the field at fault.
+// CreateColumns adds columns to a table in one transaction. It returns them in request order. It
+// fails as [GetTable] does, with Conflict on a column's name or primary if the table already has
+// such a column or a primary key, with Conflict, code busy, if the table is locked, and with
+// Unprocessable on the field at fault.
 func CreateColumns(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, columns []NewColumn,
 ) ([]Column, error) {
-	var created []Column
+	var added []Column
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
 			return err
 		}
 
-		checked, err := checkColumns(columns, checkName)
+		requests, err := checkColumns(columns, checkName)
 		if err != nil {
 			return err
 		}
 
 		// before the lock, since it may run user code
-		if err := resolveColumns(ctx, tx, checked); err != nil {
+		if err := resolveColumns(ctx, tx, requests); err != nil {
 			return err
 		}
 		if err := lock(ctx, tx, t); err != nil {
 			return err
 		}
 
-		for _, c := range checked {
+		for _, c := range requests {
 			if err := execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" add column "+c.clause); err != nil {
 				return translate(err, c.explain)
 			}
 		}
 
-		if err := addConstraints(ctx, tx, t, checked); err != nil {
+		if err := addConstraints(ctx, tx, t, requests); err != nil {
 			return err
 		}
 
-		created, err = createdColumns(ctx, tx, t, checked)
+		added, err = lastColumns(ctx, tx, t, len(requests))
 		return err
 	})
 
-	return created, err
+	return added, err
 }
 
-// createdColumns reads the new columns: the last ones of the table, in the order of the request.
-func createdColumns(ctx context.Context, tx pgx.Tx, t Table, created []*newColumn) ([]Column, error) {
+// lastColumns returns a table's last n columns, in order.
+func lastColumns(ctx context.Context, tx pgx.Tx, t Table, n int) ([]Column, error) {
 	all, err := columnsOf(ctx, tx, t.ID)
 	if err != nil {
 		return nil, err
 	}
 
-	return all[len(all)-len(created):], nil
+	return all[len(all)-n:], nil
 }
 
-// explain translates an SQLSTATE of ADD COLUMN.
+// explain translates an SQLSTATE from ADD COLUMN.
 func (c *newColumn) explain(state string) *fault.Error {
 	switch state {
 	case "42701": // duplicate_column
 		return c.fault(fault.Conflict, "name", "already_exists", "is already used by a column of the table")
 	case "23502": // not_null_violation
-		field := "type" // not null of a domain
+		field := "type" // a domain's not null
 		if c.NotNull {
 			field = "notNull"
 		} else if c.Primary {
@@ -119,7 +119,7 @@ func (c *newColumn) explain(state string) *fault.Error {
 	case "54011": // too_many_columns
 		return fault.OnField(fault.Unprocessable, "columns", "too_many",
 			"would exceed the limit of %d columns per table", maxColumns)
-	// invalid_table_definition, program_limit_exceeded, datatype_mismatch: of a child's column
+	// invalid_table_definition, program_limit_exceeded, datatype_mismatch: in a child table
 	case "42P16", "54000", "42804":
 		return c.fault(fault.Unprocessable, "type", "invalid_type", "can't be the type of a column of this table")
 	}
@@ -143,8 +143,8 @@ func checkColumns(columns []NewColumn, checkName nameCheck) ([]*newColumn, error
 		return nil, fault.OnField(fault.Unprocessable, "columns", "too_many", "must be at most %d", maxColumns)
 	}
 
-	checked := make([]*newColumn, len(columns))
-	seen := make(map[string]bool, len(columns))
+	requests := make([]*newColumn, len(columns))
+	names := make(map[string]bool, len(columns))
 	for i, column := range columns {
 		c := &newColumn{NewColumn: column, prefix: "columns." + strconv.Itoa(i) + "."}
 		if err := checkName(fault.Unprocessable, c.prefix+"name", c.Name); err != nil {
@@ -154,12 +154,12 @@ func checkColumns(columns []NewColumn, checkName nameCheck) ([]*newColumn, error
 		if slices.Contains(systemColumns, c.Name) {
 			return nil, c.fault(fault.Unprocessable, "name", "reserved", "is reserved for a system column")
 		}
-		if seen[c.Name] {
+		if names[c.Name] {
 			return nil, c.fault(fault.Unprocessable, "name", "duplicate",
 				"is a duplicate of an earlier column of the request")
 		}
 
-		seen[c.Name] = true
+		names[c.Name] = true
 
 		if err := c.checkReference(); err != nil {
 			return nil, err
@@ -168,10 +168,10 @@ func checkColumns(columns []NewColumn, checkName nameCheck) ([]*newColumn, error
 			return nil, err
 		}
 
-		checked[i] = c
+		requests[i] = c
 	}
 
-	return checked, nil
+	return requests, nil
 }
 
 // checkReference validates the names in a foreign column's reference.
@@ -194,7 +194,7 @@ func (c *newColumn) checkReference() error {
 	return nil
 }
 
-// resolveColumns resolves the types of the columns, checks their defaults and builds their clauses.
+// resolveColumns resolves the columns' types, checks their defaults and builds their clauses.
 func resolveColumns(ctx context.Context, tx pgx.Tx, columns []*newColumn) error {
 	types := newTypes(tx)
 	for _, c := range columns {
@@ -227,8 +227,8 @@ func resolveColumns(ctx context.Context, tx pgx.Tx, columns []*newColumn) error 
 	return nil
 }
 
-// addConstraints adds the comments and constraints of new columns, one statement each, so that an
-// error identifies its field. References come last, since they may be to columns of the same
+// addConstraints adds the comments and constraints for new columns, one statement each, so that an
+// error identifies its field. References come last, since they may be to columns in the same
 // request.
 func addConstraints(ctx context.Context, tx pgx.Tx, t Table, columns []*newColumn) error {
 	var key []*newColumn
@@ -327,7 +327,7 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 		return err
 	}
 
-	found, err := pg.Value[bool](ctx, tx, `
+	exists, err := pg.Value[bool](ctx, tx, `
 		select exists (select from pg_catalog.pg_attribute
 			where attrelid = @table and attname = @column and attnum > 0 and not attisdropped)`,
 		pgx.StrictNamedArgs{"table": target.ID, "column": c.ReferenceColumn})
@@ -335,7 +335,7 @@ func (c *newColumn) addReference(ctx context.Context, tx pgx.Tx, t Table) error 
 		return err
 	}
 
-	if !found {
+	if !exists {
 		if err := checkName(fault.Unprocessable, c.prefix+"referenceColumn", c.ReferenceColumn); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// maxParameters is PostgreSQL's limit of parameters per function.
+// maxParameters is PostgreSQL's limit per function.
 const maxParameters = 100
 
 // NewFunction describes a function to create. Definition is the body in the language. ReturnType is
@@ -28,28 +28,28 @@ type NewFunction struct {
 	Language   string
 	ReturnType string
 	Replace    bool // replace a function with the same name and argument types
-	// roles of anon and authenticated that may execute it; nil means none, or no change if it is
+	// roles (anon, authenticated) that may execute it; nil means none, or no change if it is
 	// replaced
 	Execute *[]string
 }
 
-// CreateFunction creates a function of the project's owner that runs with the rights of its caller.
-// Only roles with a grant may execute it. Unqualified names in its body resolve to the function's
-// own schema, then public, then the extensions, for each caller. It fails with Conflict on name for
-// the same name and argument types, unless n.Replace is set. It fails with Invalid on schema if the
-// schema is reserved for the platform, with NotFound for an unknown schema, and with Unprocessable
-// on the field at fault.
+// CreateFunction creates a function that belongs to the project's owner and runs with its caller's
+// rights. Only roles with a grant may execute it. Unqualified names in its body resolve to the
+// function's own schema, then public, then the extensions, for each caller. It fails with Conflict
+// on name for the same name and argument types, unless n.Replace is set. It fails with Invalid on
+// schema if the schema is reserved for the platform, with NotFound for an unknown schema, and with
+// Unprocessable on the field at fault.
 func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Function, error) {
 	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
 		return Function{}, err
 	}
 
-	var created Function
+	var function Function
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := schemaExists(ctx, tx, n.Schema); err != nil {
 			return err
 		}
-		if err := n.check(); err != nil {
+		if err := n.validate(); err != nil {
 			return err
 		}
 		if err := checkLanguage(ctx, tx, n.Language); err != nil {
@@ -61,7 +61,7 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 			return err
 		}
 
-		existing, err := d.find(ctx, tx)
+		existing, err := d.findOID(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -82,30 +82,30 @@ func CreateFunction(ctx context.Context, owner *pgxpool.Pool, n NewFunction) (Fu
 			}
 		}
 
-		id, err := d.find(ctx, tx)
+		id, err := d.findOID(ctx, tx)
 		if err != nil {
 			return err
 		}
 
-		created, err = functionByID(ctx, tx, id)
+		function, err = functionByID(ctx, tx, id)
 		return err
 	})
 
-	return created, err
+	return function, err
 }
 
 func schemaExists(ctx context.Context, q pg.Querier, schema string) error {
-	found, err := pg.Value[bool](ctx, q, `select exists (select from pg_catalog.pg_namespace where nspname = @schema)`,
+	exists, err := pg.Value[bool](ctx, q, `select exists (select from pg_catalog.pg_namespace where nspname = @schema)`,
 		pgx.StrictNamedArgs{"schema": schema})
-	if err == nil && !found {
+	if err == nil && !exists {
 		return fault.New(fault.NotFound, "there is no such schema")
 	}
 
 	return err
 }
 
-// check validates the function without the database.
-func (n NewFunction) check() error {
+// validate checks the function without the database.
+func (n NewFunction) validate() error {
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return err
 	}
@@ -137,22 +137,22 @@ type declaration struct {
 	returns    string // SQL
 }
 
-// declare resolves the types of the parameters and of the result.
+// declare resolves the parameter and result types.
 func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, error) {
 	d := &declaration{NewFunction: n}
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for i, p := range n.Parameters {
 		prefix := "parameters." + strconv.Itoa(i) + "."
 		if err := checkName(fault.Unprocessable, prefix+"name", p.Name); err != nil {
 			return nil, err
 		}
 
-		if seen[p.Name] {
+		if names[p.Name] {
 			return nil, fault.OnField(fault.Unprocessable, prefix+"name", "duplicate",
 				"is a duplicate of an earlier parameter")
 		}
 
-		seen[p.Name] = true
+		names[p.Name] = true
 
 		t, err := types.getNonSerial(ctx, prefix+"type", p.Type)
 		if err != nil {
@@ -163,15 +163,15 @@ func (n NewFunction) declare(ctx context.Context, types *types) (*declaration, e
 	}
 
 	var err error
-	d.returns, err = n.result(ctx, types, seen)
+	d.returns, err = n.result(ctx, types, names)
 	return d, err
 }
 
 const resultField = "return_type"
 
-// result resolves the return type to SQL. taken has the parameter names, which columns of a
+// result resolves the return type to SQL. names has the parameter names, which columns in a
 // returned table must not repeat.
-func (n NewFunction) result(ctx context.Context, types *types, taken map[string]bool) (string, error) {
+func (n NewFunction) result(ctx context.Context, types *types, names map[string]bool) (string, error) {
 	text := strings.TrimSpace(n.ReturnType)
 	p, err := newTypeParser(text)
 	if err != nil {
@@ -192,7 +192,7 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 
 		return "trigger", nil
 	case p.accept("table", "("):
-		return types.tableResult(ctx, p, taken)
+		return types.tableResult(ctx, p, names)
 	}
 
 	setof := ""
@@ -206,7 +206,7 @@ func (n NewFunction) result(ctx context.Context, types *types, taken map[string]
 }
 
 // tableResult resolves a returned table. The parser stands after the opening parenthesis.
-func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string]bool) (string, error) {
+func (t *types) tableResult(ctx context.Context, p *typeParser, names map[string]bool) (string, error) {
 	var columns []string
 	for {
 		token, ok := p.name()
@@ -220,12 +220,12 @@ func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string
 			return "", err
 		}
 
-		if taken[name] {
+		if names[name] {
 			return "", fault.OnField(fault.Unprocessable, resultField, "duplicate",
 				"has a column that duplicates a parameter or an earlier column")
 		}
 
-		taken[name] = true
+		names[name] = true
 
 		spec, err := p.parse()
 		if err != nil {
@@ -254,7 +254,7 @@ func (t *types) tableResult(ctx context.Context, p *typeParser, taken map[string
 	}
 }
 
-// signature returns the SQL name of the function with its argument types.
+// signature returns the function's SQL name with argument types.
 func (d *declaration) signature() string {
 	arguments := make([]string, len(d.parameters))
 	for i, t := range d.parameters {
@@ -264,8 +264,8 @@ func (d *declaration) signature() string {
 	return pg.Quote(d.Schema, d.Name) + "(" + strings.Join(arguments, ", ") + ")"
 }
 
-// find returns the OID of the function with this name and these argument types, or 0.
-func (d *declaration) find(ctx context.Context, tx pgx.Tx) (uint32, error) {
+// findOID returns the OID of the function with this name and these argument types, or 0.
+func (d *declaration) findOID(ctx context.Context, tx pgx.Tx) (uint32, error) {
 	types := make([]uint32, len(d.parameters))
 	for i, t := range d.parameters {
 		types[i] = t.OID
@@ -331,7 +331,7 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 	})
 }
 
-// badDefinition translates an SQLSTATE for a function body. place is the output of [errorPosition].
+// badDefinition translates an SQLSTATE for a function body. place comes from [errorPosition].
 func badDefinition(state, place string) *fault.Error {
 	code, message := "invalid_definition", "does not fit the language, the parameters or the return type"
 	switch state {
@@ -362,8 +362,8 @@ func checkExecuteRoles(roles []string) error {
 	return nil
 }
 
-// grantExecute grants execute on the function to the given roles of [executeRoles] and revokes it
-// from the others.
+// grantExecute grants execute on the function to the given [executeRoles] and revokes it from the
+// others.
 func (d *declaration) grantExecute(ctx context.Context, tx pgx.Tx, roles []string) error {
 	for _, role := range executeRoles {
 		sql := "revoke execute on function " + d.signature() + " from " + pg.Quote(role)

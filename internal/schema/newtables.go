@@ -20,7 +20,7 @@ type NewTable struct {
 	Schema      string
 	Comment     string
 	Columns     []NewColumn
-	Constraints []NewConstraint // in addition to those of the columns
+	Constraints []NewConstraint // in addition to the columns' constraints
 }
 
 // CreateTable creates a table with row level security enabled, in one transaction. It fails with
@@ -43,7 +43,7 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		return Table{}, err
 	}
 
-	created := Table{Schema: n.Schema, Name: n.Name}
+	table := Table{Schema: n.Schema, Name: n.Name}
 	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		if err := resolveColumns(ctx, tx, columns); err != nil {
 			return err
@@ -60,25 +60,25 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 		if err := execute(ctx, tx, sql+")"); err != nil {
 			return translate(err, explainTable)
 		}
-		if created.ID, err = n.enableRowSecurity(ctx, tx); err != nil {
+		if table.ID, err = n.enableRowSecurity(ctx, tx); err != nil {
 			return err
 		}
-		if err := addConstraints(ctx, tx, created, columns); err != nil {
+		if err := addConstraints(ctx, tx, table, columns); err != nil {
 			return err
 		}
-		if err := n.addDetails(ctx, tx, created); err != nil {
+		if err := n.addDetails(ctx, tx, table); err != nil {
 			return err
 		}
 
-		created, err = tableByID(ctx, tx, created.ID)
+		table, err = tableByID(ctx, tx, table.ID)
 		return err
 	})
 
-	return created, err
+	return table, err
 }
 
 // enableRowSecurity enables row level security, unless the event trigger for new tables has, and
-// returns the ID of the table.
+// returns the table's ID.
 func (n NewTable) enableRowSecurity(ctx context.Context, tx pgx.Tx) (id uint32, err error) {
 	name := pg.Quote(n.Schema, n.Name)
 	table, err := pg.One[struct {
@@ -106,7 +106,7 @@ func (n NewTable) addDetails(ctx context.Context, tx pgx.Tx, t Table) error {
 	}
 
 	for i, c := range n.Constraints {
-		if _, err := c.add(ctx, tx, t, "constraints."+strconv.Itoa(i)+"."); err != nil {
+		if _, err := c.addTo(ctx, tx, t, "constraints."+strconv.Itoa(i)+"."); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 	return tableByName(ctx, tx, n.Schema, n.Name)
 }
 
-// DuplicateTable creates a table with the given name in the schema of the table of ref. It copies
+// DuplicateTable creates a table with the given name in the source table's schema. It copies
 // columns, defaults, constraints, indexes and comments, and with withRows the rows. Identity and
 // serial columns get sequences of their own. Policies, grants and triggers are not copied, and row
 // level security is enabled. It fails as [GetTable] does, with Conflict on name if the name is
@@ -178,7 +178,7 @@ func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error)
 func DuplicateTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, withRows bool,
 ) (Table, error) {
-	var created Table
+	var duplicate Table
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
@@ -197,34 +197,34 @@ func DuplicateTable(
 			return translate(err, nameTaken)
 		}
 
-		if created, err = tableByName(ctx, tx, t.Schema, name); err != nil {
+		if duplicate, err = tableByName(ctx, tx, t.Schema, name); err != nil {
 			return err
 		}
-		if err := alter(ctx, tx, created, "enable row level security"); err != nil {
+		if err := alter(ctx, tx, duplicate, "enable row level security"); err != nil {
 			return err
 		}
-		if err := copyComment(ctx, tx, t, created); err != nil {
+		if err := copyComment(ctx, tx, t, duplicate); err != nil {
 			return err
 		}
-		if err := copySequences(ctx, tx, t, created, withRows); err != nil {
+		if err := copySequences(ctx, tx, t, duplicate, withRows); err != nil {
 			return err
 		}
 
 		if withRows {
-			if err := copyRows(ctx, tx, t, created); err != nil {
+			if err := copyRows(ctx, tx, t, duplicate); err != nil {
 				return err
 			}
 		}
 
-		if err := copyReferences(ctx, tx, t, created); err != nil {
+		if err := copyReferences(ctx, tx, t, duplicate); err != nil {
 			return err
 		}
 
-		created, err = tableByID(ctx, tx, created.ID)
+		duplicate, err = tableByID(ctx, tx, duplicate.ID)
 		return err
 	})
 
-	return created, err
+	return duplicate, err
 }
 
 func copyComment(ctx context.Context, tx pgx.Tx, from, to Table) error {
@@ -236,10 +236,10 @@ func copyComment(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	return comment(ctx, tx, "table "+pg.Quote(to.Schema, to.Name), details.Comment)
 }
 
-// copySequences gives the identity and serial columns of the new table sequences of their own. With
-// goOn they continue at the current values. LIKE has copied identity columns already. A serial
-// column, whose default still uses the old sequence, becomes an identity column, which makes no
-// difference to writers. A nullable column can't be an identity column and loses its default.
+// copySequences gives the new table's identity and serial columns sequences of their own. With
+// keepValues they continue at the current values. LIKE has copied identity columns already. A
+// serial column, whose default still uses the old sequence, becomes an identity column, which makes
+// no difference to writers. A nullable column can't be an identity column and loses its default.
 func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, keepValues bool) error {
 	all, err := ListSequences(ctx, tx, from.ID)
 	if err != nil {
@@ -265,12 +265,12 @@ func copySequences(ctx context.Context, tx pgx.Tx, from, to Table, keepValues bo
 		return nil
 	}
 
-	created, err := ListSequences(ctx, tx, to.ID)
+	copies, err := ListSequences(ctx, tx, to.ID)
 	if err != nil {
 		return err
 	}
 
-	for _, m := range created {
+	for _, m := range copies {
 		i := slices.IndexFunc(all, func(s Sequence) bool { return s.Column == m.Column })
 		if i < 0 {
 			continue
@@ -315,8 +315,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	})
 }
 
-// copyReferences copies the foreign keys. A self-reference becomes a self-reference of the new
-// table.
+// copyReferences copies the foreign keys. A self-reference becomes the new table's self-reference.
 func copyReferences(ctx context.Context, tx pgx.Tx, from, to Table) error {
 	all, err := pg.All[reference](ctx, tx, selectReferences, pgx.StrictNamedArgs{"table": from.ID})
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Policy is a row level security policy: it decides which rows of a table a role may read and
-// write.
+// Policy is a row level security policy: it decides which table rows a role may read and write.
 type Policy struct {
 	Name       string   `json:"name"`
 	Command    string   `json:"command" enum:"all,select,insert,update,delete"`
@@ -36,7 +35,7 @@ type NewPolicy struct {
 	Confirm    bool
 }
 
-// PolicyUpdate is a partial update of a policy; nil fields stay unchanged.
+// PolicyUpdate is a partial policy update; nil fields stay unchanged.
 type PolicyUpdate struct {
 	Name      *string
 	Roles     []string
@@ -62,7 +61,7 @@ const selectPolicies = `
 	where p.polrelid = @table
 	order by p.polname`
 
-// ListPolicies returns the policies of the table of ref by name. It fails as [GetTable] does.
+// ListPolicies returns a table's policies by name. It fails as [GetTable] does.
 func ListPolicies(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Policy, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -86,14 +85,13 @@ func policyByName(ctx context.Context, tx pgx.Tx, t Table, name string) (Policy,
 	return all[i], nil
 }
 
-// CreatePolicy creates a policy on the table of ref. It fails as [GetTable] does, with Conflict on
-// name if the name is taken, with Conflict, code busy, if the table is locked, and with
-// Unprocessable on the field at fault: on confirm if anon or public would get write access without
-// confirmation.
+// CreatePolicy creates a policy on a table. It fails as [GetTable] does, with Conflict on name if
+// the name is taken, with Conflict, code busy, if the table is locked, and with Unprocessable on
+// the field at fault: on confirm if anon or public would get write access without confirmation.
 func CreatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewPolicy,
 ) (Policy, error) {
-	var created Policy
+	var policy Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 			return err
@@ -126,14 +124,14 @@ func CreatePolicy(
 			return err
 		}
 
-		created, err = policyByName(ctx, tx, t, n.Name)
+		policy, err = policyByName(ctx, tx, t, n.Name)
 		return err
 	})
 
-	return created, err
+	return policy, err
 }
 
-// roleList returns roles of the API's closed list as SQL. public is a keyword and stays unquoted.
+// roleList returns roles from the API's closed list as SQL. public is a keyword and stays unquoted.
 func roleList(roles []string) string {
 	all := make([]string, len(roles))
 	for i, role := range roles {
@@ -145,8 +143,8 @@ func roleList(roles []string) string {
 	return strings.Join(all, ", ")
 }
 
-// policyConditions returns the conditions of a policy as SQL. With all, it requires the conditions
-// that the command needs.
+// policyConditions returns a policy's conditions as SQL. With all, it requires the conditions that
+// the command needs.
 func policyConditions(
 	ctx context.Context, tx pgx.Tx, t Table, command string, using, check *string, all bool,
 ) (string, error) {
@@ -160,15 +158,15 @@ func policyConditions(
 		{"using", " using ", using, []string{"insert"}, command != "insert"},
 		{"with_check", " with check ", check, []string{"select", "delete"}, command == "insert"},
 	} {
-		given := part.text != nil && (!all || *part.text != "")
+		isSet := part.text != nil && (!all || *part.text != "")
 		switch {
-		case given && slices.Contains(part.not, command):
+		case isSet && slices.Contains(part.not, command):
 			return "", fault.OnField(fault.Unprocessable, part.field, "not_applicable",
 				"does not apply to a policy for %s", command)
-		case all && part.need && !given:
+		case all && part.need && !isSet:
 			return "", fault.OnField(fault.Unprocessable, part.field, "required",
 				"is required for a policy for %s", command)
-		case !given:
+		case !isSet:
 			continue
 		}
 
@@ -199,7 +197,7 @@ func explainPolicy(state string) *fault.Error {
 func UpdatePolicy(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, u PolicyUpdate,
 ) (Policy, error) {
-	var changed Policy
+	var policy Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		p, err := policyByName(ctx, tx, t, name)
 		if err != nil {
@@ -236,11 +234,11 @@ func UpdatePolicy(
 			name = *u.Name
 		}
 
-		changed, err = policyByName(ctx, tx, t, name)
+		policy, err = policyByName(ctx, tx, t, name)
 		return err
 	})
 
-	return changed, err
+	return policy, err
 }
 
 // alter changes everything but the name.
@@ -267,20 +265,20 @@ func (u PolicyUpdate) alter(ctx context.Context, tx pgx.Tx, t Table, p Policy) e
 // DeletePolicy drops a policy. It fails as [GetTable] does, with NotFound for an unknown policy,
 // and with Conflict, code busy, if the table is locked.
 func DeletePolicy(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Policy, error) {
-	var deleted Policy
+	var policy Policy
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		if deleted, err = policyByName(ctx, tx, t, name); err != nil {
+		if policy, err = policyByName(ctx, tx, t, name); err != nil {
 			return err
 		}
 
 		return translate(execute(ctx, tx, "drop policy "+pg.Quote(name)+" on "+pg.Quote(t.Schema, t.Name)), nil)
 	})
 
-	return deleted, err
+	return policy, err
 }
 
-// HasRowSecurity reports whether policies decide about the rows of a table.
+// HasRowSecurity reports whether policies restrict a table's rows.
 func HasRowSecurity(ctx context.Context, q pg.Querier, table uint32) (bool, error) {
 	return pg.Value[bool](ctx, q, `select c.relrowsecurity from pg_catalog.pg_class c where c.oid = @table`,
 		pgx.StrictNamedArgs{"table": table})

@@ -6,7 +6,7 @@ import (
 )
 
 // reference is a foreign key. Its column and table names come from the catalog or were checked
-// against it. The actions are of the API's closed list, or "".
+// against it. The actions come from the API's closed list, or are "".
 type reference struct {
 	Columns          []string
 	Schema           string
@@ -19,7 +19,7 @@ type reference struct {
 	Deferral
 }
 
-// selectReferences selects the foreign keys of a table, without inherited ones of a partition.
+// selectReferences selects a table's foreign keys, without a partition's inherited ones.
 var selectReferences = `
 	select array(select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality n(number, at)
 			join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number order by n.at) as columns,
@@ -34,7 +34,7 @@ var selectReferences = `
 	where k.conrelid = @table and k.contype = 'f' and k.conparentid = 0
 	order by k.conname`
 
-// clause returns the SQL of the foreign key, without a name.
+// clause returns the foreign key's SQL, without a name.
 func (r reference) clause() string {
 	sql := "foreign key (" + quoted(r.Columns) + ") references " + pg.Quote(r.Schema, r.Table) + " (" +
 		quoted(r.ReferenceColumns) + ")"
@@ -57,7 +57,7 @@ func (r reference) clause() string {
 	return sql
 }
 
-// explainReference translates an SQLSTATE of ADD FOREIGN KEY.
+// explainReference translates an SQLSTATE from ADD FOREIGN KEY.
 func explainReference(prefix string) func(state string) *fault.Error {
 	on := func(field, code, message string) *fault.Error {
 		return fault.OnField(fault.Unprocessable, prefix+field, code, "%s", message)

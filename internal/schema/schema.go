@@ -1,19 +1,19 @@
-// Package schema reads and changes the database objects of a project: tables, columns, indexes,
+// Package schema reads and changes a project's database objects: tables, columns, indexes,
 // constraints, triggers, policies, grants, enums and functions.
 //
-// It reads them from the PostgreSQL catalog. It builds statements from parsed input, never from the
-// text of a client. Conditions are the exception, since only SQL can express them: see [condition].
+// It reads them from the PostgreSQL catalog. It builds statements from parsed input, never from
+// client text. Conditions are the exception, since only SQL can express them: see [condition].
 //
-// Reads run on the connection of the caller, in practice the platform's login. User code runs on
-// the pool of the project's owner, which is no superuser. The platform's login installs extensions.
-// Every pool pins search_path to pg_catalog, so names in statements are qualified. Package api
-// authorizes callers.
+// Reads run on the caller's connection, in practice the platform's login. User code runs on the
+// pool of the project's owner, who is no superuser. The platform's login installs extensions. Every
+// pool pins search_path to pg_catalog, so names in statements are qualified. Package api authorizes
+// callers.
 //
-// The step that runs a user-shaped statement translates its failure, since it knows the field to
-// blame. Unexpected failures are bugs of this package and stay Internal.
+// The step that runs a user-shaped statement translates the failure, since it knows the field to
+// blame. Unexpected failures are this package's bugs and stay Internal.
 //
-// Fields in errors have the names of the request: columns in camelCase with the prefix "columns.N."
-// (N from 0), all others in snake_case. Path parameters are "table", "schema", "functionName" and
+// Fields in errors have request names: columns in camelCase with the prefix "columns.N." (N from
+// 0), all others in snake_case. Path parameters are "table", "schema", "functionName" and
 // "arguments".
 package schema
 
@@ -35,12 +35,12 @@ import (
 const (
 	// bounds user code that a change may run; a change that takes longer is rolled back
 	changeTimeout = 20 * time.Second
-	// Each failed attempt means that a concurrent rename or drop of the object succeeded.
+	// Each failed attempt means that a concurrent rename or drop succeeded.
 	maxAttempts = 50
 )
 
-// sessionSettings sets the session parameters that the statements of a transaction rely on,
-// regardless of the defaults of the owner's role.
+// sessionSettings sets the session parameters that a transaction's statements rely on, regardless
+// of the owner role's defaults.
 const sessionSettings = `
 	select pg_catalog.set_config('lock_timeout', '5s', true),
 	       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
@@ -55,20 +55,20 @@ const sessionSettings = `
 // was locked.
 var errConcurrentChange = errors.New("renamed or dropped at the same time")
 
-// change runs f in an audited transaction of the project's owner. Its timeout is [changeTimeout],
-// which no setting of the owner extends. It fails with Conflict, code busy, if a lock is not
-// available, and with Unprocessable, code timeout, on timeout.
+// change runs f in an audited transaction on the owner's login. Its timeout is [changeTimeout],
+// which no owner setting extends. It fails with Conflict, code busy, if a lock is not available,
+// and with Unprocessable, code timeout, on timeout.
 func change(ctx context.Context, owner pg.Beginner, f func(ctx context.Context, tx pgx.Tx) error) error {
-	bounded, cancel := context.WithTimeout(ctx, changeTimeout)
+	timeoutCtx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 
-	return audit.Write(bounded, owner, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(bounded, sessionSettings); err != nil {
+	return audit.Write(timeoutCtx, owner, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(timeoutCtx, sessionSettings); err != nil {
 			return err
 		}
 
-		err := f(bounded, tx)
-		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err := f(timeoutCtx, tx)
+		if err != nil && timeoutCtx.Err() != nil && ctx.Err() == nil {
 			return fault.New(fault.Unprocessable, "the change took longer than %d seconds and was rolled back",
 				int(changeTimeout.Seconds())).WithCode("timeout").WithCause(err)
 		}
@@ -78,7 +78,7 @@ func change(ctx context.Context, owner pg.Beginner, f func(ctx context.Context, 
 }
 
 // changeNamed is [change] for an object that f looks up by name. It retries with a new lookup if f
-// fails with errMoved.
+// fails with [errConcurrentChange].
 func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Context, tx pgx.Tx) error) error {
 	var err error
 	for range maxAttempts {
@@ -91,8 +91,9 @@ func changeNamed(ctx context.Context, owner *pgxpool.Pool, f func(ctx context.Co
 	return fault.New(fault.Conflict, "a concurrent change is in progress; try again").WithCode("busy").WithCause(err)
 }
 
-// lock takes an access exclusive lock on a table. It fails with errMoved if t's name no longer
-// refers to the same table. LOCK TABLE accepts only names, so lock checks the catalog afterwards.
+// lock takes an access exclusive lock on a table. It fails with [errConcurrentChange] if t's name
+// no longer refers to the same table. LOCK TABLE accepts only names, so lock checks the catalog
+// afterwards.
 func lock(ctx context.Context, tx pgx.Tx, t Table) error {
 	return lockInMode(ctx, tx, t, "access exclusive")
 }
@@ -109,7 +110,7 @@ func lockInMode(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 		return translate(err, nil)
 	}
 
-	unchanged, err := pg.Value[bool](ctx, tx, `
+	matches, err := pg.Value[bool](ctx, tx, `
 		select exists (
 			select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 			where c.oid = @id and c.relname = @name and n.nspname = @schema)`,
@@ -118,7 +119,7 @@ func lockInMode(ctx context.Context, tx pgx.Tx, t Table, mode string) error {
 		return err
 	}
 
-	if !unchanged {
+	if !matches {
 		return errConcurrentChange
 	}
 
@@ -132,8 +133,8 @@ func execute(ctx context.Context, tx pgx.Tx, sql string) error {
 	return err
 }
 
-// changeTable is [changeNamed] for the table of ref, which it locks exclusively. It fails as
-// [GetTable] does, and with Conflict, code busy, if the table is locked.
+// changeTable is [changeNamed] for a table, which it locks exclusively. It fails as [GetTable]
+// does, and with Conflict, code busy, if the table is locked.
 func changeTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string,
 	f func(ctx context.Context, tx pgx.Tx, t Table) error,
@@ -157,7 +158,7 @@ func alter(ctx context.Context, tx pgx.Tx, t Table, action string) error {
 	return execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+" "+action)
 }
 
-// comment sets the comment of the object that sql names; "" removes it.
+// comment sets the comment on the object that sql names; "" removes it.
 func comment(ctx context.Context, tx pgx.Tx, sql, text string) error {
 	return execute(ctx, tx, "comment on "+sql+" is "+pg.Literal(text))
 }
@@ -183,7 +184,7 @@ func requireConfirmation(confirm bool, effect string) error {
 		"must be true to confirm this change: it %s", effect)
 }
 
-// columnNames returns the names of a table's columns in order.
+// columnNames returns a table's column names in order.
 func columnNames(ctx context.Context, q pg.Querier, table uint32) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		select attname from pg_catalog.pg_attribute where attrelid = @table and attnum > 0 and not attisdropped order by attnum`,

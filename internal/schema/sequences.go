@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Sequence is the sequence of an identity or serial column.
+// Sequence is an identity or serial column's sequence.
 type Sequence struct {
 	Column   string
 	Schema   string
@@ -18,7 +18,7 @@ type Sequence struct {
 	NotNull  bool
 }
 
-// ListSequences returns the sequences of a table's identity and serial columns.
+// ListSequences returns the sequences for a table's identity and serial columns.
 func ListSequences(ctx context.Context, tx pgx.Tx, table uint32) ([]Sequence, error) {
 	return pg.All[Sequence](ctx, tx, `
 		select a.attname as column, n.nspname as schema, c.relname as name, d.deptype = 'i' as identity, a.attnotnull as not_null
@@ -31,9 +31,8 @@ func ListSequences(ctx context.Context, tx pgx.Tx, table uint32) ([]Sequence, er
 		order by a.attnum`, pgx.StrictNamedArgs{"table": table})
 }
 
-// AdvanceSequence moves a sequence past values that were stored in its column, of which lowest and
-// highest are the extremes. A sequence that is past them stays. Like nextval, it is not undone by a
-// rollback.
+// AdvanceSequence moves a sequence past values that were stored in its column, from lowest to
+// highest. A sequence past them stays. Like nextval, it is not undone by a rollback.
 func AdvanceSequence(ctx context.Context, tx pgx.Tx, s Sequence, lowest, highest int64) error {
 	name := pg.Quote(s.Schema, s.Name)
 

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Statistics are PostgreSQL's statistics of a database.
+// Statistics are PostgreSQL's database statistics.
 type Statistics struct {
 	DatabaseSize  int64             `json:"databaseSize" doc:"Bytes."`
 	Since         *time.Time        `json:"since" nullable:"true" doc:"Time of the last reset of the statistics; null if there was none."`
@@ -19,14 +19,14 @@ type Statistics struct {
 	UnusedIndexes []UnusedIndex     `json:"unusedIndexes" doc:"Indexes that no query has used and that enforce no uniqueness, largest first."`
 }
 
-// Connections counts the connections of a login.
+// Connections counts a login's connections.
 type Connections struct {
 	Login  string `json:"login" doc:"Purpose of the login: owner, request, service or dump; platform for Socle's own."`
 	Total  int64  `json:"total"`
 	Active int64  `json:"active" doc:"Connections that are running a statement."`
 }
 
-// TableStatistics are the statistics of a table.
+// TableStatistics are a table's statistics.
 type TableStatistics struct {
 	Schema          string `json:"schema"`
 	Name            string `json:"name"`
@@ -45,8 +45,9 @@ type UnusedIndex struct {
 	Size   int64  `json:"size" doc:"Bytes."`
 }
 
-// busyRelations is the common table expression of statements that measure relations. Relations with
-// an access exclusive lock have the size of the last vacuum or analyze, as in [selectTables].
+// busyRelations is the common table expression for statements that measure relations. Relations
+// with an access exclusive lock have their size from the last vacuum or analyze, as in
+// [selectTables].
 const (
 	busyRelations = `
 		with busy as materialized (
@@ -56,8 +57,8 @@ const (
 	rowLimit = ` limit 20`
 )
 
-// GetStatistics reads the statistics of the database that b connects to from the catalog. It
-// evaluates no user code. It fails with Conflict if a table stays locked.
+// GetStatistics reads the statistics for b's database from the catalog. It evaluates no user code.
+// It fails with Conflict if a table stays locked.
 func GetStatistics(ctx context.Context, b pg.Beginner) (Statistics, error) {
 	var s Statistics
 	err := pg.InTx(ctx, b, func(tx pgx.Tx) error {
@@ -68,14 +69,14 @@ func GetStatistics(ctx context.Context, b pg.Beginner) (Statistics, error) {
 			return err
 		}
 
-		return s.read(ctx, tx)
+		return s.readCatalog(ctx, tx)
 	})
 
 	return s, err
 }
 
-func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
-	counted, err := pg.One[struct {
+func (s *Statistics) readCatalog(ctx context.Context, tx pgx.Tx) error {
+	database, err := pg.One[struct {
 		Size  int64
 		Since *time.Time
 		Ratio *float64
@@ -87,7 +88,7 @@ func (s *Statistics) read(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	s.DatabaseSize, s.Since, s.CacheHitRatio = counted.Size, counted.Since, counted.Ratio
+	s.DatabaseSize, s.Since, s.CacheHitRatio = database.Size, database.Since, database.Ratio
 
 	if s.Connections, err = pg.All[Connections](ctx, tx, `
 		select case when r.rolsuper then 'platform'

@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Table is a user table: ordinary, partitioned, or a partition. The rows and size of a partitioned
-// table count for its partitions, so its own are 0.
+// Table is a user table: ordinary, partitioned, or a partition. A partitioned table's rows and size
+// count for its partitions, so its own are 0.
 type Table struct {
 	ID            uint32 `json:"id" doc:"OID of the table; it stays the same when the table is renamed."`
 	Name          string `json:"name"`
@@ -26,14 +26,14 @@ type Table struct {
 // FullName returns schema.table.
 func (t Table) FullName() string { return t.Schema + "." + t.Name }
 
-// TableUUID returns the UUID of a project's table: version 5, of the decimal OID in the namespace
-// of the project's UUID. It is as stable as the OID and needs no storage.
+// TableUUID returns the UUID for a project's table: version 5, from the decimal OID in the project
+// UUID's namespace. It is as stable as the OID and needs no storage.
 func TableUUID(project uuid.UUID, id uint32) uuid.UUID {
 	return uuid.NewSHA1(project, strconv.AppendUint(nil, uint64(id), 10))
 }
 
 // pg_total_relation_size waits for access exclusive locks, held or requested. Tables with such a
-// lock get the size of the last vacuum or analyze.
+// lock get their size from the last vacuum or analyze.
 const (
 	selectTables = `
 	with busy as materialized (
@@ -53,7 +53,7 @@ const (
 		select c.oid as id, c.relname as name, n.nspname as schema, greatest(c.reltuples, 0)::bigint as estimated_rows,
 			c.reltoastrelid, count(*) over () as total ` + userTables
 
-	// userTables is the from clause of selectTables. A condition and the page follow, then a
+	// userTables is the from clause in selectTables. A condition and the page follow, then a
 	// closing parenthesis and c.
 	userTables = `
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -71,10 +71,10 @@ type tableRow struct {
 
 var tableSorts = map[string]string{"name": "name", "schema": "schema", "id": "id", "estimatedRows": "estimated_rows"}
 
-// ListTables returns a page of the tables, never nil, and the total number. Pages are sorted by
-// name, schema, id or estimatedRows; ties are broken by id.
+// ListTables returns a page of tables, never nil, and the total number. Pages are sorted by name,
+// schema, id or estimatedRows; ties are broken by id.
 func ListTables(ctx context.Context, q pg.Querier, page pg.Page) ([]Table, int64, error) {
-	// Sizes are computed for the tables of the page only, which is then sorted again.
+	// Sizes are computed for this page's tables only; the page is then sorted again.
 	rows, err := pg.All[tableRow](ctx, q,
 		selectTables+page.Clause(tableSorts, "id")+") c"+page.Order(tableSorts, "id"), page.Args(nil))
 	if err != nil {
@@ -100,10 +100,10 @@ var (
 	uuidRef   = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )
 
-// GetTable returns the table of ref: a full name (schema.table, or table for public.table), an ID,
+// GetTable returns the table for ref: a full name (schema.table, or table for public.table), an ID,
 // or a UUID. It fails with Invalid on the field table if ref is none of these or names a reserved
 // schema, and with NotFound for an unknown table. A UUID can't be mapped back to an OID, so
-// GetTable compares the UUIDs of all tables.
+// GetTable compares all tables' UUIDs.
 func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) (Table, error) {
 	if !uuidRef.MatchString(ref) {
 		return findTable(ctx, q, ref)
@@ -117,7 +117,7 @@ func GetTable(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) 
 	return tableByID(ctx, q, id)
 }
 
-// findTable returns the table of a full name or an ID. It fails as [GetTable] does.
+// findTable returns a table by full name or ID. It fails as [GetTable] does.
 func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 	if numberRef.MatchString(ref) {
 		id, err := strconv.ParseUint(ref, 10, 32)
@@ -136,8 +136,8 @@ func findTable(ctx context.Context, q pg.Querier, ref string) (Table, error) {
 	return t, err
 }
 
-// namedTable returns the table of a full name. A name with other characters than those of an
-// [identifier] is found as [Table.FullName] prints it, if it means one table only.
+// namedTable returns a table by full name. A name that is no [identifier] must match exactly one
+// table, as [Table.FullName] prints it or unqualified in public.
 func namedTable(ctx context.Context, q pg.Querier, name string) (Table, error) {
 	if schema, table, ok := splitName(name); ok {
 		return tableByName(ctx, q, schema, table)
@@ -198,11 +198,11 @@ func badRef() error {
 
 func noTable() *fault.Error { return fault.New(fault.NotFound, "there is no such table") }
 
-// RenameTable renames the table of ref within its schema; the current name is accepted. It fails as
+// RenameTable renames a table within its schema; the current name is accepted. It fails as
 // [GetTable] does, with Unprocessable on name if the name is invalid, with Conflict on name if it
 // is taken, and with Conflict, code busy, if the table is locked.
 func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string) (Table, error) {
-	var renamed Table
+	var table Table
 	err := changeNamed(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
 		t, err := GetTable(ctx, tx, project, ref)
 		if err != nil {
@@ -223,17 +223,17 @@ func RenameTable(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, re
 			}
 		}
 
-		renamed = t
-		renamed.Name = name
+		table = t
+		table.Name = name
 
 		return nil
 	})
 
-	return renamed, err
+	return table, err
 }
 
-// nameTaken translates the SQLSTATEs of a name in use: by a relation, by a type (each table has a
-// row type of its name), or by a concurrent creation.
+// nameTaken translates the SQLSTATEs for a name in use: by a relation, by a type (each table has a
+// row type with its name), or by a concurrent creation.
 func nameTaken(state string) *fault.Error {
 	switch state {
 	// duplicate_table, duplicate_object, unique_violation in the catalog
@@ -245,14 +245,14 @@ func nameTaken(state string) *fault.Error {
 	return nil
 }
 
-// TableDetails are the properties of a table that [Table] does not have.
+// TableDetails are the table properties that [Table] does not have.
 type TableDetails struct {
 	Comment          string   `json:"comment"`
 	RowLevelSecurity bool     `json:"rowLevelSecurity" doc:"Whether row level security is enabled."`
 	PrimaryKey       []string `json:"primaryKey" nullable:"false" doc:"Columns of the primary key, in order."`
 }
 
-// GetTableDetails returns the details of a table, or the zero value if it was dropped.
+// GetTableDetails returns a table's details, or the zero value if it was dropped.
 func GetTableDetails(ctx context.Context, q pg.Querier, table uint32) (TableDetails, error) {
 	d, err := pg.One[TableDetails](ctx, q, `
 		select coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), '') as comment, c.relrowsecurity as row_level_security,
@@ -269,7 +269,7 @@ func GetTableDetails(ctx context.Context, q pg.Querier, table uint32) (TableDeta
 	return d, err
 }
 
-// TableUpdate is a partial update of a table; nil fields stay unchanged.
+// TableUpdate is a partial table update; nil fields stay unchanged.
 type TableUpdate struct {
 	Comment          *string
 	RowLevelSecurity *bool
@@ -282,9 +282,9 @@ type TableUpdate struct {
 func UpdateTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, u TableUpdate,
 ) (Table, error) {
-	var changed Table
+	var table Table
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
-		changed = t
+		table = t
 
 		if u.RowLevelSecurity != nil {
 			action := "enable row level security"
@@ -312,22 +312,22 @@ func UpdateTable(
 		return translate(comment(ctx, tx, "table "+pg.Quote(t.Schema, t.Name), *u.Comment), nil)
 	})
 
-	return changed, err
+	return table, err
 }
 
-// DeleteTable drops a table and returns the dependents that were dropped with it. It fails as
-// [GetTable] does, with Conflict, code in_use and the member dependents, if other objects depend on
-// it and cascade is not set, and with Conflict, code busy, if the table is locked.
+// DeleteTable drops a table and returns the dependents dropped with it. It fails as [GetTable]
+// does, with Conflict, code in_use and the member dependents, if other objects depend on it and
+// cascade is not set, and with Conflict, code busy, if the table is locked.
 func DeleteTable(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, cascade bool,
 ) (Table, []Dependent, error) {
-	var deleted Table
+	var table Table
 	var dependents []Dependent
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		deleted = t
+		table = t
 		dependents, err = drop(ctx, tx, "drop table "+pg.Quote(t.Schema, t.Name), object{"pg_class", t.ID, 0}, cascade)
 		return err
 	})
-	return deleted, dependents, err
+	return table, dependents, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Trigger is a trigger of a user's table.
+// Trigger is a trigger on a user's table.
 type Trigger struct {
 	Name       string   `json:"name"`
 	Timing     string   `json:"timing" enum:"before,after,instead of"`
@@ -28,7 +28,7 @@ type Trigger struct {
 	Definition string `json:"definition" doc:"As the database prints it, with its condition."`
 }
 
-// Deferral is the deferral of a constraint or constraint trigger.
+// Deferral defines whether and how a constraint or constraint trigger is deferred.
 type Deferral struct {
 	Deferrable        bool `json:"deferrable" doc:"SET CONSTRAINTS can defer it until the end of the transaction."`
 	InitiallyDeferred bool `json:"initiallyDeferred" doc:"Deferred by default; SET CONSTRAINTS can change that."`
@@ -54,7 +54,7 @@ type triggerRow struct {
 	Args []byte // each terminated by a NUL
 }
 
-// triggersOf returns the triggers of a table, or only the trigger with the name unless name is nil.
+// triggersOf returns a table's triggers, or only the named one unless name is nil.
 func triggersOf(ctx context.Context, q pg.Querier, t Table, name any) ([]Trigger, error) {
 	rows, err := pg.All[triggerRow](ctx, q, selectTriggers, pgx.StrictNamedArgs{"id": t.ID, "name": name})
 	all := make([]Trigger, len(rows))
@@ -67,8 +67,8 @@ func triggersOf(ctx context.Context, q pg.Querier, t Table, name any) ([]Trigger
 	return all, err
 }
 
-// selectTriggers decodes the bits of pg_trigger.tgtype: 1 row, 2 before, 4 insert, 8 delete, 16
-// update, 32 truncate, 64 instead of.
+// selectTriggers decodes pg_trigger.tgtype's bits: 1 row, 2 before, 4 insert, 8 delete, 16 update,
+// 32 truncate, 64 instead of.
 const selectTriggers = `
 	select t.tgname as name, case when t.tgtype & 2 <> 0 then 'before' when t.tgtype & 64 <> 0 then 'instead of' else 'after' end as timing,
 		array_remove(array[case when t.tgtype & 4 <> 0 then 'insert' end, case when t.tgtype & 16 <> 0 then 'update' end,
@@ -85,7 +85,7 @@ const selectTriggers = `
 	where t.tgrelid = @id and not t.tgisinternal and (@name::text is null or t.tgname = @name)
 	order by t.tgname`
 
-// ListTriggers returns the triggers of the table of ref by name. It fails as [GetTable] does.
+// ListTriggers returns a table's triggers by name. It fails as [GetTable] does.
 func ListTriggers(ctx context.Context, q pg.Querier, project uuid.UUID, ref string) ([]Trigger, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -95,8 +95,8 @@ func ListTriggers(ctx context.Context, q pg.Querier, project uuid.UUID, ref stri
 	return triggersOf(ctx, q, t, nil)
 }
 
-// GetTrigger returns a trigger of the table of ref. It fails as [GetTable] does, and with NotFound
-// for an unknown trigger.
+// GetTrigger returns a table's trigger. It fails as [GetTable] does, and with NotFound for an
+// unknown trigger.
 func GetTrigger(ctx context.Context, q pg.Querier, project uuid.UUID, ref, name string) (Trigger, error) {
 	t, err := GetTable(ctx, q, project, ref)
 	if err != nil {
@@ -107,27 +107,27 @@ func GetTrigger(ctx context.Context, q pg.Querier, project uuid.UUID, ref, name 
 }
 
 func getTrigger(ctx context.Context, q pg.Querier, t Table, name string) (Trigger, error) {
-	found, err := triggersOf(ctx, q, t, name)
+	triggers, err := triggersOf(ctx, q, t, name)
 	if err != nil {
 		return Trigger{}, err
 	}
 
-	if len(found) == 0 {
+	if len(triggers) == 0 {
 		return Trigger{}, fault.New(fault.NotFound, "there is no such trigger")
 	}
 
-	return found[0], nil
+	return triggers[0], nil
 }
 
-// CreateTrigger creates a trigger on the table of ref. It fails as [GetTable] does, with Conflict
-// on name if the table has a trigger of that name, with Conflict, code busy, if the table is
-// locked, and with Unprocessable on the field at fault.
+// CreateTrigger creates a trigger on a table. It fails as [GetTable] does, with Conflict on name if
+// the table has a trigger with that name, with Conflict, code busy, if the table is locked, and
+// with Unprocessable on the field at fault.
 func CreateTrigger(
 	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref string, n NewTrigger,
 ) (Trigger, error) {
-	var created Trigger
+	var trigger Trigger
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
-		if err := n.check(); err != nil {
+		if err := n.validate(); err != nil {
 			return err
 		}
 
@@ -143,35 +143,35 @@ func CreateTrigger(
 			return err
 		}
 
-		created, err = getTrigger(ctx, tx, t, n.Name)
+		trigger, err = getTrigger(ctx, tx, t, n.Name)
 		return err
 	})
 
-	return created, err
+	return trigger, err
 }
 
 // EnableTrigger enables or disables a trigger. It fails as [GetTrigger] does, and with Conflict,
 // code busy, if the table is locked.
 func EnableTrigger(
-	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, enabled bool,
+	ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, ref, name string, enable bool,
 ) (Trigger, error) {
-	var changed Trigger
+	var trigger Trigger
 	err := changeTable(ctx, owner, project, ref, func(ctx context.Context, tx pgx.Tx, t Table) error {
 		var err error
-		if changed, err = getTrigger(ctx, tx, t, name); err != nil || changed.Enabled == enabled {
+		if trigger, err = getTrigger(ctx, tx, t, name); err != nil || trigger.Enabled == enable {
 			return err
 		}
 
 		verb := " disable trigger "
-		if enabled {
+		if enable {
 			verb = " enable trigger "
 		}
 
-		changed.Enabled = enabled
+		trigger.Enabled = enable
 		return translate(execute(ctx, tx, "alter table "+pg.Quote(t.Schema, t.Name)+verb+pg.Quote(name)), nil)
 	})
 
-	return changed, err
+	return trigger, err
 }
 
 // DeleteTrigger drops a trigger. It fails as [EnableTrigger] does, and with Conflict, code in_use,
@@ -194,8 +194,8 @@ func DeleteTrigger(ctx context.Context, owner *pgxpool.Pool, project uuid.UUID, 
 
 var triggerEvents = []string{"insert", "update", "delete", "truncate"}
 
-// check validates the trigger without the database.
-func (n NewTrigger) check() error {
+// validate checks the trigger without the database.
+func (n NewTrigger) validate() error {
 	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
 		return err
 	}
@@ -250,8 +250,8 @@ func (n NewTrigger) check() error {
 	return nil
 }
 
-// condition returns the trigger's condition as SQL, or "". The condition may use old and new as far
-// as all of the trigger's events provide them.
+// condition returns the trigger's condition as SQL, or "". The condition may use old and new if all
+// trigger events provide them.
 func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, error) {
 	if n.When == "" {
 		return "", nil
@@ -275,8 +275,7 @@ func (n NewTrigger) condition(ctx context.Context, tx pgx.Tx, t Table) (string, 
 		return "", err
 	}
 
-	// Check the function here, since the error of CREATE TRIGGER does not tell it from the
-	// condition.
+	// Check the function here, since CREATE TRIGGER's error does not tell it from the condition.
 	schema, function, _ := splitName(n.Function)
 	fits, err := pg.Value[bool](ctx, tx, `
 		select exists (select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
@@ -342,7 +341,7 @@ func (d Deferral) clause() string {
 	return ""
 }
 
-// explain translates an SQLSTATE of CREATE TRIGGER.
+// explain translates an SQLSTATE from CREATE TRIGGER.
 func (n NewTrigger) explain(state string) *fault.Error {
 	// The function was checked before, so these states blame the condition.
 	if n.When != "" && (state == "0A000" || state == "42P17" || state == "42803" || state == "42P20") {

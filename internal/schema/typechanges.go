@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// conversions are the SQL conversions of a value v to a type.
+// conversions are SQL conversions from a value v to a type.
 var conversions = map[string]func(v, to string) string{
 	"cast":    func(v, to string) string { return v + "::" + to },
 	"trimmed": func(v, to string) string { return "pg_catalog.btrim(" + v + "::pg_catalog.text)::" + to },
@@ -41,7 +41,7 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 
 	// The type has no modifier: a cast to varchar(3) would truncate silently, but the assignment
 	// after it fails.
-	unmodified, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
+	bareType, err := pg.Value[string](ctx, tx, `select pg_catalog.format_type(@type::oid, -1)`,
 		pgx.StrictNamedArgs{"type": to.OID})
 	if err != nil {
 		return err
@@ -52,14 +52,14 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 		using = conversions[u.Using]
 	}
 
-	value, err := u.convertDefault(ctx, types, c, to, using, unmodified)
+	value, err := u.convertDefault(ctx, types, c, to, using, bareType)
 	if err != nil {
 		return err
 	}
 
 	action := "type " + to.SQL
 	if !c.Generated { // its values are computed anew
-		action += " using " + using(pg.Quote(c.Name), unmodified)
+		action += " using " + using(pg.Quote(c.Name), bareType)
 	}
 
 	err = inSavepoint(ctx, tx, func(part pgx.Tx) error { return c.alter(ctx, part, action) })
@@ -68,7 +68,7 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 	}
 
 	state := pg.State(err)
-	// datatype_mismatch, of an expression that is the default, or of a foreign key
+	// datatype_mismatch, from an expression that is the default, or from a foreign key
 	if state == "42804" && u.DefaultValue == nil && c.DefaultValue != "" && !c.Generated && value == "" {
 		if c.changesWithoutDefault(ctx, tx, action) {
 			return unconverted().WithCause(err)
@@ -81,7 +81,7 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 				"can't hold all values of the generated column").WithCause(err)
 		}
 
-		failing, checkErr := c.failingRows(ctx, tx, to, using("r.v", unmodified))
+		failing, checkErr := c.failingRows(ctx, tx, to, using("r.v", bareType))
 		if checkErr != nil {
 			return checkErr
 		}
@@ -118,19 +118,19 @@ func unconverted() *fault.Error {
 	return badDefault("defaultValue", "can't be converted to the type: give another one, or an empty one")
 }
 
-// explainDependents translates the error of a change of the type and adds the dependents to blame.
-func (c storedColumn) explainDependents(ctx context.Context, tx pgx.Tx, failed error) error {
-	f := explainType(pg.State(failed))
+// explainDependents translates the error from a type change and adds the dependents to blame.
+func (c storedColumn) explainDependents(ctx context.Context, tx pgx.Tx, cause error) error {
+	f := explainType(pg.State(cause))
 	if f == nil {
-		return translate(failed, nil)
+		return translate(cause, nil)
 	}
 
-	blamed := f.CodeWord() == "in_use"
-	if !blamed && f.CodeWord() != "invalid_type" {
-		return f.WithCause(failed)
+	inUse := f.CodeWord() == "in_use"
+	if !inUse && f.CodeWord() != "invalid_type" {
+		return f.WithCause(cause)
 	}
 
-	dependents, err := dependentsOfType(ctx, tx, c, !blamed)
+	dependents, err := dependentsOfType(ctx, tx, c, !inUse)
 	if err != nil {
 		return err
 	}
@@ -138,37 +138,37 @@ func (c storedColumn) explainDependents(ctx context.Context, tx pgx.Tx, failed e
 		f = withDependents(f, dependents)
 	}
 
-	return f.WithCause(failed)
+	return f.WithCause(cause)
 }
 
 // convertDefault drops the default if it is a constant or a call, and returns it as SQL for the new
-// type: a constant is converted as the values of the column are. Otherwise it returns "", and
-// PostgreSQL casts the expression.
+// type: a constant is converted like the column's values. Otherwise it returns "", and PostgreSQL
+// casts the expression.
 func (u ColumnUpdate) convertDefault(
-	ctx context.Context, types *types, c storedColumn, to dataType, using func(v, to string) string, unmodified string,
+	ctx context.Context, types *types, c storedColumn, to dataType, using func(v, to string) string, bareType string,
 ) (string, error) {
 	if c.Generated || c.Identity {
 		return "", nil
 	}
 
-	printed, err := pg.Value[string](ctx, types.tx, `
+	expression, err := pg.Value[string](ctx, types.tx, `
 		select coalesce(pg_catalog.max(pg_catalog.pg_get_expr(adbin, 0)), '') from pg_catalog.pg_attrdef
 		where adrelid = @table and adnum = @column`, pgx.StrictNamedArgs{"table": c.table.ID, "column": c.Position})
-	if err != nil || printed == "" {
+	if err != nil || expression == "" {
 		return "", err
 	}
 
-	call, isCall := parseCall(printed)
+	call, isCall := parseCall(expression)
 	value := ""
 	switch {
-	case u.DefaultValue != nil, isNull(printed):
+	case u.DefaultValue != nil, isNull(expression):
 	case isCall:
 		if types.checkCall(ctx, "defaultValue", call, to) != nil {
 			return "", nil
 		}
 		value = call.call
-	case isConstant(printed):
-		if value, err = types.convert(ctx, using("("+printed+")", unmodified), to); err != nil {
+	case isConstant(expression):
+		if value, err = types.convert(ctx, using("("+expression+")", bareType), to); err != nil {
 			return "", err
 		}
 	default:
@@ -178,7 +178,7 @@ func (u ColumnUpdate) convertDefault(
 	return value, translate(c.alter(ctx, types.tx, "drop default"), nil)
 }
 
-// convert returns the literal of a constant expression.
+// convert returns a constant expression's literal.
 func (t *types) convert(ctx context.Context, expression string, to dataType) (string, error) {
 	var text *string
 	err := inSavepoint(ctx, t.tx, func(part pgx.Tx) (err error) {
@@ -195,13 +195,13 @@ func (t *types) convert(ctx context.Context, expression string, to dataType) (st
 	return pg.Literal(*text), t.checkValue(ctx, "defaultValue", *text, to)
 }
 
-// inSavepoint runs f in a savepoint, so that its failure does not abort tx.
+// inSavepoint runs f in a savepoint, so that a failure does not abort tx.
 func inSavepoint(ctx context.Context, tx pgx.Tx, f func(part pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, tx, f)
 }
 
-// blamesValue reports whether a row's value made a change of type fail: invalid data, a constraint
-// of a domain, or an exception of a function that a user defined as a cast.
+// blamesValue reports whether a row's value made a type change fail: invalid data, a domain
+// constraint, or an exception from a function that a user defined as a cast.
 func blamesValue(state string) bool {
 	switch state[:2] {
 	case "22", "P0", "38", "39":

@@ -11,11 +11,11 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// dataType is a type of the database that a column or a function may have.
+// dataType is a database type that a column or a function may have.
 type dataType struct {
 	SQL         string // SQL with modifiers and brackets
 	OID         uint32
-	Base        uint32 // base type of a domain, else OID
+	Base        uint32 // a domain's base type, else OID
 	Name        string // for clients, without modifiers
 	Textual     bool   // string type, or a domain over one
 	Moment      bool   // date or time type, or a domain over one
@@ -27,13 +27,13 @@ type dataType struct {
 // types resolves types and caches them for one transaction.
 type types struct {
 	tx    pgx.Tx
-	known map[typeSpec]dataType
+	cache map[typeSpec]dataType
 }
 
-func newTypes(tx pgx.Tx) *types { return &types{tx: tx, known: map[typeSpec]dataType{}} }
+func newTypes(tx pgx.Tx) *types { return &types{tx: tx, cache: map[typeSpec]dataType{}} }
 
-// get resolves a type that a client wrote. It fails with Unprocessable on the field for an unknown
-// type, a pseudo-type, and types reserved for the platform or the catalog.
+// get resolves a client's type. It fails with Unprocessable on the field for an unknown type, a
+// pseudo-type, and types reserved for the platform or the catalog.
 func (t *types) get(ctx context.Context, field, text string) (dataType, error) {
 	if strings.TrimSpace(text) == "" {
 		return dataType{}, fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
@@ -63,7 +63,7 @@ func (t *types) getNonSerial(ctx context.Context, field, text string) (dataType,
 
 // resolve is get for a parsed type.
 func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataType, error) {
-	if d, ok := t.known[spec]; ok {
+	if d, ok := t.cache[spec]; ok {
 		return d, nil
 	}
 
@@ -117,13 +117,13 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 
 	d := r.dataType
 	d.Name, d.identity, d.hasModifier = shortType(d.Name), spec.identity, spec.hasModifier
-	t.known[spec] = d
+	t.cache[spec] = d
 
 	return d, nil
 }
 
-// resolvedType is the SQL expression of the first name of a [typeSpec] that resolves to a type, or
-// of its first name if none does.
+// resolvedType is the SQL expression for a [typeSpec]'s first name that resolves to a type, or for
+// the first name if none does.
 const resolvedType = `case when pg_catalog.to_regtype(@sql) is not null then @sql
 	when @other0 <> '' and pg_catalog.to_regtype(@other0) is not null then @other0
 	when @other1 <> '' and pg_catalog.to_regtype(@other1) is not null then @other1
@@ -135,7 +135,7 @@ func (t typeSpec) arguments() pgx.StrictNamedArgs {
 		"other2": t.fallbacks[2], "other3": t.fallbacks[3]}
 }
 
-// displayType is the SQL expression of a type's name for clients, from printed.full_name, the
+// displayType is the SQL expression for a type's name for clients, from printed.full_name, the
 // output of format_type. It removes the schemas public and extensions unless the bare name resolves
 // to another type first. [shortType] completes it.
 const displayType = `case

@@ -11,16 +11,16 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// typeSpec is a type that a client wrote, parsed and rebuilt as SQL.
+// typeSpec is a client's type, parsed and rebuilt as SQL.
 type typeSpec struct {
-	sql         string    // the type; for an unqualified name, the one of pg_catalog
+	sql         string    // the type; for an unqualified name, pg_catalog's
 	fallbacks   fallbacks // used if sql names no type
-	identity    bool      // serial types: an identity column of an integer type
-	hasModifier bool      // has modifiers
+	identity    bool      // serial types: an identity column with an integer type
+	hasModifier bool
 }
 
-// fallbacks are other types that a name may mean, in this order: of public and of the extensions,
-// for an unqualified name, and those with capitals as they were written. "" is none.
+// fallbacks are other types that a name may mean, in order: for an unqualified name, in public and
+// in the extensions schema, then those with the client's capitals. "" is none.
 type fallbacks [4]string
 
 func (f fallbacks) with(suffix string) fallbacks {
@@ -38,8 +38,8 @@ const (
 	maxPrecision  = 6 // fractional digits of a second; PostgreSQL reduces larger values silently
 )
 
-// spellings maps SQL's type names to those of the catalog. Words neither here nor in parseBase are
-// type names.
+// spellings maps SQL's type names to the catalog's. Words neither here nor in parseBase are type
+// names.
 var spellings = map[string]string{
 	"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "boolean": "bool",
 	"dec": "numeric", "decimal": "numeric", "numeric": "numeric", "varchar": "varchar", "varbit": "varbit",
@@ -71,7 +71,7 @@ func parseType(text string) (typeSpec, error) {
 	return t, err
 }
 
-// parseTypes parses a list of types separated by commas; blank text is an empty list.
+// parseTypes parses a comma-separated type list; blank text is an empty list.
 func parseTypes(text string) ([]typeSpec, error) {
 	p, err := newTypeParser(text)
 	if err != nil || p.done() {
@@ -81,11 +81,11 @@ func parseTypes(text string) ([]typeSpec, error) {
 	return p.parseList()
 }
 
-// typeParser consumes the tokens of a type: words in lower case, quoted names with their quotes,
-// unsigned numbers of any kind, and single punctuation characters.
+// typeParser consumes a type's tokens: words in lower case, quoted names with their quotes,
+// unsigned numbers, and single punctuation characters.
 type typeParser struct {
-	tokens  []string
-	written []string // all tokens with their capitals
+	tokens    []string
+	originals []string // all tokens with their capitals
 }
 
 var (
@@ -102,7 +102,7 @@ func newTypeParser(text string) (*typeParser, error) {
 	l := sqllex.New(text)
 	for t, ok := l.Next(); ok; t, ok = l.Next() {
 		token := text[t.Start:t.End]
-		p.written = append(p.written, token)
+		p.originals = append(p.originals, token)
 		switch {
 		case t.Kind == sqllex.Word && typeWord.MatchString(token):
 			token = strings.ToLower(token)
@@ -128,12 +128,12 @@ func (p *typeParser) peek() string {
 	return p.tokens[0]
 }
 
-// peekWritten returns the next token with its capitals.
-func (p *typeParser) peekWritten() string {
+// peekOriginal returns the next token with capitals.
+func (p *typeParser) peekOriginal() string {
 	if p.done() {
 		return ""
 	}
-	return p.written[len(p.written)-len(p.tokens)]
+	return p.originals[len(p.originals)-len(p.tokens)]
 }
 
 func (p *typeParser) next() string {
@@ -155,7 +155,7 @@ func (p *typeParser) accept(tokens ...string) bool {
 	return true
 }
 
-// parseList parses types separated by commas, to the end of the text.
+// parseList parses comma-separated types, to the end of the text.
 func (p *typeParser) parseList() ([]typeSpec, error) {
 	var types []typeSpec
 	for {
@@ -205,7 +205,7 @@ func (p *typeParser) parse() (typeSpec, error) {
 }
 
 func (p *typeParser) parseBase() (typeSpec, error) {
-	capital := unquoted(p.peekWritten())
+	capital := unquoted(p.peekOriginal())
 	word, ok := p.name()
 	if !ok {
 		return typeSpec{}, errType
@@ -214,7 +214,7 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 	if p.accept(".") {
 		schema, capitalSchema := unquoted(word), capital
 
-		capital = unquoted(p.peekWritten())
+		capital = unquoted(p.peekOriginal())
 		if word, ok = p.name(); !ok {
 			return typeSpec{}, errType
 		}
@@ -260,7 +260,7 @@ func (p *typeParser) parseBase() (typeSpec, error) {
 			pg.Quote(public, capital), pg.Quote(ExtensionsSchema, capital)})
 }
 
-// floatType parses the optional precision of float, in bits, which selects the type.
+// floatType parses float's optional precision, in bits, which selects the type.
 func (p *typeParser) floatType() (typeSpec, error) {
 	mods, err := p.integers()
 	if err != nil || mods == nil {
@@ -277,7 +277,7 @@ func (p *typeParser) floatType() (typeSpec, error) {
 	return typeSpec{sql: builtin("float8")}, nil
 }
 
-// timeType parses the optional precision and time zone of time and timestamp.
+// timeType parses the optional precision and time zone after time or timestamp.
 func (p *typeParser) timeType(word string) (typeSpec, error) {
 	precision, err := p.precision()
 	if err != nil {
@@ -291,14 +291,14 @@ func (p *typeParser) timeType(word string) (typeSpec, error) {
 	return typeSpec{sql: builtin(word) + precision, hasModifier: precision != ""}, nil
 }
 
-// intervalFields are the field restrictions of interval.
+// intervalFields are interval's field restrictions.
 var intervalFields = [][]string{
 	{"year", "to", "month"}, {"day", "to", "hour"}, {"day", "to", "minute"}, {"day", "to", "second"},
 	{"hour", "to", "minute"}, {"hour", "to", "second"}, {"minute", "to", "second"}, {"year"}, {"month"}, {"day"},
 	{"hour"}, {"minute"}, {"second"},
 }
 
-// intervalType parses the optional fields and precision of interval. Only the SQL keyword accepts
+// intervalType parses interval's optional fields and precision. Only the SQL keyword accepts
 // fields, so the type keeps that spelling.
 func (p *typeParser) intervalType() (typeSpec, error) {
 	sql := "interval"
@@ -330,7 +330,7 @@ func (p *typeParser) precision() (string, error) {
 	return "(" + strconv.Itoa(mods[0]) + ")", nil
 }
 
-// hasModifier parses optional modifiers of a type.
+// withModifiers parses a type's optional modifiers.
 func (p *typeParser) withModifiers(sql string, others fallbacks) (typeSpec, error) {
 	mods, err := p.modifiers()
 	if err != nil || mods == nil {
@@ -341,7 +341,7 @@ func (p *typeParser) withModifiers(sql string, others fallbacks) (typeSpec, erro
 	return typeSpec{sql: sql + list, fallbacks: others.with(list), hasModifier: true}, nil
 }
 
-// withDefaultModifiers is modified for a type with default modifiers.
+// withDefaultModifiers is withModifiers for a type with default modifiers.
 func (p *typeParser) withDefaultModifiers(sql, defaults string) (typeSpec, error) {
 	t, err := p.withModifiers(sql, fallbacks{})
 	if err == nil && !t.hasModifier {
