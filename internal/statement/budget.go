@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	responsesMemory = 96 << 20 // memory budget for responses in a process, in bytes
-	projectShare    = 32 << 20 // share of the budget per project
-	freeBytes       = 64 << 10 // allowance per response outside of the budget
+	responsesMemory = 96 << 20 // memory budget for a process's responses, in bytes
+	projectShare    = 32 << 20 // budget share per project
+	freeBytes       = 64 << 10 // allowance per response outside the budget
 	responseCopies  = 2        // in memory: the rows, and the response built from them
 )
 
-// responses bounds the memory of all responses of this process until they are written.
+// responses bounds the memory of this process's responses until they are written.
 var responses = newResponsePool()
 
 func newResponsePool() *fair.Pool {
@@ -21,48 +21,48 @@ func newResponsePool() *fair.Pool {
 		PerPart: projectShare, Reserve: responsesMemory / 4})
 }
 
-// reservation is the share of one response in the budget.
+// reservation is one response's share of the budget.
 type reservation struct {
 	pool    *fair.Pool
 	project fair.Key
-	used    int // bytes of the response
+	size    int // response bytes
 
-	mu       sync.Mutex
-	reserved int // bytes of the shared budget
-	leases   []*fair.Lease
-	released bool
+	mu     sync.Mutex
+	budget int // bytes reserved from the shared budget
+	leases []*fair.Lease
+	closed bool
 }
 
-// grow reserves memory for n more bytes of the response. It reports false if the budget or the size
-// limit is exhausted.
+// grow reserves memory for n more response bytes. It reports false if the budget or the size limit
+// is exhausted.
 func (r *reservation) grow(n int) bool {
-	if r.used+n > maxBytes {
+	if r.size+n > maxBytes {
 		return false
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if r.released {
+	if r.closed {
 		return false
 	}
 
-	if need := responseCopies*(r.used+n) - freeBytes; need > r.reserved {
-		step := max(need-r.reserved, 1<<20)
+	if need := responseCopies*(r.size+n) - freeBytes; need > r.budget {
+		step := max(need-r.budget, 1<<20)
 		lease := r.pool.TryAcquire(r.project, int64(step))
 		if lease == nil {
 			return false
 		}
 
 		r.leases = append(r.leases, lease)
-		r.reserved += step
+		r.budget += step
 	}
 
-	r.used += n
+	r.size += n
 	return true
 }
 
-// release returns the reservation for good: later calls of grow fail.
+// release returns the reservation for good: later grow calls fail.
 func (r *reservation) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,5 +71,5 @@ func (r *reservation) release() {
 		lease.Release()
 	}
 
-	r.reserved, r.leases, r.released = 0, nil, true
+	r.budget, r.leases, r.closed = 0, nil, true
 }

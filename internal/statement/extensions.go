@@ -14,32 +14,32 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// No login of a project may create or drop an extension, so the platform does. It can't take part
-// in the owner's transaction. Extensions are therefore created before the transaction of the
-// statements that create them, and stay if the transaction fails. They are dropped in a script
-// without a transaction only, where statements run in order.
+// A project's logins may not create or drop extensions, so the platform does. It can't take part in
+// the owner's transaction. Extensions are therefore created before the transaction that contains
+// their statements, and stay if the transaction fails. They are dropped only in a script without a
+// transaction, where statements run in order.
 
-// Platform runs a function in a transaction of the platform's login.
+// Platform runs a function in a transaction on the platform's login.
 type Platform func(ctx context.Context, f func(tx pgx.Tx) error) error
 
 // extensions runs statements on extensions.
 type extensions struct {
-	field    string // name of the text in errors
+	field    string // field name in errors
 	platform Platform
 	full     bool // nothing may grow the database
 }
 
-// prepare runs the steps on extensions of one transaction, before that begins. It returns all steps
-// with what became of these.
+// prepare runs a transaction's steps on extensions before it begins. It returns all steps, with the
+// outcome in these.
 func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
-	prepared := slices.Clone(steps)
+	all := slices.Clone(steps)
 	for i, s := range steps {
 		var err error
 		switch s.Action {
 		case dialect.CreateExtension:
-			prepared[i], err = e.create(ctx, i, s)
+			all[i], err = e.create(ctx, i, s)
 		case dialect.DropExtension:
-			prepared[i], err = e.passDrop(ctx, i, s)
+			all[i], err = e.passDrop(ctx, i, s)
 		}
 
 		if err != nil {
@@ -47,10 +47,10 @@ func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
 		}
 	}
 
-	return prepared, nil
+	return all, nil
 }
 
-// create installs an extension, unless it is. An extension of another platform is left out.
+// create installs an extension unless it is installed. Another platform's extension is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 	name := s.Extension.Name
 	err := e.platform(ctx, func(tx pgx.Tx) error {
@@ -65,14 +65,14 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 		case e.full:
 			return projectdb.ErrOverQuota
 		default:
-			created, err := schema.CreateExtension(ctx, tx, name)
+			extension, err := schema.CreateExtension(ctx, tx, name)
 			if err != nil {
 				return err
 			}
-			at = *created.Schema
+			at = *extension.Schema
 		}
 
-		if wanted := s.Extension.Schema; wanted != "" && wanted != at {
+		if target := s.Extension.Schema; target != "" && target != at {
 			s.Notes = []string{"extension " + name + " is in the schema " + at + ", where the platform installs it"}
 		}
 
@@ -82,13 +82,13 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 	return s, e.explain(i, s, err)
 }
 
-// schemaOf returns the schema of an installed extension, or "".
+// schemaOf returns an installed extension's schema, or "".
 func schemaOf(ctx context.Context, q pg.Querier, name string) (string, error) {
-	found, err := pg.Values[string](ctx, q, `
+	schemas, err := pg.Values[string](ctx, q, `
 		select n.nspname::text from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
 		where e.extname = @name`, pgx.StrictNamedArgs{"name": name})
 
-	return strings.Join(found, ""), err
+	return strings.Join(schemas, ""), err
 }
 
 const (
@@ -96,8 +96,7 @@ const (
 	dropHint    = "Drop it in a migration of its own, whose first line is -- socle: no-transaction, or by DELETE /extensions."
 )
 
-// checkDrops fails with Unprocessable if a step of a transaction drops an extension, whether it is
-// there or not.
+// checkDrops fails with Unprocessable if a transaction step drops an extension, installed or not.
 func checkDrops(field string, steps []Step) error {
 	for i, s := range steps {
 		if s.Action == dialect.DropExtension && !s.Extension.Tolerant {
@@ -108,8 +107,8 @@ func checkDrops(field string, steps []Step) error {
 	return nil
 }
 
-// passDrop passes over a DROP EXTENSION IF EXISTS in a transaction. It fails with Unprocessable if
-// the extension exists.
+// passDrop skips a DROP EXTENSION IF EXISTS in a transaction. It fails with Unprocessable if the
+// extension exists.
 func (e extensions) passDrop(ctx context.Context, i int, s Step) (Step, error) {
 	var at string
 	err := e.platform(ctx, func(tx pgx.Tx) (err error) {
@@ -144,7 +143,7 @@ func (e extensions) drop(ctx context.Context, i int, s Step) (Step, error) {
 	return s, e.explain(i, s, err)
 }
 
-// explain turns the failure of a step on an extension into one of its text.
+// explain turns the failure of a step on an extension into an error on its field.
 func (e extensions) explain(i int, s Step, err error) error {
 	f := fault.Of(err)
 	if err == nil || f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.TooLarge {

@@ -15,10 +15,10 @@ import (
 
 const (
 	maxHistory     = 1000   // per project; older ones are deleted
-	maxHistoryText = 10_000 // characters of a query's text
+	maxHistoryText = 10_000 // characters per query
 )
 
-// Record is an entry of the query history.
+// Record is a query history entry.
 type Record struct {
 	UUID       uuid.UUID `json:"uuid"`
 	Query      string    `json:"query" doc:"The first 10,000 characters, including any secrets in the text, but without parameters."`
@@ -46,20 +46,20 @@ func Run(ctx context.Context, p *projectdb.Project, user uuid.UUID, q Query) (An
 	answer, failure := run(ctx, p, q)
 	duration := float64(time.Since(start).Microseconds()) / 1000
 
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 
-	if err := recordEnd(ending, p, id, duration, answer.Results, failure); err != nil && failure != nil {
+	if err := recordEnd(endCtx, p, id, duration, answer.Results, failure); err != nil && failure != nil {
 		return Answer{}, fmt.Errorf("%w (recording it failed: %w)", failure, err)
 	}
 
 	// A failure to record the outcome does not fail a query that has been committed; the history
-	// has its start.
+	// has the start.
 	answer.DurationMs = duration
 	return answer, failure
 }
 
-// recordStart records a query in the history and in the audit log before it runs, so that none runs
+// recordStart records a query in the history and the audit log before it runs, so that none runs
 // unrecorded.
 func recordStart(ctx context.Context, p *projectdb.Project, id, user uuid.UUID, q Query) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
@@ -72,7 +72,7 @@ func recordStart(ctx context.Context, p *projectdb.Project, id, user uuid.UUID, 
 	})
 }
 
-// recordEnd records the outcome of a query and deletes old records.
+// recordEnd records a query's outcome and deletes old records.
 func recordEnd(
 	ctx context.Context, p *projectdb.Project, id uuid.UUID, duration float64, results []Result, failure error,
 ) error {

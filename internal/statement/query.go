@@ -34,7 +34,7 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 		return Answer{}, projectdb.ErrOverQuota
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, q.Timeout)
+	timeoutCtx, cancel := context.WithTimeout(ctx, q.Timeout)
 	defer cancel()
 
 	s := &session{query: q, full: full, reservation: reservation{pool: responses, project: p.Key(ctx)}}
@@ -46,8 +46,8 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 
 	if !q.ReadOnly { // PostgreSQL refuses them in a query that only reads
 		platform := func(ctx context.Context, f func(tx pgx.Tx) error) error { return pg.InTx(ctx, p.Trusted(), f) }
-		if steps, err = (extensions{"query", platform, full}).prepare(bounded, steps); err != nil {
-			return Answer{}, timeout(ctx, bounded, q, err)
+		if steps, err = (extensions{"query", platform, full}).prepare(timeoutCtx, steps); err != nil {
+			return Answer{}, timeout(ctx, timeoutCtx, q, err)
 		}
 	}
 
@@ -60,10 +60,10 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 	s.conn = conn.Conn().PgConn()
 	s.conn.Frontend().SetMaxBodyLen(maxRow)
 
-	answer.Results, err = s.run(bounded, steps, params)
-	EndSession(ctx, s.conn, bounded.Err() != nil && err != nil) // the response says that the query was rolled back
+	answer.Results, err = s.run(timeoutCtx, steps, params)
+	EndSession(ctx, s.conn, timeoutCtx.Err() != nil && err != nil) // the response says that the query was rolled back
 	if err != nil {
-		return Answer{}, timeout(ctx, bounded, q, err)
+		return Answer{}, timeout(ctx, timeoutCtx, q, err)
 	}
 
 	for i, step := range steps {
@@ -73,10 +73,10 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 	return answer, nil
 }
 
-// timeout returns the failure of a query: err, unless its time or that of the request is over.
-func timeout(ctx, bounded context.Context, q Query, err error) error {
+// timeout returns a query's failure: err, unless the query's timeout or the request is over.
+func timeout(ctx, timeoutCtx context.Context, q Query, err error) error {
 	switch {
-	case bounded.Err() == nil:
+	case timeoutCtx.Err() == nil:
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -87,7 +87,7 @@ func timeout(ctx, bounded context.Context, q Query, err error) error {
 		q.Timeout.Milliseconds()).WithCause(err)
 }
 
-// parameters returns the encoded parameters of a query.
+// parameters returns a query's encoded parameters.
 func parameters(q Query, statements int) ([][]byte, error) {
 	if len(q.Parameters) > 0 && statements > 1 {
 		return nil, fault.OnField(fault.Unprocessable, "parameters", "not_applicable",

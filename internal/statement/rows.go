@@ -4,7 +4,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Rows are rows of values in their JSON representation, an array of arrays.
+// Rows are rows with values in their JSON representation, an array of arrays.
 type Rows struct{ text []byte }
 
 // MarshalJSONTo writes the rows.
@@ -15,8 +15,8 @@ func (r Rows) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(append(r.text, ']'))
 }
 
-// add adds a row. types are the types of its columns.
-func (r *Rows) add(types []columnType, values [][]byte) error {
+// addRow adds a row. types are the column types.
+func (r *Rows) addRow(types []columnType, values [][]byte) error {
 	start := byte('[')
 	if len(r.text) > 0 {
 		start = ','

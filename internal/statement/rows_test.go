@@ -44,17 +44,17 @@ func TestResponsesAreBounded(t *testing.T) {
 	byProject, byAccount := map[string]int{}, map[string]int{}
 	for i, s := range sessions {
 		if !results[i].Truncated || len(results[i].Rows.text) > maxBytes ||
-			len(results[i].Rows.text) != s.reservation.used {
+			len(results[i].Rows.text) != s.reservation.size {
 			t.Errorf("response %d: got truncated %v, %d bytes, %d counted", i, results[i].Truncated,
-				len(results[i].Rows.text), s.reservation.used)
+				len(results[i].Rows.text), s.reservation.size)
 		}
-		if responseCopies*s.reservation.used > s.reservation.reserved+freeBytes {
-			t.Errorf("response %d: got %d bytes reserved for %d", i, s.reservation.reserved, s.reservation.used)
+		if responseCopies*s.reservation.size > s.reservation.budget+freeBytes {
+			t.Errorf("response %d: got %d bytes reserved for %d", i, s.reservation.budget, s.reservation.size)
 		}
 
-		taken += s.reservation.reserved
-		byProject[s.reservation.project.Part] += s.reservation.reserved
-		byAccount[s.reservation.project.Account] += s.reservation.reserved
+		taken += s.reservation.budget
+		byProject[s.reservation.project.Part] += s.reservation.budget
+		byAccount[s.reservation.project.Account] += s.reservation.budget
 		bytes += cap(results[i].Rows.text)
 
 		if _, err := json.Marshal(results[i]); err != nil {
@@ -93,7 +93,7 @@ func TestRows(t *testing.T) {
 	for n, want := range map[int]string{0: `[]`, 1: `[["a",null]]`, 2: `[["a",null],["a",null]]`} {
 		var r Rows
 		for range n {
-			if err := r.add(make([]columnType, 2), [][]byte{[]byte("a"), nil}); err != nil {
+			if err := r.addRow(make([]columnType, 2), [][]byte{[]byte("a"), nil}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -22,7 +22,7 @@ import (
 // endTimeout bounds the end of a session.
 const endTimeout = 5 * time.Second
 
-// settings are the initial settings of a query. Reading them fixes the access mode: the transaction
+// settings are a query's initial settings. Reading them fixes the access mode: the transaction
 // can't become writable any more.
 const settings = `
 	select pg_catalog.set_config('search_path', 'public, extensions', true),
@@ -30,7 +30,7 @@ const settings = `
 	       pg_catalog.set_config('extra_float_digits', '1', true),
 	       pg_catalog.set_config('bytea_output', 'hex', true)`
 
-// session is the connection of one query.
+// session is one query's connection.
 type session struct {
 	conn  *pgconn.PgConn
 	query Query
@@ -40,7 +40,7 @@ type session struct {
 	reservation reservation // memory for the response
 }
 
-// columnType is the type of a result column.
+// columnType is a result column's type.
 type columnType struct {
 	oid      uint32
 	modifier int32
@@ -57,10 +57,10 @@ func (s *session) run(ctx context.Context, steps []Step, params [][]byte) ([]Res
 		return nil, pg.Fault(err)
 	}
 
-	var before map[string]relationSize
+	var baseline map[string]relationSize
 	if s.full {
 		var err error
-		if before, err = s.sizes(ctx, selectSizes); err != nil {
+		if baseline, err = s.sizes(ctx, selectSizes); err != nil {
 			return nil, pg.Fault(err)
 		}
 	}
@@ -85,12 +85,12 @@ func (s *session) run(ctx context.Context, steps []Step, params [][]byte) ([]Res
 	}
 
 	if s.full {
-		after, err := s.sizes(ctx, sealTransaction+selectSizes)
+		sizes, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
 			return nil, translate("query", err, len(steps)-1, steps[len(steps)-1])
 		}
 
-		if growth(before, after) > 0 {
+		if growth(baseline, sizes) > 0 {
 			return nil, errGrows
 		}
 	}
@@ -108,7 +108,7 @@ func (s *session) run(ctx context.Context, steps []Step, params [][]byte) ([]Res
 	return results, nil
 }
 
-// result returns the result of a step. It is empty if the step is left out.
+// result returns a step's result. It is empty if the step is left out.
 func (s *session) result(ctx context.Context, step Step, params [][]byte) (Result, error) {
 	r := Result{Columns: []ResultColumn{}}
 	switch {
@@ -137,7 +137,7 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 	}
 
 	r := Result{Columns: []ResultColumn{}}
-	var failed error
+	var serverErr error
 	for {
 		message, err := s.conn.ReceiveMessage(ctx)
 		if err != nil {
@@ -163,11 +163,11 @@ func (s *session) execute(ctx context.Context, sql string, params [][]byte) (Res
 		case *pgproto3.PortalSuspended:
 			r.Truncated = true
 		case *pgproto3.ErrorResponse:
-			failed = pgconn.ErrorResponseToPgError(m)
+			serverErr = pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.CopyInResponse, *pgproto3.CopyOutResponse, *pgproto3.CopyBothResponse:
 			return Result{}, fault.OnField(fault.Unprocessable, "query", "not_allowed", "must not contain COPY")
 		case *pgproto3.ReadyForQuery:
-			return r, failed
+			return r, serverErr
 		}
 	}
 }
@@ -181,38 +181,37 @@ func (s *session) describe(r *Result, fields []pgproto3.FieldDescription) {
 
 // row appends a row to the result if the budget allows it.
 func (s *session) row(r *Result, values [][]byte) error {
-	if r.stored == s.query.MaxRows || r.Truncated {
+	if r.numRows == s.query.MaxRows || r.Truncated {
 		r.Truncated = true
 		return nil
 	}
 
-	before, size := len(r.Rows.text), 0
+	start, size := len(r.Rows.text), 0
 	for _, v := range values {
 		size += len(v)
 	}
 
-	if s.reservation.used+size > maxBytes {
+	if s.reservation.size+size > maxBytes {
 		r.Truncated = true
 		return nil
 	}
 
-	if err := r.Rows.add(s.types[len(s.types)-len(values):], values); err != nil {
+	if err := r.Rows.addRow(s.types[len(s.types)-len(values):], values); err != nil {
 		return err
 	}
 
-	if !s.reservation.grow(len(r.Rows.text) - before) {
-		r.Rows.text = r.Rows.text[:before]
+	if !s.reservation.grow(len(r.Rows.text) - start) {
+		r.Rows.text = r.Rows.text[:start]
 		r.Truncated = true
 
 		return nil
 	}
 
-	r.stored++
+	r.numRows++
 	return nil
 }
 
-// nameTypes sets the names of the column types. It runs in the transaction, which may have created
-// types.
+// nameTypes sets the column type names. It runs in the transaction, which may have created types.
 func (s *session) nameTypes(ctx context.Context, results []Result) error {
 	if len(s.types) == 0 {
 		return nil
@@ -253,14 +252,14 @@ type PostgresError struct {
 	Detail    string `json:"detail"`
 	Hint      string `json:"hint"`
 	SQLState  string `json:"sqlstate"`
-	Position  int    `json:"position"`  // character of the query, from 1; 0 if unknown
+	Position  int    `json:"position"`  // in characters, from 1; 0 if unknown
 	Statement int    `json:"statement"` // from 1
 	Context   string `json:"context"`
 }
 
-// translate translates PostgreSQL's error for a statement of a field. The author of the statement
-// may read the original error. A lost connection and exhausted resources of the server are not the
-// statement's fault.
+// translate translates PostgreSQL's error for a statement in a field. The statement's author may
+// read the original error. A lost connection and exhausted server resources are not the statement's
+// fault.
 func translate(field string, err error, index int, step Step) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -276,7 +275,7 @@ func translate(field string, err error, index int, step Step) error {
 	case pg.EndedByLimit(e):
 		return pg.Fault(err)
 	case e.Code[:2] == "08" && e.Code != "08P01", // 08P01: wrong number of parameters
-		// 53200 and 53400: memory and file limits of a session
+		// 53200 and 53400: a session's memory and file limits
 		e.Code[:2] == "53" && e.Code != "53200" && e.Code != "53400",
 		e.Code == "57P02", e.Code == "57P03":
 		return pg.Fault(err)
@@ -312,7 +311,7 @@ func translate(field string, err error, index int, step Step) error {
 
 var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?objects\b`)
 
-// hint returns the hint of PostgreSQL. For an insert into storage.objects it names the Storage API:
+// hint returns PostgreSQL's hint. For an insert into storage.objects it names the Storage API:
 // PostgreSQL complains about a column or constraint there.
 func hint(e *pgconn.PgError, statement sqllex.Statement) string {
 	if e.Hint == "" && slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) &&

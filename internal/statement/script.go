@@ -17,20 +17,20 @@ import (
 // MaxScript is the maximum size of a script in bytes.
 const MaxScript = 1 << 20
 
-// Script is the SQL of a file. Its results are discarded, so each statement runs to its end.
+// Script is SQL from a file. All results are discarded, so each statement runs to the end.
 type Script struct {
-	Field    string // name of the text in errors
+	Field    string // field name in errors
 	Steps    []Step
 	Full     bool     // it may not grow the database
 	Platform Platform // for extensions
 
-	// Begin and End run in the transaction of the statements, before and after them. Without Begin,
-	// each statement is a transaction of its own.
+	// Begin and End run in the statements' transaction, before and after them. Without Begin, each
+	// statement is a transaction of its own.
 	Begin, End func(ctx context.Context, conn *pgconn.PgConn) error
 }
 
-// SplitScript splits the text of a script into its steps. single tells that they run in one
-// transaction. SplitScript fails with Unprocessable on field.
+// SplitScript splits a script into its steps. With single, they run in one transaction. SplitScript
+// fails with Unprocessable on field.
 func SplitScript(field, text string, single bool) ([]Step, error) {
 	if len(text) > MaxScript {
 		return nil, fault.OnField(fault.Unprocessable, field, "too_large", "must be at most %d bytes", MaxScript)
@@ -42,10 +42,10 @@ func SplitScript(field, text string, single bool) ([]Step, error) {
 	return split(field, text, single)
 }
 
-// RunScript runs a script on a session of a project's owner, which the caller resets or discards
-// afterwards. PostgreSQL's errors are Unprocessable on the script's field, with the original error
-// in the member postgres. If RunScript fails, a transaction is left open. It returns what it has
-// left out or changed.
+// RunScript runs a script on an owner session, which the caller resets or discards afterwards.
+// PostgreSQL's errors are Unprocessable on the script's field, with the original error in the
+// member postgres. If RunScript fails, a transaction is left open. The notes say what was left out
+// or changed.
 func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepNote, error) {
 	conn.Frontend().SetMaxBodyLen(maxRow)
 	s := &session{conn: conn}
@@ -57,7 +57,7 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepN
 		}
 	}
 
-	// A setting of a transaction ends with it.
+	// A transaction's settings end with it.
 	begin, state := "begin read write;"+settings, byte('T')
 	if script.Begin == nil {
 		begin, state = strings.ReplaceAll(settings, ", true)", ", false)"), 'I'
@@ -73,22 +73,22 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepN
 		}
 	}
 
-	var before map[string]relationSize
+	var baseline map[string]relationSize
 	if script.Full {
 		var err error
-		if before, err = s.sizes(ctx, selectSizes); err != nil {
+		if baseline, err = s.sizes(ctx, selectSizes); err != nil {
 			return nil, pg.Fault(err)
 		}
 	}
 
 	var notes []StepNote
 	for i, step := range script.Steps {
-		done, err := s.step(ctx, script, i, step)
+		step, err := s.step(ctx, script, i, step)
 		if err != nil {
 			return nil, err
 		}
 
-		notes = append(notes, done.notes(i)...)
+		notes = append(notes, step.notes(i)...)
 		if conn.TxStatus() != state {
 			return nil, fault.OnField(fault.Unprocessable, script.Field, "not_allowed",
 				"must neither begin nor end a transaction")
@@ -99,13 +99,13 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepN
 		return notes, nil
 	}
 
-	return notes, s.commit(ctx, script, before)
+	return notes, s.commit(ctx, script, baseline)
 }
 
 func (s Script) extensions() extensions { return extensions{s.Field, s.Platform, s.Full} }
 
-// step runs a step of a script, the i-th one, and returns it with what became of it. Those on
-// extensions have run before a transaction.
+// step runs a script's i-th step and returns it with the outcome. In a transaction, steps on
+// extensions have run before.
 func (s *session) step(ctx context.Context, script Script, i int, step Step) (Step, error) {
 	separate := script.Begin == nil
 	switch {
@@ -124,9 +124,9 @@ func (s *session) step(ctx context.Context, script Script, i int, step Step) (St
 	return step, nil
 }
 
-// commit ends the transaction of a script. Deferred constraints run first, since End records the
+// commit ends a script's transaction. Deferred constraints run first, since End records the
 // success.
-func (s *session) commit(ctx context.Context, script Script, before map[string]relationSize) error {
+func (s *session) commit(ctx context.Context, script Script, baseline map[string]relationSize) error {
 	last := Step{}
 	if n := len(script.Steps); n > 0 {
 		last = script.Steps[n-1]
@@ -144,12 +144,12 @@ func (s *session) commit(ctx context.Context, script Script, before map[string]r
 	}
 
 	if script.Full {
-		after, err := s.sizes(ctx, sealTransaction+selectSizes)
+		sizes, err := s.sizes(ctx, sealTransaction+selectSizes)
 		if err != nil {
 			return translate(script.Field, err, max(len(script.Steps)-1, 0), last)
 		}
 
-		if growth(before, after) > 0 {
+		if growth(baseline, sizes) > 0 {
 			return errGrows
 		}
 	}
@@ -162,7 +162,7 @@ func (s *session) commit(ctx context.Context, script Script, before map[string]r
 }
 
 // runToEnd runs one statement with the extended protocol, which rejects further statements, and
-// discards its rows.
+// discards the rows.
 func (s *session) runToEnd(ctx context.Context, field, sql string) error {
 	f := s.conn.Frontend()
 	f.SendParse(&pgproto3.Parse{Query: sql})
@@ -174,7 +174,7 @@ func (s *session) runToEnd(ctx context.Context, field, sql string) error {
 		return err
 	}
 
-	var failed error
+	var serverErr error
 	for {
 		message, err := s.conn.ReceiveMessage(ctx)
 		if err != nil {
@@ -183,17 +183,17 @@ func (s *session) runToEnd(ctx context.Context, field, sql string) error {
 
 		switch m := message.(type) {
 		case *pgproto3.ErrorResponse:
-			failed = pgconn.ErrorResponseToPgError(m)
+			serverErr = pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.CopyInResponse, *pgproto3.CopyOutResponse, *pgproto3.CopyBothResponse:
 			return fault.OnField(fault.Unprocessable, field, "not_allowed", "must not contain COPY")
 		case *pgproto3.ReadyForQuery:
-			return failed
+			return serverErr
 		}
 	}
 }
 
-// CheckQuota fails with TooLarge if a project's database exceeds its quota by far, so that nothing
-// runs. full tells that it exceeds the quota.
+// CheckQuota fails with TooLarge if a project's database exceeds the quota by far, so that nothing
+// runs. full reports whether it exceeds the quota.
 func CheckQuota(p *projectdb.Project) (full bool, err error) {
 	if !p.OverQuota() {
 		return false, nil
@@ -205,25 +205,25 @@ func CheckQuota(p *projectdb.Project) (full bool, err error) {
 	return true, nil
 }
 
-// EndSession ends a session within [endTimeout], also after ctx has ended. If interrupted is set,
-// it waits until PostgreSQL has canceled the statement, and so rolled back its transaction.
-func EndSession(ctx context.Context, conn *pgconn.PgConn, interrupted bool) {
-	closing, done := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer done()
+// EndSession ends a session within [endTimeout], also after ctx has ended. With awaitCancel, it
+// waits until PostgreSQL has canceled the statement, and so rolled back the transaction.
+func EndSession(ctx context.Context, conn *pgconn.PgConn, awaitCancel bool) {
+	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
 
-	_ = conn.Close(closing) // errors do not matter, since the session is discarded
+	_ = conn.Close(closeCtx) // errors do not matter, since the session is discarded
 
-	if !interrupted {
+	if !awaitCancel {
 		return
 	}
 
 	select {
 	case <-conn.CleanupDone():
-	case <-closing.Done():
+	case <-closeCtx.Done():
 	}
 }
 
-// TimeoutFault returns the failure of a script that took too long.
+// TimeoutFault returns the failure for a script that took too long.
 func TimeoutFault(field, limit string, cause error) error {
 	return fault.OnField(fault.Unprocessable, field, "timeout", "was rolled back: it took longer than %s", limit).
 		WithCause(fmt.Errorf("timeout: %w", cause))

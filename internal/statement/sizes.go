@@ -7,22 +7,22 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// A project over its quota may run queries that do not grow its database: they may delete rows and
-// drop tables. Sizes are those that the transaction sees: a table that it dropped or truncated no
-// longer counts, although its file exists until the commit. Rolled back changes leave empty pages
-// in tables for a while; package projectdb bounds these.
+// A project over quota may run queries that do not grow the database: they may delete rows and drop
+// tables. Sizes are those that the transaction sees: a table that it dropped or truncated no longer
+// counts, although the file exists until the commit. Rolled back changes leave empty pages in
+// tables for a while; package projectdb bounds these.
 
-// selectSizes reads the bytes and file of each table and index of the owner, and of the database's
-// catalog. Catalog relations have OIDs below 16384. It excludes the platform's tables, which grow
-// with any request, the statistics that ANALYZE writes, and the catalogs shared by all databases of
-// the server, which grow with each project.
+// selectSizes reads the bytes and file of each table and index that belongs to the owner or to the
+// database's catalog. Catalog relations have OIDs below 16384. It excludes the platform's tables,
+// which grow with any request, the statistics that ANALYZE writes, and the server's shared
+// catalogs, which grow with each project.
 const selectSizes = `
 	select c.oid, pg_catalog.pg_relation_filenode(c.oid), pg_catalog.pg_relation_size(c.oid)
 	from pg_catalog.pg_class c
 	where c.relkind in ('r', 'i', 'm', 'S', 't') and (c.relowner = (select r.oid from pg_catalog.pg_roles r where r.rolname = session_user)
 	  or c.oid < 16384 and not c.relisshared and c.relname !~ '^pg_(statistic|toast_2619)')`
 
-// relationSize is the size and file of a relation.
+// relationSize is a relation's size and file.
 type relationSize struct {
 	file  string
 	bytes int64
@@ -31,10 +31,10 @@ type relationSize struct {
 // growth returns by how many bytes a transaction grew relations, minus those that it dropped,
 // truncated or rewrote. A transaction can't shrink a relation within the same file: a concurrent
 // vacuum did, which frees nothing for the transaction.
-func growth(before, after map[string]relationSize) int64 {
+func growth(baseline, sizes map[string]relationSize) int64 {
 	var grown int64
-	for oid, now := range after {
-		was := before[oid]
+	for oid, now := range sizes {
+		was := baseline[oid]
 		if now.file == was.file {
 			grown += max(0, now.bytes-was.bytes)
 		} else {
@@ -42,8 +42,8 @@ func growth(before, after map[string]relationSize) int64 {
 		}
 	}
 
-	for oid, was := range before {
-		if _, exists := after[oid]; !exists {
+	for oid, was := range baseline {
+		if _, exists := sizes[oid]; !exists {
 			grown -= was.bytes
 		}
 	}

@@ -10,25 +10,25 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// maxStatements is the maximum number of statements of a query or script.
+// maxStatements is the maximum per query or script.
 const maxStatements = 20_000
 
-// Step is a statement of a text, and what the project makes of it.
+// Step is a statement with its verdict.
 type Step struct {
 	sqllex.Statement
 	dialect.Verdict
 
-	Line int // line of its first token, from 1
+	Line int // line of the first token, from 1
 }
 
-// StepNote is what a project has left out or changed of a statement.
+// StepNote says what was left out or changed in a statement.
 type StepNote struct {
 	Statement int    `json:"statement" doc:"Number of the statement, from 1."`
 	Line      int    `json:"line" doc:"Line on which the statement begins, from 1."`
 	Text      string `json:"text" example:"owner postgres is left out: everything belongs to the project's owner"`
 }
 
-// notes returns the notes of a step, the i-th one.
+// notes returns the notes for the i-th step.
 func (s Step) notes(i int) []StepNote {
 	var all []StepNote
 	for _, text := range s.Notes {
@@ -38,22 +38,22 @@ func (s Step) notes(i int) []StepNote {
 	return all
 }
 
-// leftOut returns the step as one that is left out for a reason.
+// leftOut returns the step as left out for a reason.
 func (s Step) leftOut(reason string) Step {
 	s.Action, s.Notes = dialect.LeaveOut, []string{reason}
 	return s
 }
 
-// forbiddenFirst are the first words of statements that would end the transaction or change the
+// forbiddenFirst are the first words in statements that would end the transaction or change the
 // protocol.
 var forbiddenFirst = []string{"abort", "rollback", "savepoint", "release", "copy"}
 
-// controlFirst are the first words of BEGIN and COMMIT, which are left out of one transaction.
+// controlFirst are the first words in BEGIN and COMMIT, which are left out in one transaction.
 var controlFirst = []string{"begin", "start", "commit", "end"}
 
-// split splits a text into its steps. single tells that they run in one transaction. It fails with
+// split splits a text into its steps. With single, they run in one transaction. It fails with
 // Unprocessable on field. Safety does not depend on it: PostgreSQL accepts a single statement at a
-// time, and the state of the transaction is checked after each.
+// time, and the transaction state is checked after each.
 func split(field, text string, single bool) ([]Step, error) {
 	statements := sqllex.Split(text)
 	if len(statements) > maxStatements {
@@ -76,9 +76,9 @@ func split(field, text string, single bool) ([]Step, error) {
 		return steps, nil
 	}
 
-	pairs, refused := dialect.Pairs(statements)
-	if refused != nil {
-		return nil, reject(field, refused.Statement, steps[refused.Statement], refused.Reason, "", "")
+	pairs, conflict := dialect.Pairs(statements)
+	if conflict != nil {
+		return nil, reject(field, conflict.Statement, steps[conflict.Statement], conflict.Reason, "", "")
 	}
 
 	for n, i := range pairs {
@@ -91,13 +91,13 @@ func split(field, text string, single bool) ([]Step, error) {
 	return steps, checkDrops(field, steps)
 }
 
-// lineCounter returns the lines of ascending positions in a text.
+// lineCounter returns the lines for ascending positions in a text.
 type lineCounter struct {
 	rest        string
 	chars, line int // before rest
 }
 
-// at returns the line of a character.
+// at returns a character's line.
 func (c *lineCounter) at(char int) int {
 	for ; c.chars < char && c.rest != ""; c.chars++ {
 		r, size := utf8.DecodeRuneInString(c.rest)
@@ -117,7 +117,7 @@ func forbidden(s sqllex.Statement) bool {
 		(first == "prepare" && len(s.Words) > 1 && s.Words[1] == "transaction")
 }
 
-// reject returns the failure of the i-th step, in the form of PostgreSQL's errors.
+// reject returns the i-th step's failure, in the form of PostgreSQL's errors.
 func reject(field string, i int, s Step, message, detail, hint string) error {
 	f := fault.OnField(fault.Unprocessable, field, "not_allowed", "was rejected: %s", message)
 	f.Extra = map[string]any{"postgres": PostgresError{

@@ -13,7 +13,7 @@ import (
 // maxExact is the largest integer below which all integers are exact in a 64-bit float.
 const maxExact = 1 << 53
 
-// appendValue appends the JSON representation of a value from PostgreSQL's text: null, a boolean, a
+// appendValue appends a value's JSON representation from PostgreSQL's text: null, a boolean, a
 // number if it is exact in a 64-bit float, JSON for JSON types, and otherwise the text as a string.
 func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 	if text == nil {
@@ -38,7 +38,7 @@ func appendValue(to []byte, oid uint32, text []byte) ([]byte, error) {
 	return jsontext.AppendQuote(to, validUTF8(string(text)))
 }
 
-// exact reports whether the text of a number is valid JSON and exact in a 64-bit float.
+// exact reports whether a number's text is valid JSON and exact in a 64-bit float.
 func exact(oid uint32, s string) bool {
 	if !jsontext.Value(s).IsValid() || s == "null" { // NaN, Infinity
 		return false
@@ -61,7 +61,7 @@ func exactNumeric(s string) bool {
 		return false
 	}
 
-	// The shortest text of the parsed float must equal this text except for trailing zeros.
+	// The parsed float's shortest text must equal this text except for trailing zeros.
 	want, ok := new(big.Rat).SetString(s)
 	got, also := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
 
@@ -71,7 +71,7 @@ func exactNumeric(s string) bool {
 // validUTF8 replaces invalid UTF-8, since a session can use another encoding.
 func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// parameter returns the text of a JSON value for PostgreSQL, which infers the type; nil for null.
+// parameter returns a JSON value as text for PostgreSQL, which infers the type; nil for null.
 func parameter(v jsontext.Value) ([]byte, error) {
 	switch v.Kind() {
 	case 'n':
