@@ -1,12 +1,12 @@
-// Package dialect decides what a project makes of SQL that was written for another platform, most
-// of all for Supabase: which statements it runs as they are, which it changes, and which it leaves
-// out with a note. It knows the text of a statement only, and runs nothing.
+// Package dialect adapts SQL that was written for another platform, above all Supabase. It decides
+// which statements a project runs unchanged, which it changes, and which it leaves out with a note.
+// It knows only the statement's text, and runs nothing.
 //
-// A statement that it does not know runs as it is, and PostgreSQL decides with the rights of the
-// project's owner. So a verdict can never give a right; it can only do less than the text says.
+// An unknown statement runs unchanged, and PostgreSQL decides with the rights of the project's
+// owner. So a verdict can never give a right; it can only do less than the text says.
 //
-// The runners of statements share [Decide]. The import of dumps has rules of its own, see package
-// pgdump, over the same tokens, subjects and lists of roles.
+// All statement runners share [Decide]. The dump import has rules of its own, see package pgdump,
+// over the same tokens, subjects and role lists.
 package dialect
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// Verdict is what a project makes of a statement.
+// Verdict is a project's decision on a statement.
 type Verdict struct {
 	Action    Action
 	SQL       string   // to run
-	Notes     []string // what is left out or changed, and why
+	Notes     []string // omissions and changes, with reasons
 	Extension Extension
 }
 
-// Action is the treatment of a statement.
+// Action is a statement's treatment.
 type Action int
 
-// Actions of verdicts.
+// Verdict actions.
 const (
 	Run             Action = iota
 	LeaveOut               // run nothing
@@ -40,15 +40,15 @@ const (
 // Extension is the extension that a statement creates or drops.
 type Extension struct {
 	Name   string
-	Schema string // the wanted one, or ""
-	// Tolerant tells that the statement does nothing if the extension exists, or does not.
+	Schema string // requested schema, or ""
+	// Tolerant is set if the statement does nothing when the extension exists, or does not.
 	Tolerant bool
 }
 
-// rule returns a verdict, or false if it has none.
+// rule returns a verdict, or false without one.
 type rule func(ts Tokens, s Subject) (Verdict, bool)
 
-// rules are the rules by the first word of a statement.
+// rules are the rules by a statement's first word.
 var rules = map[string][]rule{
 	"create":  {extension, policy, webhook},
 	"alter":   {owner, defaultPrivileges, roleSettings, policy},
@@ -64,14 +64,14 @@ var rules = map[string][]rule{
 	"delete":  {sessionRows},
 }
 
-// kinds are the words that statements of two long kinds have near their start: others of the same
-// first word need no look at all tokens.
+// kinds are the words near the start that identify statements with a rule. Other statements with
+// the same first word need no tokens.
 var kinds = map[string][]string{
 	"create": {"extension", "policy", "trigger"},
 	"drop":   {"extension"},
 }
 
-// Decide returns the verdict on a statement.
+// Decide returns a statement's verdict.
 func Decide(s sqllex.Statement) Verdict {
 	first := s.Words[0]
 	if kinds, ok := kinds[first]; ok && !slices.ContainsFunc(kinds, func(k string) bool {
@@ -96,21 +96,21 @@ func Decide(s sqllex.Statement) Verdict {
 	return Verdict{SQL: s.Text}
 }
 
-// dataWords are the first words of statements that can be long and many.
+// dataWords are the first words in statements that can be long and many.
 var dataWords = []string{"select", "insert", "update", "delete"}
 
-// foreignData matches a part of the few statements on data that a rule may be about.
+// foreignData matches a part of the few data statements that a rule may be about.
 var foreignData = regexp.MustCompile(`(?i)\b(auth|net)"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
-	const head = 4 << 10 // bytes: what a rule looks for stands near the start
+	const head = 4 << 10 // bytes; rules match near the start
 	return foreignData.MatchString(text[:min(len(text), head)])
 }
 
 const replicationSetting = "session_replication_role"
 
-// replicationRole leaves out a setting that only superusers have. Files set it for triggers and
-// foreign keys to rest while rows are loaded.
+// replicationRole leaves out a setting that only superusers have. Files set it to suspend triggers
+// and foreign keys while rows are loaded.
 func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 	i := ts.SkipAny(1, "session", "local")
 	switch ts.Word(0) {
@@ -128,7 +128,7 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("%s is left out: triggers and foreign keys stay active", replicationSetting), true
 }
 
-// webhook leaves out the triggers of Supabase's database webhooks.
+// webhook leaves out triggers for Supabase's database webhooks.
 func webhook(ts Tokens, s Subject) (Verdict, bool) {
 	if !IsWebhook(ts, s) {
 		return Verdict{}, false
@@ -137,7 +137,7 @@ func webhook(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("trigger %s is left out: there are no database webhooks", s.Describe()), true
 }
 
-// IsWebhook reports whether a statement creates the trigger of one of Supabase's database webhooks.
+// IsWebhook reports whether a statement creates the trigger for a Supabase database webhook.
 func IsWebhook(ts Tokens, s Subject) bool {
 	if s.Kind != "trigger" {
 		return false
@@ -153,7 +153,7 @@ func leaveOut(format string, args ...any) Verdict {
 	return Verdict{Action: LeaveOut, Notes: []string{note(format, args...)}}
 }
 
-// maxNote bounds a note, in bytes: names in it have the length that a text gives them.
+// maxNote bounds a note, in bytes: a text chooses the length of its names.
 const maxNote = 300
 
 func note(format string, args ...any) string {

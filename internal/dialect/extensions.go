@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// platformExtensions are the extensions that Supabase offers and that reach beyond a database or
-// need a part of the platform: files, other hosts, other projects' statements, background workers,
-// languages, or a server's memory. Extensions that a project may have are in package schema.
+// platformExtensions are Supabase extensions that reach beyond a database or need a platform part:
+// files, other hosts, other projects' statements, background workers, languages, or a server's
+// memory. Extensions that a project may have are in package schema.
 var platformExtensions = []string{"address_standardizer", "address_standardizer_data_us", "amcheck", "bloom", "dblink",
 	"file_fdw", "http", "hypopg", "index_advisor", "lo", "old_snapshot", "pageinspect", "pg_buffercache", "pg_cron",
 	"pg_freespacemap", "pg_graphql", "pg_hashids", "pg_jsonschema", "pg_net", "pg_partman", "pg_prewarm", "pg_repack",

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// WithoutRoles removes roles from a list that begins at token i and ends at the end of the
-// statement or at one of some words. It returns the statement, the roles that it has removed, and
-// the number of those left.
+// WithoutRoles removes roles from a list that begins at token i and ends at a word in ends or with
+// the statement. It returns the new statement, the removed roles, and how many others remain.
 func (ts Tokens) WithoutRoles(i int, drop func(role string) bool, ends ...string) (
-	sql string, removed []string, left int,
+	sql string, roles []string, remaining int,
 ) {
 	start := i
-	var kept []string
+	var others []string
 	for ; i < len(ts.All) && !slices.Contains(ends, ts.Word(i)); i++ {
 		role := ts.Identifier(i)
 		switch {
 		case ts.Raw(i) == "," || ts.Word(i) == "group":
 		case drop(role):
-			removed = append(removed, role)
+			roles = append(roles, role)
 		default:
-			kept = append(kept, ts.Raw(i))
+			others = append(others, ts.Raw(i))
 		}
 	}
 
@@ -33,10 +32,10 @@ func (ts Tokens) WithoutRoles(i int, drop func(role string) bool, ends ...string
 		end = ts.All[i].Start
 	}
 
-	return ts.Text[:ts.All[start].Start] + strings.Join(kept, ", ") + " " + ts.Text[end:], removed, len(kept)
+	return ts.Text[:ts.All[start].Start] + strings.Join(others, ", ") + " " + ts.Text[end:], roles, len(others)
 }
 
-// Grantees returns the index of the first role of a GRANT or REVOKE, or -1. i is a token before its
+// Grantees returns the index of the first role in a GRANT or REVOKE, or -1. i is a token before the
 // roles.
 func (ts Tokens) Grantees(i int) int {
 	at := max(ts.Find(i, "to"), ts.Find(i, "from"))
@@ -47,7 +46,7 @@ func (ts Tokens) Grantees(i int) int {
 	return at + 1
 }
 
-// GranteeEnds are the words that end the roles of a GRANT or REVOKE.
+// GranteeEnds are the words that end the roles in a GRANT or REVOKE.
 var GranteeEnds = []string{"with", "granted", "cascade", "restrict"}
 
 // NewOwner returns the owner that an ALTER … OWNER TO names, or "" for another statement.
@@ -64,22 +63,22 @@ func (ts Tokens) NewOwner(s Subject) string {
 	return ts.Identifier(to + 2)
 }
 
-// superuser is the role that owns everything in Supabase's databases. In a project that is its
-// owner.
+// superuser is the role that owns everything in Supabase's databases. A project has its owner
+// instead.
 const superuser = "postgres"
 
-// platformRoles are the roles of Supabase's databases that no project has.
+// platformRoles are the roles in Supabase's databases that no project has.
 var platformRoles = []string{superuser, "authenticator", "dashboard_user", "pg_database_owner", "pgbouncer",
 	"pgsodium_keyholder", "pgsodium_keyiduser", "pgsodium_keymaker", "supabase_admin", "supabase_auth_admin",
 	"supabase_etl_admin", "supabase_functions_admin", "supabase_read_only_user", "supabase_realtime_admin",
 	"supabase_replication_admin", "supabase_storage_admin"}
 
-// sharedRoles are the roles of the rows API, which all projects of a server share.
+// sharedRoles are the rows API's roles, which all projects on a server share.
 var sharedRoles = []string{"anon", "authenticated", "service_role"}
 
 func isPlatformRole(role string) bool { return slices.Contains(platformRoles, role) }
 
-// owner leaves out that an object belongs to a role of the platform.
+// owner leaves out an object's ownership by a platform role.
 func owner(ts Tokens, s Subject) (Verdict, bool) {
 	role := ts.NewOwner(s)
 	if !isPlatformRole(role) {
@@ -89,7 +88,7 @@ func owner(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("owner %s is left out: everything belongs to the project's owner", role), true
 }
 
-// grants removes roles of the platform from GRANT and REVOKE.
+// grants removes platform roles from GRANT and REVOKE.
 func grants(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Action != "grant" && s.Action != "revoke" {
 		return Verdict{}, false
@@ -102,7 +101,7 @@ func grants(ts Tokens, s Subject) (Verdict, bool) {
 	return withoutPlatformRoles(ts, ts.Grantees(s.After), "privileges", GranteeEnds...)
 }
 
-// membership leaves out that a role is a member of another one, if the platform has one of them.
+// membership leaves out role memberships in which a platform role takes part.
 func membership(ts Tokens) (Verdict, bool) {
 	for i := 1; i < len(ts.All); i++ {
 		if role := ts.Identifier(i); isPlatformRole(role) {
@@ -113,27 +112,27 @@ func membership(ts Tokens) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// withoutPlatformRoles removes the roles of the platform from a list that begins at token i. It
-// reports false if there is none, or no list.
+// withoutPlatformRoles removes the platform roles from a list that begins at token i. It reports
+// false if there is none, or no list.
 func withoutPlatformRoles(ts Tokens, i int, what string, ends ...string) (Verdict, bool) {
 	if i <= 0 {
 		return Verdict{}, false
 	}
 
-	sql, removed, left := ts.WithoutRoles(i, isPlatformRole, ends...)
-	if len(removed) == 0 {
+	sql, roles, remaining := ts.WithoutRoles(i, isPlatformRole, ends...)
+	if len(roles) == 0 {
 		return Verdict{}, false
 	}
 
-	v := leaveOut("%s of %s: left out, since the project has no such role", what, strings.Join(removed, ", "))
-	if left > 0 {
+	v := leaveOut("%s of %s: left out, since the project has no such role", what, strings.Join(roles, ", "))
+	if remaining > 0 {
 		v.Action, v.SQL = Run, sql
 	}
 
 	return v, true
 }
 
-// policy removes roles of the platform from a policy, and leaves out a policy for them only.
+// policy removes platform roles from a policy, and leaves out a policy for them only.
 func policy(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Kind != "policy" || (s.Action != "create" && s.Action != "alter") {
 		return Verdict{}, false
@@ -147,8 +146,8 @@ func policy(ts Tokens, s Subject) (Verdict, bool) {
 	return withoutPlatformRoles(ts, to+1, "policy "+s.Describe(), "using", "with")
 }
 
-// defaultPrivileges gives the default privileges of the superuser to the project's owner, who
-// creates all objects, and leaves out those of other roles of the platform.
+// defaultPrivileges gives the superuser's default privileges to the project's owner, who creates
+// all objects, and leaves out other platform roles'.
 func defaultPrivileges(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Action != "alter" || s.Kind != "default privileges" {
 		return Verdict{}, false
@@ -156,22 +155,22 @@ func defaultPrivileges(ts Tokens, s Subject) (Verdict, bool) {
 
 	var notes []string
 	if i := ts.Find(3, "for"); i > 0 && (ts.Word(i+1) == "role" || ts.Word(i+1) == "user") {
-		sql, removed, left := ts.WithoutRoles(i+2, isPlatformRole, "in", "grant", "revoke")
-		mine := slices.Contains(removed, superuser)
+		sql, roles, remaining := ts.WithoutRoles(i+2, isPlatformRole, "in", "grant", "revoke")
+		mine := slices.Contains(roles, superuser)
 		switch {
-		case len(removed) > 0 && left == 0 && !mine:
+		case len(roles) > 0 && remaining == 0 && !mine:
 			return leaveOut("default privileges of %s: left out, since the project has no such role",
-				strings.Join(removed, ", ")), true
-		case mine && left > 0:
+				strings.Join(roles, ", ")), true
+		case mine && remaining > 0:
 			first := ts.All[i+2].Start
 			sql = sql[:first] + "current_user, " + sql[first:]
 		case mine:
 			sql = ts.Text[:ts.All[i].Start] + sql[ts.All[i+2].Start:]
 		}
 
-		if len(removed) > 0 {
+		if len(roles) > 0 {
 			notes = append(notes, note("default privileges of %s: changed to those of the project's owner",
-				strings.Join(removed, ", ")))
+				strings.Join(roles, ", ")))
 			ts = Tokenize(sql, 0)
 		}
 	}
@@ -188,8 +187,8 @@ func defaultPrivileges(ts Tokens, s Subject) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// roleSettings leaves out the settings of roles that the project does not own, and of the database
-// of Supabase's projects.
+// roleSettings leaves out settings for roles that the project does not own, and for the database in
+// Supabase's projects.
 func roleSettings(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Action != "alter" || len(s.Name) != 1 {
 		return Verdict{}, false
@@ -205,7 +204,7 @@ func roleSettings(ts Tokens, s Subject) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// sessionRole leaves out a change to a role of the platform: statements run as the project's owner.
+// sessionRole leaves out a change to a platform role: statements run as the project's owner.
 func sessionRole(ts Tokens, _ Subject) (Verdict, bool) {
 	if ts.Word(0) != "set" {
 		return Verdict{}, false

@@ -2,17 +2,17 @@ package dialect
 
 import "slices"
 
-// requests are the functions by which Supabase's databases send HTTP requests. Called by other
-// code, they fail with a sentence.
+// requests are the functions with which Supabase's databases send HTTP requests. They fail with an
+// explanation when other code calls them.
 var requests = []string{"net.http_get", "net.http_post", "net.http_delete"}
 
-// userTables are the tables of schema auth whose rows the project's owner writes.
+// userTables are the tables in schema auth whose rows the project's owner writes.
 var userTables = []string{"users", "identities"}
 
 // callEnds are the words that may follow a call or a table in a statement that does nothing else.
 var callEnds = []string{"as", "from", "limit", "order", "where"}
 
-// request leaves out a statement that does nothing but send a request.
+// request leaves out a statement that only sends a request.
 func request(ts Tokens, s Subject) (Verdict, bool) {
 	next := ts.skipGroup(s.After)
 	if !slices.Contains(requests, s.Name.String()) ||
@@ -23,8 +23,8 @@ func request(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("%s is left out: SQL sends no HTTP requests yet", s.Name), true
 }
 
-// sessionRows leaves out changes of the tables of schema auth that belong to the platform alone.
-// Seeds write them along with users.
+// sessionRows leaves out changes to tables in schema auth that belong to the platform alone. Seeds
+// write them along with users.
 func sessionRows(_ Tokens, s Subject) (Verdict, bool) {
 	if len(s.Name) != 2 || s.Name[0] != "auth" || slices.Contains(userTables, s.Name[1]) {
 		return Verdict{}, false

@@ -2,13 +2,13 @@ package dialect
 
 import "slices"
 
-// Subject is the object of a statement.
+// Subject is a statement's object.
 type Subject struct {
-	Action string // first word of the statement: create, alter, comment, grant, copy
-	Kind   string // kind of the object: table, event trigger; "" if it is unknown
+	Action string // the statement's first word: create, alter, comment, grant, copy
+	Kind   string // object kind: table, event trigger; "" if it is unknown
 	Name   Name
 	Table  Name // table that has the policy, trigger, rule, index or constraint
-	After  int  // index of the token after the name
+	After  int  // token index after the name
 }
 
 // Schema returns the schema that the statement changes, or "".
@@ -23,7 +23,7 @@ func (s Subject) Schema() string {
 }
 
 var (
-	// modifiers are words between CREATE and the kind of the object.
+	// modifiers are words between CREATE and the object kind.
 	modifiers = []string{"or", "replace", "global", "local", "temporary", "temp", "unlogged", "recursive", "unique",
 		"constraint", "trusted", "procedural", "default"}
 	longKinds = [][]string{{"event", "trigger"}, {"foreign", "data", "wrapper"}, {"foreign", "table"},
@@ -35,7 +35,7 @@ var (
 	memberKinds = []string{"policy", "trigger", "rule", "index", "constraint"}
 )
 
-// SubjectOf returns the subject of a statement.
+// SubjectOf returns a statement's subject.
 func SubjectOf(ts Tokens) Subject {
 	s := Subject{Action: ts.Word(0)}
 	switch s.Action {
@@ -73,7 +73,7 @@ func SubjectOf(ts Tokens) Subject {
 	return s
 }
 
-// object reads the kind and the name of an object from i on.
+// object reads an object's kind and name from i on.
 func (s *Subject) object(ts Tokens, i int) {
 	s.Kind = ts.Word(i)
 	i++
@@ -111,7 +111,7 @@ func (s *Subject) object(ts Tokens, i int) {
 	}
 }
 
-// granted reads the objects of a GRANT or REVOKE from i on.
+// granted reads the objects in a GRANT or REVOKE from i on.
 func (s *Subject) granted(ts Tokens, i int) {
 	if ts.Word(i) == "all" { // ALL TABLES IN SCHEMA s
 		if in := ts.Find(i, "schema"); in > 0 {
@@ -132,10 +132,10 @@ func (s *Subject) granted(ts Tokens, i int) {
 	s.Name, s.After = ts.Name(i)
 }
 
-// maxArgument is the number of tokens that are read of the name in an argument.
+// maxArgument is the maximum number of tokens to read from a name in an argument.
 const maxArgument = 64
 
-// called reads the function that a SELECT calls, and the sequence of setval.
+// called reads the function that a SELECT calls, and setval's sequence.
 func (s *Subject) called(ts Tokens) {
 	i := 1
 	if ts.Raw(1) == "*" { // SELECT * FROM f()
@@ -152,7 +152,7 @@ func (s *Subject) called(ts Tokens) {
 	}
 }
 
-// Describe returns the names of a subject.
+// Describe returns a subject's names.
 func (s Subject) Describe() string {
 	if s.Table != nil {
 		return s.Name.String() + " on " + s.Table.String()

@@ -7,13 +7,13 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// Tokens are the tokens of a statement, without comments.
+// Tokens are a statement's tokens, without comments.
 type Tokens struct {
 	Text string
 	All  []sqllex.Token
 }
 
-// Tokenize returns the first tokens of a text, or all if limit is 0.
+// Tokenize returns a text's first tokens, or all if limit is 0.
 func Tokenize(text string, limit int) Tokens {
 	ts := Tokens{Text: text}
 	l := sqllex.New(text)
@@ -26,7 +26,7 @@ func Tokenize(text string, limit int) Tokens {
 	return ts
 }
 
-// Raw returns the text of a token, or "" beyond the last one.
+// Raw returns a token's text, or "" beyond the last one.
 func (ts Tokens) Raw(i int) string {
 	if i < 0 || i >= len(ts.All) {
 		return ""
@@ -34,7 +34,7 @@ func (ts Tokens) Raw(i int) string {
 	return ts.Text[ts.All[i].Start:ts.All[i].End]
 }
 
-// Kind returns the kind of a token, or 0 beyond the last one.
+// Kind returns a token's kind, or 0 beyond the last one.
 func (ts Tokens) Kind(i int) sqllex.Kind {
 	if i < 0 || i >= len(ts.All) {
 		return 0
@@ -50,7 +50,7 @@ func (ts Tokens) Word(i int) string {
 	return strings.ToLower(ts.Raw(i))
 }
 
-// Has reports whether the words from i on are those of a phrase.
+// Has reports whether the words from i on are a phrase.
 func (ts Tokens) Has(i int, phrase ...string) bool {
 	for n, w := range phrase {
 		if ts.Word(i+n) != w {
@@ -68,7 +68,7 @@ func (ts Tokens) Skip(i int, phrase ...string) int {
 	return i
 }
 
-// SkipAny returns the index of the first token from i on that is none of some words.
+// SkipAny returns the index of the first token from i on that is not in words.
 func (ts Tokens) SkipAny(i int, words ...string) int {
 	for ts.Word(i) != "" && slices.Contains(words, ts.Word(i)) {
 		i++
@@ -76,7 +76,7 @@ func (ts Tokens) SkipAny(i int, words ...string) int {
 	return i
 }
 
-// Find returns the index of a word outside parentheses, from i on, or -1.
+// Find returns a word's index outside parentheses, from i on, or -1.
 func (ts Tokens) Find(i int, word string) int {
 	depth := 0
 	for ; i < len(ts.All); i++ {
@@ -94,7 +94,7 @@ func (ts Tokens) Find(i int, word string) int {
 	return -1
 }
 
-// Identifier returns the name of a token as PostgreSQL stores it, or "" if the token is none.
+// Identifier returns a token's name as PostgreSQL stores it, or "" if the token is no name.
 func (ts Tokens) Identifier(i int) string {
 	switch raw := ts.Raw(i); ts.Kind(i) {
 	case sqllex.Word:
@@ -122,7 +122,7 @@ func (n Name) Schema() string {
 
 func (n Name) String() string { return strings.Join(n, ".") }
 
-// Name returns the name at i, of an operator only if it is qualified, and the index after it.
+// Name returns the name at i and the index after it. An operator needs a qualified name.
 func (ts Tokens) Name(i int) (Name, int) {
 	var n Name
 	for {

@@ -17,42 +17,41 @@ type TransactionError struct {
 // anyway. They can be left out: the transaction ends later, and nothing is half applied.
 //
 // Separate transactions would be worse: if the second one fails, the first one stays, the file is
-// not recorded, and its next run fails at what exists already. So Pairs returns an error for a
-// COMMIT on whose effect the statements after it depend, and for a BEGIN or COMMIT alone.
-// Statements that need the end of a transaction, as the use of a new value of an enum does, are
-// rejected by PostgreSQL.
+// not recorded, and the next run fails on existing objects. So Pairs returns an error for a COMMIT
+// whose effect later statements need, and for a BEGIN or COMMIT alone. PostgreSQL rejects
+// statements that need the end of a transaction, such as the use of a new enum value.
 func Pairs(statements []sqllex.Statement) ([]int, *TransactionError) {
 	var pairs []int
-	begun, local := -1, -1 // the last BEGIN; a statement after it with an effect until COMMIT
+	begin, local := -1, -1 // the last BEGIN; a statement after it with an effect until COMMIT
 	for i, s := range statements {
 		switch {
 		case slices.Contains(controlWords, s.Words[0]) && !isBegin(s) && !isCommit(s):
 			return nil, &TransactionError{i, strings.ToUpper(s.Words[0]) + " has options, which one transaction can't follow"}
-		case isBegin(s) && begun >= 0:
+		case isBegin(s) && begin >= 0:
 			return nil, &TransactionError{i, "BEGIN is in a transaction already"}
 		case isBegin(s):
-			begun = i
-		case isCommit(s) && begun < 0:
+			begin = i
+		case isCommit(s) && begin < 0:
 			return nil, &TransactionError{i, "COMMIT has no BEGIN before it"}
 		case isCommit(s) && local >= 0 && i < len(statements)-1:
 			return nil, &TransactionError{local, "the statement has an effect until COMMIT, but the file is one " +
 				"transaction: put the statements after COMMIT into a file of their own"}
 		case isCommit(s):
-			pairs = append(pairs, begun, i)
-			begun, local = -1, -1
-		case begun >= 0 && endsAtCommit(s):
+			pairs = append(pairs, begin, i)
+			begin, local = -1, -1
+		case begin >= 0 && endsAtCommit(s):
 			local = i
 		}
 	}
 
-	if begun >= 0 {
-		return nil, &TransactionError{begun, "BEGIN has no COMMIT after it"}
+	if begin >= 0 {
+		return nil, &TransactionError{begin, "BEGIN has no COMMIT after it"}
 	}
 
 	return pairs, nil
 }
 
-// controlWords are the first words of BEGIN and COMMIT.
+// controlWords are the first words in BEGIN and COMMIT.
 var controlWords = []string{"begin", "start", "commit", "end"}
 
 // isBegin reports whether a statement is BEGIN or START TRANSACTION without options.
@@ -71,7 +70,7 @@ func matches(s sqllex.Statement, forms ...[]string) bool {
 	return slices.ContainsFunc(forms, func(form []string) bool { return slices.Equal(form, s.Words) })
 }
 
-// endsAtCommit reports whether the effect of a statement can end with its transaction.
+// endsAtCommit reports whether a statement's effect can end with the transaction.
 func endsAtCommit(s sqllex.Statement) bool {
 	text := strings.ToLower(s.Text)
 	switch {
