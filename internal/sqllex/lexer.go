@@ -1,6 +1,6 @@
-// Package sqllex splits SQL text into tokens and statements by PostgreSQL's lexical rules
-// (scan.l of version 18, with standard_conforming_strings on). It knows no grammar: whatever
-// PostgreSQL's parser would reject is a token too.
+// Package sqllex splits SQL text into tokens and statements by PostgreSQL's lexical rules (scan.l
+// in version 18, with standard_conforming_strings on). It knows no grammar: whatever PostgreSQL's
+// parser would reject is a token too.
 package sqllex
 
 import (
@@ -8,38 +8,38 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the kind of a token.
+// Kind is a token kind.
 type Kind uint8
 
-// The kinds of tokens.
+// Token kinds.
 const (
 	Word         Kind = iota + 1 // keyword or unquoted name
 	QuotedName                   // "…" or U&"…"
-	String                       // '…', also with one of the prefixes E, B, X, N and U&
+	String                       // '…', also with a prefix: E, B, X, N or U&
 	DollarString                 // $tag$…$tag$
 	Number                       // with letters that directly follow it, which PostgreSQL rejects
 	Parameter                    // $1
 	Operator                     // operator characters, such as + or <>
 	Punctuation                  // any other character; :: and .. are two
-	Comment                      // to the end of a line, or a block with the blocks in it
+	Comment                      // to the line's end, or a block with nested blocks
 )
 
-// Token is a token of a text.
+// Token is a token in a text.
 type Token struct {
 	Kind       Kind
-	Start, End int  // bytes of the text
-	Char       int  // characters of the text before Start; an invalid byte counts as one
-	Open       bool // a quote or comment that the text does not close
+	Start, End int  // byte offsets in the text
+	Char       int  // characters before Start; an invalid byte counts as one
+	Open       bool // unclosed quote or comment
 }
 
-// Lexer returns the tokens of a text, without the space between them.
+// Lexer returns a text's tokens, without the space between them.
 type Lexer struct {
 	text    string
 	at      int // next byte to read
-	counted int // first byte that chars does not include
+	charEnd int // first byte that chars does not include
 	chars   int
 
-	// A string continues in a quote on a further line. Each quote is a token, but all quotes of an
+	// A string continues in a quote on a further line. Each quote is a token, but all quotes in an
 	// escape string have escapes.
 	escapes bool // the previous token, apart from line comments, is an escape string
 	newline bool // a line has ended since
@@ -55,18 +55,18 @@ func (l *Lexer) Next() (Token, bool) {
 		return Token{}, false
 	}
 
-	l.chars += utf8.RuneCountInString(l.text[l.counted:l.at])
-	l.counted = l.at
+	l.chars += utf8.RuneCountInString(l.text[l.charEnd:l.at])
+	l.charEnd = l.at
 
 	t := Token{Start: l.at, Char: l.chars}
-	continued := l.escapes && l.newline && l.text[l.at] == '\''
-	t.Kind, t.Open = l.read(continued)
+	isContinuation := l.escapes && l.newline && l.text[l.at] == '\''
+	t.Kind, t.Open = l.readToken(isContinuation)
 	t.End = l.at
 
 	first := l.text[t.Start]
 	switch {
 	case t.Kind == Comment && first == '-':
-	case t.Kind == String && (continued || first == 'e' || first == 'E'):
+	case t.Kind == String && (isContinuation || first == 'e' || first == 'E'):
 		l.escapes, l.newline = true, false
 	default:
 		l.escapes = false
@@ -82,11 +82,11 @@ func (l *Lexer) skipSpace() {
 	}
 }
 
-// read reads a token. continued tells that it continues an escape string.
-func (l *Lexer) read(continued bool) (kind Kind, open bool) {
+// readToken reads a token. isContinuation is set if it continues an escape string.
+func (l *Lexer) readToken(isContinuation bool) (kind Kind, open bool) {
 	switch c := l.text[l.at]; {
 	case c == '\'':
-		return String, l.quoted(0, continued)
+		return String, l.quoted(0, isContinuation)
 	case c == '"':
 		return QuotedName, l.quoted(0, false)
 	case l.has("--"):
@@ -186,7 +186,7 @@ func (l *Lexer) dollar() (kind Kind, open bool) {
 	return DollarString, false
 }
 
-// block reads a block comment with the blocks in it.
+// block reads a block comment with nested blocks.
 func (l *Lexer) block() (open bool) {
 	for depth := 0; l.at < len(l.text); {
 		switch {
@@ -227,7 +227,7 @@ func (l *Lexer) number() {
 }
 
 // operator reads an operator. It ends before a comment, and before a final + or - unless it has a
-// character that no operator of standard SQL has.
+// character that no standard SQL operator has.
 func (l *Lexer) operator() {
 	start := l.at
 	for l.at < len(l.text) && isOperator(l.text[l.at]) && !l.has("--") && !l.has("/*") {
@@ -267,7 +267,7 @@ func startsWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
 }
 
-// inWord reports whether a byte can be in a word or in the tag of a dollar quote. A word may have a
+// inWord reports whether a byte can be in a word or in a dollar quote's tag. A word may have a
 // dollar sign too.
 func inWord(c byte) bool { return startsWord(c) || isDigit(c) }
 

@@ -7,10 +7,10 @@ import "strings"
 // before.
 func Literal(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
-	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	literal := "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	if strings.Contains(s, `\`) {
-		return " E" + strings.ReplaceAll(quoted, `\`, `\\`)
+		return " E" + strings.ReplaceAll(literal, `\`, `\\`)
 	}
 
-	return quoted
+	return literal
 }

@@ -2,14 +2,14 @@ package sqllex
 
 import "strings"
 
-// Statement is a statement of a text.
+// Statement is a statement in a text.
 type Statement struct {
 	Text  string   // without its semicolon, with the space and comments before it
-	Char  int      // characters of the text before it
+	Char  int      // characters before it
 	Words []string // the first words in lower case; the first is "" for another token
 }
 
-// FirstChar returns the number of characters of the text before the first token of the statement.
+// FirstChar returns the number of characters in the text before the statement's first token.
 func (s Statement) FirstChar() int {
 	l := New(s.Text)
 	for t, ok := l.Next(); ok; t, ok = l.Next() {
@@ -21,12 +21,11 @@ func (s Statement) FirstChar() int {
 	return s.Char
 }
 
-// leadingWords is the number of leading words that identify a statement: create or replace
-// function.
+// leadingWords is how many words identify a statement: create or replace function.
 const leadingWords = 4
 
 // Split splits a text into its statements at semicolons, as psql does: not in quotes, comments,
-// parentheses and bodies of functions. It omits empty statements.
+// parentheses and function bodies. It omits empty statements.
 func Split(text string) []Statement {
 	var all []Statement
 	l := New(text)
@@ -48,8 +47,8 @@ func Split(text string) []Statement {
 	}
 }
 
-// Cut returns the first statement of a text and the text after its semicolon. It returns false if
-// no semicolon ends the statement, which then is the whole text. An empty statement has no words.
+// Cut returns a text's first statement and the text after its semicolon. It returns false if no
+// semicolon ends the statement, which then is the whole text. An empty statement has no words.
 func Cut(text string) (s Statement, rest string, ok bool) {
 	words, semicolon, ok := New(text).statement()
 	if !ok {
@@ -59,7 +58,7 @@ func Cut(text string) (s Statement, rest string, ok bool) {
 	return Statement{Text: text[:semicolon.Start], Words: words}, text[semicolon.End:], true
 }
 
-// Complete reports whether every statement of a text ends with its semicolon.
+// Complete reports whether every statement in a text ends with its semicolon.
 func Complete(text string) bool {
 	l := New(text)
 	for {
@@ -69,8 +68,8 @@ func Complete(text string) bool {
 	}
 }
 
-// ScanStatement is a [bufio.SplitFunc] for the statements of a stream, as [Split] returns them. The
-// buffer of the scanner bounds the size of a statement.
+// ScanStatement is a [bufio.SplitFunc] for the statements in a stream, as [Split] returns them. The
+// scanner's buffer bounds the statement size.
 func ScanStatement(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	words, semicolon, ok := New(string(data)).statement()
 	advance = semicolon.End
@@ -89,10 +88,10 @@ func ScanStatement(data []byte, atEOF bool) (advance int, token []byte, err erro
 	return advance, data[:semicolon.Start], nil
 }
 
-// statement reads to the end of a statement. It returns its first words, none of an empty
-// statement, and the semicolon that ends it, or false at the end of the text.
+// statement reads to the end of a statement. It returns the first words, none if it is empty, and
+// the semicolon that ends it, or false at the end of the text.
 func (l *Lexer) statement() (words []string, semicolon Token, ok bool) {
-	parens, blocks := 0, 0 // open parentheses; open BEGIN ATOMIC and CASE in the body of a function
+	parens, blocks := 0, 0 // open parentheses; open BEGIN ATOMIC and CASE in a function body
 	for {
 		t, ok := l.Next()
 		if !ok {
@@ -129,7 +128,7 @@ func (l *Lexer) statement() (words []string, semicolon Token, ok bool) {
 	}
 }
 
-// isRoutine reports whether the first words of a statement create a function or procedure.
+// isRoutine reports whether a statement's first words create a function or procedure.
 func isRoutine(words []string) bool {
 	if len(words) > 3 && words[1] == "or" && words[2] == "replace" {
 		words = []string{words[0], words[3]}
@@ -137,7 +136,7 @@ func isRoutine(words []string) bool {
 	return len(words) > 1 && words[0] == "create" && (words[1] == "function" || words[1] == "procedure")
 }
 
-// nesting returns by how much a word changes the number of open blocks in the body of a function.
+// nesting returns by how much a word changes the number of open blocks in a function body.
 func nesting(word string, blocks int) int {
 	switch {
 	case word == "begin", word == "case" && blocks > 0:
