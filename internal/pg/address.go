@@ -15,29 +15,29 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// libpqKeywords are keywords of a connection string that only tune libpq. PostgreSQL would refuse
-// them as parameters of the session.
+// libpqKeywords are connection string keywords that only tune libpq. PostgreSQL would refuse them
+// as session parameters.
 var libpqKeywords = []string{"fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "keepalives",
 	"keepalives_count", "keepalives_idle", "keepalives_interval", "sslcompression", "tcp_user_timeout"}
 
-// programKeywords are the keywords, beside those that begin with ssl, that pgx does not keep in its
-// configuration, or not as they were given.
+// programKeywords are the keywords, beside those that begin with ssl, that pgx drops or changes in
+// its configuration.
 var programKeywords = append([]string{"channel_binding", "krbsrvname", "require_auth"}, libpqKeywords...)
 
-// PrimaryPoolConfig is [PoolConfig] for connections that must reach the primary. Of several hosts
-// it connects to the one that is. It asks whether the server is in recovery: whether a session is
-// read-only, as target_session_attrs=read-write asks, also depends on its login.
+// PrimaryPoolConfig is [PoolConfig] for connections that must reach the primary, also among several
+// hosts. It asks whether the server is in recovery: whether a session is read-only, as
+// target_session_attrs=read-write asks, also depends on its login.
 func PrimaryPoolConfig(address string, max int32) (*pgxpool.Config, error) {
 	c, err := PoolConfig(address, max)
 	if err != nil {
 		return nil, err
 	}
 
-	given := cmp.Or(parameters(address)["target_session_attrs"], os.Getenv("PGTARGETSESSIONATTRS"))
-	switch given {
+	attrs := cmp.Or(parameters(address)["target_session_attrs"], os.Getenv("PGTARGETSESSIONATTRS"))
+	switch attrs {
 	case "standby", "read-only":
 		return nil, fmt.Errorf("target_session_attrs=%s in the database address: Socle needs the primary; "+
-			"use target_session_attrs=primary", given)
+			"use target_session_attrs=primary", attrs)
 	}
 
 	if c.ConnConfig.ValidateConnect != nil || len(hosts(c.ConnConfig)) > 1 {
@@ -47,10 +47,10 @@ func PrimaryPoolConfig(address string, max int32) (*pgxpool.Config, error) {
 	return c, nil
 }
 
-// ProgramAddress returns the connection URI of c, without its password, for a program built on
-// libpq. It leads to the primary among the hosts of c. given is the address from which c was
-// parsed; options are added to the session's.
-func ProgramAddress(c *pgx.ConnConfig, given, options string) string {
+// ProgramAddress returns the connection URI for a program built on libpq, without the password. It
+// leads to the primary among c's hosts. source is the address from which c was parsed; options are
+// added to the session's.
+func ProgramAddress(c *pgx.ConnConfig, source, options string) string {
 	var names, ports []string
 	for _, h := range hosts(c) {
 		names, ports = append(names, h.name), append(ports, strconv.Itoa(int(h.port)))
@@ -63,7 +63,7 @@ func ProgramAddress(c *pgx.ConnConfig, given, options string) string {
 		"options":         {strings.TrimSpace(c.RuntimeParams["options"] + " " + options)},
 	}
 
-	for name, value := range parameters(given) {
+	for name, value := range parameters(source) {
 		if strings.HasPrefix(name, "ssl") || slices.Contains(programKeywords, name) {
 			q.Set(name, value)
 		}
@@ -73,14 +73,13 @@ func ProgramAddress(c *pgx.ConnConfig, given, options string) string {
 	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20")
 }
 
-// host is a server of an address.
+// host is a server in an address.
 type host struct {
-	name string // or the folder of a socket
+	name string // or a socket folder
 	port uint16
 }
 
-// hosts returns the hosts that c tries, in their order. pgx has a host once for each way to
-// encrypt.
+// hosts returns the hosts that c tries, in order. pgx has a host once for each way to encrypt.
 func hosts(c *pgx.ConnConfig) []host {
 	all := []host{{c.Host, c.Port}}
 	for _, f := range c.Fallbacks {
@@ -92,8 +91,8 @@ func hosts(c *pgx.ConnConfig) []host {
 	return all
 }
 
-// parameters returns the parameters of a valid connection string that stand in the query of a URL,
-// or are keywords with values. net/url refuses URLs with several ports.
+// parameters returns a valid connection string's parameters: from a URL's query, or from keywords
+// with values. net/url refuses URLs with several ports.
 func parameters(address string) map[string]string {
 	all := map[string]string{}
 	rest, isURL := strings.CutPrefix(address, "postgresql://")
@@ -123,20 +122,20 @@ func parameters(address string) map[string]string {
 	return all
 }
 
-// keywordValues adds the parameters of a connection string of keywords and values.
+// keywordValues adds the parameters from a keyword/value connection string.
 func keywordValues(s string, to map[string]string) {
 	const space = " \t\n\r\v\f"
 	for {
-		name, rest, found := strings.Cut(s, "=")
-		if !found {
+		name, rest, ok := strings.Cut(s, "=")
+		if !ok {
 			return
 		}
 
 		rest = strings.TrimLeft(rest, space)
-		rest, quoted := strings.CutPrefix(rest, "'")
+		rest, isQuoted := strings.CutPrefix(rest, "'")
 		value, i := []byte{}, 0
 		for ; i < len(rest); i++ {
-			if (quoted && rest[i] == '\'') || (!quoted && strings.IndexByte(space, rest[i]) >= 0) {
+			if (isQuoted && rest[i] == '\'') || (!isQuoted && strings.IndexByte(space, rest[i]) >= 0) {
 				i++
 				break
 			}

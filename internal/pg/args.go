@@ -16,7 +16,7 @@ import (
 // of at each execution.
 type cachedArgs pgx.StrictNamedArgs
 
-// withCache converts named arguments to named.
+// withCache converts pgx.StrictNamedArgs to cachedArgs.
 func withCache(args []any) []any {
 	if len(args) == 1 {
 		if a, ok := args[0].(pgx.StrictNamedArgs); ok {
@@ -27,8 +27,8 @@ func withCache(args []any) []any {
 	return args
 }
 
-// maxRewritten is the maximum number of cached statements. The few that contain names of users'
-// objects repeat less often.
+// maxRewritten is the maximum number of cached statements. The few that contain users' object names
+// repeat less often.
 const maxRewritten = 2000
 
 var rewriteCache = struct {
@@ -39,7 +39,7 @@ var rewriteCache = struct {
 // rewrittenQuery is a statement with numbered instead of named parameters.
 type rewrittenQuery struct {
 	sql   string
-	names []any // strings, in the order of the numbers
+	names []any // strings, by parameter number
 }
 
 // RewriteQuery replaces named parameters by numbered ones.
@@ -98,8 +98,8 @@ func (n optionalArgs) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql stri
 	return o.sql, values, nil
 }
 
-// scanJSON is [json.Unmarshal], but that a [json.RawMessage] takes the text without parsing it:
-// PostgreSQL has.
+// scanJSON is [json.Unmarshal], but a [json.RawMessage] takes the text unparsed: PostgreSQL has
+// parsed it.
 func scanJSON(data []byte, v any) error {
 	if raw, ok := v.(*json.RawMessage); ok {
 		*raw = bytes.Clone(data)
@@ -112,7 +112,7 @@ func scanJSON(data []byte, v any) error {
 // uuidCodec encodes and decodes UUIDs as their 16 bytes, without a detour through text.
 type uuidCodec struct{ pgtype.UUIDCodec }
 
-// PlanEncode returns the encoder of a UUID.
+// PlanEncode returns a UUID encoder.
 func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if format == pgtype.BinaryFormatCode {
 		switch value.(type) {
@@ -126,7 +126,7 @@ func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any
 	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
 
-// PlanScan returns the decoder of a UUID.
+// PlanScan returns a UUID decoder.
 func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
 	if format == pgtype.BinaryFormatCode {
 		switch target.(type) {

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// MaxMessage is the maximum size in bytes of a message from the server that is read whole: a row, a
-// notice or an error. Larger messages fail. A statement of a project can cause a message of 1 GB.
+// MaxMessage is the maximum size in bytes of a server message that is read whole: a row, a notice
+// or an error. Larger messages fail. A project's statement can cause a message of 1 GB.
 const MaxMessage = 16 << 20
 
 const streamBuffer = 64 << 10
@@ -23,7 +23,7 @@ const streamBuffer = 64 << 10
 // pastDeadline is a deadline in the past.
 var pastDeadline = time.Unix(1, 0)
 
-// CopyOut executes a COPY … TO STDOUT, or a query of one text column, and streams the result. A
+// CopyOut executes a COPY … TO STDOUT, or a query with one text column, and streams the result. A
 // value may have PostgreSQL's maximum size (1 GB) and is never buffered whole. sql must be one
 // trusted statement.
 //
@@ -38,19 +38,19 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 	s := stream{in: bufio.NewReaderSize(c.Conn(), streamBuffer), add: add}
 	stop := context.AfterFunc(ctx, func() { _ = c.Conn().SetDeadline(pastDeadline) })
 
-	err := s.run(c.Conn(), sql)
-	interrupted := !stop()
+	err := s.runQuery(c.Conn(), sql)
+	isCanceled := !stop()
 
-	_, reported := errors.AsType[*pgconn.PgError](err)
-	if broken := err != nil && !reported; broken || interrupted || !s.synchronized {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	_, isReported := errors.AsType[*pgconn.PgError](err)
+	if isBroken := err != nil && !isReported; isBroken || isCanceled || !s.ready {
+		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 		defer cancel()
 
-		_ = c.CancelRequest(closing) // the server is still sending
-		_ = c.Close(closing)
+		_ = c.CancelRequest(closeCtx) // the server is still sending
+		_ = c.Close(closeCtx)
 	}
 
-	if interrupted {
+	if isCanceled {
 		return context.Cause(ctx)
 	}
 
@@ -59,13 +59,13 @@ func CopyOut(ctx context.Context, conn *pgx.Conn, sql string, add func(row io.Re
 
 // stream reads the response to a simple query.
 type stream struct {
-	in           *bufio.Reader
-	add          func(row io.Reader) error
-	synchronized bool // the server is ready for the next query
+	in    *bufio.Reader
+	add   func(row io.Reader) error
+	ready bool // the server is ready for the next query
 }
 
-// run sends a simple query and reads the response.
-func (s *stream) run(out io.Writer, sql string) error {
+// runQuery sends a simple query and reads the response.
+func (s *stream) runQuery(out io.Writer, sql string) error {
 	query, err := (&pgproto3.Query{String: sql}).Encode(nil)
 	if err != nil {
 		return err
@@ -75,12 +75,12 @@ func (s *stream) run(out io.Writer, sql string) error {
 		return err
 	}
 
-	return s.read()
+	return s.readResponse()
 }
 
-// read reads the response to its end.
-func (s *stream) read() error {
-	var failed error
+// readResponse reads the response to the end.
+func (s *stream) readResponse() error {
+	var serverErr error
 	for {
 		var head [5]byte
 		if _, err := io.ReadFull(s.in, head[:]); err != nil {
@@ -108,7 +108,7 @@ func (s *stream) read() error {
 				return err
 			}
 
-			failed = e
+			serverErr = e
 
 			if e.Severity == "FATAL" || e.Severity == "PANIC" {
 				return e
@@ -118,8 +118,8 @@ func (s *stream) read() error {
 				return err
 			}
 
-			s.synchronized = s.in.Buffered() == 0
-			return failed
+			s.ready = s.in.Buffered() == 0
+			return serverErr
 		}
 
 		if err := body.skip(); err != nil {
@@ -128,7 +128,7 @@ func (s *stream) read() error {
 	}
 }
 
-// messageBody reads the rest of a message.
+// messageBody reads a message's remaining bytes.
 type messageBody struct {
 	in        *bufio.Reader
 	remaining int64
@@ -146,25 +146,25 @@ func (b *messageBody) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo writes the rest of the message without another buffer.
-func (b *messageBody) WriteTo(w io.Writer) (written int64, err error) {
+// WriteTo writes the message's remaining bytes without another buffer.
+func (b *messageBody) WriteTo(w io.Writer) (count int64, err error) {
 	for b.remaining > 0 {
 		if _, err := b.in.Peek(1); err != nil { // waits for more
-			return written, err
+			return count, err
 		}
 
 		part, _ := b.in.Peek(int(min(int64(b.in.Buffered()), b.remaining)))
 		n, err := w.Write(part)
-		written += int64(n)
+		count += int64(n)
 		b.remaining -= int64(n)
 		_, _ = b.in.Discard(n) // buffered, so it cannot fail
 
 		if err != nil {
-			return written, err
+			return count, err
 		}
 	}
 
-	return written, nil
+	return count, nil
 }
 
 func (b *messageBody) skip() error {
@@ -179,7 +179,7 @@ func (b *messageBody) skip() error {
 	return nil
 }
 
-// readValue passes on the value of a row of one column.
+// readValue passes on the value in a one-column row.
 func (s *stream) readValue(body *messageBody) error {
 	var head [6]byte
 	if _, err := io.ReadFull(body, head[:]); err != nil {

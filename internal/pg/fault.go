@@ -17,15 +17,15 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// Fault assigns a kind to an error of PostgreSQL or pgx, for trusted statements: an error that such
-// a statement raises only through a bug of Socle stays Internal. Other errors pass unchanged. The
+// Fault assigns a kind to a PostgreSQL or pgx error, for trusted statements: an error that such a
+// statement raises only through a bug in Socle stays Internal. Other errors pass unchanged. The
 // server's message is kept only as the cause.
 func Fault(err error) error {
 	if err == nil {
 		return nil
 	}
 
-	if _, done := errors.AsType[*fault.Error](err); done {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -50,8 +50,8 @@ func Fault(err error) error {
 	return err
 }
 
-// watchdogRoutine marks the error of a session that Socle terminated because of a limit. PostgreSQL
-// uses that field for the name of one of its C functions, and no statement can set it.
+// watchdogRoutine marks the error for a session that Socle terminated because of a limit.
+// PostgreSQL puts a C function's name into that field, and no statement can set it.
 const watchdogRoutine = "socle_watchdog"
 
 // MarkEndedByLimit marks e, an admin_shutdown error, as caused by a limit and puts the limit into
@@ -126,9 +126,9 @@ func IsDisconnect(err error) bool {
 		return true
 	}
 
-	for _, ended := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE,
+	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE,
 		syscall.ECONNRESET, syscall.ECONNABORTED, context.DeadlineExceeded} {
-		if errors.Is(err, ended) {
+		if errors.Is(err, target) {
 			return true
 		}
 	}
@@ -136,14 +136,13 @@ func IsDisconnect(err error) bool {
 	return pgconn.Timeout(err) || pgconn.SafeToRetry(err)
 }
 
-// Violates reports whether err is a violation of the named constraint or unique index.
+// Violates reports whether err violates the named constraint or unique index.
 func Violates(err error, constraint string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.ConstraintName == constraint
 }
 
-// Violated returns the constraint that err violates, and the schema of its table; "" for another
-// error.
+// Violated returns the constraint that err violates, and its table's schema; "" for another error.
 func Violated(err error) (schema, constraint string) {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.SchemaName, e.ConstraintName

@@ -13,7 +13,7 @@ import (
 // reconnectDelay is the delay before reconnecting.
 const reconnectDelay = time.Second
 
-// Listener receives notifications of a database on a dedicated connection and reconnects when it is
+// Listener receives a database's notifications on a dedicated connection and reconnects when it is
 // lost. Notifications sent in between are missed; register a resync with [Listener.OnConnect].
 type Listener struct {
 	config    *pgx.ConnConfig
@@ -23,8 +23,7 @@ type Listener struct {
 	pid       atomic.Uint32
 }
 
-// NewListener returns a listener for the database that config connects to. It is idle until
-// [Listener.Run] is called.
+// NewListener returns a listener for config's database. It is idle until [Listener.Run] is called.
 func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	c := config.Copy()
 	for name, seconds := range map[string]string{
@@ -36,8 +35,8 @@ func NewListener(config *pgx.ConnConfig, log *slog.Logger) *Listener {
 	return &Listener{config: c, log: log, handlers: map[string]func(string){}}
 }
 
-// Handle registers a handler for the notifications on a channel. It must not block. On and Catch
-// must be called before Run.
+// Handle registers a handler for the notifications on a channel. It must not block. Handle and
+// OnConnect must be called before Run.
 func (l *Listener) Handle(channel string, handler func(payload string)) {
 	l.handlers[channel] = handler
 }
@@ -78,10 +77,10 @@ func (l *Listener) listen(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 
-		_ = conn.Close(closing)
+		_ = conn.Close(closeCtx)
 	}()
 
 	for channel := range l.handlers {

@@ -15,12 +15,12 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Migrate applies the pending migrations in fsys to the database of conn, in one transaction each,
-// and records them in the schema's table migrations. The caller must hold a lock against concurrent
+// Migrate applies the pending migrations in fsys to conn's database, in one transaction each, and
+// records them in the schema's table migrations. The caller must hold a lock against concurrent
 // migrations. It does nothing to a database that a newer release migrated: both releases run on it.
 func Migrate(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) error {
-	done, err := isMigrated(ctx, conn, schema, fsys)
-	if err != nil || done {
+	current, err := isMigrated(ctx, conn, schema, fsys)
+	if err != nil || current {
 		return err
 	}
 
@@ -49,8 +49,8 @@ func isMigrated(ctx context.Context, conn *pgx.Conn, schema string, fsys fs.FS) 
 	return count == len(versions), nil
 }
 
-// Versions returns the versions of the migrations in fsys in ascending order. They are the numbers,
-// of equal width, at the start of the file names.
+// Versions returns the migration versions in fsys in ascending order. They are the numbers, with
+// equal width, at the start of the file names.
 func Versions(fsys fs.FS) (versions []int64, err error) {
 	files, err := fs.Glob(fsys, "*.sql")
 	if err != nil {
@@ -70,7 +70,7 @@ func Versions(fsys fs.FS) (versions []int64, err error) {
 	return versions, nil
 }
 
-// MigrateTo applies the pending migrations up to version to the database that c connects to.
+// MigrateTo applies the pending migrations up to version to c's database.
 func MigrateTo(ctx context.Context, c *pgx.ConnConfig, schema string, fsys fs.FS, version int64) error {
 	db := stdlib.OpenDB(*c)
 	defer db.Close()
@@ -108,38 +108,39 @@ func WithLock(ctx context.Context, c *pgx.ConnConfig, key int64, f func(*pgx.Con
 	return f(conn)
 }
 
-// Statements that take an advisory lock: Waiting blocks until the lock is free, Leaving does not.
+// Statements that take an advisory lock: LockBlocking waits until the lock is free, LockTry does
+// not.
 const (
 	LockBlocking = `select pg_advisory_lock($1) is not null`
 	LockTry      = `select pg_try_advisory_lock($1)`
 )
 
-// unlockTimeout is the timeout for releasing an advisory lock. After it the connection is closed,
-// which releases the lock too.
+// unlockTimeout bounds the release of an advisory lock. After it the connection is closed, which
+// releases the lock too.
 const unlockTimeout = 5 * time.Second
 
-// WithPoolLock runs f while a connection of the pool holds an advisory lock. lock is the statement
-// that takes it: [LockBlocking] or [LockTry]. f receives the connection. With Leaving, a lock held
-// elsewhere makes LockedIn return false without running f.
+// WithPoolLock runs f while a pool connection holds an advisory lock. lock is the statement that
+// takes it: [LockBlocking] or [LockTry]. f receives the connection. With LockTry, it returns false
+// without running f if the lock is held elsewhere.
 func WithPoolLock(
 	ctx context.Context, pool *pgxpool.Pool, lock string, key int64, f func(*pgx.Conn) error,
-) (acquired bool, err error) {
+) (locked bool, err error) {
 	conn, err := Acquire(ctx, pool)
 	if err != nil {
 		return false, err
 	}
 	defer conn.Release()
 
-	if acquired, err = Value[bool](ctx, conn, lock, key); err != nil || !acquired {
+	if locked, err = Value[bool](ctx, conn, lock, key); err != nil || !locked {
 		return false, err
 	}
 
 	defer func() {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+		unlockCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 		defer cancel()
 
-		if _, err := conn.Exec(after, "select pg_advisory_unlock($1)", key); err != nil {
-			_ = conn.Conn().Close(after)
+		if _, err := conn.Exec(unlockCtx, "select pg_advisory_unlock($1)", key); err != nil {
+			_ = conn.Conn().Close(unlockCtx)
 		}
 	}()
 

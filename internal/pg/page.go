@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Page selects a part of a list: page Number, counted from 1, of pages of Limit items, ordered by
+// Page selects a part of a list: page Number, counted from 1, with Limit items per page, ordered by
 // the item's member Sort. The API has validated all fields.
 type Page struct {
 	Number     int
@@ -18,14 +18,14 @@ type Page struct {
 	Descending bool
 }
 
-// DefaultPageLimit is the number of items of a page unless the request names another.
+// DefaultPageLimit is the page size unless the request names another.
 const DefaultPageLimit = 20
 
 // isDefault reports whether the page is the one that most requests are for.
 func (p Page) isDefault() bool { return p.Number == 1 && p.Limit == DefaultPageLimit }
 
 // Clause returns the end of a list's SELECT: ORDER BY, see [Page.Order], LIMIT and OFFSET. It needs
-// the arguments of [Page.Args]. PostgreSQL plans a statement with a limit in an argument anew at
+// the arguments from [Page.Args]. PostgreSQL plans a statement with a limit in an argument anew at
 // each execution, so the default page has it in the text.
 func (p Page) Clause(columns map[string]string, tie string) string {
 	if p.isDefault() {
@@ -34,8 +34,8 @@ func (p Page) Clause(columns map[string]string, tie string) string {
 	return p.Order(columns, tie) + " limit @page_limit offset @page_offset"
 }
 
-// Args adds the arguments of [Page.Clause] to those of its statement. Numbers in its text would
-// make each page a statement of its own to PostgreSQL, which keeps some hundred per connection.
+// Args adds the arguments for [Page.Clause] to the statement's own. Numbers in the text would make
+// each page a distinct statement to PostgreSQL, which keeps some hundred per connection.
 func (p Page) Args(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 	if p.isDefault() {
 		return args
@@ -51,7 +51,7 @@ func (p Page) Args(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 
 // Order returns the ORDER BY clause. tie is the column that breaks ties, so that pages never
 // overlap. columns maps each sortable member to its SQL expression; Order panics if Sort is missing
-// from it, which is a bug of the caller.
+// from it, which is the caller's bug.
 func (p Page) Order(columns map[string]string, tie string) string {
 	by, ok := columns[p.Sort]
 	if !ok {
@@ -70,7 +70,7 @@ func (p Page) Order(columns map[string]string, tie string) string {
 type Listing struct {
 	Columns string            // SELECT list
 	From    string            // FROM clause, and the filter
-	Sorts   map[string]string // SQL expression of each sortable member
+	Sorts   map[string]string // SQL expression by sortable member
 	Tie     string            // unique expression that breaks ties
 }
 
@@ -94,24 +94,24 @@ func List[T any](
 		return items, total, Fault(err)
 	}
 
-	// Past the end, where no row has the total. Arguments of Columns are superfluous.
+	// Past the end, where no row has the total. Arguments for Columns are superfluous.
 	total, err = Value[int64](ctx, q, count, optionalArgs(args))
 	return items, total, err
 }
 
-// RowAndLast reads the last column of a row into last, unless that is nil, and the others into a T
-// by name.
+// RowAndLast reads a row's last column into last, unless that is nil, and the others into a T by
+// name.
 func RowAndLast[T any](row pgx.CollectableRow, last any) (T, error) {
 	return pgx.RowToStructByName[T](rowAndLast{row, last})
 }
 
-// rowAndLast is a row without its last column, which it reads beside.
+// rowAndLast is a row without the last column, which it reads separately.
 type rowAndLast struct {
 	pgx.CollectableRow
 	last any
 }
 
-// FieldDescriptions returns the columns but the last.
+// FieldDescriptions returns all columns except the last.
 func (r rowAndLast) FieldDescriptions() []pgconn.FieldDescription {
 	all := r.CollectableRow.FieldDescriptions()
 	return all[:len(all)-1]

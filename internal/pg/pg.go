@@ -1,6 +1,5 @@
-// Package pg connects Socle to PostgreSQL: pools, transactions, reading of rows, quoting,
-// migrations, notifications, and mapping of SQLSTATEs to faults. It contains no SQL on particular
-// tables.
+// Package pg connects Socle to PostgreSQL: pools, transactions, row reading, quoting, migrations,
+// notifications, and the mapping from SQLSTATEs to faults. It contains no SQL on particular tables.
 package pg
 
 import (
@@ -29,16 +28,16 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// Settings of every pool of Socle.
+// Settings for all Socle pools.
 const (
 	acquireTimeout  = 8 * time.Second // a request without a connection by then fails as Unavailable
 	connectTimeout  = 5 * time.Second // for each host, unless the address has connect_timeout
 	maxConnIdleTime = 30 * time.Second
 )
 
-// PoolConfig parses a connection string and adds the settings of all connections of Socle: times in
-// UTC, a search path without user schemas, and timeouts. max is the maximum number of connections
-// of the pool.
+// PoolConfig parses a connection string and adds the settings for all Socle connections: times in
+// UTC, a search path without user schemas, and timeouts. max is the pool's maximum number of
+// connections.
 func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -77,7 +76,7 @@ func PoolConfig(url string, max int32) (*pgxpool.Config, error) {
 	return c, nil
 }
 
-// redactURL returns the reason of a parse error without the address, which may contain a password.
+// redactURL returns the reason for a parse error without the address, which may contain a password.
 func redactURL(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, "`: "); i >= 0 {
@@ -111,8 +110,8 @@ func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, e
 	return v, Fault(err)
 }
 
-// Value executes a statement that returns one row of one column. It fails with NotFound if there is
-// no row.
+// Value executes a statement that returns one row with one column. It fails with NotFound if there
+// is no row.
 func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, error) {
 	rows, err := query(ctx, q, sql, args)
 	if err != nil {
@@ -124,7 +123,7 @@ func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, e
 	return v, Fault(err)
 }
 
-// Values executes a statement that returns rows of one column. The slice is never nil.
+// Values executes a statement that returns rows with one column. The slice is never nil.
 func Values[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, error) {
 	rows, err := query(ctx, q, sql, args)
 	if err != nil {
@@ -168,7 +167,7 @@ func query(ctx context.Context, q Querier, sql string, args []any) (pgx.Rows, er
 	return &pooledRows{Rows: rows, conn: conn}, nil
 }
 
-// pooledRows releases its connection when the rows are closed.
+// pooledRows releases the connection when the rows are closed.
 type pooledRows struct {
 	pgx.Rows
 	conn *pgxpool.Conn
@@ -192,8 +191,7 @@ func (r *pooledRows) Next() bool {
 	return false
 }
 
-// withQueryTimeout limits the time of a statement on a pool, from acquiring a connection to the
-// result.
+// withQueryTimeout limits a statement's time on a pool, from acquiring a connection to the result.
 func withQueryTimeout(ctx context.Context, q Querier) (context.Context, context.CancelFunc) {
 	switch q.(type) {
 	case *pgxpool.Pool, Prepared:
@@ -234,7 +232,7 @@ func InTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 	return err
 }
 
-// InTxValue runs f in a transaction of inTx, a method such as InTx of a project, and returns its
+// InTxValue runs f in a transaction that inTx begins, such as a project's InTx, and returns f's
 // value.
 func InTxValue[Tx, T any](
 	ctx context.Context, inTx func(context.Context, func(tx Tx) error) error, f func(tx Tx) (T, error),
@@ -272,11 +270,11 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 
 	// pgx reports an error as safe to retry even after sending COMMIT, so check before whether
 	// COMMIT will be sent at all.
-	_, nested := b.(pgx.Tx)
-	sent := !nested && ctx.Err() == nil && !tx.Conn().IsClosed()
+	_, isNested := b.(pgx.Tx)
+	sendsCommit := !isNested && ctx.Err() == nil && !tx.Conn().IsClosed()
 
 	err = tx.Commit(ctx)
-	if sent && outcomeUnknown(err) {
+	if sendsCommit && outcomeUnknown(err) {
 		return unknownOutcome(err)
 	}
 
@@ -289,7 +287,7 @@ func unknownOutcome(err error) error {
 			"check whether the change was made before repeating the request"}
 }
 
-// OutcomeUnknown is the code of the error of a transaction whose COMMIT was sent but not answered.
+// OutcomeUnknown is the error code for a transaction whose COMMIT was sent but not answered.
 const OutcomeUnknown = "outcome_unknown"
 
 // outcomeUnknown reports whether a commit that was sent may have succeeded despite err: PostgreSQL
@@ -300,8 +298,8 @@ func outcomeUnknown(err error) bool {
 		return false
 	}
 
-	e, reported := errors.AsType[*pgconn.PgError](err)
-	return !reported || e.SeverityUnlocalized != "ERROR"
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return !ok || e.SeverityUnlocalized != "ERROR"
 }
 
 func retryable(err error) bool {

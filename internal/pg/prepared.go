@@ -9,11 +9,11 @@ import (
 )
 
 // Prepared executes statements that run no user code, on a pool whose connections [Reset] resets
-// after each use. They are prepared, and leave their connection as it was. A transaction on it, and
-// everything else than Exec and Query, is that of the pool.
+// after each use. They are prepared, and leave their connection unchanged. Its transactions, and
+// everything except Exec and Query, are the pool's own.
 type Prepared struct{ *pgxpool.Pool }
 
-// Keys of the custom data of a connection.
+// Keys in a connection's custom data.
 const (
 	hasPrepared = "socle.has_prepared" // it has prepared statements
 	isUnchanged = "socle.is_unchanged" // its current use runs no user code
@@ -33,7 +33,7 @@ func (p Prepared) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	return conn.Exec(ctx, sql, asPrepared(args)...)
 }
 
-// Query executes a statement. Closing its rows releases the connection.
+// Query executes a statement. Closing the rows releases the connection.
 func (p Prepared) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	conn, err := p.acquire(ctx)
 	if err != nil {

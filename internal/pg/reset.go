@@ -12,21 +12,20 @@ import (
 const UnlockAdvisory = "pg_catalog.pg_advisory_unlock_all()"
 
 // resetStatements are DISCARD ALL without plans and prepared statements, in statements that a
-// transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the
-// functions of event triggers takes most of the time of a DDL statement. Prepared statements are
-// the pool's own.
+// transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the event
+// trigger functions takes most of a DDL statement's time. Prepared statements are the pool's own.
 var resetStatements = []string{
 	"close all", "set session authorization default", "reset role", "reset all", "unlisten *", "discard temp",
 	"discard sequences", "select " + UnlockAdvisory,
 }
 
-// ResetStatements returns the statements that undo what user code can change in a session, but for
-// prepared statements. The last one calls [UnlockAdvisory]. No other list of them exists: a pool
-// calls [Reset], or package actor sends these in the round trip of its statement.
+// ResetStatements returns the statements that undo what user code can change in a session, except
+// prepared statements. The last one calls [UnlockAdvisory]. It is their only list: a pool calls
+// [Reset], or package actor sends these in its statement's round trip.
 func ResetStatements() []string { return slices.Clone(resetStatements) }
 
-// Reset returns a connection to the state of a new one, since user code may have changed it. After
-// statements of [Prepared] it has nothing to do.
+// Reset returns a connection to its initial state, since user code may have changed it. After
+// [Prepared] statements it has nothing to do.
 func Reset(ctx context.Context, conn *pgx.Conn) error {
 	data := conn.PgConn().CustomData()
 	if data[isUnchanged] != nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/socle-dev/socle/internal/fair"
 )
 
-// Share makes the connections of a pool places of a pool of package fair, of the same size: callers
-// wait there, not in the queue of pgxpool, which is first come, first served. key returns the key
-// of a caller.
+// Share makes a pool's connections places in a fair pool with the same size: callers wait there,
+// not in pgxpool's queue, which is first come, first served. key returns a caller's key.
 func Share(c *pgxpool.Config, places *fair.Pool, key func(context.Context) fair.Key) {
 	c.ConnConfig.Tracer = &sharer{places: places, key: key}
 }
 
-// sharer admits callers to a pool. The hooks of a tracer surround each use of a connection, by
-// whatever method of the pool it is taken.
+// sharer admits callers to a pool. Tracer hooks surround each use of a connection, whichever pool
+// method takes it.
 type sharer struct {
 	statementTracer
 	places *fair.Pool
@@ -41,10 +40,10 @@ func (s *sharer) TraceAcquireStart(
 		return ctx
 	}
 
-	expired, cancel := context.WithDeadline(ctx, time.Unix(0, 0)) // as after a wait in vain
+	endedCtx, cancel := context.WithDeadline(ctx, time.Unix(0, 0)) // as after a wait in vain
 	cancel()
 
-	return expired
+	return endedCtx
 }
 
 // TraceAcquireEnd returns the place if there is no connection.
@@ -59,7 +58,7 @@ func (s *sharer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxp
 	}
 }
 
-// TraceRelease returns the place of a connection.
+// TraceRelease returns a connection's place.
 func (s *sharer) TraceRelease(_ *pgxpool.Pool, data pgxpool.TraceReleaseData) { s.release(data.Conn) }
 
 func (s *sharer) release(conn *pgx.Conn) {
@@ -68,9 +67,9 @@ func (s *sharer) release(conn *pgx.Conn) {
 	}
 }
 
-// Hijack takes a connection out of its pool, which then has room for another one.
-func Hijack(pooled *pgxpool.Conn) *pgx.Conn {
-	conn := pooled.Hijack()
+// Hijack takes a connection out of the pool, which then has room for another one.
+func Hijack(c *pgxpool.Conn) *pgx.Conn {
+	conn := c.Hijack()
 	if s, ok := conn.Config().Tracer.(*sharer); ok {
 		s.release(conn)
 	}

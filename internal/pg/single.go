@@ -16,14 +16,14 @@ type Single struct {
 	Args pgx.StrictNamedArgs
 
 	// Lock is a statement before SQL that locks a row. If SQL itself waited for a row, PostgreSQL
-	// would then start all of its plan anew. "" is none.
+	// would then start its whole plan anew. "" is none.
 	Lock     string
 	LockArgs pgx.StrictNamedArgs
 
-	// EarlyRelease releases the locks before the commit is durable, so that changes of a common row
+	// EarlyRelease releases the locks before the commit is durable, so that changes to a common row
 	// share a flush to the disk instead of waiting for each other's. SQL turns off
 	// synchronous_commit. The change is durable when [OneInSingle] returns. Others see it a moment
-	// before: a crash of the machine can still undo it, so they must not act on it in a way that a
+	// before: a machine crash can still undo it, so they must not act on it in a way that a
 	// rollback does not undo.
 	EarlyRelease bool
 }
@@ -41,7 +41,7 @@ func Flush(ctx context.Context, q Querier) error {
 // rollbackTimeout bounds the end of a failed transaction.
 const rollbackTimeout = 5 * time.Second
 
-// OneInSingle executes a transaction and reads its row. It fails with NotFound without a row; SQL
+// OneInSingle executes a transaction and reads the row. It fails with NotFound without a row; SQL
 // then must have changed nothing. After a deadlock or a serialization failure it tries again, up to
 // three times in all. If it can't tell whether the change was made, as after a lost connection, it
 // fails with Unavailable, code [OutcomeUnknown].
@@ -62,8 +62,8 @@ func OneInSingle[T any](ctx context.Context, pool *pgxpool.Pool, s Single, scan 
 	return v, Fault(err)
 }
 
-// oneInSingle is one attempt of [OneInSingle]. certain is false if the transaction may have
-// succeeded despite err.
+// oneInSingle is one [OneInSingle] attempt. certain is false if the transaction may have succeeded
+// despite err.
 func oneInSingle[T any](
 	ctx context.Context, pool *pgxpool.Pool, s Single, scan pgx.RowToFunc[T],
 ) (v T, certain bool, err error) {
@@ -99,7 +99,7 @@ func hasOutcome(err error) bool {
 	return errors.Is(err, pgx.ErrNoRows) || pgconn.SafeToRetry(err) || !outcomeUnknown(err)
 }
 
-// sendSingle sends the statements of a transaction together. An error skips those after it.
+// sendSingle sends a transaction's statements together. An error skips those after it.
 func sendSingle[T any](
 	ctx context.Context, conn *pgx.Conn, s Single, scan pgx.RowToFunc[T],
 ) (v T, certain bool, err error) {
@@ -132,9 +132,9 @@ func sendSingle[T any](
 		return v, hasOutcome(err), err
 	}
 
-	v, missing := pgx.CollectExactlyOneRow(rows, scan)
-	if missing != nil && !errors.Is(missing, pgx.ErrNoRows) {
-		return v, hasOutcome(missing), missing
+	v, rowErr := pgx.CollectExactlyOneRow(rows, scan)
+	if rowErr != nil && !errors.Is(rowErr, pgx.ErrNoRows) {
+		return v, hasOutcome(rowErr), rowErr
 	}
 
 	for done := beforeSQL + 1; done < batch.Len(); done++ {
@@ -143,5 +143,5 @@ func sendSingle[T any](
 		}
 	}
 
-	return v, true, missing
+	return v, true, rowErr
 }

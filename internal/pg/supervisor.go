@@ -19,15 +19,15 @@ const (
 	maxTerminations = 2 // maximum number at a time; each takes a connection
 )
 
-// Supervisor makes sessions end with their connections. When a client gives up, pgx cancels its
+// Supervisor makes sessions end with their connections. When a client gives up, pgx cancels the
 // statement and closes the connection 15 seconds later. User code can trap the cancellation and
-// keep its session and locks. The supervisor terminates a session that still runs a second after
-// the cancellation. Closing a supervised connection returns after its session has ended, so
-// connections counted by their closing are sessions.
+// keep the session and locks. The supervisor terminates a session that still runs a second after
+// the cancellation. Closing a supervised connection returns after the session has ended, so
+// connections that are counted until their close are sessions.
 type Supervisor struct {
 	config *pgx.ConnConfig
 	slots  chan struct{}
-	pids   sync.Map // PIDs of the supervised sessions
+	pids   sync.Map // supervised sessions' PIDs
 }
 
 // Supervises reports whether the session with a backend PID is supervised.
@@ -37,26 +37,26 @@ func (s *Supervisor) Supervises(pid uint32) bool {
 }
 
 // NewSupervisor returns a supervisor that terminates sessions through connections of its own. The
-// login of from must have the privilege: it is the sessions' login or a superuser.
+// login in config must have the privilege: it is the sessions' login or a superuser.
 func NewSupervisor(config *pgx.ConnConfig) *Supervisor {
 	return &Supervisor{config: config.Copy(), slots: make(chan struct{}, maxTerminations)}
 }
 
-// Terminate terminates a session of a login. User code cannot trap that.
+// Terminate terminates a login's session. User code cannot trap that.
 func (s *Supervisor) Terminate(ctx context.Context, user string, pid uint32) error {
 	return s.signal(ctx, `
 		select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
 		user, pid)
 }
 
-// Cancel cancels the running statement of a session of a login.
+// Cancel cancels the running statement in a login's session.
 func (s *Supervisor) Cancel(ctx context.Context, user string, pid uint32) error {
 	return s.signal(ctx, `
 		select pg_catalog.pg_cancel_backend(pid) from pg_catalog.pg_stat_activity where pid = @pid and usename = @user`,
 		user, pid)
 }
 
-// signal executes a statement on a session of a login.
+// signal executes a statement on a login's session.
 func (s *Supervisor) signal(ctx context.Context, sql, user string, pid uint32) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -76,8 +76,8 @@ func (s *Supervisor) signal(ctx context.Context, sql, user string, pid uint32) e
 	return err
 }
 
-// Supervise makes the session of a connection supervised. c must serve one connection, like the
-// fresh copy that [pgxpool.Config.BeforeConnect] receives.
+// Supervise makes a connection's session supervised. c must serve one connection, like the fresh
+// copy that [pgxpool.Config.BeforeConnect] receives.
 func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 	user := c.User
 	terminate := func(ctx context.Context, pid uint32) error { return s.Terminate(ctx, user, pid) }
@@ -106,22 +106,22 @@ func (s *Supervisor) Supervise(c *pgx.ConnConfig) {
 		return session, nil
 	}
 
-	connected := c.AfterConnect
+	afterConnect := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if session := current.Load(); session != nil {
 			session.pid.Store(conn.PID())
 			s.pids.Store(conn.PID(), true)
 		}
 
-		if connected != nil {
-			return connected(ctx, conn)
+		if afterConnect != nil {
+			return afterConnect(ctx, conn)
 		}
 
 		return nil
 	}
 }
 
-// supervisedConn is the network connection of a supervised session.
+// supervisedConn is a supervised session's network connection.
 type supervisedConn struct {
 	net.Conn
 	pid       atomic.Uint32 // 0 before the session is established
@@ -151,7 +151,7 @@ func (s *supervisedConn) terminateSession() {
 	_ = s.terminate(ctx, s.pid.Load())
 }
 
-// Close closes the connection after its session has ended. It terminates a session that does not
+// Close closes the connection after the session has ended. It terminates a session that does not
 // end by itself.
 func (s *supervisedConn) Close() error {
 	s.mu.Lock()

@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxExponent is the maximum exponent of a number in JSON: more than JavaScript's, and far within
-// the range of numeric.
+// maxExponent is the maximum exponent for a JSON number: more than JavaScript's, and far within
+// numeric's range.
 const maxExponent = 1000
 
 // Storable reports whether PostgreSQL can store a text: UTF-8 without null characters.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// StorableValues reports whether PostgreSQL can store all names and values, such as those of a
-// query string.
+// StorableValues reports whether PostgreSQL can store all names and values, such as a query
+// string's.
 func StorableValues(values map[string][]string) bool {
 	for name, all := range values {
 		if !Storable(name + strings.Join(all, "")) {
@@ -53,7 +53,7 @@ func StorableJSON(text []byte) bool {
 	}
 }
 
-// storableNumber reports whether the exponent of a number is within the bound.
+// storableNumber reports whether a number's exponent is within the bound.
 func storableNumber(n string) bool {
 	i := strings.IndexAny(n, "eE")
 	if i < 0 {
@@ -64,7 +64,7 @@ func storableNumber(n string) bool {
 	return err == nil && -maxExponent <= exponent && exponent <= maxExponent
 }
 
-// storableEscapes reports whether all \u escapes of a JSON text are characters but the null one.
+// storableEscapes reports whether all \u escapes in a JSON text are characters but the null one.
 func storableEscapes(text []byte) bool {
 	for {
 		i := bytes.IndexByte(text, '\\')
@@ -94,7 +94,7 @@ func storableEscapes(text []byte) bool {
 	}
 }
 
-// escaped returns the UTF-16 code of the \u escape at the beginning of a text.
+// escaped returns the UTF-16 code for the \u escape at the beginning of a text.
 func escaped(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

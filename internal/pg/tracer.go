@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/trace"
 )
 
-// statementTracer records a span of each statement within a trace. A span has the statement's
+// statementTracer records a span for each statement within a trace. A span has the statement's
 // first word at most: the rest can be a user's text. Outside a trace it records nothing, not even
 // the time, which the library keeps for its metrics.
 type statementTracer struct{}
@@ -23,7 +23,7 @@ var statements = otelpgx.NewTracer(otelpgx.WithTracerProvider(trace.Provider{}),
 	otelpgx.WithSpanNameFunc(operationOf), otelpgx.WithDisableQuerySpanNamePrefix(),
 	otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithDisableSQLStatementInAttributes())
 
-// TraceQueryStart starts the span of a statement.
+// TraceQueryStart starts a statement's span.
 func (statementTracer) TraceQueryStart(
 	ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData,
 ) context.Context {
@@ -37,15 +37,15 @@ func (statementTracer) TraceQueryStart(
 	return ctx
 }
 
-// TraceQueryEnd ends the span of a statement.
+// TraceQueryEnd ends a statement's span.
 func (statementTracer) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
 	if trace.Active(ctx) {
 		statements.TraceQueryEnd(ctx, conn, data)
 	}
 }
 
-// StartSpan starts the span of a statement that is executed without pgx's methods for queries.
-// Outside a trace its methods do nothing.
+// StartSpan starts the span for a statement that is executed without pgx's query methods. Outside a
+// trace the span's methods do nothing.
 func StartSpan(ctx context.Context, sql string) (context.Context, oteltrace.Span) {
 	if !trace.Active(ctx) {
 		return ctx, oteltrace.SpanFromContext(ctx)
@@ -56,7 +56,7 @@ func StartSpan(ctx context.Context, sql string) (context.Context, oteltrace.Span
 		oteltrace.WithAttributes(semconv.DBSystemNamePostgreSQL, semconv.DBOperationName(operation)))
 }
 
-// operations are the first words of statements that a span may show.
+// operations are the first words that a statement's span may show.
 var operations = map[string]bool{
 	"ALTER": true, "ANALYZE": true, "BEGIN": true, "CALL": true, "COMMENT": true, "COMMIT": true, "CREATE": true,
 	"DELETE": true, "DISCARD": true, "DO": true, "DROP": true, "EXPLAIN": true, "GRANT": true, "INSERT": true,
@@ -66,7 +66,7 @@ var operations = map[string]bool{
 
 const longestOperation = 10 // bytes
 
-// operationOf returns the first word of a statement if it is a known one.
+// operationOf returns a statement's first word if it is a known one.
 func operationOf(sql string) string {
 	sql = strings.TrimLeft(sql, " \t\r\n")
 	end := strings.IndexFunc(sql[:min(len(sql), longestOperation)], func(r rune) bool {
