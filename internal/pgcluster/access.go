@@ -13,26 +13,26 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// PostgreSQL opens every database to every login, through PUBLIC. Socle closes the databases of
-// initdb and its platform database to the logins of projects. The logins of other programs keep
-// their access: each is granted by name what it had through PUBLIC, before the revoke, and at each
-// later start if it is new since.
+// PostgreSQL opens every database to every login, through PUBLIC. Socle closes initdb's databases
+// and its platform database to the project logins. Other programs' logins keep their access: each
+// is granted by name what it had through PUBLIC, before the revoke, and at each later start if it
+// is new since.
 //
 // The database's setting socle.access records the revoke and the grants, in their transaction. So
-// installs that share the PostgreSQL know of it, a login that an administrator excludes later stays
-// excluded, and a database that an administrator had closed stays as it was.
+// installs that share the PostgreSQL know them, a login that an administrator excludes later stays
+// excluded, and a database that an administrator had closed stays unchanged.
 
 // InitdbDatabases are the databases that initdb creates, except template0, which takes no
 // connections.
 var InitdbDatabases = []string{"postgres", "template1"}
 
-// access is the value of a database's setting socle.access.
+// access is a database's setting socle.access.
 type access struct {
-	Privileges []string `json:"privileges"` // that PUBLIC had; none if Socle did not revoke them
-	Logins     []string `json:"logins"`     // that were granted the privileges by name
+	Privileges []string `json:"privileges"` // PUBLIC's until the revoke; none if Socle revoked nothing
+	Logins     []string `json:"logins"`     // granted the privileges by name
 }
 
-// Admission is a database that Socle has closed, and the logins of other programs that it admits by
+// Admission is a database that Socle has closed, and the other programs' logins that it admits by
 // name.
 type Admission struct {
 	Database string
@@ -40,10 +40,10 @@ type Admission struct {
 	Missing  []string // logins that are new since the last start
 }
 
-// databaseAccess is what PostgreSQL stores about the access to a database.
+// databaseAccess is PostgreSQL's record of the access to a database.
 type databaseAccess struct {
 	Name    string
-	Public  []string // privileges of PUBLIC
+	Public  []string // PUBLIC's privileges
 	Record  *string  // setting socle.access
 	Managed bool     // Socle has worked on this PostgreSQL before
 }
@@ -59,10 +59,10 @@ const selectAccess = `
 	where d.datname = any(@names)
 	order by d.datname`
 
-// projectLogin is the pattern of the names of projects' logins, of this install and of others.
+// projectLogin is the name pattern for project logins, from this install and others.
 const projectLogin = `^socle_[0-9a-f]{32}_(owner|request|service|dump|auth|reader)$`
 
-// selectOtherLogins selects the logins of other programs that do not have all privileges on a
+// selectOtherLogins selects the other programs' logins that do not have all privileges on a
 // database by name, through a role or as its owner.
 const selectOtherLogins = `
 	select r.rolname::text from pg_roles r
@@ -74,9 +74,8 @@ const selectOtherLogins = `
 				where a.privilege_type = p and a.grantee <> 0 and pg_has_role(r.oid, a.grantee, 'usage')))
 	order by r.rolname`
 
-// CloseDatabases closes databases to the logins of projects, and grants the logins of other
-// programs by name what they lose. It leaves a database that the login of q may not change; socle
-// doctor reports that.
+// CloseDatabases closes databases to the project logins, and grants other programs' logins by name
+// what they lose. It leaves a database that q's login may not change; socle doctor reports that.
 func CloseDatabases(ctx context.Context, q pg.Querier, log *slog.Logger, names ...string) error {
 	var err error
 	for range maxConflicts {
@@ -97,7 +96,7 @@ func closeDatabases(ctx context.Context, q pg.Querier, log *slog.Logger, names [
 	}
 
 	for _, d := range databases {
-		if err := d.close(ctx, q, log); err != nil {
+		if err := d.closeToPublic(ctx, q, log); err != nil {
 			return fmt.Errorf("close database %s: %w", d.Name, err)
 		}
 	}
@@ -105,15 +104,15 @@ func closeDatabases(ctx context.Context, q pg.Querier, log *slog.Logger, names [
 	return nil
 }
 
-// close grants the privileges of PUBLIC to the logins of other programs that are not recorded, and
-// revokes them from PUBLIC.
-func (d databaseAccess) close(ctx context.Context, q pg.Querier, log *slog.Logger) error {
-	recorded, err := d.recorded()
+// closeToPublic grants PUBLIC's privileges to other programs' unrecorded logins, and revokes them
+// from PUBLIC.
+func (d databaseAccess) closeToPublic(ctx context.Context, q pg.Querier, log *slog.Logger) error {
+	record, err := d.parseRecord()
 	if err != nil {
 		return err
 	}
 
-	next := access{Privileges: recorded.Privileges, Logins: recorded.Logins}
+	next := access{Privileges: record.Privileges, Logins: record.Logins}
 	if len(d.Public) > 0 {
 		next.Privileges = d.Public
 	}
@@ -142,10 +141,10 @@ func (d databaseAccess) close(ctx context.Context, q pg.Querier, log *slog.Logge
 	return err
 }
 
-// recorded returns the access as recorded. Releases without the record closed each database that
+// parseRecord returns the access as recorded. Releases without the record closed each database that
 // was open, so without one, PUBLIC had the privileges that initdb and CREATE DATABASE grant. On a
 // PostgreSQL that Socle is new to, an administrator has revoked them.
-func (d databaseAccess) recorded() (access, error) {
+func (d databaseAccess) parseRecord() (access, error) {
 	if d.Record != nil {
 		var a access
 		err := json.Unmarshal([]byte(*d.Record), &a)
@@ -163,7 +162,7 @@ func (d databaseAccess) recorded() (access, error) {
 	return access{Privileges: []string{"CONNECT", "TEMPORARY"}}, nil
 }
 
-// newLogins returns the logins of other programs that need a grant.
+// newLogins returns the other programs' logins that need a grant.
 func (d databaseAccess) newLogins(ctx context.Context, q pg.Querier, a access) ([]string, error) {
 	if len(a.Privileges) == 0 {
 		return nil, nil
@@ -197,7 +196,7 @@ func (d databaseAccess) execute(ctx context.Context, q pg.Querier, logins []stri
 	return err
 }
 
-// Admissions returns which logins of other programs use the databases that Socle has closed.
+// Admissions returns which other programs' logins use the databases that Socle has closed.
 func Admissions(ctx context.Context, q pg.Querier, names ...string) ([]Admission, error) {
 	databases, err := pg.All[databaseAccess](ctx, q, selectAccess, pgx.StrictNamedArgs{"names": names})
 	if err != nil {
@@ -206,7 +205,7 @@ func Admissions(ctx context.Context, q pg.Querier, names ...string) ([]Admission
 
 	var admissions []Admission
 	for _, d := range databases {
-		a, err := d.recorded()
+		a, err := d.parseRecord()
 		if err != nil {
 			return nil, err
 		}

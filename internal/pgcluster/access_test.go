@@ -100,7 +100,7 @@ func TestCloseDatabasesRespectsAdministrators(t *testing.T) {
 		}
 
 		found[0].Managed = false
-		if err := found[0].close(t.Context(), platform, discard); err != nil {
+		if err := found[0].closeToPublic(t.Context(), platform, discard); err != nil {
 			t.Fatal(err)
 		}
 	}

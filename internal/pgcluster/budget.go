@@ -20,8 +20,8 @@ import (
 // evictInterval is the interval at which a waiting dial looks for an idle connection to evict.
 const evictInterval = 5 * time.Millisecond
 
-// budget limits the connections of a server to all project databases together. A connection counts
-// from before the dial until PostgreSQL has closed it, since its session occupies one of
+// budget limits a server's connections to all project databases together. A connection counts from
+// before the dial until PostgreSQL has closed it, since the session occupies a slot in
 // max_connections until then. At the limit, further dials queue, and each evicts one idle
 // connection. Without an idle one, the account with the most connections closes one after its next
 // use.
@@ -49,20 +49,20 @@ func newBudget(connections int, evict func(fair.Key) bool, endReason func(pid ui
 	}
 }
 
-// maxDials is the maximum number of waiting dials, far more than the pools of all projects in use.
+// maxDials is the maximum number of waiting dials, far more than all active projects' pools need.
 const maxDials = 1 << 16
 
 const (
-	// MaxSessions is the maximum number of client sessions of a project on a server. The owner's
-	// CONNECTION LIMIT leaves as many for its pools and for another server.
+	// MaxSessions is a project's maximum number of client sessions on a server. The owner's
+	// CONNECTION LIMIT leaves as many for pools and for another server.
 	MaxSessions = 8
 
 	// sessionPlaceTimeout bounds the wait for another account to give up a session.
 	sessionPlaceTimeout = 5 * time.Second
 )
 
-// newSessionPool returns the pool of client sessions, for half of the connections. An account may
-// have half of it. A newcomer takes the place of the oldest session of the account with the most.
+// newSessionPool returns the client session pool, for half the connections. An account may have
+// half of it. A newcomer takes the place of the oldest session in the account with the most.
 func newSessionPool(connections int) *fair.Pool {
 	capacity := int64(max(connections/2, 1))
 	perAccount := max(capacity/2, min(capacity, MaxSessions))
@@ -73,13 +73,13 @@ func newSessionPool(connections int) *fair.Pool {
 }
 
 // maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
-// work, mostly of PostgreSQL. More at once would not begin sooner, and would delay requests on open
-// connections.
+// work, mostly for PostgreSQL. More at once would not begin sooner, and would delay requests on
+// open connections.
 func maxConnecting() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
-// attach makes connections configured by c take a slot of an owner before they dial. open counts
-// the connections of c's project. Canceling a statement dials once more with the same
-// configuration: that dial needs no slot and must not wait for one.
+// attach makes connections configured by c take an owner's slot before they dial. open counts the
+// connections to c's project. Canceling a statement dials once more with the same configuration:
+// that dial needs no slot and must not wait for one.
 func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32, owner func(context.Context) fair.Key) {
 	dial := c.DialFunc
 	var holds atomic.Bool
@@ -122,7 +122,7 @@ func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32, owner func(contex
 		return s, nil
 	}
 
-	connected := c.AfterConnect
+	afterConnect := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		if s := current.Load(); s != nil {
 			s.pid.Store(conn.PID())
@@ -130,8 +130,8 @@ func (b *budget) attach(c *pgx.ConnConfig, open *atomic.Int32, owner func(contex
 			conn.CustomData()[slotKey] = s
 		}
 
-		if connected != nil {
-			return connected(ctx, conn)
+		if afterConnect != nil {
+			return afterConnect(ctx, conn)
 		}
 
 		return nil
@@ -145,22 +145,22 @@ func (b *budget) acquire(ctx context.Context, owner fair.Key) (*fair.Lease, erro
 	}
 
 	waiting, stop := context.WithCancel(ctx)
-	evicted := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(evicted)
+		defer close(done)
 
 		b.evictFor(waiting, owner)
 	}()
 
 	place, err := b.places.Acquire(ctx, owner, 1)
 	stop()
-	<-evicted
+	<-done
 
 	return place, err
 }
 
 // evictFor makes room for an owner until ctx ends. It does nothing while enough connections are
-// closing for all that wait.
+// closing for all waiting dials.
 func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
 	for range tick.Poll(ctx, evictInterval) {
 		if int64(b.places.Stats().Waiting) > b.closing.Load() && !b.evict(owner) {
@@ -169,10 +169,10 @@ func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
 	}
 }
 
-// slotKey is the key of a connection's slot in its custom data.
+// slotKey is the key for a connection's slot in the custom data.
 const slotKey = "socle slot"
 
-// MustClose reports whether a connection must be closed instead of used again, because its slot was
+// MustClose reports whether a connection must be closed instead of used again, because the slot was
 // revoked.
 func MustClose(conn *pgx.Conn) bool {
 	s, ok := conn.PgConn().CustomData()[slotKey].(*slot)
@@ -188,7 +188,7 @@ func MustClose(conn *pgx.Conn) bool {
 	}
 }
 
-// slot is a connection that returns its slot when its session has ended, see [pg.Supervisor].
+// slot is a connection that returns the slot when the session has ended, see [pg.Supervisor].
 type slot struct {
 	net.Conn
 	budget       *budget
@@ -198,9 +198,8 @@ type slot struct {
 	once         sync.Once
 }
 
-// Read replaces the error of a session that ended without an error message by its reason.
-// PostgreSQL just closes the connection of a backend that is terminated while it sends rows to its
-// client.
+// Read reports the reason if the session ended without an error message. PostgreSQL just closes the
+// connection to a backend that is terminated while it sends rows.
 func (s *slot) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, io.EOF) {
@@ -212,7 +211,7 @@ func (s *slot) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close returns at once. The connection keeps its slot until PostgreSQL has closed it.
+// Close returns at once. The connection keeps the slot until PostgreSQL has closed it.
 func (s *slot) Close() error {
 	s.once.Do(func() {
 		s.onClose()

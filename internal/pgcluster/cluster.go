@@ -1,9 +1,9 @@
-// Package pgcluster manages one PostgreSQL server on which projects have their databases: the
-// address and the platform's login, the budget of connections, the names and logins of projects,
-// the access to other databases, and the watchdog of sessions.
+// Package pgcluster manages one PostgreSQL server with project databases: the address and the
+// platform's login, the connection budget, project names and logins, the access to other databases,
+// and the session watchdog.
 //
-// It knows projects by their UUID only. Package projectdb owns the pools of a project, package
-// lifecycle creates and removes databases.
+// It knows projects by their UUID only. Package projectdb owns a project's pools, package lifecycle
+// creates and removes databases.
 package pgcluster
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// ID identifies a cluster among those of an install.
+// ID identifies a cluster within an install.
 type ID string
 
 // Default is the cluster with the platform database.
@@ -32,9 +32,9 @@ const Default ID = "default"
 // Config configures a [Cluster].
 type Config struct {
 	Server      *pgxpool.Config // the platform's login, see [pg.PrimaryPoolConfig]
-	Secret      []byte          // derives the passwords of logins
+	Secret      []byte          // derives login passwords
 	Names       Names
-	Connections int         // maximum of open connections to all project databases together
+	Connections int         // maximum number of open connections to all project databases together
 	Memory      MemoryLimit // zero: none
 
 	// Evict closes an idle connection to make room for an owner. It reports false if there is none.
@@ -44,21 +44,21 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Cluster is a PostgreSQL server with databases of projects. It is safe for concurrent use.
+// Cluster is a PostgreSQL server with project databases. It is safe for concurrent use.
 type Cluster struct {
 	Names
 
 	server     *pgxpool.Config
 	secret     []byte
 	budget     *budget
-	sessions   *fair.Pool     // sessions of clients; the rest of the budget is for requests
-	supervisor *pg.Supervisor // terminates abandoned sessions of projects' logins
+	sessions   *fair.Pool     // client sessions; the rest of the budget is for requests
+	supervisor *pg.Supervisor // terminates project logins' abandoned sessions
 	watchdog   watchdog
 	onAltered  func(project uuid.UUID)
 	log        *slog.Logger
 
 	mu      sync.Mutex
-	altered map[uuid.UUID]bool // projects with a login that changed its own settings, at the last check
+	changes map[uuid.UUID]bool // projects with a login that changed its own settings, at the last check
 }
 
 // New returns a cluster. It does not connect.
@@ -83,7 +83,7 @@ func (c *Cluster) Config(project uuid.UUID, l Login) *pgx.ConnConfig {
 	return config
 }
 
-// TrustedConfig returns the configuration for connections of the platform's login to a database.
+// TrustedConfig returns the configuration for the platform login's connections to a database.
 func (c *Cluster) TrustedConfig(database string) *pgx.ConnConfig {
 	config := c.PlatformConfig()
 	config.Database = database
@@ -94,8 +94,8 @@ func (c *Cluster) TrustedConfig(database string) *pgx.ConnConfig {
 // PlatformConfig returns the configuration for connections to the platform database.
 func (c *Cluster) PlatformConfig() *pgx.ConnConfig { return c.server.ConnConfig.Copy() }
 
-// PoolConfig returns the configuration of a pool whose connections are configured by config. Each
-// takes a slot of the budget, see [Cluster.Attach].
+// PoolConfig returns the configuration for a pool whose connections are configured by config. Each
+// takes a slot in the budget, see [Cluster.Attach].
 func (c *Cluster) PoolConfig(
 	config *pgx.ConnConfig, open *atomic.Int32, owner func(context.Context) fair.Key,
 ) *pgxpool.Config {
@@ -109,8 +109,8 @@ func (c *Cluster) PoolConfig(
 	return pool
 }
 
-// Attach makes a connection configured by config count in the budget of an owner and in open. Its
-// session is terminated when it is abandoned, and its errors have the reason of the watchdog.
+// Attach makes a connection configured by config count in an owner's budget and in open. Its
+// session is terminated when it is abandoned, and errors have the watchdog's reason.
 func (c *Cluster) Attach(config *pgx.ConnConfig, open *atomic.Int32, owner func(context.Context) fair.Key) {
 	report := config.OnPgError
 	config.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
@@ -122,8 +122,8 @@ func (c *Cluster) Attach(config *pgx.ConnConfig, open *atomic.Int32, owner func(
 	c.budget.attach(config, open, owner) // outermost: the slot is returned after the session has ended
 }
 
-// Connect connects outside the budget, under a login of a project. The caller closes the
-// connection; an abandoned session is terminated.
+// Connect connects outside the budget, under a project login. The caller closes the connection; an
+// abandoned session is terminated.
 func (c *Cluster) Connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	c.supervisor.Supervise(config)
 	return connect(ctx, config)
@@ -151,8 +151,8 @@ func (c *Cluster) WithConn(ctx context.Context, f func(*pgx.Conn) error) error {
 	return pg.Fault(f(conn))
 }
 
-// ProgramAddress returns the connection URI of config for a PostgreSQL client program, and the
-// password, which belongs in a file rather than in a command's arguments.
+// ProgramAddress returns config's connection URI for a PostgreSQL client program, and the password,
+// which belongs in a file rather than in a command's arguments.
 func (c *Cluster) ProgramAddress(config *pgx.ConnConfig) (address, password string) {
 	return pg.ProgramAddress(config, c.server.ConnString(), "-c lock_timeout=30s"), config.Password
 }
@@ -172,19 +172,19 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	return conn.Close(ctx)
 }
 
-// Connections returns the places of connections to project databases, those being closed included.
+// Connections returns the places for connections to project databases, closing ones included.
 func (c *Cluster) Connections() *fair.Pool { return c.budget.places }
 
-// Sessions returns the places of client sessions.
+// Sessions returns the places for client sessions.
 func (c *Cluster) Sessions() *fair.Pool { return c.sessions }
 
-// Cancel cancels the running statement of a session of a project's login.
+// Cancel cancels the running statement in a project login's session.
 func (c *Cluster) Cancel(ctx context.Context, login string, pid uint32) error {
 	return c.supervisor.Cancel(ctx, login, pid)
 }
 
-// password derives the password of a login from the secret of the install, so that no copy of it is
-// stored anywhere.
+// password derives a login's password from the install's secret, so that no copy is stored
+// anywhere.
 func (c *Cluster) password(login string) string {
 	return hex.EncodeToString(token.Derive(c.secret, "database role "+login))
 }

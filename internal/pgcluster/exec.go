@@ -37,20 +37,20 @@ func ExecBatch(ctx context.Context, conn *pgx.Conn, statements []string) error {
 }
 
 // ExecUntriggered is [ExecBatch] in a project's database, without the event triggers, which check
-// the statements of users.
+// users' statements.
 func ExecUntriggered(ctx context.Context, conn *pgx.Conn, statements []string) error {
 	return ExecBatch(ctx, conn, append([]string{"set local session_replication_role = replica"}, statements...))
 }
 
-// maxConflicts is the maximum number of attempts of a conflicting statement. Each conflict means
+// maxConflicts is the maximum number of attempts for a conflicting statement. Each conflict means
 // that a concurrent statement succeeded.
 const maxConflicts = 20
 
-// Exec executes one or more statements in one transaction on the catalogs shared by all databases
-// of the server, and retries on conflict.
+// Exec executes one or more statements in one transaction on the server's shared catalogs, and
+// retries on conflict.
 //
-// PostgreSQL makes a concurrent update of the same row wait and then fail. Two jobs of a project
-// may set the attributes of its logins at the same time, and the owner may set its own. A failed
+// PostgreSQL makes a concurrent update to the same row wait and then fail. Two jobs for a project
+// may set its logins' attributes at the same time, and the owner may set its own. A failed
 // statement has changed nothing.
 func Exec(ctx context.Context, conn *pgx.Conn, sql string) error {
 	var err error

@@ -12,28 +12,28 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Login is a PostgreSQL login for one purpose. No login of a project can assume another one.
+// Login is a PostgreSQL login for one purpose. No project login can assume another one.
 type Login struct {
-	name       string   // last part of the role's name
-	attributes string   // attributes of the role, beside those that no login has
+	name       string   // last part of the role name
+	attributes string   // role attributes, beside those that no login has
 	memberOf   []string // roles that it may assume, or whose privileges it has
-	settings   []string // settings of the role
+	settings   []string // role settings
 	optional   bool     // a project can lack it
 
-	maxTxAge     time.Duration // maximum age of a transaction, see [Cluster.Watch]
-	platformWork bool          // its jobs have limits of their own
+	maxTxAge     time.Duration // maximum transaction age, see [Cluster.Watch]
+	platformWork bool          // jobs have their own limits
 }
 
-// ReaderRole has the privileges of all readers. Objects name it instead of the login, so that a
-// dump of one project restores into another one.
+// ReaderRole has all readers' privileges. Objects name it instead of the login, so that a dump of
+// one project restores into another one.
 const ReaderRole = "socle_reader"
 
-// The logins of a project, and that of the platform.
+// A project's logins, and the platform's.
 var (
 	// Trusted is the platform's own login. It has access to all databases.
 	Trusted = Login{}
 
-	// Owner is the project's owner: DDL and SQL of users.
+	// Owner is the project's owner: DDL and users' SQL.
 	Owner = Login{name: "owner", attributes: "noinherit connection limit 20", maxTxAge: ownerTxTimeout}
 	// Request may assume anon or authenticated.
 	Request = Login{name: "request", attributes: "noinherit connection limit 50",
@@ -41,28 +41,28 @@ var (
 	// Service may assume service_role.
 	Service = Login{name: "service", attributes: "noinherit connection limit 50",
 		memberOf: []string{"service_role"}, maxTxAge: rowsTxTimeout}
-	// Dump reads everything, password hashes included; for pg_dump only. Package backup parses the
-	// messages of pg_dump.
+	// Dump reads everything, password hashes included; for pg_dump only. Package backup parses
+	// pg_dump's messages.
 	Dump = Login{name: "dump", attributes: "inherit bypassrls connection limit 8",
 		memberOf: []string{"pg_read_all_data"},
 		settings: []string{"default_transaction_read_only = on", "lc_messages = 'C'"}, platformWork: true}
-	// Auth owns the tables of schema auth. A project lacks it until it is migrated.
+	// Auth owns the tables in schema auth. A project lacks it until it is migrated.
 	Auth = Login{name: "auth", attributes: "noinherit connection limit 20", optional: true, maxTxAge: rowsTxTimeout}
-	// Reader reads the owner's tables. A project has it from its first read-only session on.
+	// Reader reads the owner's tables. A project has it from the first read-only session on.
 	Reader = Login{name: "reader", attributes: "inherit bypassrls connection limit 20",
 		memberOf: []string{ReaderRole}, optional: true, maxTxAge: ownerTxTimeout}
 )
 
-// ProjectLogins are the logins of every project. Some projects also have a [Reader].
+// ProjectLogins are every project's logins. Some projects also have a [Reader].
 var ProjectLogins = []Login{Owner, Request, Service, Dump, Auth}
 
 // allLogins are the logins that a project can have.
 var allLogins = append(slices.Clone(ProjectLogins), Reader)
 
-// String returns the last part of the names of the login, such as owner.
+// String returns the last part of the login's names, such as owner.
 func (l Login) String() string { return l.name }
 
-// loginOf returns the login that a role of a project is, by its name.
+// loginOf returns the login for a project role, by name.
 func loginOf(role string) Login {
 	for _, l := range allLogins {
 		if strings.HasSuffix(role, "_"+l.name) {
@@ -83,8 +83,8 @@ func (n Names) LoginNames(project uuid.UUID) []string {
 	return names
 }
 
-// CreateLogins creates a project's logins, those that are missing. It sets their attributes before
-// memberships: from PostgreSQL 16 on, GRANT copies the inheritance of the member.
+// CreateLogins creates a project's missing logins. It sets their attributes before memberships:
+// from PostgreSQL 16 on, GRANT copies the member's inheritance.
 func (c *Cluster) CreateLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	var grants []string
 	for _, l := range ProjectLogins {
@@ -143,7 +143,7 @@ func (c *Cluster) SetLoginAttributes(ctx context.Context, conn *pgx.Conn, projec
 	return ExecBatch(ctx, conn, statements)
 }
 
-// setAttributes returns the statements that set the attributes and settings of a login.
+// setAttributes returns the statements that set a login's attributes and settings.
 func (c *Cluster) setAttributes(project uuid.UUID, l Login) []string {
 	name := c.Login(project, l)
 	role := "alter role " + pg.Quote(name)
@@ -186,7 +186,7 @@ func (c *Cluster) ResetLogins(ctx context.Context, project uuid.UUID) error {
 	return ExecBatch(ctx, conn, statements)
 }
 
-// existingLogins returns the logins of a project without the optional ones that do not exist.
+// existingLogins returns a project's logins without the optional ones that do not exist.
 func (c *Cluster) existingLogins(ctx context.Context, conn *pgx.Conn, project uuid.UUID) ([]Login, error) {
 	existing, err := pg.Values[string](ctx, conn, `select rolname::text from pg_roles where rolname = any(@names)`,
 		pgx.StrictNamedArgs{"names": c.LoginNames(project)})
@@ -219,21 +219,20 @@ func (c *Cluster) grantConnect(project uuid.UUID, l Login, database string) []st
 	return statements
 }
 
-// tempFileLimit limits the temporary files of one session of a project, for sorts, joins and
-// cursors, since all projects share the disk. Restores of backups, which sort for indexes, are
-// exempt.
+// tempFileLimit limits the temporary files in one project session, for sorts, joins and cursors,
+// since all projects share the disk. Backup restores, which sort for indexes, are exempt.
 const tempFileLimit = "8GB"
 
-// loginSettings are the settings of a project's logins in its database that only a superuser can
-// change: the size of temporary files, and messages of user code in PostgreSQL's log.
+// loginSettings are project logins' settings in their database that only a superuser can change:
+// the size of temporary files, and messages from user code in PostgreSQL's log.
 var loginSettings = []string{"temp_file_limit = '" + tempFileLimit + "'", "log_min_messages = fatal"}
 
-// isLoginSetting is a condition on setting, a name=value of pg_db_role_setting: it is one of
+// isLoginSetting is a condition on setting, a name=value in pg_db_role_setting: it is in
 // loginSettings.
 const isLoginSetting = `setting ~ '^(temp_file_limit|log_min_messages)='`
 
-// LoginSettings returns the names of the settings that an operator gave the logins of the project
-// whose database q is connected to. No dump has them.
+// LoginSettings returns the names of the settings that an operator gave the project logins for q's
+// database. No dump has them.
 func LoginSettings(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		select split_part(setting, '=', 1)

@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Names maps projects to the names of their databases and logins.
+// Names maps projects to database and login names.
 //
-// PostgreSQL shows the names of all databases and logins to every login. Names therefore carry the
-// UUID of the project encrypted, as one AES block, under a key of the install. The zero Names, of
-// installs without a key, use the UUID itself.
+// PostgreSQL shows all database and login names to every login. Names therefore carry the project's
+// UUID encrypted, as one AES block, under the install's key. The zero Names, for installs without a
+// key, use the UUID itself.
 type Names struct{ block cipher.Block }
 
 // NewNames returns the names under a key of 16 bytes, or the zero Names if key is empty.
@@ -51,11 +51,11 @@ func (n Names) OwnerLogin(project uuid.UUID) string { return n.Login(project, Ow
 // DumpLogin returns the name of the login that backs up a project.
 func (n Names) DumpLogin(project uuid.UUID) string { return n.Login(project, Dump) }
 
-// OwnerLoginOf returns the name of the owner login of the project whose database has this name.
+// OwnerLoginOf returns the owner login's name for a project database's name.
 func OwnerLoginOf(database string) string { return database + "_" + Owner.name }
 
-// ProjectOf returns the project that a database or login belongs to, by its name. It reports false
-// for names of another form. Another install's name yields a UUID that no project has.
+// ProjectOf returns the project that a database or login belongs to, by name. It reports false for
+// names in another form. Another install's name yields a UUID that no project has.
 func (n Names) ProjectOf(name string) (project uuid.UUID, ok bool) {
 	digits, ok := strings.CutPrefix(name, namePrefix)
 	if !ok || len(digits) < hex.EncodedLen(len(project)) {

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	orphansTimeout    = 15 * time.Second      // for the sessions of a killed server to end
+	orphansTimeout    = 15 * time.Second      // for a killed server's sessions to end
 	terminateInterval = 20 * time.Millisecond // between checks for terminated sessions
 )
 
-// TerminateSessions terminates all sessions of projects' logins on the PostgreSQL of conn and waits
-// until they are gone. Use it at start of the only Socle server of a PostgreSQL: the sessions were
-// left running by a killed server.
+// TerminateSessions terminates all project logins' sessions on conn's PostgreSQL and waits until
+// they are gone. Use it when a PostgreSQL's only Socle server starts: a killed server left the
+// sessions running.
 func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
 	return endSessions(ctx, conn, ofProjects)
 }
 
-// TerminateOrphans terminates the sessions that a killed server left running. choose returns those
-// of the projects that are this install's, since other installs may share the PostgreSQL. Call it
+// TerminateOrphans terminates the sessions that a killed server left running. choose returns the
+// projects that belong to this install, since other installs may share the PostgreSQL. Call it
 // while no other server of the install is running, before the first session begins.
 func (c *Cluster) TerminateOrphans(
 	ctx context.Context, choose func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
@@ -65,8 +65,7 @@ func (c *Cluster) TerminateOrphans(
 	})
 }
 
-// endSessions terminates the sessions of the logins that match a pattern and waits until they are
-// gone.
+// endSessions terminates the sessions whose login matches a pattern and waits until they are gone.
 func endSessions(ctx context.Context, conn *pgx.Conn, pattern string) error {
 	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
 	defer cancel()

@@ -16,61 +16,61 @@ import (
 )
 
 // A PostgreSQL server has one lock table, one notification queue and one memory for all projects,
-// and no setting limits the share of a login. The watchdog does: it polls the sessions of all
-// projects' logins and terminates those beyond a limit. Every Socle server runs one; two that
-// terminate the same session do no harm.
+// and no setting limits a login's share. The watchdog does: it polls all project logins' sessions
+// and terminates those beyond a limit. Every Socle server runs one; two that terminate the same
+// session do no harm.
 const (
 	watchInterval          = 250 * time.Millisecond // a session takes 80,000 advisory locks in half a second
 	watchRetryDelay        = time.Second            // after a lost connection
 	watchTimeout           = 10 * time.Second       // for one check
-	checksPerSettingsCheck = 8                      // checks of sessions per check of login settings
-	// Checks of another server's session beyond a limit before this server terminates it: by then
-	// that server is dead.
+	checksPerSettingsCheck = 8                      // session checks per login settings check
+	// Checks that find another server's session beyond a limit before this server terminates it: by
+	// then that server is dead.
 	foreignChecks = 12
 
-	// Maximum age of a transaction of the rows API: the longest time to send a response.
+	// Maximum age of a rows API transaction: the longest time to send a response.
 	rowsTxTimeout = 30 * time.Minute
 	// The same for the owner: longer than an export, an import or an index build may take.
 	ownerTxTimeout = 70 * time.Minute
-	idleTxTimeout  = 5 * time.Minute // maximum time that a transaction waits for its client
+	idleTxTimeout  = 5 * time.Minute // maximum wait in a transaction for the client
 
 	maxSessionLocks = 8000 // per session; fewer on a server with a small lock table
 	minSessionLocks = 1000
-	// Fraction of the notification queue in use, above which the oldest session is terminated.
+	// Used fraction of the notification queue above which the oldest session is terminated.
 	maxQueueUsage = 0.25
 )
 
-// projectSession is a session of a project's login.
+// projectSession is a project login's session.
 type projectSession struct {
 	PID      int32
 	Login    string  // socle_<project>_owner and the like
-	Database string  // database of the project or one of its copies
-	Age      float64 // seconds since its transaction or statement began
+	Database string  // the project's database or a copy
+	Age      float64 // seconds since the transaction or statement began
 	Idle     float64 // seconds idle in transaction
 	Locks    int     // entries in the lock table
 	Memory   int64   // private bytes; 0 if unknown
-	Query    string  // start of its last statement
+	Query    string  // start of the last statement
 }
 
-// project returns the common prefix of the names of the project's logins and databases.
+// project returns the common prefix of the project's login and database names.
 func (s projectSession) project() string { return s.Login[:strings.LastIndexByte(s.Login, '_')] }
 
-// ScratchKind marks a scratch copy in the name of its database, after the name of the project's.
+// ScratchKind marks a scratch copy in the database name, after the project database's name.
 const ScratchKind = "_scratch_"
 
 // isPlatformWork reports whether a session works for the platform: it dumps the project or restores
-// it into a copy. Its locks and duration depend on the project's size, and its job has limits of
-// its own. In a scratch copy runs the user's own SQL.
+// it into a copy. Locks and duration depend on the project's size, and the job has limits of its
+// own. A scratch copy runs the user's own SQL.
 func (s projectSession) isPlatformWork() bool {
 	return loginOf(s.Login).platformWork ||
 		(s.Database != s.project() && !strings.HasPrefix(s.Database, s.project()+ScratchKind))
 }
 
-// watchLimits are the limits of a PostgreSQL server.
+// watchLimits are a PostgreSQL server's limits.
 type watchLimits struct {
 	capacity int     // entries in the lock table
-	queue    float64 // fraction of the notification queue in use
-	memory   int64   // bytes of a project's sessions together; 0 is unlimited
+	queue    float64 // used fraction of the notification queue
+	memory   int64   // bytes for a project's sessions together; 0 is unlimited
 }
 
 func (l watchLimits) sessionLocks() int {
@@ -81,7 +81,7 @@ func (l watchLimits) projectLocks() int { return 2 * l.sessionLocks() }
 // violation is a session beyond a limit.
 type violation struct {
 	projectSession
-	limit string // in words for the author of the statement
+	limit string // in words for the statement's author
 }
 
 // violations returns the sessions to terminate. If sessions together exceed a limit, it picks the
@@ -169,21 +169,21 @@ func maxBy(a, b projectSession, by func(projectSession) float64) projectSession 
 	return a
 }
 
-// ofProjects is the pattern of the names of projects' logins.
+// ofProjects is the name pattern for project logins.
 const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump|reader)$`
 
-// withSessions begins a query that filters sessions by the name of their login. Materializing makes
-// PostgreSQL read the sessions first. Otherwise it matches the pattern with all roles of the server
-// for each session, which takes 9 s with 1,000 projects and 170 sessions.
+// withSessions begins a query that filters sessions by login name. Materializing makes PostgreSQL
+// read the sessions first. Otherwise it matches the pattern with all the server's roles for each
+// session, which takes 9 s with 1,000 projects and 170 sessions.
 const withSessions = `
 	with sessions as materialized (
 		select * from pg_stat_activity where backend_type = 'client backend' and datname is not null
 	)`
 
-// selectSessions selects the state of the server with each session of projects' logins, or once if
-// there are none. Fast-path locks do not occupy the lock table. All checks run in one transaction,
-// which would keep its first snapshot of the sessions: each check clears it, for itself or for the
-// next, depending on the plan.
+// selectSessions selects the server's state with each project login's session, or once if there are
+// none. Fast-path locks do not occupy the lock table. All checks run in one transaction, which
+// would keep the first snapshot of the sessions: each check clears it, for itself or for the next,
+// depending on the plan.
 const selectSessions = withSessions + `, held as (
 		select pid, count(*)::int as locks from pg_locks where not fastpath group by pid
 	), server as materialized (
@@ -197,29 +197,29 @@ const selectSessions = withSessions + `, held as (
 		case when a.state like 'idle in transaction%' then extract(epoch from clock_timestamp() - a.state_change) else 0 end::float8 as idle
 	from server v left join sessions a on a.usename ~ '` + ofProjects + `' left join held h on h.pid = a.pid`
 
-// watchRow is a row of selectSessions. PID is 0 if there are no sessions.
+// watchRow is a selectSessions row. PID is 0 if there are no sessions.
 type watchRow struct {
 	Capacity int
 	Queue    float64
 	projectSession
 }
 
-// MemoryLimit limits the memory of each project's sessions together.
+// MemoryLimit limits the memory for each project's sessions together.
 type MemoryLimit struct {
 	Bytes     int64               // 0 is unlimited
-	OfProcess func(pid int) int64 // the private bytes of a process; nil: unknown
+	OfProcess func(pid int) int64 // a process's private bytes; nil: unknown
 }
 
-// watchdog is the state of a cluster's watchdog.
+// watchdog is a cluster's watchdog state.
 type watchdog struct {
 	memory MemoryLimit
 
 	mu sync.Mutex
 	// Number of checks that found another server's session beyond a limit, by PID.
-	foreignSeen map[int32]int
-	terminated  map[int32]termination // recently terminated sessions, by PID
-	lastCheck   time.Time
-	total       int64 // terminated sessions since the start
+	foreignCounts map[int32]int
+	reasons       map[int32]termination // recently terminated sessions, by PID
+	lastCheck     time.Time
+	total         int64 // terminated sessions since the start
 }
 
 // termination is the reason for terminating a session.
@@ -228,7 +228,7 @@ type termination struct {
 	at    time.Time
 }
 
-// terminationTTL is the time for which the reason of a termination is remembered.
+// terminationTTL is how long a termination's reason is remembered.
 const terminationTTL = time.Minute
 
 // Watch runs the watchdog until ctx ends.
@@ -250,8 +250,8 @@ func (c *Cluster) Watch(ctx context.Context) {
 	}
 }
 
-// watch checks sessions until its connection fails or ctx ends. It uses a single transaction: the
-// first check takes the catalog locks that its query needs, and a lock table that fills up later
+// watch checks sessions until the connection fails or ctx ends. It uses a single transaction: the
+// first check takes the catalog locks that the query needs, and a lock table that fills up later
 // does not stop the next checks. Between statements the transaction holds no snapshot, so it does
 // not hold back vacuum.
 func (c *Cluster) watch(ctx context.Context) error {
@@ -277,7 +277,7 @@ func (c *Cluster) watch(ctx context.Context) error {
 
 	checks := 0
 	for range tick.Poll(ctx, watchInterval) {
-		if err := c.check(ctx, tx); err != nil {
+		if err := c.checkSessions(ctx, tx); err != nil {
 			return err
 		}
 
@@ -293,8 +293,8 @@ func (c *Cluster) watch(ctx context.Context) error {
 	return nil
 }
 
-// check terminates the sessions beyond a limit.
-func (c *Cluster) check(ctx context.Context, tx pgx.Tx) error {
+// checkSessions terminates the sessions beyond a limit.
+func (c *Cluster) checkSessions(ctx context.Context, tx pgx.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 
@@ -341,8 +341,8 @@ func terminate(ctx context.Context, tx pgx.Tx, pids []int32) error {
 	return err
 }
 
-// due returns the sessions to terminate now and records the reasons. The server that a session
-// belongs to can report the reason to the author, so it acts first.
+// due returns the sessions to terminate now and records the reasons. A session's own server can
+// report the reason to the author, so it acts first.
 func (w *watchdog) due(over []violation, ours func(pid uint32) bool) []violation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -350,38 +350,38 @@ func (w *watchdog) due(over []violation, ours func(pid uint32) bool) []violation
 	now := time.Now()
 	w.lastCheck = now
 
-	for pid, t := range w.terminated {
+	for pid, t := range w.reasons {
 		if now.Sub(t.at) > terminationTTL {
-			delete(w.terminated, pid)
+			delete(w.reasons, pid)
 		}
 	}
 
-	seen := w.foreignSeen
-	w.foreignSeen = map[int32]int{}
+	counts := w.foreignCounts
+	w.foreignCounts = map[int32]int{}
 
-	if w.terminated == nil {
-		w.terminated = map[int32]termination{}
+	if w.reasons == nil {
+		w.reasons = map[int32]termination{}
 	}
 
 	var due []violation
 	for _, e := range over {
-		w.foreignSeen[e.PID] = seen[e.PID] + 1
-		if !ours(uint32(e.PID)) && w.foreignSeen[e.PID] < foreignChecks {
+		w.foreignCounts[e.PID] = counts[e.PID] + 1
+		if !ours(uint32(e.PID)) && w.foreignCounts[e.PID] < foreignChecks {
 			continue
 		}
 
-		if _, again := w.terminated[e.PID]; !again {
+		if _, again := w.reasons[e.PID]; !again {
 			w.total++
 		}
 
-		w.terminated[e.PID] = termination{e.limit, now}
+		w.reasons[e.PID] = termination{e.limit, now}
 		due = append(due, e)
 	}
 
 	return due
 }
 
-// explain puts the reason into the error of a session that the watchdog terminated.
+// explain puts the reason into the error if the watchdog terminated the session.
 func (c *Cluster) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	if err.Code != "57P01" { // admin_shutdown
 		return
@@ -391,7 +391,7 @@ func (c *Cluster) explain(conn *pgconn.PgConn, err *pgconn.PgError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if note, ok := w.terminated[int32(conn.PID())]; ok {
+	if note, ok := w.reasons[int32(conn.PID())]; ok {
 		pg.MarkEndedByLimit(err, note.limit)
 	}
 }
@@ -403,7 +403,7 @@ func (c *Cluster) EndReason(pid uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	note, ok := w.terminated[int32(pid)]
+	note, ok := w.reasons[int32(pid)]
 	if !ok {
 		return nil
 	}
@@ -430,9 +430,9 @@ func (c *Cluster) Terminated() int64 {
 	return c.watchdog.total
 }
 
-// selectAltered selects the logins of projects with settings that the platform did not give them.
-// Nearly all logins have exactly the platform's, so the query compares those first, and reads the
-// names of the others only: an install has thousands of logins.
+// selectAltered selects the project logins with settings that the platform did not give them.
+// Nearly all logins have exactly the platform's, so the query compares those first, and reads only
+// the others' names: an install has thousands of logins.
 const selectAltered = `
 	with altered as materialized (
 		select setrole from pg_db_role_setting
@@ -454,18 +454,18 @@ func (c *Cluster) FindAltered(ctx context.Context, q pg.Querier) error {
 		return err
 	}
 
-	altered := map[uuid.UUID]bool{}
+	changes := map[uuid.UUID]bool{}
 	for _, login := range logins {
 		if id, ok := c.ProjectOf(login); ok {
-			altered[id] = true
+			changes[id] = true
 		}
 	}
 
 	c.mu.Lock()
-	c.altered = altered // before the reports: a project opened meanwhile asks [Cluster.IsAltered]
+	c.changes = changes // before the reports: a project opened meanwhile asks [Cluster.IsAltered]
 	c.mu.Unlock()
 
-	for id := range altered {
+	for id := range changes {
 		c.onAltered(id)
 	}
 
@@ -477,5 +477,5 @@ func (c *Cluster) IsAltered(project uuid.UUID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return c.altered[project]
+	return c.changes[project]
 }
