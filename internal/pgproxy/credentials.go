@@ -30,23 +30,23 @@ type Credential struct {
 	LastUsedAt  *time.Time `json:"lastUsedAt" doc:"Time of the last session, to the minute; null: none."`
 }
 
-// ReadOnly is the access of a credential that changes nothing.
+// ReadOnly is the access for a credential that changes nothing.
 const ReadOnly = "read_only"
 
 const (
 	credentialColumns = ` uuid, project_uuid, name, access, username, created_at, created_by, expires_at, last_used_at `
-	maxCredentials    = 100 // credentials of a project
+	maxCredentials    = 100 // per project
 )
 
-// NewCredential is the input of [CreateCredential].
+// NewCredential is the input for [CreateCredential].
 type NewCredential struct {
 	Project, User uuid.UUID
 	Name, Access  string
 	ExpiresAt     *time.Time
 }
 
-// CreateCredential creates a credential and returns it with its password. It fails with Conflict if
-// the project has one of that name, and with Unprocessable if it has the allowed number, or the
+// CreateCredential creates a credential and returns it with the password. It fails with Conflict if
+// the project has one with that name, and with Unprocessable if it has the allowed number, or the
 // expiry is past.
 func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Credential, string, error) {
 	if n.Name = strings.TrimSpace(n.Name); n.Name == "" {
@@ -63,7 +63,7 @@ func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Cr
 	}
 
 	password := rand.Text()
-	created, err := pg.InTxValue(ctx, db.InTx, func(tx *platform.DB) (Credential, error) {
+	credential, err := pg.InTxValue(ctx, db.InTx, func(tx *platform.DB) (Credential, error) {
 		audit.CreatedUUID(ctx, id)
 		if err := tx.LockProject(ctx, n.Project); err != nil {
 			return Credential{}, err
@@ -81,17 +81,17 @@ func CreateCredential(ctx context.Context, db *platform.DB, n NewCredential) (Cr
 	})
 	switch {
 	case pg.Violates(err, "database_credentials_name_key"):
-		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
+		return credential, "", fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another credential of the project").WithCause(err)
 	case fault.Is(err, fault.NotFound):
-		return created, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d credentials",
+		return credential, "", fault.New(fault.Unprocessable, "the project has reached its limit of %d credentials",
 			maxCredentials).WithCode("quota_exceeded")
 	}
 
-	return created, password, err
+	return credential, password, err
 }
 
-// ListCredentials returns a page of the credentials of a project and the total count.
+// ListCredentials returns a page of a project's credentials and the total count.
 func ListCredentials(
 	ctx context.Context, db *platform.DB, project uuid.UUID, page pg.Page,
 ) ([]Credential, int64, error) {
@@ -113,20 +113,20 @@ func DeleteCredential(ctx context.Context, db *platform.DB, project, id uuid.UUI
 	})
 }
 
-// knownCredential is a credential with its project, for authentication.
-type knownCredential struct {
+// projectCredential is a credential with project data, for authentication.
+type projectCredential struct {
 	UUID, Project uuid.UUID
 	ProjectName   string
-	Status        string // status of the project
+	Status        string // project status
 	Access        string
 	Verifier      string
 	Expired       bool
 	Stale         bool // last_used_at is to be renewed
 }
 
-// findCredential returns the credential of a user name. It fails with NotFound for an unknown one.
-func findCredential(ctx context.Context, db *platform.DB, username string) (knownCredential, error) {
-	return pg.One[knownCredential](ctx, db.Querier(), `
+// findCredential returns a user name's credential. It fails with NotFound for an unknown one.
+func findCredential(ctx context.Context, db *platform.DB, username string) (projectCredential, error) {
+	return pg.One[projectCredential](ctx, db.Querier(), `
 		select c.uuid, p.uuid as project, p.name as project_name, p.status, c.access, c.verifier,
 			coalesce(c.expires_at <= now(), false) as expired,
 			coalesce(c.last_used_at < now() - interval '1 minute', true) as stale
@@ -135,7 +135,7 @@ func findCredential(ctx context.Context, db *platform.DB, username string) (know
 		pgx.StrictNamedArgs{"username": username})
 }
 
-// touch records the use of a credential.
+// touch records a credential's use.
 func touch(ctx context.Context, db *platform.DB, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, db.Querier(), `
 		update platform.database_credentials set last_used_at = date_trunc('minute', now()) where uuid = @id`,
@@ -143,8 +143,8 @@ func touch(ctx context.Context, db *platform.DB, id uuid.UUID) error {
 	return err
 }
 
-// check fails if the credential gives no access to the project any more.
-func (c knownCredential) check() error {
+// checkAccess fails if the credential gives no access to the project any more.
+func (c projectCredential) checkAccess() error {
 	switch {
 	case c.Expired:
 		return fault.New(fault.Forbidden, "the credential has expired")

@@ -18,19 +18,19 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// No login of a project may create an extension. So the proxy looks for CREATE EXTENSION IF NOT
-// EXISTS in what a client sends, and has the platform install the extension before PostgreSQL gets
-// the message, which passes unchanged. PostgreSQL then finds the extension and does nothing, or
-// refuses the statement as before.
+// No project login may create an extension. So the proxy looks for CREATE EXTENSION IF NOT EXISTS
+// in a client's messages, and has the platform install the extension before PostgreSQL gets the
+// message, which passes unchanged. PostgreSQL then finds the extension and does nothing, or refuses
+// the statement as before.
 //
-// What the proxy reads is a hint and no authority: it decides only whether an extension that the
+// The proxy's reading is a hint and no authority: it decides only whether an extension that the
 // client may install anyway, by POST /extensions, is installed now.
 
 const installTimeout = 30 * time.Second
 
-// requests follows the boundaries of a client's messages.
+// requests follows the boundaries between a client's messages.
 type requests struct {
-	remaining int  // bytes of the current message that pass unread
+	remaining int  // bytes in the current message that pass unread
 	blind     bool // the stream is no protocol: PostgreSQL says so
 }
 
@@ -39,10 +39,10 @@ const (
 	parseMessage = 'P'
 )
 
-// scan scans the next bytes. It returns the number of those to pass on, and the extensions that
-// statements in them want. The rest is the beginning of a message, to be scanned again with more
-// bytes. A message with SQL passes whole, unless it is larger than a buffer: then it passes unread.
-func (r *requests) scan(b []byte) (passed int, extensions []string) {
+// scan scans the next bytes. It returns how many to pass on, and the extensions that their
+// statements create. The rest is the beginning of a message, to be scanned again with more bytes. A
+// message with SQL passes whole, unless it is larger than a buffer: then it passes unread.
+func (r *requests) scan(b []byte) (count int, extensions []string) {
 	for pos := 0; ; {
 		n := min(r.remaining, len(b)-pos)
 		r.remaining -= n
@@ -67,14 +67,15 @@ func (r *requests) scan(b []byte) (passed int, extensions []string) {
 			return pos, extensions
 		}
 
-		extensions = append(extensions, wantedExtensions(b[pos], b[pos+headSize:pos+size])...)
+		extensions = append(extensions, tolerantExtensions(b[pos], b[pos+headSize:pos+size])...)
 		r.remaining = size
 	}
 }
 
-// wantedExtensions returns the extensions that statements of a message create if they do not exist.
-func wantedExtensions(message byte, body []byte) []string {
-	if message == parseMessage { // the name of the statement comes first
+// tolerantExtensions returns the extensions that a message's statements create if they do not
+// exist.
+func tolerantExtensions(message byte, body []byte) []string {
+	if message == parseMessage { // the statement name comes first
 		_, body, _ = bytes.Cut(body, []byte{0})
 	}
 
@@ -95,8 +96,8 @@ func wantedExtensions(message byte, body []byte) []string {
 	return names
 }
 
-// installExtension installs an extension in the project of a client, unless it is installed. A
-// failure is logged: PostgreSQL refuses the client's statement.
+// installExtension installs an extension in a client's project, unless it is installed. A failure
+// is logged: PostgreSQL refuses the client's statement.
 func (p *Proxy) installExtension(c Client, name string) {
 	ctx, cancel := p.untilClosing(p.shared(c.Project))
 	defer cancel()
@@ -109,9 +110,9 @@ func (p *Proxy) installExtension(c Client, name string) {
 		return
 	}
 
-	installed, err := pg.Value[bool](ctx, project.Trusted(), `
+	exists, err := pg.Value[bool](ctx, project.Trusted(), `
 		select exists (select from pg_catalog.pg_extension where extname = @name)`, pgx.StrictNamedArgs{"name": name})
-	if installed {
+	if exists {
 		return
 	}
 

@@ -25,10 +25,10 @@ import (
 const acceptDelay = 50 * time.Millisecond
 
 // keepAlive finds clients that have vanished within a minute. PostgreSQL's protocol has no
-// heartbeat; a client that lives and does nothing has its session until maxSessionIdle.
+// heartbeat; a client that lives and does nothing keeps the session until maxSessionIdle.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3}
 
-// Listener serves PostgreSQL clients with credentials of projects, over TLS.
+// Listener serves PostgreSQL clients with project credentials, over TLS.
 type Listener struct {
 	proxy    *Proxy
 	listener net.Listener
@@ -83,7 +83,7 @@ func (l *Listener) Run(ctx context.Context) error {
 // Close stops accepting clients.
 func (l *Listener) Close() error { return l.listener.Close() }
 
-// serve serves a client from its first byte to the end of its session.
+// serve serves a client from the first byte to the end of the session.
 func (l *Listener) serve(conn net.Conn) {
 	defer conn.Close()
 
@@ -100,12 +100,12 @@ func (l *Listener) serve(conn net.Conn) {
 	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
 		return
 	}
-	if !p.add(conn) {
+	if !p.addConn(conn) {
 		return
 	}
-	defer p.remove(conn)
+	defer p.removeConn(conn)
 
-	encrypted, startup, err := pgwire.Accept(conn, l.tls)
+	secure, startup, err := pgwire.Accept(conn, l.tls)
 	if err != nil {
 		return
 	}
@@ -115,12 +115,12 @@ func (l *Listener) serve(conn net.Conn) {
 		return
 	}
 
-	client, err := l.authenticate(encrypted, startup, addr)
+	client, err := l.authenticate(secure, startup, addr)
 	if err != nil {
 		if fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable) {
 			p.Log.Error("could not authenticate a PostgreSQL client", "error", err)
 		}
-		p.refuse(encrypted, err)
+		p.refuse(secure, err)
 
 		return
 	}
@@ -130,13 +130,13 @@ func (l *Listener) serve(conn net.Conn) {
 	lease, err := p.Admit(context.Background(), client.Project)
 	stranger.Release()
 	if err != nil {
-		p.refuse(encrypted, err)
+		p.refuse(secure, err)
 		return
 	}
 	defer lease.Release()
 
 	client.Entry.Client = addr.String()
-	p.serve(encrypted, client, startup, lease)
+	p.serve(secure, client, startup, lease)
 }
 
 func clientAddr(conn net.Conn) netip.Addr {
@@ -148,12 +148,12 @@ func clientAddr(conn net.Conn) netip.Addr {
 	return addr.Addr().Unmap().WithZone("")
 }
 
-// errCredentials is the failure of an unknown user, a wrong password and a wrong database alike.
+// errCredentials is the failure for an unknown user, a wrong password and a wrong database alike.
 var errCredentials = fault.New(fault.Unauthenticated, "the user name, the password or the database is wrong").
 	WithCode("28P01")
 
-// authenticate verifies the credential of a client and its project. Clients of unknown users go
-// through the same exchange.
+// authenticate verifies a client's credential and project. Clients with an unknown user go through
+// the same exchange.
 func (l *Listener) authenticate(conn net.Conn, s pgwire.Startup, addr netip.Addr) (Client, error) {
 	stranger := httpx.WithShare(context.Background(), fair.Stranger(addr))
 	ctx, cancel := context.WithTimeout(stranger, startupTimeout)
@@ -187,7 +187,7 @@ func (l *Listener) authenticate(conn net.Conn, s pgwire.Startup, addr netip.Addr
 		return Client{}, errCredentials
 	}
 
-	if err := c.check(); err != nil {
+	if err := c.checkAccess(); err != nil {
 		return Client{}, err
 	}
 
@@ -215,13 +215,13 @@ func (l *Listener) authenticate(conn net.Conn, s pgwire.Startup, addr netip.Addr
 				return err
 			}
 
-			return now.check()
+			return now.checkAccess()
 		},
 	}, nil
 }
 
-// decoy returns a verifier for an unknown user that no password fulfills. It is the same each time,
-// as that of a known user is.
+// decoy returns a verifier for an unknown user that no password fulfills. Like a real user's
+// verifier, it is the same each time.
 func (p *Proxy) decoy(username string) pgwire.Verifier {
 	derive := func(purpose string) []byte {
 		h := hmac.New(sha256.New, p.AuditKey)

@@ -1,9 +1,8 @@
-// Package pgproxy connects clients of PostgreSQL's protocol to sessions of projects: it admits them
-// in bounded numbers, answers their startup packet, carries the protocol in both directions, and
-// ends the session with the client's rights. Each session has two entries in the platform's audit
-// log.
+// Package pgproxy connects PostgreSQL protocol clients to project sessions: it admits them in
+// bounded numbers, answers their startup packet, carries the protocol in both directions, and ends
+// the session with the client's rights. Each session has two entries in the platform's audit log.
 //
-// Who the client is, and whether the rights still exist, is known to its caller. The session itself
+// The caller knows the client's identity, and whether the rights still exist. The session itself
 // belongs to package projectdb, the startup packets to package pgwire.
 package pgproxy
 
@@ -36,14 +35,13 @@ const (
 	startupTimeout = 10 * time.Second // from the connection to a complete startup packet
 	auditTimeout   = 10 * time.Second
 
-	// Connections of a server without a session yet. Clients that have authenticated never wait for
-	// those that have not.
+	// A server's connections without a session yet. Authenticated clients never wait for others.
 	maxStrangers    = 256
 	maxStarting     = 256
-	maxStartingPart = 32              // connections of one project
+	maxStartingPart = 32              // connections to one project
 	admitTimeout    = 2 * time.Second // for another connection to give way
 
-	cancelChannel = "socle_cancel" // notifications of requests to cancel a session of another server
+	cancelChannel = "socle_cancel" // requests to cancel another server's session
 	maxCancels    = 16             // at a time
 )
 
@@ -56,14 +54,14 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// Proxy serves clients of all projects. It is safe for concurrent use.
+// Proxy serves clients for all projects. It is safe for concurrent use.
 type Proxy struct {
 	Config
-	server    uuid.UUID  // ID of this run, in the rows of its sessions
+	server    uuid.UUID  // this run's ID, in session rows
 	strangers *fair.Pool // connections before authentication
 	starting  *fair.Pool // connections after it, without a session yet
 	cancels   *fair.Pool // requests to cancel
-	lost      lost
+	missing   missingSessions
 
 	mu       sync.Mutex
 	sessions map[pgwire.Key]*projectdb.Session
@@ -75,11 +73,11 @@ type Proxy struct {
 // Client is an authenticated client.
 type Client struct {
 	Project  uuid.UUID
-	ReadOnly bool        // the session is that of the reader, not of the owner
-	Entry    audit.Entry // actor, client and request of the audit entries
+	ReadOnly bool        // session for the reader, not for the owner
+	Entry    audit.Entry // actor, client and request in the audit entries
 
 	// Check fails with a fault other than Unavailable and Internal if the client has lost the right
-	// to its session.
+	// to the session.
 	Check func(context.Context) error
 }
 
@@ -107,8 +105,8 @@ func New(c Config) *Proxy {
 	return p
 }
 
-// Admit admits a connection of an authenticated client of a project, until its session begins or
-// the lease is released. It fails with TooMany beyond the limits.
+// Admit admits an authenticated client's connection to a project, until the session begins or the
+// lease is released. It fails with TooMany beyond the limits.
 func (p *Proxy) Admit(ctx context.Context, project uuid.UUID) (*fair.Lease, error) {
 	lease, err := p.starting.Acquire(ctx, p.Projects.Open(project).Key(ctx), 1)
 	if errors.Is(err, fair.ErrBusy) {
@@ -119,28 +117,28 @@ func (p *Proxy) Admit(ctx context.Context, project uuid.UUID) (*fair.Lease, erro
 	return lease, err
 }
 
-// shared returns a context whose work counts to the account of a project.
+// shared returns a context whose work counts to a project's account.
 func (p *Proxy) shared(project uuid.UUID) context.Context {
 	ctx := context.Background()
 	return httpx.WithShare(ctx, p.Projects.Open(project).Key(ctx))
 }
 
-// closeRevoked closes a connection when its lease is revoked, until stop is called.
+// closeRevoked closes a connection when the lease is revoked, until stop is called.
 func closeRevoked(conn net.Conn, lease *fair.Lease) (stop func()) {
-	stopped := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		select {
 		case <-lease.Revoked():
 			_ = conn.Close()
-		case <-stopped:
+		case <-done:
 		}
 	}()
 
-	return sync.OnceFunc(func() { close(stopped) })
+	return sync.OnceFunc(func() { close(done) })
 }
 
-// add registers a connection. It reports false if the proxy is closing.
-func (p *Proxy) add(conn net.Conn) bool {
+// addConn registers a connection. It reports false if the proxy is closing.
+func (p *Proxy) addConn(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -156,7 +154,7 @@ func (p *Proxy) add(conn net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) remove(conn net.Conn) {
+func (p *Proxy) removeConn(conn net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -182,22 +180,22 @@ func (p *Proxy) Close() {
 	p.serving.Wait()
 }
 
-// ServeTunnel serves an authenticated client at the other end of a [pgwire.Tunnel] over upgraded:
-// from its startup packet, whose user and database do not matter, to the end of its session. It
-// closes the connection. lease is that of [Proxy.Admit].
-func (p *Proxy) ServeTunnel(upgraded net.Conn, c Client, lease *fair.Lease) {
+// ServeTunnel serves an authenticated client at the other end of a [pgwire.Tunnel] over raw: from
+// the startup packet, whose user and database do not matter, to the end of the session. It closes
+// the connection. lease comes from [Proxy.Admit].
+func (p *Proxy) ServeTunnel(raw net.Conn, c Client, lease *fair.Lease) {
 	defer lease.Release()
 
-	conn := pgwire.NewTunnel(upgraded)
+	conn := pgwire.NewTunnel(raw)
 	defer conn.Close()
 
 	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {
 		return
 	}
-	if !p.add(conn) {
+	if !p.addConn(conn) {
 		return
 	}
-	defer p.remove(conn)
+	defer p.removeConn(conn)
 
 	stop := closeRevoked(conn, lease)
 	defer stop()
@@ -216,14 +214,14 @@ func (p *Proxy) ServeTunnel(upgraded net.Conn, c Client, lease *fair.Lease) {
 	p.serve(conn, c, startup, lease)
 }
 
-// serve opens the session of an authenticated client and carries it to its end. lease is that of
+// serve opens an authenticated client's session and carries it to the end. lease comes from
 // [Proxy.Admit].
 func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fair.Lease) {
 	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return
 	}
 
-	session, id, err := p.open(c, startup)
+	session, id, err := p.openSession(c, startup)
 	if err != nil {
 		p.logFailure("open a database session", c, err)
 		p.refuse(conn, err)
@@ -242,18 +240,18 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fa
 		r.install = func(name string) { p.installExtension(c, name) }
 	}
 	if err := r.begin(key); err == nil {
-		r.run()
+		r.carry()
 	}
 
 	e := c.entry("disconnectDatabase")
-	e.Sent, e.Received = r.sent.Load(), r.received.Load()
+	e.Sent, e.Received = r.bytesOut.Load(), r.bytesIn.Load()
 	if err := p.recordEnd(p.shared(c.Project), id, e); err != nil {
 		p.logFailure("record the end of a database session", c, err)
 	}
 }
 
-// open opens the session of a client and records it. It also returns the UUID of the record.
-func (p *Proxy) open(c Client, startup pgwire.Startup) (*projectdb.Session, uuid.UUID, error) {
+// openSession opens a client's session and records it. It also returns the record's UUID.
+func (p *Proxy) openSession(c Client, startup pgwire.Startup) (*projectdb.Session, uuid.UUID, error) {
 	if mode := strings.ToLower(startup.Parameters["replication"]); mode != "" && mode != "false" && mode != "off" &&
 		mode != "no" && mode != "0" {
 		return nil, uuid.Nil, fault.New(fault.Unprocessable, "replication is not available").WithCode("0A000")
@@ -300,7 +298,7 @@ func (p *Proxy) logFailure(doing string, c Client, err error) {
 		"error", err)
 }
 
-// register gives a session a random key for requests to cancel its statement.
+// register gives a session a random key for requests to cancel the statement.
 func (p *Proxy) register(s *projectdb.Session) pgwire.Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -327,7 +325,7 @@ func (p *Proxy) unregister(key pgwire.Key) {
 	delete(p.sessions, key)
 }
 
-// cancel cancels the running statement of the session with a key, on this server or another one.
+// cancel cancels the running statement in the session with a key, on this server or another one.
 // Like PostgreSQL it reports nothing to the client.
 func (p *Proxy) cancel(key pgwire.Key, caller fair.Key) {
 	if p.cancelHere(key, caller) {
@@ -340,8 +338,8 @@ func (p *Proxy) cancel(key pgwire.Key, caller fair.Key) {
 	}
 	defer lease.Release()
 
-	ctx, done := context.WithTimeout(context.Background(), startupTimeout)
-	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), startupTimeout)
+	defer cancel()
 
 	if _, err := pg.Exec(ctx, p.Platform.Querier(), `select pg_notify(@channel, @payload)`, pgx.StrictNamedArgs{
 		"channel": cancelChannel, "payload": fmt.Sprint(key.PID, " ", key.Secret),
@@ -350,7 +348,7 @@ func (p *Proxy) cancel(key pgwire.Key, caller fair.Key) {
 	}
 }
 
-// cancelHere is cancel for a session of this server. It reports whether there is one.
+// cancelHere is cancel for a session on this server. It reports whether there is one.
 func (p *Proxy) cancelHere(key pgwire.Key, caller fair.Key) bool {
 	p.mu.Lock()
 	session := p.sessions[key]
@@ -366,8 +364,8 @@ func (p *Proxy) cancelHere(key pgwire.Key, caller fair.Key) bool {
 	}
 	defer lease.Release()
 
-	ctx, done := context.WithTimeout(context.Background(), startupTimeout)
-	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), startupTimeout)
+	defer cancel()
 
 	if err := session.Cancel(ctx); err != nil {
 		p.Log.Warn("could not cancel a statement", "session", session, "error", err)

@@ -24,9 +24,9 @@ const (
 	// that the watchdog lets a statement run.
 	maxSessionIdle = 2 * time.Hour
 
-	checkInterval   = 5 * time.Second // interval between checks of the client's rights
+	checkInterval   = 5 * time.Second // between checks of the client's rights
 	checkTimeout    = 5 * time.Second
-	farewellTimeout = 5 * time.Second // for a client to take the reason of its session's end
+	farewellTimeout = 5 * time.Second // for a client to receive the reason for the end
 
 	bufferSize = 64 << 10 // bytes per direction
 )
@@ -37,7 +37,7 @@ var (
 	errIdle     = fault.New(fault.Unavailable, "the session was idle for longer than %v", maxSessionIdle)
 )
 
-// relay carries the messages of a session between its client and PostgreSQL.
+// relay carries a session's messages between client and PostgreSQL.
 type relay struct {
 	client  net.Conn
 	session *projectdb.Session
@@ -45,16 +45,16 @@ type relay struct {
 	install func(extension string) // nil: the session can't have one installed
 	closing <-chan struct{}        // the server stops
 
-	sent, received atomic.Int64  // bytes to and from the client
-	lastByte       atomic.Int64  // time in nanoseconds
-	reason         atomic.Value  // endReason; unset: one side left
-	over           chan struct{} // closed when one side left
-	overOnce       sync.Once
+	bytesOut, bytesIn atomic.Int64  // to and from the client
+	lastByte          atomic.Int64  // time in nanoseconds
+	reason            atomic.Value  // endReason; unset: one side left
+	over              chan struct{} // closed when one side left
+	overOnce          sync.Once
 }
 
 type endReason struct{ error }
 
-// begin tells the client that its session has begun.
+// begin tells the client that the session has begun.
 func (r *relay) begin(key pgwire.Key) error {
 	messages := []pgproto3.BackendMessage{&pgproto3.AuthenticationOk{}}
 	for _, name := range slices.Sorted(maps.Keys(r.session.Parameters)) {
@@ -75,8 +75,8 @@ func (r *relay) begin(key pgwire.Key) error {
 	return r.client.SetWriteDeadline(time.Time{})
 }
 
-// run carries messages until one side leaves or the session must end. It ends the session.
-func (r *relay) run() {
+// carry carries messages until one side leaves or the session must end. It ends the session.
+func (r *relay) carry() {
 	r.over = make(chan struct{})
 	r.lastByte.Store(time.Now().UnixNano())
 
@@ -100,7 +100,7 @@ func (r *relay) run() {
 	pgwire.Linger(r.client)
 }
 
-// watch returns the reason for which the session must end, or nil when one side has left.
+// watch returns the reason why the session must end, or nil when one side has left.
 func (r *relay) watch() error {
 	age := time.NewTimer(maxSessionAge)
 	defer age.Stop()
@@ -129,8 +129,8 @@ func (r *relay) watch() error {
 	}
 }
 
-// left returns the reason for the end of a session that one side has left: nil, unless the server
-// stops. [Proxy.Close] interrupts the read of the client, which looks as if the client had left.
+// left returns the reason for the end after one side has left: nil, unless the server stops.
+// [Proxy.Close] interrupts the read from the client, which looks as if the client had left.
 func (r *relay) left() error {
 	select {
 	case <-r.closing:
@@ -140,7 +140,7 @@ func (r *relay) left() error {
 	}
 }
 
-// checkRights fails if the client has lost the right to its session. An outage takes no rights.
+// checkRights fails if the client has lost the right to the session. An outage takes no rights.
 func (r *relay) checkRights() error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
@@ -155,33 +155,33 @@ func (r *relay) checkRights() error {
 
 func (r *relay) leave() { r.overOnce.Do(func() { close(r.over) }) }
 
-// up carries messages from the client to PostgreSQL, after what they want is installed. If
-// PostgreSQL has left, down still reads its last message.
+// up carries messages from the client to PostgreSQL, after it has installed their extensions. If
+// PostgreSQL has left, down still reads the last message.
 func (r *relay) up() {
 	var q requests
 	q.blind = r.install == nil
 	buffer := make([]byte, bufferSize)
-	held := 0 // bytes at the start of the buffer that are not sent yet
+	pending := 0 // unsent bytes at the buffer's start
 	for {
-		n, err := r.client.Read(buffer[held:])
+		n, err := r.client.Read(buffer[pending:])
 		if n > 0 {
-			r.received.Add(int64(n))
+			r.bytesIn.Add(int64(n))
 			r.lastByte.Store(time.Now().UnixNano())
 		}
 
-		held += n
-		passed, extensions := q.scan(buffer[:held])
+		pending += n
+		count, extensions := q.scan(buffer[:pending])
 		for _, name := range extensions {
 			r.install(name)
 		}
 
-		if passed > 0 {
-			if _, err := r.session.Write(buffer[:passed]); err != nil {
+		if count > 0 {
+			if _, err := r.session.Write(buffer[:count]); err != nil {
 				return
 			}
 		}
 
-		held = copy(buffer, buffer[passed:held])
+		pending = copy(buffer, buffer[count:pending])
 		if err != nil {
 			r.leave()
 			return
@@ -196,20 +196,20 @@ func (r *relay) down() {
 
 	var f framing
 	buffer := make([]byte, bufferSize)
-	held := 0 // bytes at the start of the buffer that are not sent yet
+	pending := 0 // unsent bytes at the buffer's start
 	for {
-		n, err := r.session.Read(buffer[held:])
+		n, err := r.session.Read(buffer[pending:])
 		if n > 0 {
 			r.lastByte.Store(time.Now().UnixNano())
 		}
 
-		held += n
-		passed, final := f.scan(buffer[:held])
-		if sendErr := r.send(buffer[:passed]); sendErr != nil {
+		pending += n
+		count, final := f.scan(buffer[:pending])
+		if sendErr := r.send(buffer[:count]); sendErr != nil {
 			return
 		}
 
-		held = copy(buffer, buffer[passed:held])
+		pending = copy(buffer, buffer[count:pending])
 
 		switch {
 		case final != nil:
@@ -235,17 +235,17 @@ func (r *relay) send(b []byte) error {
 	}
 
 	n, err := r.client.Write(b)
-	r.sent.Add(int64(n))
+	r.bytesOut.Add(int64(n))
 
 	return err
 }
 
-// counted writes to the client of a relay.
+// counted writes to a relay's client.
 type counted struct{ *relay }
 
 func (c counted) Write(b []byte) (int, error) { return len(b), c.send(b) }
 
-// endReason returns the reason for which Socle ends or has terminated the session; nil: none.
+// endReason returns the reason why Socle ends or has terminated the session; nil: none.
 func (r *relay) endReason() error {
 	if reason, ok := r.reason.Load().(endReason); ok {
 		return reason.error
@@ -253,25 +253,25 @@ func (r *relay) endReason() error {
 	return r.session.Reason()
 }
 
-// farewell returns the message that tells a client the reason for the end of its session, or for
-// getting none. The cause of an internal error stays in the log.
+// farewell returns the message that tells a client why the session ends or does not begin. An
+// internal error's cause stays in the log.
 func farewell(err error) *pgproto3.ErrorResponse {
 	f := fault.Of(err)
 
-	code, known := sqlStates[f.Kind]
+	code, ok := sqlStates[f.Kind]
 	switch {
 	case isSQLState(f.Code):
 		code = f.Code
 	case errors.Is(err, projectdb.ErrOverQuota):
 		code = "53100" // disk_full
-	case !known:
+	case !ok:
 		return pgwire.Fatal("XX000", "the server has failed; its log has the cause", "")
 	}
 
 	return pgwire.Fatal(code, f.Detail, "")
 }
 
-// isSQLState reports whether a code is one of PostgreSQL, and not a word.
+// isSQLState reports whether a code is an SQLSTATE, not a word.
 func isSQLState(code string) bool { return len(code) == 5 && code[0] <= '9' }
 
 // sqlStates maps kinds to SQLSTATEs.
@@ -286,20 +286,20 @@ var sqlStates = map[fault.Kind]string{
 	fault.Unavailable:     "57P01",
 }
 
-// framing follows the boundaries of messages in a stream of PostgreSQL.
+// framing follows the boundaries between messages in a stream from PostgreSQL.
 type framing struct {
-	remaining int // bytes of the current message that are not scanned yet
+	remaining int // unscanned bytes in the current message
 }
 
 const (
-	headSize      = 5 // type and length of a message
+	headSize      = 5 // message type and length
 	errorResponse = 'E'
 )
 
-// scan scans the next bytes and returns the number of those to pass on. The rest is the beginning
-// of a message, to be scanned again with more bytes. It stops at an error that ends the session and
+// scan scans the next bytes and returns how many to pass on. The rest is the beginning of a
+// message, to be scanned again with more bytes. It stops at an error that ends the session and
 // returns it.
-func (f *framing) scan(b []byte) (passed int, final *pgproto3.ErrorResponse) {
+func (f *framing) scan(b []byte) (count int, final *pgproto3.ErrorResponse) {
 	for pos := 0; ; {
 		n := min(f.remaining, len(b)-pos)
 		f.remaining -= n

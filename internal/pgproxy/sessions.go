@@ -14,27 +14,27 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// A killed server can't record the end of its sessions. Each session therefore has a row while it
-// is open, and each server holds an advisory lock on its listening connection. RecordLost records
-// the ends of sessions whose server has lost that lock.
+// A killed server can't record the ends of sessions. Each session therefore has a row while it is
+// open, and each server holds an advisory lock on the listening connection. RecordLost records the
+// ends for sessions whose server has lost that lock.
 
-// serverLockKey is the key of the advisory lock of @server.
+// serverLockKey is the key for @server's advisory lock.
 const serverLockKey = `hashtextextended('database sessions ' || @server::text, 0)`
 
-// lost are the sessions whose server did not hold its lock in the previous round.
-type lost struct {
+// missingSessions are the sessions whose server did not hold the lock in the previous round.
+type missingSessions struct {
 	mu       sync.Mutex
 	sessions map[uuid.UUID]bool
 }
 
-// holdServerLock holds the lock of this server as long as conn.
+// holdServerLock holds this server's lock as long as conn.
 func (p *Proxy) holdServerLock(ctx context.Context, conn *pgx.Conn) error {
 	_, err := pg.Exec(ctx, conn, `select pg_advisory_lock_shared(`+serverLockKey+`)`,
 		pgx.StrictNamedArgs{"server": p.server.String()})
 	return err
 }
 
-// recordBegin records the begin of a session in the audit log and returns the UUID of its row.
+// recordBegin records a session's begin in the audit log and returns the row's UUID.
 func (p *Proxy) recordBegin(c Client) (uuid.UUID, error) {
 	ctx, cancel := context.WithTimeout(p.shared(c.Project), auditTimeout)
 	defer cancel()
@@ -50,7 +50,7 @@ func (p *Proxy) recordBegin(c Client) (uuid.UUID, error) {
 	})
 }
 
-// recordEnd records the end of a session in the audit log, unless another server has done so.
+// recordEnd records a session's end in the audit log, unless another server has done so.
 func (p *Proxy) recordEnd(ctx context.Context, id uuid.UUID, e audit.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
@@ -68,11 +68,11 @@ func (p *Proxy) recordEnd(ctx context.Context, id uuid.UUID, e audit.Entry) erro
 	return err
 }
 
-// RecordLost records the ends of sessions whose server is gone, without their bytes. A server has
-// to be gone in two consecutive rounds, since a connection can break while its server lives.
+// RecordLost records the ends for sessions whose server is gone, without their bytes. A server has
+// to be gone in two consecutive rounds, since a connection can break while the server lives.
 func (p *Proxy) RecordLost(ctx context.Context) error {
-	p.lost.mu.Lock()
-	defer p.lost.mu.Unlock()
+	p.missing.mu.Lock()
+	defer p.missing.mu.Unlock()
 
 	type session struct {
 		UUID  uuid.UUID
@@ -93,11 +93,11 @@ func (p *Proxy) RecordLost(ctx context.Context) error {
 	}
 
 	var errs []error
-	before := p.lost.sessions
-	p.lost.sessions = map[uuid.UUID]bool{}
+	previous := p.missing.sessions
+	p.missing.sessions = map[uuid.UUID]bool{}
 	for _, s := range missing {
-		if !before[s.UUID] {
-			p.lost.sessions[s.UUID] = true
+		if !previous[s.UUID] {
+			p.missing.sessions[s.UUID] = true
 			continue
 		}
 
@@ -107,7 +107,7 @@ func (p *Proxy) RecordLost(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// entry returns an audit entry of the client.
+// entry returns an audit entry for the client.
 func (c Client) entry(action string) audit.Entry {
 	e := c.Entry
 	e.Action, e.Project = action, c.Project.String()
