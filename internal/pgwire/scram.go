@@ -25,7 +25,7 @@ const (
 	maxSASLMessage = 4 << 10 // bytes
 )
 
-// ErrPassword is the failure of a client with a wrong password.
+// ErrPassword is the failure for a client with a wrong password.
 var ErrPassword = errors.New("pgwire: wrong password")
 
 // Verifier verifies a password by SCRAM-SHA-256 and does not reveal it (RFC 5803).
@@ -34,18 +34,18 @@ type Verifier struct {
 	Salt, StoredKey, ServerKey []byte
 }
 
-// NewVerifier returns the verifier of a password, which must be ASCII.
+// NewVerifier returns a password's verifier. The password must be ASCII.
 func NewVerifier(password string, iterations int) Verifier {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
 
-	salted, err := pbkdf2.Key(sha256.New, password, salt, iterations, sha256.Size)
+	key, err := pbkdf2.Key(sha256.New, password, salt, iterations, sha256.Size)
 	if err != nil {
 		panic("pgwire: verifier: " + err.Error()) // only sizes that FIPS 140 forbids
 	}
 
-	stored := sha256.Sum256(mac(salted, "Client Key"))
-	return Verifier{iterations, salt, stored[:], mac(salted, "Server Key")}
+	storedKey := sha256.Sum256(mac(key, "Client Key"))
+	return Verifier{iterations, salt, storedKey[:], mac(key, "Server Key")}
 }
 
 // String returns the form in which PostgreSQL stores the verifier.
@@ -55,7 +55,7 @@ func (v Verifier) String() string {
 		encode(v.ServerKey))
 }
 
-// ParseVerifier parses the form of [Verifier.String].
+// ParseVerifier parses the form that [Verifier.String] returns.
 func ParseVerifier(text string) (Verifier, error) {
 	errForm := errors.New("pgwire: not a SCRAM verifier")
 
@@ -80,8 +80,8 @@ func ParseVerifier(text string) (Verifier, error) {
 	return v, nil
 }
 
-// Authenticate verifies a client by the password of v. It fails with [ErrPassword] if the password
-// is wrong, and leaves it to the caller to tell the client. On success the caller continues with
+// Authenticate verifies a client by v's password. It fails with [ErrPassword] if the password is
+// wrong, and leaves it to the caller to tell the client. On success the caller continues with
 // AuthenticationOk.
 func Authenticate(conn io.ReadWriter, v Verifier) error {
 	if err := Send(conn, &pgproto3.AuthenticationSASL{AuthMechanisms: []string{mechanism}}); err != nil {
@@ -122,10 +122,10 @@ func Authenticate(conn io.ReadWriter, v Verifier) error {
 	return Send(conn, &pgproto3.AuthenticationSASLFinal{Data: []byte(final)})
 }
 
-// exchange is the server's state between the two messages of a client (RFC 5802).
+// exchange is the server's state between a client's two messages (RFC 5802).
 type exchange struct {
 	verifier      Verifier
-	header        string // gs2-header of the client
+	header        string // the client's gs2-header
 	nonce         string
 	firstMessages string // client-first-message-bare and server-first-message
 }
@@ -164,8 +164,8 @@ func (e *exchange) verify(message string) (string, error) {
 		return "", errors.New("pgwire: invalid proof of SCRAM")
 	}
 
-	signed := e.firstMessages + "," + bare
-	signature := mac(e.verifier.StoredKey, signed)
+	authMessage := e.firstMessages + "," + bare
+	signature := mac(e.verifier.StoredKey, authMessage)
 	for i := range proof {
 		proof[i] ^= signature[i] // now the client key
 	}
@@ -174,7 +174,7 @@ func (e *exchange) verify(message string) (string, error) {
 		return "", ErrPassword
 	}
 
-	return "v=" + base64.StdEncoding.EncodeToString(mac(e.verifier.ServerKey, signed)), nil
+	return "v=" + base64.StdEncoding.EncodeToString(mac(e.verifier.ServerKey, authMessage)), nil
 }
 
 func mac(key []byte, text string) []byte {

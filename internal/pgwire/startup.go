@@ -1,4 +1,4 @@
-// Package pgwire is the server's side of the start of a PostgreSQL session: startup packets,
+// Package pgwire is the server's side at the start of a PostgreSQL session: startup packets,
 // SCRAM-SHA-256, and the messages before and after the session; and the tunnel that carries a
 // session over HTTP. It knows no credentials and no projects, and connects to nothing.
 package pgwire
@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Codes of startup packets. The code of a session is its protocol version.
+// Startup packet codes. A session's code is its protocol version.
 const (
 	cancelCode = 1234<<16 | 5678
 	sslCode    = 1234<<16 | 5679
@@ -28,16 +28,16 @@ const (
 
 	// maxPacket is PostgreSQL's own limit on the size of a startup packet.
 	maxPacket = 10_000
-	// maxRequests bounds the startup packets of a connection: TLS, GSSAPI, and the session.
+	// maxRequests bounds a connection's startup packets: TLS, GSSAPI, and the session.
 	maxRequests = 3
 
-	tlsHandshake = 0x16 // first byte of a TLS record; a startup packet begins with a zero byte
+	tlsHandshake = 0x16 // a TLS record's first byte; a startup packet begins with a zero byte
 )
 
 // ALPN is the application protocol that PostgreSQL clients announce in a TLS handshake.
 const ALPN = "postgresql"
 
-// Startup is a client's request for a session, or for canceling the statement of another session.
+// Startup is a client's request for a session, or for canceling another session's statement.
 type Startup struct {
 	User, Database string
 	Parameters     map[string]string // other parameters by lower-case name, protocol extensions omitted
@@ -50,19 +50,19 @@ type Key struct{ PID, Secret uint32 }
 // errTLSRequired is reported to a client that requests a session in plain text.
 var errTLSRequired = errors.New("pgwire: the client does not use TLS")
 
-// Accept reads the startup of a client. With a configuration it requires TLS, except for a request
-// to cancel, which older clients always send in plain text; the returned connection is then the
-// encrypted one. Without a configuration it declines encryption.
+// Accept reads a client's startup. With a configuration it requires TLS, except for a request to
+// cancel, which older clients always send in plain text; the returned connection is then the TLS
+// connection. Without a configuration it declines encryption.
 func Accept(conn net.Conn, config *tls.Config) (net.Conn, Startup, error) {
-	encrypted := false
+	isTLS := false
 	for range maxRequests {
 		head := make([]byte, 4)
 		if _, err := io.ReadFull(conn, head); err != nil {
 			return conn, Startup{}, err
 		}
 
-		if head[0] == tlsHandshake && config != nil && !encrypted { // sslnegotiation=direct
-			conn, encrypted = tls.Server(&prefixedConn{conn, head}, config), true
+		if head[0] == tlsHandshake && config != nil && !isTLS { // sslnegotiation=direct
+			conn, isTLS = tls.Server(&prefixedConn{conn, head}, config), true
 			continue
 		}
 
@@ -72,11 +72,11 @@ func Accept(conn net.Conn, config *tls.Config) (net.Conn, Startup, error) {
 		}
 
 		switch {
-		case code == sslCode && config != nil && !encrypted:
+		case code == sslCode && config != nil && !isTLS:
 			if _, err := conn.Write([]byte{'S'}); err != nil {
 				return conn, Startup{}, err
 			}
-			conn, encrypted = tls.Server(conn, config), true
+			conn, isTLS = tls.Server(conn, config), true
 		case code == sslCode, code == gssCode:
 			if _, err := conn.Write([]byte{'N'}); err != nil {
 				return conn, Startup{}, err
@@ -84,7 +84,7 @@ func Accept(conn net.Conn, config *tls.Config) (net.Conn, Startup, error) {
 		case code == cancelCode:
 			key, err := parseCancel(packet)
 			return conn, Startup{Cancel: key}, err
-		case config != nil && !encrypted:
+		case config != nil && !isTLS:
 			return conn, Startup{}, errors.Join(errTLSRequired,
 				Send(conn, Fatal("28000", "the server requires TLS", "Connect with sslmode=require or stricter.")))
 		default:
@@ -215,7 +215,7 @@ func Send(w io.Writer, messages ...pgproto3.BackendMessage) error {
 	return err
 }
 
-// readMessage reads a message of a type and a bounded size. It reads no byte beyond the message.
+// readMessage reads a message with a type and a bounded size. It reads no byte beyond the message.
 func readMessage(r io.Reader, kind byte, limit int64) ([]byte, error) {
 	head := make([]byte, 5)
 	if _, err := io.ReadFull(r, head); err != nil {

@@ -51,25 +51,25 @@ func (silentError) Temporary() bool { return false }
 type Tunnel struct {
 	net.Conn
 	reader    *bufio.Reader
-	remaining uint32 // bytes of the current frame
+	remaining uint32 // bytes in the current frame
 
 	deadlines sync.Mutex
 	deadline  time.Time // for reads, set by the owner
-	armed     time.Time // start of the silence that bounds the next read
+	silence   time.Time // start of the silence that bounds the next read
 
 	writing sync.Mutex
 	frame   []byte
-	written bool  // since the last tick
-	broken  error // a frame was written in part
+	active  bool  // a frame was written since the last tick
+	failure error // a frame was written in part
 
-	closed  chan struct{}
+	done    chan struct{}
 	closing sync.Once
 }
 
 // NewTunnel returns the end of a tunnel over conn. It sends heartbeats until it is closed.
 func NewTunnel(conn net.Conn) *Tunnel {
 	t := &Tunnel{Conn: conn, reader: bufio.NewReaderSize(conn, tunnelBuffer),
-		frame: make([]byte, frameHead, frameHead+maxFrame), closed: make(chan struct{})}
+		frame: make([]byte, frameHead, frameHead+maxFrame), done: make(chan struct{})}
 
 	go t.beat()
 
@@ -83,7 +83,7 @@ func (t *Tunnel) beat() {
 
 	for {
 		select {
-		case <-t.closed:
+		case <-t.done:
 			return
 		case <-tick.C:
 		}
@@ -92,11 +92,11 @@ func (t *Tunnel) beat() {
 			continue
 		}
 
-		if !t.written {
+		if !t.active {
 			_ = t.writeFrame(nil) // a failure shows at the next read or write
 		}
 
-		t.written = false
+		t.active = false
 		t.writing.Unlock()
 	}
 }
@@ -137,18 +137,19 @@ func (t *Tunnel) arm() {
 	t.deadlines.Lock()
 	defer t.deadlines.Unlock()
 
-	if time.Since(t.armed) > armInterval {
-		_ = t.Conn.SetReadDeadline(t.bounded()) // a failure shows at the read
+	if time.Since(t.silence) > armInterval {
+		_ = t.Conn.SetReadDeadline(t.readDeadline()) // a failure shows at the read
 	}
 }
 
-// bounded returns the owner's deadline or the end of the peer's silence, whichever comes first.
-func (t *Tunnel) bounded() time.Time {
-	t.armed = time.Now()
+// readDeadline returns the owner's deadline or the end of the peer's silence, whichever comes
+// first.
+func (t *Tunnel) readDeadline() time.Time {
+	t.silence = time.Now()
 
-	silence := t.armed.Add(SilenceTimeout)
-	if t.deadline.IsZero() || silence.Before(t.deadline) {
-		return silence
+	limit := t.silence.Add(SilenceTimeout)
+	if t.deadline.IsZero() || limit.Before(t.deadline) {
+		return limit
 	}
 
 	return t.deadline
@@ -171,51 +172,51 @@ func (t *Tunnel) explain(err error) error {
 }
 
 // Write writes payload.
-func (t *Tunnel) Write(b []byte) (written int, err error) {
+func (t *Tunnel) Write(b []byte) (count int, err error) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
 
-	for written < len(b) {
-		part := b[written:min(len(b), written+maxFrame)]
+	for count < len(b) {
+		part := b[count:min(len(b), count+maxFrame)]
 		if err := t.writeFrame(part); err != nil {
-			return written, err
+			return count, err
 		}
 
-		written += len(part)
+		count += len(part)
 	}
 
-	return written, nil
+	return count, nil
 }
 
 // writeFrame writes one frame. After a frame in part nothing can follow.
 func (t *Tunnel) writeFrame(payload []byte) error {
-	if t.broken != nil {
-		return t.broken
+	if t.failure != nil {
+		return t.failure
 	}
 
 	binary.BigEndian.PutUint32(t.frame[:frameHead], uint32(len(payload)))
-	t.written = true
+	t.active = true
 
 	n, err := t.Conn.Write(append(t.frame[:frameHead], payload...))
 	if err != nil && n > 0 {
-		t.broken = err
+		t.failure = err
 	}
 
 	return err
 }
 
-// SetDeadline sets the deadlines of reads and writes.
+// SetDeadline sets the deadlines for reads and writes.
 func (t *Tunnel) SetDeadline(deadline time.Time) error {
 	return errors.Join(t.SetReadDeadline(deadline), t.SetWriteDeadline(deadline))
 }
 
-// SetReadDeadline sets the deadline of reads, which end earlier if the peer is silent.
+// SetReadDeadline sets the deadline for reads, which end earlier if the peer is silent.
 func (t *Tunnel) SetReadDeadline(deadline time.Time) error {
 	t.deadlines.Lock()
 	defer t.deadlines.Unlock()
 
 	t.deadline = deadline
-	return t.Conn.SetReadDeadline(t.bounded())
+	return t.Conn.SetReadDeadline(t.readDeadline())
 }
 
 // CloseWrite ends the stream to the peer.
@@ -232,6 +233,6 @@ func (t *Tunnel) CloseWrite() error {
 
 // Close closes the connection.
 func (t *Tunnel) Close() error {
-	t.closing.Do(func() { close(t.closed) })
+	t.closing.Do(func() { close(t.done) })
 	return t.Conn.Close()
 }
