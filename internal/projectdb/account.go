@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	accountTTL     = 10 * time.Second // how late a change of the account has an effect
+	accountTTL     = 10 * time.Second // delay until an account change takes effect
 	accountTimeout = time.Second
 )
 
-// accountCache is the account of a project, as last read.
+// accountCache is a project's account, as last read.
 type accountCache struct {
 	mu      sync.Mutex
 	name    string // "": never read
@@ -24,8 +24,8 @@ type accountCache struct {
 	reading bool
 }
 
-// Key returns the key of the project in pools: the account that it counts to, and the project as a
-// part of it. Without an answer of the platform database the project stands for its account.
+// Key returns the project's key in pools: the account that it counts to, and the project as a part.
+// Without an answer from the platform database the project stands for its account.
 func (p *Project) Key(ctx context.Context) fair.Key {
 	c, part := &p.account, p.UUID.String()
 
@@ -67,7 +67,7 @@ func (p *Project) lastKey() fair.Key {
 // KnownKey returns [Project.Key] without a query. It reports false for a project whose account has
 // not been read yet, and for one that does not exist.
 func (r *Registry) KnownKey(id uuid.UUID) (fair.Key, bool) {
-	p := r.opened(id)
+	p := r.openProject(id)
 	if p == nil {
 		return fair.Key{}, false
 	}

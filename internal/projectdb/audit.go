@@ -29,14 +29,14 @@ func (p *Project) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]au
 	return audit.List(ctx, p.Trusted(), f, page)
 }
 
-// ChainAudit chains the pending entries of the project's audit log, see [audit.Chain].
+// ChainAudit chains the pending entries in the project's audit log, see [audit.Chain].
 func (p *Project) ChainAudit(ctx context.Context) error {
 	return audit.Chain(ctx, p.Trusted(), p.registry.AuditKey())
 }
 
-// WatchAudit periodically chains the audit logs of the projects that this process has changed,
-// until ctx ends. The entries of a killed process or a paused project are chained after the next
-// change, or before the log is read.
+// WatchAudit periodically chains the audit logs of projects that this process has changed, until
+// ctx ends. Entries from a killed process or in a paused project are chained after the next change,
+// or before the log is read.
 func (r *Registry) WatchAudit(ctx context.Context) error {
 	for range tick.Every(ctx, chainInterval) {
 		r.chainAudits(ctx)
@@ -51,8 +51,8 @@ func (r *Registry) chainAudits(ctx context.Context) {
 			continue
 		}
 
-		bounded, cancel := context.WithTimeout(ctx, chainTimeout)
-		err := p.ChainAudit(bounded)
+		chainCtx, cancel := context.WithTimeout(ctx, chainTimeout)
+		err := p.ChainAudit(chainCtx)
 		cancel()
 
 		switch {

@@ -8,21 +8,21 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// CatalogVersion is a query for the catalog version of a project's database, a text. Each
-// transaction with DDL changes it at commit. The platform's login and those of the rows API may run
-// it. bit_xor takes half the time of sum.
+// CatalogVersion is a query for the catalog version in a project's database, a text. Each
+// transaction with DDL changes it at commit. The platform's login and the rows API's logins may run
+// it. bit_xor takes half as long as sum.
 const CatalogVersion = `select pg_catalog.bit_xor(n::pg_catalog.int8)::pg_catalog.text from socle.catalogue_version`
 
 // CatalogChanges is a query for a number that each transaction changes at once before it changes
-// the catalog version at its commit. It runs in every request, and takes a twentieth of the time of
+// the catalog version at commit. It runs in every request, and is twenty times as fast as
 // [CatalogVersion].
 const CatalogChanges = `pg_catalog.pg_sequence_last_value('socle.catalogue_changes'::pg_catalog.regclass)`
 
-// maxVersionRows is the number of rows above which [FoldCatalogVersion] folds them.
+// maxVersionRows is the row count above which [FoldCatalogVersion] folds.
 const maxVersionRows = 16
 
-// FoldCatalogVersion folds the rows of the catalog version into one if there are more than 16.
-// The version stays the same. It must run as the platform's login.
+// FoldCatalogVersion folds the catalog version's rows into one if there are more than 16. The
+// version stays the same. It must run as the platform's login.
 func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 	// A concurrent fold waits for this one and then finds the deleted rows gone.
 	_, err := pg.Exec(ctx, q, `
@@ -37,6 +37,6 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 	return err
 }
 
-// BookkeepingTables are the tables of [Schema] that describe the database itself. Backups exclude
+// BookkeepingTables are the tables in [Schema] that describe the database itself. Backups exclude
 // their rows.
 var BookkeepingTables = []string{"migrations", "catalogue_version"}

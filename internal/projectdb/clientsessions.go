@@ -30,9 +30,9 @@ var (
 	errRevoked  = fault.New(fault.TooMany, "the session gave way to another account's, which had none")
 )
 
-// Session is a session of a project's login that one client holds, with all its state: it belongs
-// to no pool and ends with the client. It counts in the budget and is supervised like a pooled one.
-// The connection carries PostgreSQL's protocol after the start of the session.
+// Session is a project login's session that one client holds, with all state: it belongs to no pool
+// and ends with the client. It counts in the budget and is supervised like a pooled one. The
+// connection carries PostgreSQL's protocol after the session start.
 type Session struct {
 	net.Conn
 	Parameters map[string]string // as PostgreSQL reported them
@@ -42,35 +42,35 @@ type Session struct {
 	readOnly bool
 	user     string
 	pid      uint32
-	ended    context.Context
+	ctx      context.Context // canceled when the session must end
 	end      context.CancelCauseFunc
 	once     sync.Once
 }
 
-// OpenSession opens a session of the project's owner or reader with parameters of a client's
-// startup packet, by lower-case name. The login's rights limit their values. The session of a full
-// database begins read-only, which the client can change to free space.
+// OpenSession opens a session for the project's owner or reader with parameters from a client's
+// startup packet, by lower-case name. The login's rights limit their values. In a full database,
+// the session begins read-only, which the client can change to free space.
 //
-// It fails with TooMany if the project has as many sessions as it may, with TooLarge if its
-// database is far over its quota, and with Unprocessable if PostgreSQL rejects a parameter.
+// It fails with TooMany if the project has as many sessions as it may, with TooLarge if the
+// database is far over quota, and with Unprocessable if PostgreSQL rejects a parameter.
 func (p *Project) OpenSession(ctx context.Context, readOnly bool, parameters map[string]string) (*Session, error) {
 	if p.FarOverQuota() {
 		return nil, ErrOverQuota
 	}
 
 	s := &Session{project: p, readOnly: readOnly}
-	s.ended, s.end = context.WithCancelCause(context.Background())
+	s.ctx, s.end = context.WithCancelCause(context.Background())
 
 	if err := p.addSession(ctx, s); err != nil {
 		return nil, err
 	}
 
-	connecting, cancel := context.WithTimeout(ctx, sessionTimeout)
+	connectCtx, cancel := context.WithTimeout(ctx, sessionTimeout)
 	defer cancel()
 
-	err := s.connect(connecting, parameters)
-	if err != nil && p.loginsAltered.Load() && connecting.Err() == nil {
-		err = s.connect(connecting, parameters) // with the logins reset
+	err := s.connect(connectCtx, parameters)
+	if err != nil && p.loginsAltered.Load() && connectCtx.Err() == nil {
+		err = s.connect(connectCtx, parameters) // with the logins reset
 	}
 
 	if err != nil {
@@ -107,7 +107,7 @@ func (p *Project) addSession(ctx context.Context, s *Session) error {
 		select {
 		case <-place.Revoked():
 			s.end(errRevoked)
-		case <-s.ended.Done():
+		case <-s.ctx.Done():
 		}
 	}()
 
@@ -137,7 +137,7 @@ func (p *Project) removeSession(s *Session) {
 	s.place.Release()
 }
 
-// endSessions ends all client sessions of the project.
+// endSessions ends all the project's client sessions.
 func (p *Project) endSessions(reason error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,23 +181,23 @@ func (s *Session) connect(ctx context.Context, parameters map[string]string) err
 		return p.explainRefusal(ctx, err)
 	}
 
-	// pgx may still be reading, if the machine was slow during its last write. That read would take
+	// pgx may still be reading, if the machine was slow during the last write. That read would take
 	// the response to the client's first statement.
 	if err := conn.PgConn().SyncConn(ctx); err != nil {
 		return errors.Join(p.explainRefusal(ctx, err), conn.Close(ctx))
 	}
 
-	hijacked, err := conn.PgConn().Hijack()
+	raw, err := conn.PgConn().Hijack()
 	if err != nil {
 		return errors.Join(err, conn.Close(ctx))
 	}
 
-	s.Conn, s.pid, s.Parameters = hijacked.Conn, hijacked.PID, hijacked.ParameterStatuses
+	s.Conn, s.pid, s.Parameters = raw.Conn, raw.PID, raw.ParameterStatuses
 	return nil
 }
 
-// sessionParameters returns the parameters of a session: the client's over the defaults. Defaults
-// in options also yield to options of the client, and those of the server's address to both.
+// sessionParameters returns a session's parameters: the client's over the defaults. Defaults in
+// options also yield to the client's options, and the server address's options to both.
 func sessionParameters(address string, client map[string]string, readOnly bool) map[string]string {
 	all := map[string]string{"application_name": "socle db", "client_encoding": "UTF8", "timezone": "UTC"}
 	maps.Copy(all, client)
@@ -215,14 +215,13 @@ func sessionParameters(address string, client map[string]string, readOnly bool) 
 	return all
 }
 
-// isRejectedParameter reports whether an SQLSTATE is that of a parameter which PostgreSQL rejects:
-// by its value, name, syntax or privilege, one that can't be changed, or a library that does not
-// exist.
+// isRejectedParameter reports whether an SQLSTATE means that PostgreSQL rejects a parameter: for
+// its value, name, syntax or privilege, because it can't be changed, or for a missing library.
 func isRejectedParameter(code string) bool {
 	return slices.Contains([]string{"0A", "22", "42", "55"}, code[:2]) || code == "58P01"
 }
 
-// explainRefusal returns the failure of a session that did not begin.
+// explainRefusal returns the failure for a session that did not begin.
 func (p *Project) explainRefusal(ctx context.Context, err error) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -233,7 +232,7 @@ func (p *Project) explainRefusal(ctx context.Context, err error) error {
 		return pg.Fault(err)
 	case len(e.Code) == 5 && isRejectedParameter(e.Code):
 		return fault.New(fault.Unprocessable, "%s", e.Message).WithCode(e.Code).WithCause(err)
-	case e.Code == "53300": // limit of the login, or of a database that was closed meanwhile
+	case e.Code == "53300": // the login's limit, or a database that was closed meanwhile
 		return errTooManySessions("the project has too many database sessions, or its database is closed")
 	case !isServerState(e.Code):
 		p.loginsAltered.Store(true)
@@ -242,18 +241,18 @@ func (p *Project) explainRefusal(ctx context.Context, err error) error {
 	return fault.New(fault.Unavailable, "the database is unavailable").WithCause(err)
 }
 
-// Cancel cancels the running statement of the session.
+// Cancel cancels the session's running statement.
 func (s *Session) Cancel(ctx context.Context) error {
 	return s.project.cluster.Cancel(ctx, s.user, s.pid)
 }
 
 // Ended is closed when the session must end, for the reason that [Session.Reason] returns.
-func (s *Session) Ended() <-chan struct{} { return s.ended.Done() }
+func (s *Session) Ended() <-chan struct{} { return s.ctx.Done() }
 
-// Reason returns the reason for which Socle ends or has terminated the session; nil: none.
+// Reason returns why Socle ends or has terminated the session; nil: none.
 func (s *Session) Reason() error {
-	if s.ended.Err() != nil {
-		return context.Cause(s.ended)
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
 	}
 	if e := s.project.cluster.EndReason(s.pid); e != nil {
 		return pg.Fault(e)

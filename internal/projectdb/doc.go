@@ -1,10 +1,9 @@
-// Package projectdb holds the handles of projects: the connection pools of a project's database,
-// the sessions of clients, the gate that holds requests while the database is swapped, and what a
-// server knows of its size. It also has the schema of these databases.
+// Package projectdb holds the project handles: the connection pools to a project's database, the
+// client sessions, the gate that holds requests while the database is swapped, and what a server
+// knows about the size. It also has the schema of these databases.
 //
 // Package pgcluster owns the PostgreSQL server, and package lifecycle creates, pauses, swaps and
-// removes databases. The contents of a database belong to packages schema, object, form and
-// enduser.
+// removes databases. A database's contents belong to packages schema, object, form and enduser.
 //
 // # States of a handle
 //
@@ -20,9 +19,9 @@
 //	                 ▼
 //	                gone      pools are closed for good
 //
-// A handle is valid in each of these states. In use, it opens a pool of each [poolKind] on demand,
-// and each connection takes a slot of the cluster's budget. Held, new connections and sessions wait
+// A handle is valid in each of these states. In use, it opens a pool for each [poolKind] on demand,
+// and each connection takes a slot in the cluster's budget. Held, new connections and sessions wait
 // at the gate, pooled connections are discarded at their next use, and client sessions end. The
-// handle of a paused or deleted project stays in use: its database refuses connections, with
-// [ErrClosed] for those of the platform's login.
+// handle for a paused or deleted project stays in use: the database refuses connections, with
+// [ErrClosed] for the platform's login.
 package projectdb

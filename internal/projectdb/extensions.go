@@ -13,8 +13,8 @@ type Extension struct {
 	Schema string `json:"schema"`
 }
 
-// Extensions returns the extensions of the database that q is connected to, in order of creation.
-// It omits plpgsql, which every database has.
+// Extensions returns the extensions in q's database, in creation order. It omits plpgsql, which
+// every database has.
 func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 	return pg.All[Extension](ctx, q, `
 		select e.extname as name, n.nspname as schema
@@ -22,13 +22,13 @@ func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
 		where e.extname <> 'plpgsql' order by e.oid`)
 }
 
-// ExtensionMember is a table of an extension.
+// ExtensionMember is an extension's table.
 type ExtensionMember struct {
 	Schema, Name string
 	Filled       bool // a configuration table, whose user rows are in dumps
 }
 
-// ExtensionMembers returns the tables of a database's extensions.
+// ExtensionMembers returns the tables that belong to a database's extensions.
 func ExtensionMembers(ctx context.Context, q pg.Querier) ([]ExtensionMember, error) {
 	return pg.All[ExtensionMember](ctx, q, `
 		select n.nspname as schema, c.relname as name, c.oid = any(coalesce(e.extconfig, '{}')) as filled

@@ -12,11 +12,11 @@ import (
 	"github.com/socle-dev/socle/internal/tick"
 )
 
-// gate blocks new uses of a project's connections while its database is being swapped.
+// gate blocks new uses of a project's connections while the database is being swapped.
 type gate struct {
-	mu       sync.Mutex
-	reopened chan struct{} // closed when the gate opens; nil if it is open
-	waiting  int
+	mu      sync.Mutex
+	opening chan struct{} // closed when the gate opens; nil if it is open
+	waiting int
 }
 
 const (
@@ -45,15 +45,15 @@ func (g *gate) isClosed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	return g.reopened != nil
+	return g.opening != nil
 }
 
 func (g *gate) wait(ctx context.Context) error {
 	for {
 		g.mu.Lock()
 
-		reopened := g.reopened
-		if reopened == nil {
+		opening := g.opening
+		if opening == nil {
 			g.mu.Unlock()
 			return nil
 		}
@@ -63,7 +63,7 @@ func (g *gate) wait(ctx context.Context) error {
 
 		var err error
 		select {
-		case <-reopened:
+		case <-opening:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -83,8 +83,8 @@ func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	if g.reopened == nil {
-		g.reopened = make(chan struct{})
+	if g.opening == nil {
+		g.opening = make(chan struct{})
 	}
 }
 
@@ -92,9 +92,9 @@ func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	if g.reopened != nil {
-		close(g.reopened)
-		g.reopened = nil
+	if g.opening != nil {
+		close(g.opening)
+		g.opening = nil
 	}
 }
 
@@ -110,7 +110,7 @@ func (p *Project) drain(ctx context.Context) {
 	}
 }
 
-// connsInUse counts the connections of this server that are in use or being opened, without those
+// connsInUse counts this server's connections that are in use or being opened, without those
 // waiting at the gate.
 func (p *Project) connsInUse() int {
 	p.gate.mu.Lock()

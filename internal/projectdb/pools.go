@@ -14,29 +14,28 @@ import (
 	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
-// poolKind describes the connections of a project for one purpose.
+// poolKind describes a project's connections for one purpose.
 type poolKind struct {
 	login    pgcluster.Login
 	size     int32             // connections per project
 	settings map[string]string // at the start of a session
-	execMode pgx.QueryExecMode // for guarded pools
+	execMode pgx.QueryExecMode // for pools with user code
 
-	guarded bool // user code runs in its sessions, see [Project.guard]
-	reset   bool // each session is reset before its next use; otherwise its user does that
+	runsUserCode bool // in its sessions, see [Project.guard]
+	reset        bool // each session is reset before the next use; otherwise the user does that
 }
 
 const (
 	poolSize     = 4
-	rowsPoolSize = 10              // the same for a login of the rows API
+	rowsPoolSize = 10              // for each rows API login
 	resetTimeout = 5 * time.Second // for resetting a session
 
-	// trustedLockTimeout bounds the wait of the platform's statements for a lock: the project's
-	// owner may lock storage.objects, and so the files below it, for as long as the watchdog
-	// allows.
+	// trustedLockTimeout bounds the platform statements' wait for a lock: the project's owner may
+	// lock storage.objects, and so the files below it, for as long as the watchdog allows.
 	trustedLockTimeout = "30s"
 )
 
-// RequestPath is the initial search_path of connections of the request and service logins.
+// RequestPath is the initial search_path for the request and service logins.
 const RequestPath = `"public", "extensions"`
 
 // User code could replace a named prepared statement, so pools that run it have none.
@@ -45,37 +44,37 @@ var (
 		settings: map[string]string{"lock_timeout": trustedLockTimeout}}
 
 	ownerPool = &poolKind{login: pgcluster.Owner, size: poolSize,
-		execMode: pgx.QueryExecModeDescribeExec, guarded: true, reset: true}
+		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true, reset: true}
 
-	// The rows API resets the session in the round trip of the request.
+	// The rows API resets the session in the request's round trip.
 	requestPool = &poolKind{login: pgcluster.Request, size: rowsPoolSize,
 		settings: map[string]string{"search_path": RequestPath},
-		execMode: pgx.QueryExecModeDescribeExec, guarded: true}
+		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true}
 	servicePool = &poolKind{login: pgcluster.Service, size: rowsPoolSize,
 		settings: map[string]string{"search_path": RequestPath},
-		execMode: pgx.QueryExecModeDescribeExec, guarded: true}
+		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true}
 
-	// Questions about rights reset the session in the round trip of the statement.
+	// Questions about rights reset the session in the statement's round trip.
 	questionsPool = &poolKind{login: pgcluster.Request, size: poolSize,
-		execMode: pgx.QueryExecModeDescribeExec, guarded: true}
+		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true}
 
 	// All statements on end users are written in this tree, so pgx keeps their descriptions. No
-	// function or operator of the project is found without its schema.
+	// project function or operator is found without a schema.
 	authPool = &poolKind{login: pgcluster.Auth, size: poolSize,
 		settings: map[string]string{"search_path": "auth"},
-		execMode: pgx.QueryExecModeCacheDescribe, guarded: true, reset: true}
+		execMode: pgx.QueryExecModeCacheDescribe, runsUserCode: true, reset: true}
 )
 
-// newPool returns a pool of the project. It connects on demand.
+// newPool returns a pool for the project. It connects on demand.
 func (p *Project) newPool(k *poolKind) *pgxpool.Pool {
 	c := p.cluster.PoolConfig(p.cluster.Config(p.UUID, k.login), &p.open, p.Key)
 	c.MaxConns = k.size
 
 	switch {
-	case k.guarded:
+	case k.runsUserCode:
 		c.ConnConfig.DefaultQueryExecMode = k.execMode
 		p.guard(c)
-	case !p.maintained:
+	case !p.inactive:
 		rejectClosed(c)
 	}
 
@@ -111,10 +110,10 @@ var guardSettings = map[string]string{
 	"tcp_user_timeout": "0", "client_connection_check_interval": "0",
 }
 
-// guard protects a pool of a project's login from user code, which can change the session and the
+// guard protects a project login's pool from user code, which can change the session and the
 // login's own password and settings. If a session cannot begin, for a wrong password or a missing
-// library, all logins of the project are reset before the next one. The same happens when the
-// watchdog finds changed settings.
+// library, all project logins are reset before the next one. The same happens when the watchdog
+// finds changed settings.
 func (p *Project) guard(c *pgxpool.Config) {
 	maps.Copy(c.ConnConfig.RuntimeParams, guardSettings)
 
@@ -136,7 +135,7 @@ func (p *Project) guard(c *pgxpool.Config) {
 	}
 }
 
-// resetAltered resets the logins of the project if one was altered or rejected.
+// resetAltered resets the project's logins if one was altered or rejected.
 func (p *Project) resetAltered(ctx context.Context) error {
 	if !p.loginsAltered.CompareAndSwap(true, false) {
 		return nil
@@ -152,9 +151,9 @@ func (p *Project) resetAltered(ctx context.Context) error {
 	return nil
 }
 
-// rejectClosed makes connections of the platform's own login fail on a closed database, too: a
-// request that began earlier must not continue in a paused project. Resuming, upgrading and
-// removing a project uses no pool.
+// rejectClosed makes the platform login's connections fail on a closed database, too: a request
+// that began earlier must not continue in a paused project. Resuming, upgrading and removing a
+// project uses no pool.
 func rejectClosed(c *pgxpool.Config) {
 	prepare := c.AfterConnect
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -162,9 +161,9 @@ func rejectClosed(c *pgxpool.Config) {
 			return err
 		}
 
-		closed, err := pg.Value[bool](ctx, conn,
+		isClosed, err := pg.Value[bool](ctx, conn,
 			`select datconnlimit = 0 from pg_database where datname = current_database()`)
-		if err == nil && closed {
+		if err == nil && isClosed {
 			err = ErrClosed
 		}
 
@@ -172,7 +171,7 @@ func rejectClosed(c *pgxpool.Config) {
 	}
 }
 
-// serverStates are the SQLSTATEs of FATAL errors that come from the server, a closed database or a
+// serverStates are the SQLSTATEs for FATAL errors that come from the server, a closed database or a
 // terminated session, not from a changed login.
 var serverStates = []string{
 	"53300", // too_many_connections

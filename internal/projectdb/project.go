@@ -18,7 +18,7 @@ import (
 )
 
 // Project is a handle on a project's database. Pools are opened at first use and closed when idle;
-// they are opened again on demand, so a Project stays valid as long as its database exists. It is
+// they are opened again on demand, so a Project stays valid as long as the database exists. It is
 // safe for concurrent use.
 type Project struct {
 	UUID uuid.UUID
@@ -29,28 +29,28 @@ type Project struct {
 	open          atomic.Int32       // number of connections
 	mu            sync.Mutex
 	pools         map[*poolKind]*pgxpool.Pool
-	sessions      map[*Session]bool // sessions of clients
+	sessions      map[*Session]bool // client sessions
 	lastUsed      time.Time
-	deleted       bool // deleted: the pools are closed for good
-	maintained    bool // opened by [Registry.WithInactive] although its database is closed
+	gone          bool // the database is dropped: the pools are closed for good
+	inactive      bool // opened by [Registry.WithInactive] although the database is closed
 	gate          gate
 	account       accountCache
 	loginsAltered atomic.Bool // reset the logins before opening the next session
 
 	full, overgrown atomic.Bool  // see [Project.RecordSize]
 	unchained       atomic.Bool  // see [Registry.WatchAudit]
-	writes          atomic.Int64 // count of rows written at the last measurement
+	writes          atomic.Int64 // rows written until the last measurement
 	minFullBytes    int64        // smallest size in bytes measured since the database became full
 }
 
 // Cluster returns the PostgreSQL server with the project's database.
 func (p *Project) Cluster() *pgcluster.Cluster { return p.cluster }
 
-// Trusted returns the pool of the platform's login in the project's database. It runs only
-// statements of Socle itself, on the platform's own schemas and the system catalogs.
+// Trusted returns the platform login's pool in the project's database. It runs only Socle's own
+// statements, on the platform's own schemas and the system catalogs.
 func (p *Project) Trusted() *pgxpool.Pool { return p.pool(trustedPool) }
 
-// InTx runs f in a transaction of the platform's login. An entry in the project's audit log commits
+// InTx runs f in a transaction on the platform's login. An entry in the project's audit log commits
 // with it, see [audit.Write].
 func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	err := audit.Write(ctx, p.Trusted(), f)
@@ -61,18 +61,18 @@ func (p *Project) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return err
 }
 
-// ChangeOne is [Project.InTx] for a change of one row in one round trip, see [audit.One].
+// ChangeOne is [Project.InTx] for a change to one row in one round trip, see [audit.One].
 func ChangeOne[T any](ctx context.Context, p *Project, c audit.Change) (T, error) {
-	changed, err := audit.One[T](ctx, p.Trusted(), c)
+	value, err := audit.One[T](ctx, p.Trusted(), c)
 	if err == nil {
 		p.SetUnchained()
 	}
 
-	return changed, err
+	return value, err
 }
 
-// Owner returns the pool of the project's owner, for DDL and all other statements that contain user
-// input. Each connection is reset before it is reused, see [pg.Reset].
+// Owner returns the owner's pool, for DDL and all other statements that contain user input. Each
+// connection is reset before it is reused, see [pg.Reset].
 func (p *Project) Owner() *pgxpool.Pool { return p.pool(ownerPool) }
 
 // ConnectDump connects to the database under the dump login. It waits while the database is being
@@ -84,20 +84,20 @@ func (p *Project) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
 	return p.cluster.Connect(ctx, p.cluster.Config(p.UUID, pgcluster.Dump))
 }
 
-// DumpURL returns the connection URI of the database for pg_dump, and the password, which belongs
-// in a file rather than in a command's arguments.
+// DumpURL returns the database's connection URI for pg_dump, and the password, which belongs in a
+// file rather than in a command's arguments.
 func (p *Project) DumpURL() (address, password string) {
 	return p.cluster.ProgramAddress(p.cluster.Config(p.UUID, pgcluster.Dump))
 }
 
-// DumpLogin returns the name of the login for backups of the project.
+// DumpLogin returns the name of the project's backup login.
 func (p *Project) DumpLogin() string { return p.cluster.DumpLogin(p.UUID) }
 
-// Request returns the pool of the login that may assume the roles anon and authenticated, for the
+// Request returns the pool for the login that may assume the roles anon and authenticated, for the
 // rows API.
 func (p *Project) Request() *pgxpool.Pool { return p.pool(requestPool) }
 
-// Service returns the pool of the login that may assume the role service_role, for the rows API.
+// Service returns the pool for the login that may assume the role service_role, for the rows API.
 func (p *Project) Service() *pgxpool.Pool { return p.pool(servicePool) }
 
 func (p *Project) pool(k *poolKind) *pgxpool.Pool {
@@ -114,7 +114,7 @@ func (p *Project) pool(k *poolKind) *pgxpool.Pool {
 
 	if p.pools[k] == nil {
 		p.pools[k] = p.newPool(k)
-		if p.deleted {
+		if p.gone {
 			p.pools[k].Close()
 		}
 	}
@@ -132,9 +132,9 @@ func (p *Project) resetPools() {
 	}
 }
 
-// close closes the pools unless one was requested after unusedSince. It blocks until all acquired
-// connections are released.
-func (p *Project) close(unusedSince time.Time) {
+// closeUnused closes the pools unless one was requested after unusedSince. It blocks until all
+// acquired connections are released.
+func (p *Project) closeUnused(unusedSince time.Time) {
 	p.mu.Lock()
 
 	if p.lastUsed.After(unusedSince) {
@@ -149,8 +149,8 @@ func (p *Project) close(unusedSince time.Time) {
 	closePools(pools)
 }
 
-// closePools closes pools at the same time: each waits for PostgreSQL to end its sessions, and for
-// the statements that run.
+// closePools closes pools at the same time: each waits for PostgreSQL to end the sessions, and for
+// running statements.
 func closePools(pools map[*poolKind]*pgxpool.Pool) {
 	var all sync.WaitGroup
 	for _, pool := range pools {
@@ -160,11 +160,11 @@ func closePools(pools map[*poolKind]*pgxpool.Pool) {
 	all.Wait()
 }
 
-// closeForever closes the pools permanently. It blocks as close does.
+// closeForever closes the pools permanently. It blocks as closeUnused does.
 func (p *Project) closeForever() {
 	p.mu.Lock()
 	pools := p.pools
-	p.pools, p.deleted = nil, true
+	p.pools, p.gone = nil, true
 	p.mu.Unlock()
 
 	closePools(pools)
@@ -189,7 +189,7 @@ func (p *Project) evict() bool {
 	return false
 }
 
-// evictFrom closes one of a pool's idle connections.
+// evictFrom closes an idle connection in a pool.
 func evictFrom(pool *pgxpool.Pool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 	defer cancel()

@@ -16,11 +16,11 @@ import (
 )
 
 //go:embed migrations/*.sql
-var embedded embed.FS
+var files embed.FS
 
 // migrations are applied to every project database.
 var migrations = func() fs.FS {
-	dir, err := fs.Sub(embedded, "migrations")
+	dir, err := fs.Sub(files, "migrations")
 	if err != nil {
 		panic(err)
 	}
@@ -28,10 +28,10 @@ var migrations = func() fs.FS {
 	return dir
 }()
 
-// Migrations returns the migrations of project databases.
+// Migrations returns the project database migrations.
 func Migrations() fs.FS { return migrations }
 
-// Version returns the newest migration of project databases.
+// Version returns the newest project database migration.
 func Version() int64 {
 	versions, err := pg.Versions(migrations)
 	if err != nil {
@@ -50,13 +50,13 @@ const Publication = "supabase_realtime"
 // Schemas are the platform's schemas in every project database.
 var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 
-// ServiceSchemas are further schemas of the platform, with what SQL for Supabase calls. A project
-// can have a schema of its own of that name: then it belongs to the project's owner, as does
-// everything in it.
+// ServiceSchemas are the platform's further schemas, with the functions and tables that SQL for
+// Supabase uses. A project can have a schema of its own with that name: then it belongs to the
+// project's owner, as does everything in it.
 var ServiceSchemas = []string{"cron", "net"}
 
-// IsServiceObject reports whether an entry of a dump, with its owner, is an object of the platform
-// in one of [ServiceSchemas], or such a schema. owner is the login of the project's owner.
+// IsServiceObject reports whether a dump entry, with its owner, is a platform object in one of
+// [ServiceSchemas], or such a schema. owner is the owner's login.
 func IsServiceObject(desc, namespace, tag, entryOwner, owner string) bool {
 	if namespace == "" {
 		namespace = strings.TrimPrefix(tag, "SCHEMA ")
@@ -68,12 +68,12 @@ func IsServiceObject(desc, namespace, tag, entryOwner, owner string) bool {
 	return slices.Contains(ServiceSchemas, namespace) && entryOwner != owner
 }
 
-// platformTriggers is the prefix of the names of the platform's triggers on auth.users.
+// platformTriggers is the name prefix for the platform's triggers on auth.users.
 const platformTriggers = "socle_"
 
-// IsUserObject reports whether an entry of a dump is an object of the project in a schema of the
-// platform, or a comment on one: a trigger on auth.users, or a policy of storage.buckets,
-// storage.objects or realtime.messages.
+// IsUserObject reports whether a dump entry is a project object in a platform schema, or a comment
+// on one: a trigger on auth.users, or a policy on storage.buckets, storage.objects or
+// realtime.messages.
 func IsUserObject(desc, namespace, tag string) bool {
 	kind, ok := map[string]string{"auth": "TRIGGER", "storage": "POLICY", "realtime": "POLICY"}[namespace]
 	_, name, _ := strings.Cut(tag, " ")
@@ -84,26 +84,25 @@ func IsUserObject(desc, namespace, tag string) bool {
 	return ok && (desc == kind || (desc == "COMMENT" && strings.HasPrefix(tag, kind+" ")))
 }
 
-// JWTSecret derives the key that signs the tokens of a project's own users from the secret of the
-// install, in hexadecimal.
+// JWTSecret derives the key that signs the tokens for a project's own users from the install's
+// secret, in hexadecimal.
 func (r *Registry) JWTSecret(project uuid.UUID) string {
 	return hex.EncodeToString(token.Derive(r.secret, "JWT secret of project "+project.String()))
 }
 
-// S3Secret derives the secret of a project's key for the S3 protocol from the secret of the
-// install.
+// S3Secret derives the secret for a project's S3 key from the install's secret.
 func (r *Registry) S3Secret(project, key uuid.UUID) string {
 	return base64.RawURLEncoding.EncodeToString(
 		token.Derive(r.secret, "S3 key "+key.String()+" of project "+project.String()))
 }
 
-// BackupKey returns the encryption key of backups: 32 bytes derived from the secret of the install.
+// BackupKey returns the backup encryption key: 32 bytes derived from the install's secret.
 func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups") }
 
-// AuditKey returns the key of audit logs.
+// AuditKey returns the audit log key.
 func (r *Registry) AuditKey() []byte { return token.Derive(r.secret, audit.KeyPurpose) }
 
-// FileKey returns the key of a project's file in blob storage.
+// FileKey returns the key for a project's file in blob storage.
 func FileKey(project, blob uuid.UUID) string {
 	id := blob.String()
 	return "projects/" + project.String() + "/files/" + id[:2] + "/" + id

@@ -9,8 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/pgcluster"
 )
 
-// A project has a fifth login, the reader, from its first read-only session on. It reads all tables
-// of the owner, past row level security as the owner does, and nothing of the platform's schemas.
+// A project has a fifth login, the reader, from the first read-only session on. It reads all the
+// owner's tables, past row level security as the owner does, and nothing in the platform's schemas.
 // It can write to none for lack of privileges: PostgreSQL lets every login lift
 // default_transaction_read_only.
 

@@ -24,10 +24,10 @@ const poolIdleTimeout = 10 * time.Minute // idle time after which a project's po
 // Config configures a [Registry].
 type Config struct {
 	Server      *pgxpool.Config // the platform's login, see [pg.PrimaryPoolConfig]
-	Secret      []byte          // derives passwords of logins, and keys of projects
+	Secret      []byte          // derives login passwords and project keys
 	Names       pgcluster.Names
-	Connections int                   // maximum of open connections to all project databases together
-	Memory      pgcluster.MemoryLimit // for the sessions of each project; zero: none
+	Connections int                   // maximum number of open connections to all project databases together
+	Memory      pgcluster.MemoryLimit // for each project's sessions; zero: none
 
 	// FindAccount returns the account that a project counts to; nil: each project is its own.
 	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
@@ -43,21 +43,21 @@ type Registry struct {
 	findAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
 	log         *slog.Logger
 
-	id       uuid.UUID    // identifies this server among those of the install
+	id       uuid.UUID    // identifies this server in the install
 	listener *pg.Listener // nil: no notifications
 	onSwap   func(project uuid.UUID)
-	stopped  chan struct{} // closed when Run has ended
+	done     chan struct{} // closed when Run has ended
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*Project
 	recent   *list.List     // the projects, most recently used first
-	swapping map[int32]bool // keys of projects whose database is being swapped
+	swapping map[int32]bool // keys for projects whose database is being swapped
 }
 
-// NewRegistry returns a registry of the projects on a server.
+// NewRegistry returns a registry for the projects on a server.
 func NewRegistry(c Config) *Registry {
 	r := &Registry{Names: c.Names, clusters: map[pgcluster.ID]*pgcluster.Cluster{}, secret: c.Secret,
-		findAccount: c.FindAccount, log: c.Log, id: uuid.New(), stopped: make(chan struct{}),
+		findAccount: c.FindAccount, log: c.Log, id: uuid.New(), done: make(chan struct{}),
 		projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
 
 	r.clusters[pgcluster.Default] = pgcluster.New(pgcluster.Config{
@@ -69,13 +69,13 @@ func NewRegistry(c Config) *Registry {
 	return r
 }
 
-// Cluster returns the PostgreSQL server of a project. All projects are on one.
+// Cluster returns a project's PostgreSQL server. All projects are on one.
 func (r *Registry) Cluster(uuid.UUID) *pgcluster.Cluster { return r.clusters[pgcluster.Default] }
 
-// Platform returns the PostgreSQL server of the platform database.
+// Platform returns the platform database's PostgreSQL server.
 func (r *Registry) Platform() *pgcluster.Cluster { return r.clusters[pgcluster.Default] }
 
-// newProject returns a handle that is not registered.
+// newProject returns an unregistered handle.
 func (r *Registry) newProject(id uuid.UUID) *Project {
 	return &Project{UUID: id, registry: r, cluster: r.Cluster(id)}
 }
@@ -102,8 +102,8 @@ func (r *Registry) Open(id uuid.UUID) *Project {
 	return p
 }
 
-// opened returns the handle on a project, or nil if it was not opened.
-func (r *Registry) opened(id uuid.UUID) *Project {
+// openProject returns the handle on a project, or nil if it was not opened.
+func (r *Registry) openProject(id uuid.UUID) *Project {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -111,25 +111,25 @@ func (r *Registry) opened(id uuid.UUID) *Project {
 }
 
 // Visit calls f with a project, for jobs that iterate over all projects. Connections that f opened
-// are closed when it returns, so that the job holds those of one project at a time.
+// are closed when it returns, so that the job holds connections to one project at a time.
 func (r *Registry) Visit(id uuid.UUID, f func(p *Project) error) error {
 	p := r.Open(id)
-	before := p.open.Load()
+	count := p.open.Load()
 	err := f(p)
-	for p.open.Load() > before && p.evict() {
+	for p.open.Load() > count && p.evict() {
 	}
 
 	return err
 }
 
-// WithInactive calls f with a project that is paused or deleted. Only the platform's own login
-// connects to its database, and the project's state does not change.
+// WithInactive calls f with a paused or deleted project. Only the platform's own login connects to
+// the database, and the project's state does not change.
 //
 // It fails with Conflict if migrations are pending; they are applied when the project is resumed.
 func (r *Registry) WithInactive(ctx context.Context, id uuid.UUID, f func(p *Project) error) error {
 	p := r.newProject(id)
-	p.maintained = true
-	defer p.close(time.Now().Add(time.Hour))
+	p.inactive = true
+	defer p.closeUnused(time.Now().Add(time.Hour))
 
 	version, err := pg.Value[int64](ctx, p.Trusted(), `select max(version_id) from socle.migrations where is_applied`)
 	if err != nil {
@@ -168,8 +168,8 @@ func (r *Registry) Watch(ctx context.Context) error {
 }
 
 // TerminateOrphans terminates the sessions that a killed server left running, unless another server
-// of this install is running. choose returns those of the projects that are this install's, since
-// other installs may share the PostgreSQL. It must be called before the registry is used.
+// of this install is running. choose returns the projects that belong to this install, since other
+// installs may share the PostgreSQL. It must be called before the registry is used.
 func (r *Registry) TerminateOrphans(
 	ctx context.Context, platform *pgxpool.Pool, choose func(context.Context, []uuid.UUID) ([]uuid.UUID, error),
 ) error {
@@ -187,17 +187,17 @@ func (r *Registry) TerminateOrphans(
 	return nil
 }
 
-// Stats is the state of the registry of one server.
+// Stats is a registry's state on one server.
 type Stats struct {
 	Projects       int   // with pools
-	Connections    int   // open to project databases, those being closed included
+	Connections    int   // open to project databases, closing ones included
 	MaxConnections int   // the budget
 	Waiting        int   // requests that wait for a connection
 	Terminated     int64 // sessions that the watchdog has terminated since the start
 	WatchdogAlive  bool
 }
 
-// Stats returns the state of the registry.
+// Stats returns the registry's state.
 func (r *Registry) Stats() Stats {
 	s := Stats{WatchdogAlive: true}
 
@@ -229,11 +229,11 @@ func (r *Registry) PoolContended() bool {
 	return false
 }
 
-// HasConnection reports whether this process has a connection of the platform's login to a
-// project's database. Then the project is active or was until a moment ago: pausing and deleting
-// terminate its sessions before they return, and the next statement on this connection fails.
+// HasConnection reports whether this process has a connection to a project's database on the
+// platform's login. Then the project is active or was until a moment ago: pausing and deleting
+// terminate the sessions before they return, and the next statement on this connection fails.
 func (r *Registry) HasConnection(id uuid.UUID) bool {
-	p := r.opened(id)
+	p := r.openProject(id)
 	if p == nil {
 		return false
 	}
@@ -251,16 +251,16 @@ func (r *Registry) Run(ctx context.Context) error {
 		r.closeUnused(now.Add(-poolIdleTimeout))
 	}
 
-	close(r.stopped)
+	close(r.done)
 	r.closeAll()
 
 	return nil
 }
 
-// scheduleReset resets the logins of a project before its next session begins, see [Project.guard].
+// scheduleReset resets a project's logins before the next session begins, see [Project.guard].
 // Sessions that began with their settings are closed when idle.
 func (r *Registry) scheduleReset(project uuid.UUID) {
-	if p := r.opened(project); p != nil {
+	if p := r.openProject(project); p != nil {
 		p.loginsAltered.Store(true)
 		p.resetPools()
 	}
@@ -299,7 +299,7 @@ func (r *Registry) UsedSince(since time.Time) []*Project {
 func (r *Registry) closeUnused(since time.Time) {
 	var projects sync.WaitGroup
 	for _, p := range r.openProjects() {
-		projects.Go(func() { p.close(since) })
+		projects.Go(func() { p.closeUnused(since) })
 	}
 
 	projects.Wait()
@@ -307,30 +307,30 @@ func (r *Registry) closeUnused(since time.Time) {
 
 func (r *Registry) closeAll() { r.closeUnused(time.Now().Add(time.Hour)) }
 
-// evict closes an idle connection to a cluster for an owner: of the account with the most
-// connections, in it of the least recently used project. Once the owner's account has as many as it
-// may, it is that.
+// evict closes an idle connection to a cluster for an owner, from the account with the most
+// connections: there, from the least recently used project. Once the owner's account has as many as
+// it may, it is the owner's account.
 func (r *Registry) evict(id pgcluster.ID, owner fair.Key) bool {
 	cluster := r.clusters[id]
 	places := cluster.Connections()
-	own, _ := places.Held(owner)
-	full := own >= places.PerAccount()
+	count, _ := places.Held(owner)
+	full := count >= places.PerAccount()
 
 	type candidate struct {
 		project *Project
-		held    int64
+		count   int64
 	}
 
 	var candidates []candidate
 	for _, p := range r.withConnections(cluster) {
 		key := p.lastKey()
 		if !full || key.Account == owner.Account {
-			held, _ := places.Held(key)
-			candidates = append(candidates, candidate{p, held})
+			count, _ := places.Held(key)
+			candidates = append(candidates, candidate{p, count})
 		}
 	}
 
-	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.held, a.held) })
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.count, a.count) })
 
 	return slices.ContainsFunc(candidates, func(c candidate) bool { return c.project.evict() })
 }
@@ -351,21 +351,21 @@ func (r *Registry) withConnections(c *pgcluster.Cluster) []*Project {
 	return all
 }
 
-// EndSessions ends the client sessions of a project whose database was closed.
+// EndSessions ends a project's client sessions after the database was closed.
 func (r *Registry) EndSessions(id uuid.UUID) {
-	if p := r.opened(id); p != nil {
+	if p := r.openProject(id); p != nil {
 		p.endSessions(ErrClosed)
 	}
 }
 
-// ResetPools closes the idle connections of a project, and the others when they are released.
+// ResetPools closes a project's idle connections, and the others when they are released.
 func (r *Registry) ResetPools(id uuid.UUID) {
-	if p := r.opened(id); p != nil {
+	if p := r.openProject(id); p != nil {
 		p.resetPools()
 	}
 }
 
-// Forget closes the pools of a project that is gone, and removes it from the registry.
+// Forget closes a dropped project's pools, and removes it from the registry.
 func (r *Registry) Forget(id uuid.UUID) {
 	r.mu.Lock()
 	p := r.projects[id]

@@ -15,15 +15,15 @@ import (
 )
 
 // Several servers share a project's database, and one of them swaps it. The swapping server takes
-// an exclusive advisory lock and notifies the others. Each of them closes its gates, drains its
+// an exclusive advisory lock and notifies the others. Each of them closes the gates, drains
 // connections and then waits for the same lock in shared mode. The waiting tells the swapping
-// server that they are done. Obtaining the lock tells them that the swap is over or its server is
+// server that they are done. Obtaining the lock tells them that the swap is over or the server is
 // dead.
 const (
 	swapChannel = "socle_swap"
 
-	// swapLock is the first half of the keys of these locks, an arbitrary constant of this package.
-	// The second half is that of the project, or 0 for the lock that each listening server shares.
+	// swapLock is the first half of these lock keys, an arbitrary constant for this package. The
+	// second half is the project's, or 0 for the lock that each listening server shares.
 	swapLock = 0x50c1e
 
 	peersTimeout    = drainTimeout + time.Second // for the other servers to drain
@@ -34,8 +34,8 @@ const (
 	onlyServerInterval = 100 * time.Millisecond
 )
 
-// swapKey returns the second half of the lock key of a project. On a collision one project waits
-// briefly for the other.
+// swapKey returns the second half of a project's lock key. On a collision one project waits briefly
+// for the other.
 func swapKey(project uuid.UUID) int32 {
 	return int32(binary.BigEndian.Uint32(project[8:])>>1 | 1) // from the random bits; never 0
 }
@@ -110,11 +110,11 @@ func (r *Registry) HoldRequests(ctx context.Context, project uuid.UUID) (release
 		return nil, err
 	}
 
-	draining, cancel := context.WithTimeout(ctx, peersTimeout)
+	drainCtx, cancel := context.WithTimeout(ctx, peersTimeout)
 	defer cancel()
 
-	p.drain(draining)
-	if err := r.awaitPeers(draining, conn, key); err != nil {
+	p.drain(drainCtx)
+	if err := r.awaitPeers(drainCtx, conn, key); err != nil {
 		r.log.Warn("not all servers blocked requests before a database swap", "project", project, "error", err)
 	}
 
@@ -123,9 +123,9 @@ func (r *Registry) HoldRequests(ctx context.Context, project uuid.UUID) (release
 
 // awaitPeers returns when all other servers wait for the lock with key.
 func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) error {
-	var own uint32
+	var pid uint32
 	if r.listener != nil {
-		own = r.listener.PID()
+		pid = r.listener.PID()
 	}
 
 	for range tick.Poll(ctx, peersInterval) {
@@ -134,7 +134,7 @@ func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) er
 			from pg_locks l
 			where l.locktype = 'advisory' and l.classid = $1 and l.objid in (0, $2::bigint::oid) and l.objsubid = 2 and l.granted = (l.objid = 0)
 			  and l.database = (select oid from pg_database where datname = current_database())`, swapLock,
-			int64(key), int64(own))
+			int64(key), int64(pid))
 		if err != nil || !pending {
 			return err
 		}
@@ -143,7 +143,7 @@ func (r *Registry) awaitPeers(ctx context.Context, conn *pgx.Conn, key int32) er
 	return ctx.Err()
 }
 
-// blockWhileLocked closes the gates of all projects with key until another server releases its
+// blockWhileLocked closes the gates for all projects with key until another server releases the
 // lock. It does not block.
 func (r *Registry) blockWhileLocked(key int32) {
 	if !r.closeGates(key) {
@@ -158,7 +158,7 @@ func (r *Registry) blockWhileLocked(key int32) {
 
 		for r.awaitUnlock(key) != nil {
 			select {
-			case <-r.stopped:
+			case <-r.done:
 				r.openGates(key)
 				return
 			case <-time.After(blockRetryDelay):
@@ -175,7 +175,7 @@ func (r *Registry) awaitUnlock(key int32) error {
 
 	go func() {
 		select {
-		case <-r.stopped:
+		case <-r.done:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -191,15 +191,15 @@ func (r *Registry) awaitUnlock(key int32) error {
 	})
 }
 
-// closeGates closes the gates of the projects with key, including those opened later. It reports
-// whether they were open.
+// closeGates closes the gates for the projects with key, including projects opened later. It
+// reports whether they were open.
 func (r *Registry) closeGates(key int32) bool {
 	r.mu.Lock()
-	before := r.swapping[key]
+	isClosed := r.swapping[key]
 	r.swapping[key] = true
 	r.mu.Unlock()
 
-	if before {
+	if isClosed {
 		return false
 	}
 
@@ -232,17 +232,17 @@ func (r *Registry) openGates(key int32) {
 }
 
 // withKey returns the open projects with key.
-func (r *Registry) withKey(key int32) (found []*Project) {
+func (r *Registry) withKey(key int32) (projects []*Project) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	for id, p := range r.projects {
 		if swapKey(id) == key {
-			found = append(found, p)
+			projects = append(projects, p)
 		}
 	}
 
-	return found
+	return projects
 }
 
 // isOnlyServer reports whether no other server of the install is running. Each server holds a

@@ -7,8 +7,8 @@ import (
 )
 
 // A project whose database exceeds its quota is full: it accepts reads, deletions and commands that
-// free space, and no other changes. Each server measures the databases that it uses and keeps in
-// memory which are full, so that requests need no query. A database may exceed its quota by the
+// free space, and no other changes. Each server measures the databases that it uses and keeps the
+// full ones in memory, so that requests need no query. A database may exceed its quota by the
 // writes between two measurements.
 
 // leeway is the number of bytes that a full database may grow by, through user code that runs when
@@ -25,7 +25,7 @@ func (p *Project) FarOverQuota() bool { return p.overgrown.Load() }
 var ErrOverQuota = fault.New(fault.TooLarge, "the project's database has reached its quota").
 	WithCode("quota_exceeded")
 
-// RecordSize records the size and the quota of the database.
+// RecordSize records the database's size and quota.
 func (p *Project) RecordSize(bytes, quota int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

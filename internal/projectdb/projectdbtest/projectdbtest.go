@@ -1,5 +1,5 @@
-// Package projectdbtest provides tests with projects, each with a database of its own on the
-// PostgreSQL of the test binary.
+// Package projectdbtest provides tests with projects, each with a database of its own on the test
+// binary's PostgreSQL.
 package projectdbtest
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// connections is the maximum number of open connections to all projects of a test binary.
+// connections is the maximum number of open connections to all projects in a test binary.
 const connections = 60
 
-// registry is shared by all tests of the binary.
+// registry is shared by all tests in the binary.
 var registry = sync.OnceValues(func() (*projectdb.Registry, error) {
 	c, err := config(connections)
 	if err != nil {
@@ -49,7 +49,7 @@ func config(connections int) (projectdb.Config, error) {
 		Connections: connections, Log: slog.New(slog.DiscardHandler)}, err
 }
 
-// Config returns the configuration of a registry with a budget of connections.
+// Config returns the configuration for a registry with a budget of connections.
 func Config(t testing.TB, connections int) projectdb.Config {
 	t.Helper()
 
@@ -69,10 +69,10 @@ func Open(t testing.TB, c projectdb.Config) *projectdb.Registry {
 
 	r := projectdb.NewRegistry(c)
 	t.Cleanup(func() {
-		ended, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		cancel()
 
-		if err := r.Run(ended); err != nil {
+		if err := r.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -119,7 +119,7 @@ func Connect(t testing.TB, p *projectdb.Project, l pgcluster.Login) *pgx.Conn {
 	return pgtest.Connect(t, p.Cluster().Config(p.UUID, l))
 }
 
-// Registry returns the registry of the projects of the test binary.
+// Registry returns the registry for the test binary's projects.
 func Registry(t testing.TB) *projectdb.Registry {
 	t.Helper()
 
