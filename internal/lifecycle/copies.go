@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/tick"
 )
 
-// Copy is a database filled beside the project's own. It is closed to users of the project until it
+// Copy is a database filled beside the project's own. It is closed to the project's users until it
 // is swapped in.
 type Copy struct {
 	Project   uuid.UUID
@@ -28,41 +28,41 @@ func (d Databases) newCopy(project, id uuid.UUID, kind string) *Copy {
 	return &Copy{project, d, d.Registry.Cluster(project), id, kind}
 }
 
-// Copy returns a handle on the copy of a project with an id, whether it exists or not.
+// Copy returns a handle on a project's copy with an id, whether it exists or not.
 func (d Databases) Copy(project, id uuid.UUID) *Copy { return d.newCopy(project, id, "_new_") }
 
-// DropOrphan drops an orphaned copy of a project by the name of its database.
+// DropOrphan drops a project's orphaned copy by database name.
 func (d Databases) DropOrphan(ctx context.Context, project uuid.UUID, database string) error {
 	return drop(ctx, d.Registry.Cluster(project), database)
 }
 
-// name and replaced derive the names from the id, so that a later sweep finds leftovers.
+// name and replacedName derive the names from the id, so that a later sweep finds leftovers.
 func (c *Copy) name() string {
 	return c.cluster.Database(c.Project) + c.kind + hex.EncodeToString(c.id[8:])
 }
-func (c *Copy) replaced() string {
+func (c *Copy) replacedName() string {
 	return c.cluster.Database(c.Project) + "_old_" + hex.EncodeToString(c.id[8:])
 }
 
-// Proof returns a handle on the copy that proves a backup. id is the backup's; asked distinguishes
-// a proof on demand from a periodic one of the same backup. It is never swapped in.
-func (d Databases) Proof(project, id uuid.UUID, asked bool) *Copy {
-	return d.newCopy(project, id, map[bool]string{false: "_proof_", true: "_asked_"}[asked])
+// Proof returns a handle on the copy that proves a backup. id is the backup's; onDemand
+// distinguishes a proof on demand from a periodic proof. It is never swapped in.
+func (d Databases) Proof(project, id uuid.UUID, onDemand bool) *Copy {
+	return d.newCopy(project, id, map[bool]string{false: "_proof_", true: "_asked_"}[onDemand])
 }
 
-// Scratch returns a handle on the copy in which migrations of a project are tried. A project has
-// one at a time. It is never swapped in.
+// Scratch returns a handle on the copy in which a project's migrations are tried. A project has one
+// at a time. It is never swapped in.
 func (d Databases) Scratch(project uuid.UUID) *Copy {
 	return d.newCopy(project, uuid.Nil, pgcluster.ScratchKind)
 }
 
-// ScratchDatabases matches the names of all scratch copies of a server.
+// ScratchDatabases matches the names of all scratch copies on a server.
 const ScratchDatabases = `^socle_[0-9a-f]{32}` + pgcluster.ScratchKind
 
 // ownerLogin returns the name of the project's owner login.
 func (c *Copy) ownerLogin() string { return c.cluster.OwnerLogin(c.Project) }
 
-// config returns the configuration for connections to the copy under a login of the project.
+// config returns the configuration for connections to the copy under a project login.
 func (c *Copy) config(l pgcluster.Login) *pgx.ConnConfig {
 	config := c.cluster.Config(c.Project, l)
 	config.Database = c.name()
@@ -85,17 +85,17 @@ func (c *Copy) ConnectDump(ctx context.Context) (*pgx.Conn, error) {
 	return c.cluster.Connect(ctx, c.config(pgcluster.Dump))
 }
 
-// DumpURL returns the connection URI of the copy for pg_dump, and the password separately.
+// DumpURL returns the copy's connection URI for pg_dump, and the password separately.
 func (c *Copy) DumpURL() (address, password string) {
 	return c.cluster.ProgramAddress(c.config(pgcluster.Dump))
 }
 
-// closeTablesTrigger is the event trigger of the platform that must not touch tables while they are
+// closeTablesTrigger is the platform's event trigger that must not touch tables while they are
 // restored.
 const closeTablesTrigger = "socle_close_new_tables"
 
 // Create creates the copy like a new project database, with the platform's schemas at migration
-// version. It leaves out the owner's default privileges, the publication and the extensions of new
+// version. It leaves out the owner's default privileges, the publication and the extensions for new
 // projects, and disables the trigger that closes new tables: the restore brings all of them. The
 // owner may connect only after the extensions are created.
 //
@@ -142,8 +142,8 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []projectdb
 	})
 }
 
-// CreateEmpty creates the copy like the database of a new project with extensions, with the same
-// limits. It replaces a copy that a killed server left behind.
+// CreateEmpty creates the copy like a new project's database with extensions, with the same limits.
+// It replaces a copy that a killed server left behind.
 func (c *Copy) CreateEmpty(ctx context.Context, extensions []projectdb.Extension) error {
 	return c.cluster.WithConn(ctx, func(conn *pgx.Conn) error {
 		if err := dropDatabase(ctx, conn, c.name()); err != nil {
@@ -182,7 +182,7 @@ func (c *Copy) CreateEmpty(ctx context.Context, extensions []projectdb.Extension
 	})
 }
 
-// Size returns the size of the copy in bytes.
+// Size returns the copy's size in bytes.
 func (c *Copy) Size(ctx context.Context, q pg.Querier) (int64, error) {
 	return pg.Value[int64](ctx, q,
 		`select coalesce(max(pg_database_size(oid)), 0)::bigint from pg_database where datname = @name`,
@@ -193,7 +193,7 @@ func (c *Copy) Size(ctx context.Context, q pg.Querier) (int64, error) {
 // database is a clone of the template.
 func (c *Copy) create(ctx context.Context, conn *pgx.Conn, version int64) error {
 	name := pg.Quote(c.name())
-	opened := []string{
+	statements := []string{
 		"revoke all on database " + name + " from public", "alter database " + name + " allow_connections true",
 	}
 
@@ -201,20 +201,20 @@ func (c *Copy) create(ctx context.Context, conn *pgx.Conn, version int64) error 
 		if err := clone(ctx, conn, c.name()); err != nil {
 			return err
 		}
-		return pgcluster.ExecAll(ctx, conn, opened)
+		return pgcluster.ExecAll(ctx, conn, statements)
 	}
 
 	if err := pgcluster.ExecAll(ctx, conn,
 		append([]string{"create database " + name + " template template0 encoding 'UTF8' allow_connections false"},
-			opened...)); err != nil {
+			statements...)); err != nil {
 		return err
 	}
 
 	return pg.MigrateTo(ctx, c.cluster.TrustedConfig(c.name()), projectdb.Schema, projectdb.Migrations(), version)
 }
 
-// Finish migrates the copy to the newest version and admits all logins of the project. conn is of
-// the platform's login in the copy.
+// Finish migrates the copy to the newest version and admits all project logins. conn is on the
+// platform's login in the copy.
 func (c *Copy) Finish(ctx context.Context, conn *pgx.Conn) error {
 	if err := c.migrateRestored(ctx, conn); err != nil {
 		return err
@@ -240,12 +240,12 @@ func (c *Copy) migrateRestored(ctx context.Context, conn *pgx.Conn) error {
 func (c *Copy) Drop(ctx context.Context) error { return drop(ctx, c.cluster, c.name()) }
 
 // DropReplaced drops the database that the copy replaced, if it exists.
-func (c *Copy) DropReplaced(ctx context.Context) error { return drop(ctx, c.cluster, c.replaced()) }
+func (c *Copy) DropReplaced(ctx context.Context) error { return drop(ctx, c.cluster, c.replacedName()) }
 
 // ConnectReplaced connects under the platform's login to the database that the copy replaced. The
 // caller closes the connection.
 func (c *Copy) ConnectReplaced(ctx context.Context) (*pgx.Conn, error) {
-	return c.cluster.ConnectTrusted(ctx, c.replaced())
+	return c.cluster.ConnectTrusted(ctx, c.replacedName())
 }
 
 // Reopen opens the project's database after an incomplete swap.
@@ -270,12 +270,12 @@ func terminateSessions(ctx context.Context, conn *pgx.Conn, name string) error {
 	return ctx.Err()
 }
 
-// drop drops a database of a cluster, see [dropDatabase].
+// drop drops a database on a cluster, see [dropDatabase].
 func drop(ctx context.Context, c *pgcluster.Cluster, name string) error {
 	return c.WithConn(ctx, func(conn *pgx.Conn) error { return dropDatabase(ctx, conn, name) })
 }
 
-// dropDatabase drops a database, if it exists, and terminates its sessions.
+// dropDatabase drops a database, if it exists, and terminates the sessions.
 func dropDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	if _, err := conn.Exec(ctx, "drop database if exists "+pg.Quote(name)+" with (force)"); err != nil {
 		return fmt.Errorf("drop database %s: %w", name, err)
@@ -283,7 +283,7 @@ func dropDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	return nil
 }
 
-// dropCopies drops all copies of a project, and the databases that copies replaced.
+// dropCopies drops all of a project's copies, and the databases that copies replaced.
 func (d Databases) dropCopies(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	names, err := pg.Values[string](ctx, conn,
 		`select datname from pg_database where starts_with(datname, @name::text || '_')`,

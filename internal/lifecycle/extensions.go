@@ -15,17 +15,17 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// CheckExtensions fails with Unprocessable if the server lacks one of the wanted extensions. Those
-// of a foreign backup must also be in [schema.AllowedExtensions] or installed in the project's
-// database. q is any database of the server.
+// CheckExtensions fails with Unprocessable if the server lacks one of the extensions. A foreign
+// backup's extensions must also be in [schema.AllowedExtensions] or installed in the project's
+// database. q is any database on the server.
 func (d Databases) CheckExtensions(
-	ctx context.Context, q pg.Querier, project uuid.UUID, wanted []projectdb.Extension, foreign bool,
+	ctx context.Context, q pg.Querier, project uuid.UUID, extensions []projectdb.Extension, foreign bool,
 ) error {
-	if len(wanted) == 0 {
+	if len(extensions) == 0 {
 		return nil
 	}
 
-	offered, err := pg.Values[string](ctx, q, `select name::text from pg_available_extensions`)
+	available, err := pg.Values[string](ctx, q, `select name::text from pg_available_extensions`)
 	if err != nil {
 		return err
 	}
@@ -43,14 +43,14 @@ func (d Databases) CheckExtensions(
 		}
 	}
 
-	for _, e := range wanted {
-		installed := slices.ContainsFunc(present, func(p projectdb.Extension) bool { return p.Name == e.Name })
+	for _, e := range extensions {
+		isPresent := slices.ContainsFunc(present, func(p projectdb.Extension) bool { return p.Name == e.Name })
 		switch {
-		case !slices.Contains(offered, e.Name):
+		case !slices.Contains(available, e.Name):
 			return fault.New(fault.Unprocessable,
 				"the backup needs the extension %.63q, which this server does not have",
 				e.Name).WithCode("extension_missing")
-		case foreign && !installed && !slices.Contains(schema.AllowedExtensions, e.Name):
+		case foreign && !isPresent && !slices.Contains(schema.AllowedExtensions, e.Name):
 			return fault.New(fault.Unprocessable,
 				"the backup needs the extension %.63q, which an operator must install in the project first",
 				e.Name).WithCode("extension_missing")
@@ -69,8 +69,8 @@ func reserved(schema string) bool {
 		slices.Contains(projectdb.Schemas, schema)
 }
 
-// dropExtensions drops the extensions of a new project with their schema. A backup may have others,
-// or the same ones elsewhere.
+// dropExtensions drops a new project's extensions with their schema. A backup may have others, or
+// the same ones elsewhere.
 func dropExtensions(ctx context.Context, conn *pgx.Conn) error {
 	all, err := projectdb.Extensions(ctx, conn)
 	if err != nil {
@@ -87,15 +87,15 @@ func dropExtensions(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // createExtensions creates extensions in a copy while only the platform's login can connect, so
-// that their scripts, which run as a superuser, find no objects of users. The owner gets their
-// schemas, except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].
+// that their scripts, which run as a superuser, find no user objects. The owner gets their schemas,
+// except [schema.ExtensionsSchema]: there it may create objects until [Copy.Finish].
 func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions []projectdb.Extension) error {
 	if len(extensions) == 0 {
 		return nil
 	}
 
-	// PostgreSQL reads the files of all extensions for this.
-	fixed, err := pg.Values[string](ctx, conn,
+	// PostgreSQL reads all extension files for this.
+	names, err := pg.Values[string](ctx, conn,
 		`select distinct name::text from pg_available_extension_versions where schema is not null`)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions 
 
 	for _, e := range extensions {
 		statements := []string{"create extension " + pg.Quote(e.Name)}
-		if !slices.Contains(fixed, e.Name) {
+		if !slices.Contains(names, e.Name) {
 			statements = append(c.createSchemaStatements(e.Schema),
 				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}

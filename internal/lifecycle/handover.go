@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// handOver gives tables of the platform's schemas, and the publication, to the project's logins
-// that own them.
+// handOver gives tables in the platform's schemas, and the publication, to the project logins that
+// own them.
 func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := d.handOverAuth(ctx, conn, project); err != nil {
 		return err
@@ -30,9 +30,9 @@ func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UU
 	return d.handOverPublication(ctx, conn, project)
 }
 
-// handOverServices grants the owner and the auth login, whose triggers call them, the functions of
-// Supabase's services, and gives realtime.messages to the owner, for its policies. It does nothing
-// before the migration that creates them.
+// handOverServices grants the functions for Supabase's services to the owner and to the auth login,
+// whose triggers call them. It gives realtime.messages to the owner, for its policies. It does
+// nothing before the migration that creates them.
 func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	exists, err := pg.Value[bool](ctx, conn, `select to_regclass('realtime.messages') is not null`)
 	if err != nil || !exists {
@@ -71,13 +71,13 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 	return pgcluster.ExecUntriggered(ctx, conn, statements)
 }
 
-// handOverPublication gives the platform's publication of the project to its owner. The owner may
-// have dropped it, or created another one of this name.
+// handOverPublication gives the platform's publication to the project's owner. The owner may have
+// dropped it, or created another one with this name.
 func (d Databases) handOverPublication(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
-	owned, err := pg.Value[bool](ctx, conn, `
+	isOurs, err := pg.Value[bool](ctx, conn, `
 		select exists (select from pg_publication where pubname = @name and pubowner = current_user::regrole)`,
 		pgx.StrictNamedArgs{"name": projectdb.Publication})
-	if err != nil || !owned {
+	if err != nil || !isOurs {
 		return err
 	}
 
@@ -126,8 +126,8 @@ func (d Databases) handOverStorage(ctx context.Context, conn *pgx.Conn, project 
 	return pgcluster.ExecUntriggered(ctx, conn, statements)
 }
 
-// visibleUserColumns are the columns of auth.users that the owner may read: all but hashes and
-// tokens, as far as it knows them from its triggers.
+// visibleUserColumns are the columns in auth.users that the owner may read: all but hashes and
+// tokens, which it knows only through its triggers.
 var visibleUserColumns = []string{
 	"instance_id", "id", "aud", "role", "email", "email_confirmed_at", "invited_at", "confirmation_sent_at",
 	"recovery_sent_at", "email_change", "email_change_sent_at", "last_sign_in_at", "raw_app_meta_data",
@@ -136,10 +136,10 @@ var visibleUserColumns = []string{
 	"is_sso_user", "deleted_at", "is_anonymous",
 }
 
-// handOverAuth gives the tables of schema auth to the project's auth login, and grants the owner
-// its part: foreign keys to auth.users (id), triggers on it, changes of rows, which triggers of the
-// platform check, its columns but hashes and tokens, and the functions of policies. It does nothing
-// before the migration that creates the tables.
+// handOverAuth gives the tables in schema auth to the project's auth login, and grants the owner
+// its part: foreign keys to auth.users (id), triggers on it, row changes, which platform triggers
+// check, its columns but hashes and tokens, and the functions for policies. It does nothing before
+// the migration that creates the tables.
 func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	role := d.Registry.Login(project, pgcluster.Auth)
 	type table struct {

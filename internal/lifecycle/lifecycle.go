@@ -36,7 +36,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Service creates, pauses and removes projects: a row of the platform database, roles, a database
+// Service creates, pauses and removes projects: a row in the platform database, roles, a database
 // and blobs, which no transaction spans. The row holds the state, and every step is idempotent, so
 // that [Service.Finish] completes interrupted changes.
 type Service struct {
@@ -63,8 +63,8 @@ func New(c Config) *Service {
 			PerAccount: maxProvisioning / 2, Reserve: 1, Waiting: maxWaiting}), log: c.Log}
 }
 
-// Create creates a project and returns when it is ready for use. After a failure nothing is left of
-// it. It fails as [platform.Store.CreateProject] does.
+// Create creates a project and returns when it is ready for use. After a failure nothing remains.
+// It fails as [platform.Store.CreateProject] does.
 func (s *Service) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {
 	p, err := s.Store.CreateProject(ctx, user, n)
 	if err != nil {
@@ -72,29 +72,29 @@ func (s *Service) Create(ctx context.Context, user uuid.UUID, n platform.NewProj
 	}
 
 	err = s.withLock(ctx, p.UUID, pg.LockBlocking, func() error {
-		created, err := s.provision(ctx, p.UUID, s.creationSteps())
+		project, err := s.provision(ctx, p.UUID, s.creationSteps())
 		if err == nil {
-			p = created
+			p = project
 			return nil
 		}
 
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 
 		// Only the response to the last step was lost.
-		if created, unknown := s.Store.GetProject(after, p.UUID); unknown == nil {
-			p = created
+		if project, getErr := s.Store.GetProject(undoCtx, p.UUID); getErr == nil {
+			p = project
 			return nil
 		}
 
-		return errors.Join(err, s.undo(after, p.UUID, user))
+		return errors.Join(err, s.undo(undoCtx, p.UUID, user))
 	})
 
 	return p, err
 }
 
-// undo removes a project after its creation failed. It first marks the project as being removed:
-// the last step may have committed, with only the response lost.
+// undo removes a project after a failed creation. It first marks the project as being removed: the
+// last step may have committed, with only the response lost.
 func (s *Service) undo(ctx context.Context, id, user uuid.UUID) error {
 	if _, err := s.Store.StartPurge(ctx, id, user); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
@@ -127,13 +127,13 @@ func (s *Service) Finish(ctx context.Context) error {
 		return err
 	}
 
-	unfinished, err := s.Store.UnfinishedProjects(ctx, projectdb.Version(), settings.DeletedKept())
+	changes, err := s.Store.UnfinishedProjects(ctx, projectdb.Version(), settings.DeletedKept())
 	if err != nil {
 		return err
 	}
 
 	var errs []error
-	for _, u := range unfinished {
+	for _, u := range changes {
 		err := s.withLock(ctx, u.UUID, pg.LockTry, func() error {
 			return s.finish(ctx, u.UUID, settings.DeletedKept())
 		})
@@ -146,7 +146,7 @@ func (s *Service) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finish reads the state of the project again under its lock and completes the change.
+// finish reads the project's state again under the lock and completes the change.
 func (s *Service) finish(ctx context.Context, id uuid.UUID, retention time.Duration) error {
 	status, err := s.Store.ProjectStatus(ctx, id)
 	switch {
@@ -157,12 +157,12 @@ func (s *Service) finish(ctx context.Context, id uuid.UUID, retention time.Durat
 	case status == "deleting":
 		return s.remove(ctx, id)
 	case status == platform.Deleted:
-		expired, err := s.Store.ExpireProject(s.AsSystem(ctx, "removeExpiredProject", id), id, retention)
+		due, err := s.Store.ExpireProject(s.AsSystem(ctx, "removeExpiredProject", id), id, retention)
 		if err != nil {
 			return err
 		}
 
-		if expired {
+		if due {
 			return s.remove(ctx, id)
 		}
 
@@ -177,8 +177,8 @@ func (s *Service) finish(ctx context.Context, id uuid.UUID, retention time.Durat
 	return err
 }
 
-// completeCreation finishes the creation of a project whose server died. The audit entry names the
-// requesting user and has the idempotency key of the request, so that a repeated request finds the
+// completeCreation finishes a project's creation after the server died. The audit entry names the
+// requesting user and has the request's idempotency key, so that a repeated request finds the
 // result.
 func (s *Service) completeCreation(ctx context.Context, id uuid.UUID) error {
 	c, err := s.Store.ProjectCreation(ctx, id)
@@ -222,7 +222,7 @@ func (s *Service) Maintain(ctx context.Context, id uuid.UUID, f func(*projectdb.
 	return fault.Ignore(s.Registry.WithInactive(ctx, id, f), fault.Conflict)
 }
 
-// AsSystem returns a context whose changes are audited as actions of the server itself.
+// AsSystem returns a context whose changes are audited as the server's own actions.
 func (s *Service) AsSystem(ctx context.Context, action string, project uuid.UUID) context.Context {
 	return audit.Begin(ctx, s.Registry.AuditKey(),
 		audit.Entry{Action: action, Project: project.String()})
@@ -240,12 +240,12 @@ func (s *Service) provision(ctx context.Context, id uuid.UUID, steps []provision
 }
 
 func (s *Service) remove(ctx context.Context, id uuid.UUID) error {
-	retired, err := s.Destroy(ctx, id)
+	logins, err := s.Destroy(ctx, id)
 	if err != nil {
 		return err
 	}
 
-	if err := s.Store.RetireLogins(ctx, retired); err != nil {
+	if err := s.Store.RetireLogins(ctx, logins); err != nil {
 		return err
 	}
 	if err := s.Blobs.DeleteAll(ctx, "projects/"+id.String()); err != nil {
@@ -258,8 +258,7 @@ func (s *Service) remove(ctx context.Context, id uuid.UUID) error {
 // errLocked means that another server or goroutine works on the project.
 var errLocked = errors.New("the project is locked by another change")
 
-// WithLock runs f under the lock of a project as a whole, which creation, pause, swap and removal
-// take.
+// WithLock runs f under the lock on a whole project, which creation, pause, swap and removal take.
 func (s *Service) WithLock(ctx context.Context, id uuid.UUID, f func() error) error {
 	return s.withLock(ctx, id, pg.LockBlocking, f)
 }
@@ -273,8 +272,8 @@ func (s *Service) withLock(ctx context.Context, id uuid.UUID, lock string, f fun
 	defer place.Release()
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
-	acquired, err := s.Store.DB().WithLock(ctx, lock, key, f)
-	if err == nil && !acquired {
+	locked, err := s.Store.DB().WithLock(ctx, lock, key, f)
+	if err == nil && !locked {
 		return errLocked
 	}
 

@@ -17,14 +17,14 @@ import (
 	"github.com/socle-dev/socle/internal/tick"
 )
 
-// Pause makes a project unavailable and keeps its data. When it returns, its database has no
+// Pause makes a project unavailable and keeps its data. When it returns, the database has no
 // connections and accepts none.
 //
 // It fails with Conflict if the project is paused, and with NotFound if there is no such project.
 func (s *Service) Pause(ctx context.Context, id, user uuid.UUID) (platform.Project, error) {
 	p, err := s.Store.PauseProject(ctx, id, user)
 	if fault.Is(err, fault.NotFound) {
-		if status, unknown := s.Store.ProjectStatus(ctx, id); unknown == nil && status == platform.Paused {
+		if status, statusErr := s.Store.ProjectStatus(ctx, id); statusErr == nil && status == platform.Paused {
 			return p, fault.New(fault.Conflict, "the project is paused").WithCode("project_paused").WithCause(err)
 		}
 	}
@@ -83,10 +83,10 @@ func (s *Service) reactivate(ctx context.Context, id, user uuid.UUID, state stri
 
 		var err error
 		if p, err = s.openAndReactivate(ctx, id, user, state); err != nil {
-			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+			undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 			defer cancel()
 
-			return errors.Join(err, s.closeInactive(after, id))
+			return errors.Join(err, s.closeInactive(undoCtx, id))
 		}
 
 		s.notifyChanged(id)
@@ -113,7 +113,7 @@ func (s *Service) notifyChanged(id uuid.UUID) {
 	}
 }
 
-// closeInactive closes the database of a project that is paused or deleted.
+// closeInactive closes a paused or deleted project's database.
 func (s *Service) closeInactive(ctx context.Context, id uuid.UUID) error {
 	status, err := s.Store.ProjectStatus(ctx, id)
 	switch {
@@ -157,9 +157,9 @@ func (d Databases) removeConnectionLimit(ctx context.Context, conn *pgx.Conn, pr
 }
 
 // selectConnected terminates sessions in a database and counts them, and also the backends that are
-// connecting. It selects sessions that began before @since, and those of the project's logins of
-// any time. A connecting backend holds a lock on the database from before it checks the connection
-// limit until its session is visible.
+// connecting. It selects sessions that began before @since, and all sessions on project logins. A
+// connecting backend holds a lock on the database from before it checks the connection limit until
+// the session is visible.
 const selectConnected = `
 	select count(pg_terminate_backend(a.pid)) + (
 		select count(*) from pg_locks l
@@ -171,7 +171,7 @@ const selectConnected = `
 const terminateInterval = 20 * time.Millisecond
 
 // closeDatabase closes a project's database and terminates its sessions. The platform's own login,
-// a superuser, is exempt from the connection limit of 0. A database that does not exist counts as
+// a superuser, is exempt from the connection limit 0. A database that does not exist counts as
 // closed.
 func (d Databases) closeDatabase(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := pgcluster.ExecIgnoring(ctx, conn,

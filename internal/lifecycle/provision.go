@@ -17,12 +17,11 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// prepareLock is the key of the advisory lock for [Prepare], an arbitrary constant of this
-// package.
+// prepareLock is the advisory lock key for [Prepare], an arbitrary constant for this package.
 const prepareLock = 0x50c1e_7e4a47
 
-// Databases creates, opens, closes and drops the databases of projects, with their logins, and the
-// copies of these databases. It changes no row of the platform database.
+// Databases creates, opens, closes and drops project databases, with their logins, and the copies
+// of these databases. It changes no row in the platform database.
 type Databases struct{ Registry *projectdb.Registry }
 
 // template returns the name of the database that projects are cloned from. It contains a digest of
@@ -50,16 +49,15 @@ func template() string {
 // completeTemplate selects a complete template.
 const completeTemplate = `select from pg_database where datname = @name and datistemplate and not datallowconn`
 
-// Prepared reports whether the server that q is connected to has everything that [Prepare]
-// creates.
+// Prepared reports whether q's server has everything that [Prepare] creates.
 func Prepared(ctx context.Context, q pg.Querier) (bool, error) {
 	return pg.Value[bool](ctx, q, `
 		select (select count(*) from pg_roles where rolname in ('anon', 'authenticated', 'service_role', '`+pgcluster.ReaderRole+`')) = 4
 			and exists (`+completeTemplate+`)`, pgx.StrictNamedArgs{"name": template()})
 }
 
-// Prepare creates the objects that all projects of a cluster share, if missing: the three roles of
-// the rows API, that of readers, and the template. Concurrent calls by several servers are safe.
+// Prepare creates the objects that all projects on a cluster share, if missing: the three roles for
+// the rows API, the readers' role, and the template. Concurrent calls by several servers are safe.
 func Prepare(ctx context.Context, c *pgcluster.Cluster) error {
 	return withPrepareLock(ctx, c, func(conn *pgx.Conn) error {
 		for _, role := range []string{
@@ -92,7 +90,7 @@ func withPrepareLock(ctx context.Context, c *pgcluster.Cluster, f func(*pgx.Conn
 }
 
 // createTemplate creates the template if it does not exist. Setting allow_connections to false is
-// the last step, so a template that allows no connections is complete. Any other database of that
+// the last step, so a template that allows no connections is complete. Any other database with that
 // name is left from an interrupted call.
 func createTemplate(ctx context.Context, c *pgcluster.Cluster, conn *pgx.Conn) error {
 	name := template()
@@ -133,7 +131,7 @@ func (d Databases) Provision(ctx context.Context, project uuid.UUID) (int64, err
 	})
 }
 
-// runSteps runs steps of creating a project on a connection to the platform database.
+// runSteps runs a project's creation steps on a connection to the platform database.
 func (d Databases) runSteps(ctx context.Context, conn *pgx.Conn, project uuid.UUID, steps []provisionStep) error {
 	for _, step := range steps {
 		if err := step(ctx, conn, project); err != nil {
@@ -144,7 +142,7 @@ func (d Databases) runSteps(ctx context.Context, conn *pgx.Conn, project uuid.UU
 	return nil
 }
 
-// provisionStep is a step of creating a project. It takes a connection to the platform database.
+// provisionStep is a step in a project's creation. It takes a connection to the platform database.
 type provisionStep func(context.Context, *pgx.Conn, uuid.UUID) error
 
 func (d Databases) provisionSteps() []provisionStep {
@@ -220,9 +218,9 @@ func (d Databases) initPooled(ctx context.Context, _ *pgx.Conn, project uuid.UUI
 	return d.initContent(ctx, conn.Conn(), project)
 }
 
-// initContent migrates a project's database, to which conn is connected, and, once, transfers
-// schema public and default privileges to the owner. It leaves a schema public that no longer has
-// its first owner: the transfer is done, and the owner may have changed privileges since.
+// initContent migrates the project's database on conn, and, once, transfers schema public and
+// default privileges to the owner. It leaves a schema public that no longer has its first owner:
+// the transfer is done, and the owner may have changed privileges since.
 func (d Databases) initContent(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	if err := d.migrate(ctx, conn, project); err != nil {
 		return err
@@ -242,7 +240,7 @@ func (d Databases) initContent(ctx context.Context, conn *pgx.Conn, project uuid
 func (d Databases) ownershipStatements(project uuid.UUID) []string {
 	name := pg.Quote(d.Registry.OwnerLogin(project))
 	return []string{
-		// Objects of the owner are closed to all but the service role, which acts for the whole
+		// The owner's objects are closed to all but the service role, which acts for the whole
 		// project.
 		"alter default privileges for role " + name + " revoke execute on functions from public",
 		"alter default privileges for role " + name + " revoke usage on types from public",
@@ -254,8 +252,8 @@ func (d Databases) ownershipStatements(project uuid.UUID) []string {
 	}
 }
 
-// migrate applies the migrations to a database of a project and grants the project's logins their
-// privileges in schema socle, on which PUBLIC has none. Logins of the rows API read the catalog
+// migrate applies the migrations to a project's database and grants the project's logins their
+// privileges in schema socle, on which PUBLIC has none. The rows API's logins read the catalog
 // version. The owner executes the functions by which its transactions write audit entries and
 // record migrations, which it also reads.
 func (d Databases) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
@@ -281,10 +279,9 @@ func (d Databases) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	})
 }
 
-// Destroy drops a project's database and logins, or the remains of them. It returns the logins that
-// cannot be dropped yet because objects of other projects refer to them. Those can no longer log
-// in.
-func (d Databases) Destroy(ctx context.Context, project uuid.UUID) (retired []string, err error) {
+// Destroy drops a project's database and logins, or their remains. It returns the logins that
+// cannot be dropped yet because other projects' objects refer to them. Those can no longer log in.
+func (d Databases) Destroy(ctx context.Context, project uuid.UUID) (logins []string, err error) {
 	conn, err := pgx.ConnectConfig(ctx, d.Registry.Cluster(project).PlatformConfig())
 	if err != nil {
 		return nil, pg.Fault(err)
@@ -300,10 +297,10 @@ func (d Databases) Destroy(ctx context.Context, project uuid.UUID) (retired []st
 
 	d.Registry.Forget(project) // after terminating sessions, since it waits for connections in use
 
-	retired, err = dropLogins(ctx, conn, d.Registry.LoginNames(project))
+	logins, err = dropLogins(ctx, conn, d.Registry.LoginNames(project))
 	if err != nil {
 		return nil, fmt.Errorf("destroy project %s: %w", project, pg.Fault(err))
 	}
 
-	return retired, nil
+	return logins, nil
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // A login cannot be dropped while any object on the server refers to it. New objects cannot refer
-// to a login of another project, see socle.refuse_references. Older ones may, and a transaction of
-// another tenant may lock them. Removing a project therefore tries once to drop each login and
-// retires the rest: a retired login cannot log in, and [Service.Finish] retries to drop it.
+// to another project's login, see socle.refuse_references. Older ones may, and another tenant's
+// transaction may lock them. Removing a project therefore tries once to drop each login and retires
+// the rest: a retired login cannot log in, and [Service.Finish] retries to drop it.
 const (
 	retireLockTimeout = "1s"
 	retireTimeout     = 5 * time.Second // for one attempt to drop a retired login; partial progress stays
@@ -24,7 +24,7 @@ const (
 )
 
 // dropLogins drops logins. It returns those that objects still refer to, after disabling them.
-func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (retired []string, err error) {
+func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (remaining []string, err error) {
 	if _, err := conn.Exec(ctx, "set lock_timeout = "+pg.Literal(retireLockTimeout)); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (retired []
 		err := pgcluster.Exec(ctx, conn, "drop role if exists "+pg.Quote(name))
 		switch pg.State(err) {
 		case "2BP01", "55P03": // dependent_objects_still_exist, lock_not_available
-			retired = append(retired, name)
+			remaining = append(remaining, name)
 			err = pgcluster.Exec(ctx, conn, "alter role "+pg.Quote(name)+" nologin connection limit 0 password null")
 		}
 
@@ -42,7 +42,7 @@ func dropLogins(ctx context.Context, conn *pgx.Conn, names []string) (retired []
 		}
 	}
 
-	return retired, nil
+	return remaining, nil
 }
 
 // dropRetiredLogin tries to drop the retired login that is due, if there is one.
@@ -55,18 +55,18 @@ func (s *Service) dropRetiredLogin(ctx context.Context) error {
 		return err
 	}
 
-	trying, cancel := context.WithTimeout(ctx, retireTimeout)
+	dropCtx, cancel := context.WithTimeout(ctx, retireTimeout)
 	defer cancel()
 
-	if err := s.dropReferencedLogin(trying, name); err != nil {
+	if err := s.dropReferencedLogin(dropCtx, name); err != nil {
 		return fmt.Errorf("drop login %s of a removed project: %w", name, err)
 	}
 
 	return s.Store.ForgetRetiredRole(ctx, name)
 }
 
-// dropReferencedLogin drops a login after removing the references to it from the databases of other
-// projects.
+// dropReferencedLogin drops a login after removing the references to it from other projects'
+// databases.
 func (d Databases) dropReferencedLogin(ctx context.Context, role string) error {
 	project, _ := d.Registry.ProjectOf(role)
 	cluster := d.Registry.Cluster(project)
@@ -96,8 +96,8 @@ func (d Databases) dropReferencedLogin(ctx context.Context, role string) error {
 	})
 }
 
-// removeReferences removes a login from the policies of a database, in batches, and then its
-// privileges there. It skips the policies of a table that another session has locked.
+// removeReferences removes a login from a database's policies, in batches, and then the privileges
+// there. It skips a table's policies if another session has locked it.
 func removeReferences(ctx context.Context, cluster *pgcluster.Cluster, database, role string) error {
 	c := cluster.TrustedConfig(database)
 	c.RuntimeParams["lock_timeout"] = retireLockTimeout
@@ -127,8 +127,8 @@ func removeReferences(ctx context.Context, cluster *pgcluster.Cluster, database,
 	return errors.Join(append(errs, err)...)
 }
 
-// removeFromPolicies removes a login from the policies of a table. It drops a policy that names no
-// other role: without roles a policy applies to PUBLIC.
+// removeFromPolicies removes a login from a table's policies. It drops a policy that names no other
+// role: without roles a policy applies to PUBLIC.
 func removeFromPolicies(ctx context.Context, conn *pgx.Conn, table uint32, role string) error {
 	for {
 		statements, err := pg.Values[string](ctx, conn, `

@@ -16,7 +16,7 @@ const (
 	measureTimeout  = 10 * time.Second // for measuring all databases once
 )
 
-// Size is the size of a project's database and its quota.
+// Size is a project database's size and quota.
 type Size struct {
 	MaxDatabaseBytes int64 `json:"maxDatabaseBytes"`
 	DatabaseBytes    int64 `json:"databaseBytes" doc:"Includes indexes, large objects, and temporary and unlogged tables."`
@@ -37,17 +37,17 @@ func (s *Service) WatchSizes(ctx context.Context) error {
 	return nil
 }
 
-// MeasureActive measures the databases of the projects that this server used after since, if rows
-// were written to them or a connection is in use. It also measures full ones, in which other
-// servers may have freed space. It connects to none of them.
+// MeasureActive measures the databases of projects that this server used after since, if rows were
+// written to them or a connection is in use. It also measures full ones, in which other servers may
+// have freed space. It connects to none of them.
 func (s *Service) MeasureActive(ctx context.Context, since time.Time) error {
-	used := s.Registry.UsedSince(since)
-	if len(used) == 0 {
+	projects := s.Registry.UsedSince(since)
+	if len(projects) == 0 {
 		return nil
 	}
 
-	names := make([]string, len(used))
-	for i, p := range used {
+	names := make([]string, len(projects))
+	for i, p := range projects {
 		names[i] = s.Registry.Database(p.UUID)
 	}
 
@@ -57,7 +57,7 @@ func (s *Service) MeasureActive(ctx context.Context, since time.Time) error {
 	}
 
 	var ids []uuid.UUID
-	for i, p := range used {
+	for i, p := range projects {
 		if p.RecordWrites(writes[names[i]]) {
 			ids = append(ids, p.UUID)
 		}
@@ -67,7 +67,7 @@ func (s *Service) MeasureActive(ctx context.Context, since time.Time) error {
 	return err
 }
 
-// GetSize measures the database of a project. It fails with NotFound if there is no such project.
+// GetSize measures a project's database. It fails with NotFound if there is no such project.
 func (s *Service) GetSize(ctx context.Context, project uuid.UUID) (Size, error) {
 	sizes, err := s.measure(ctx, project)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) GetSize(ctx context.Context, project uuid.UUID) (Size, error) 
 	return Size{sizes[0].Most, sizes[0].Bytes}, nil
 }
 
-// UpdateSize sets the quota of a project's database in bytes and measures it. nil leaves the quota.
+// UpdateSize sets a project database's quota in bytes and measures it. nil leaves the quota.
 func (s *Service) UpdateSize(ctx context.Context, project uuid.UUID, quota *int64) (Size, error) {
 	if quota != nil {
 		if err := s.Store.SetDatabaseQuota(ctx, project, *quota); err != nil {

@@ -13,26 +13,25 @@ import (
 )
 
 // Swap replaces the project's database by the copy and keeps the old one under another name. The
-// audit log of the old database is carried over, so that a restore forgets nothing.
+// old database's audit log is carried over, so that a restore forgets nothing.
 //
 // Both databases have no connections while f runs. f receives the statements and must execute them
-// in the transaction of the platform database that records the swap. If f fails, nothing has
-// changed. Requests on all servers wait meanwhile, see [projectdb.Registry.Subscribe].
+// in the platform database transaction that records the swap. If f fails, nothing has changed.
+// Requests on all servers wait meanwhile, see [projectdb.Registry.Subscribe].
 func (c *Copy) Swap(ctx context.Context, f func(renames []string) error) error {
 	return c.swap(ctx, c.name(), []string{
-		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " rename to " + pg.Quote(c.replacedName()),
 		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.cluster.Database(c.Project)),
 	}, f)
 }
 
-// SwapBack puts the replaced database back in place of the copy's, and keeps the copy's under its
-// former name. Call [Copy.MigrateReplaced] before. Otherwise it works like
-// [Copy.Swap].
+// SwapBack puts the replaced database back in the copy's place, and keeps the copy's under its
+// former name. Call [Copy.MigrateReplaced] before. Otherwise it works like [Copy.Swap].
 func (c *Copy) SwapBack(ctx context.Context, f func(renames []string) error) error {
-	return c.swap(ctx, c.replaced(), []string{
+	return c.swap(ctx, c.replacedName(), []string{
 		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " rename to " + pg.Quote(c.name()),
-		"alter database " + pg.Quote(c.replaced()) + " rename to " + pg.Quote(c.cluster.Database(c.Project)),
-		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.replaced()),
+		"alter database " + pg.Quote(c.replacedName()) + " rename to " + pg.Quote(c.cluster.Database(c.Project)),
+		"alter database " + pg.Quote(c.name()) + " rename to " + pg.Quote(c.replacedName()),
 		"alter database " + pg.Quote(c.cluster.Database(c.Project)) + " connection limit -1",
 	}, f)
 }
@@ -51,10 +50,10 @@ func (c *Copy) swap(ctx context.Context, incoming string, renames []string, f fu
 	defer release()
 
 	if err := c.swapClosed(ctx, incoming, renames, f); err != nil {
-		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		undoCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 		defer cancel()
 
-		return errors.Join(err, c.Reopen(after))
+		return errors.Join(err, c.Reopen(undoCtx))
 	}
 
 	c.databases.Registry.ResetPools(c.Project)
@@ -81,7 +80,7 @@ func (c *Copy) swapClosed(
 	return f(renames)
 }
 
-// copyAuditLog replaces the audit log of the incoming database by that of the project's database.
+// copyAuditLog replaces the incoming database's audit log by the project database's.
 func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 	from, err := c.cluster.ConnectTrusted(ctx, c.cluster.Database(c.Project))
 	if err != nil {
@@ -121,8 +120,8 @@ func (c *Copy) copyAuditLog(ctx context.Context, incoming string) error {
 	})
 }
 
-// ClosedProjects returns the projects among those given whose database accepts no connections.
-func (d Databases) ClosedProjects(ctx context.Context, projects []uuid.UUID) (closed []uuid.UUID, err error) {
+// ClosedProjects returns the given projects whose database accepts no connections.
+func (d Databases) ClosedProjects(ctx context.Context, projects []uuid.UUID) (unavailable []uuid.UUID, err error) {
 	names := make([]string, len(projects))
 	for i, id := range projects {
 		names[i] = d.Registry.Database(id)
@@ -133,11 +132,11 @@ func (d Databases) ClosedProjects(ctx context.Context, projects []uuid.UUID) (cl
 			`select datname::text from pg_database where datname = any(@names) and datconnlimit = 0`,
 			pgx.StrictNamedArgs{"names": names})
 		for _, name := range closedNames {
-			closed = append(closed, projects[slices.Index(names, name)])
+			unavailable = append(unavailable, projects[slices.Index(names, name)])
 		}
 
 		return err
 	})
 
-	return closed, err
+	return unavailable, err
 }
