@@ -43,7 +43,6 @@ type discardArgs struct {
 	Project uuid.UUID `json:"project"`
 }
 
-// Kind returns the kind of the job.
 func (discardArgs) Kind() string { return "discard" }
 
 // Discard enqueues the removal of a project's discarded blobs. The project's database records them,

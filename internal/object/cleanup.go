@@ -14,13 +14,12 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// cleanupTimeout limits the cleanup after a failed upload, which continues if the client
-// disconnects.
+// cleanupTimeout limits cleanup after a failed upload, which continues if the client disconnects.
 const cleanupTimeout = 10 * time.Second
 
-// Sweep cleans up uploads to project p that started more than olderThan ago and were interrupted by
-// a crash of the server. Uploads that take longer fail. It also deletes expired signed,
-// resumable and multipart uploads. It returns the number of deleted blobs.
+// Sweep cleans up uploads that started more than olderThan ago and that a server crash interrupted.
+// Uploads that take longer fail. It also deletes expired signed, resumable and multipart uploads.
+// It returns how many blobs it deleted.
 func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderThan time.Duration) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,

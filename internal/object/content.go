@@ -14,8 +14,8 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 )
 
-// maxPreverifiedSize is the size in bytes up to which a file is verified before any of it is
-// returned.
+// maxPreverifiedSize is the maximum size in bytes at which a file is verified before the first byte
+// is returned.
 const maxPreverifiedSize = 64 << 10
 
 // Content reads the bytes of a file and verifies their checksum. If it is read from start to end

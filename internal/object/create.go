@@ -97,9 +97,9 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 	return file, err
 }
 
-// insertAtOnce is [upload.create] for a new file, in one round trip. It counts the file instead of
-// the trigger files_inserted, in the rows of the container and the project, so the locks end before
-// the flush.
+// insertAtOnce is [upload.create] for a new file, in one round trip. It counts the file itself, in
+// the container's and the project's rows, in place of the trigger files_inserted, so the locks end
+// before the flush.
 func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 	audit.CreatedUUID(ctx, u.file.UUID)
 	plain, family := typesOf(u.file.MimeType)
@@ -155,8 +155,8 @@ func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 	return file, fileNameTaken(err)
 }
 
-// refusal returns the condition of insertAtOnce that does not hold, or errFileChanged if all hold
-// by now.
+// refusal explains why insertAtOnce created no file: it returns the failed condition, or
+// errFileChanged if all hold by now.
 func (u *upload) refusal(ctx context.Context) error {
 	limits, err := pg.One[struct {
 		uploadLimits

@@ -44,7 +44,7 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// mediaType returns the media type of content: the claimed type if it is valid, else the detected
+// mediaType returns the media type for content: the claimed type if it is valid, else the detected
 // one. A claimed type that browsers execute is accepted only for content detected as text. The
 // caller continues to read from the returned reader.
 func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
@@ -67,7 +67,7 @@ func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
 	return buffered, detected, nil
 }
 
-// isActiveContent reports whether browsers may execute content of a type.
+// isActiveContent reports whether browsers may execute content with a type.
 func isActiveContent(mimeType string) bool {
 	plain, _, _ := strings.Cut(mimeType, ";")
 	return strings.Contains(plain, "html") || strings.Contains(plain, "xml") || strings.Contains(plain, "script")

@@ -17,15 +17,14 @@ import (
 	"github.com/socle-dev/socle/internal/tus"
 )
 
-// Part is a part of a resumable upload.
 type Part struct {
-	Offset  int64 // must equal the offset of the upload
-	Length  int64 // length of the whole file; negative if not given
+	Offset  int64 // must equal the upload's offset
+	Length  int64 // length of the whole file; negative if absent
 	Content io.Reader
 	Sum     *tus.Checksum // may be nil
 }
 
-// setLength stores the length of the file if it was deferred.
+// setLength stores the file's length if it was deferred.
 func (r *Resumable) setLength(ctx context.Context, p *projectdb.Project, length int64) error {
 	switch {
 	case length < 0 || (!r.Deferred && length == r.Size):
@@ -64,10 +63,10 @@ func (r *Resumable) setLength(ctx context.Context, p *projectdb.Project, length 
 }
 
 // AppendResumable adds a part and creates the file after the last one. It fails with Conflict if
-// the part does not start at the offset of the upload. discard reports whether there are bytes that
+// the part does not start at the upload's offset. discard reports whether there are bytes that
 // [Discard] must remove.
 //
-// An interrupted part is stored as far as it was received, and the error of its content is
+// An interrupted part is stored as far as it was received, and the error from its content is
 // returned. A part with a checksum is stored completely or not at all, and fails with Mismatch if
 // it differs.
 func AppendResumable(
@@ -142,7 +141,7 @@ func (r *Resumable) storePart(
 	return 0, errors.Join(err, discardErr)
 }
 
-// recordPart adds a stored part to the upload and extends the expiry of the upload.
+// recordPart adds a stored part to the upload and extends the upload's expiry.
 func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid.UUID, size int64) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
@@ -185,7 +184,7 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 	})
 }
 
-// FinishResumable creates the file of a complete upload. It does nothing if the upload is
+// FinishResumable creates the file for a complete upload. It does nothing if the upload is
 // incomplete or has its file already. discard reports whether there are bytes that [Discard] must
 // remove.
 func FinishResumable(

@@ -23,24 +23,23 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Limits of the variants of a project. Variants are a cache and do not count toward the quota.
-// Beyond a limit the oldest are evicted until both are undercut by a tenth, so that eviction stays
-// rare.
+// Variant limits per project. Variants are a cache and do not count toward the quota. Beyond a
+// limit the oldest are evicted until both are undercut by a tenth, so that eviction stays rare.
 const (
 	maxVariants     = 10_000
 	maxVariantBytes = 1 << 30
 )
 
-// renderTimeout limits the rendering of a variant, which continues if the client disconnects, since
-// other requests may wait for it.
+// renderTimeout limits rendering a variant, which continues if the client disconnects, since other
+// requests may wait for it.
 const renderTimeout = 30 * time.Second
 
 // maxOpenAttempts limits the attempts to open a variant: the source may be replaced and the variant
 // evicted meanwhile.
 const maxOpenAttempts = 5
 
-// Variants renders variants of pictures and caches them as blobs, shared by all servers. Its
-// methods may be called concurrently.
+// Variants renders picture variants and caches them as blobs, shared by all servers. Its methods
+// may be called concurrently.
 type Variants struct {
 	store    *blob.Store
 	maker    *picture.Maker
@@ -53,23 +52,22 @@ func NewVariants(store *blob.Store, discard func(ctx context.Context, project uu
 	return &Variants{store: store, maker: picture.NewMaker(), discard: discard}
 }
 
-// variant is a cached variant.
 type variant struct {
 	BlobUUID uuid.UUID
 	MimeType string
 	Size     int64
 	SHA256   []byte `db:"sha256"`
-	content  []byte `db:"-"` // content of a variant that was not cached; else nil
+	content  []byte `db:"-"` // set if the variant was not cached; else nil
 }
 
 const variantColumns = `blob_uuid, mime_type, size, sha256`
 
-// errLostRace reports that the source of a variant is gone or that another server cached the
-// variant first.
+// errLostRace reports that a variant's source is gone or that another server cached the variant
+// first.
 var errLostRace = errors.New("the source is gone, or another server stored the variant first")
 
-// Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
-// as [picture.Maker.Make] does.
+// Open is [OpenFile] for a variant, which it renders unless it is cached. It also fails as
+// [picture.Maker.Make] does.
 func (v *Variants) Open(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef, spec picture.Spec,
 ) (StoredFile, *Content, error) {
@@ -126,7 +124,7 @@ func findVariant(ctx context.Context, p *projectdb.Project, source uuid.UUID, sp
 		pgx.StrictNamedArgs{"source": source, "spec": spec.CacheKey()})
 }
 
-// asVariant describes the variant as a file. The extension of the name follows the media type.
+// asVariant describes the variant as a file. The name's extension follows the media type.
 func (f StoredFile) asVariant(cached variant) StoredFile {
 	if f.MimeType != cached.MimeType {
 		format := strings.TrimPrefix(cached.MimeType, "image/")
@@ -215,8 +213,7 @@ func (v *Variants) render(ctx context.Context, p *projectdb.Project, f StoredFil
 	return cached, errors.Join(err, discardErr)
 }
 
-// explainFailure returns errLostRace if a failure is due to the replacement or deletion of the
-// source.
+// explainFailure returns errLostRace if a failure is due to a replaced or deleted source.
 func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f StoredFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
