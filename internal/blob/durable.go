@@ -8,10 +8,10 @@ import (
 	"path"
 )
 
-// syncParents syncs the parents of folder name, opened as dir, up to the first that is known to be
-// durable. Another process may have created one without having synced it yet. Once per folder
-// suffices, since folders are never moved. A deleted folder, such as that of a purged project, is
-// not created again; if it is, it mostly has another inode.
+// syncParents syncs folder name's parents, up to the first that is known to be durable. dir is the
+// open folder. Another process may have created one without having synced it yet. Once per folder
+// suffices, since folders are never moved. A deleted folder, such as a purged project's, is not
+// created again; if it is, it mostly has another inode.
 func (s *folder) syncParents(name string, dir *os.File) error {
 	info, err := dir.Stat()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *folder) isSynced(name string, info fs.FileInfo) bool {
 	return known != nil && os.SameFile(known, info)
 }
 
-// syncFolder makes the entries of a folder durable.
+// syncFolder makes a folder's entries durable.
 func (s *folder) syncFolder(name string) error {
 	f, err := s.root.Open(name)
 	if err != nil {

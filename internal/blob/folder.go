@@ -20,10 +20,10 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// unfinishedDir is the folder of incomplete files. No key begins with a dot.
+// unfinishedDir holds incomplete files. No key begins with a dot.
 const unfinishedDir = ".unfinished"
 
-// writeSize is the size in bytes of a write to a file.
+// writeSize is the write buffer size in bytes.
 const writeSize = 64 << 10
 
 // folder stores blobs as files in a local folder.
@@ -37,7 +37,7 @@ type folder struct {
 	synced map[string]fs.FileInfo
 }
 
-// maxSyncedFolders limits the number of remembered folders, of some 300 bytes each.
+// maxSyncedFolders limits how many folders are remembered, some 300 bytes each.
 const maxSyncedFolders = 1 << 14
 
 func openFolder(dir string) (*folder, error) {
@@ -84,7 +84,7 @@ func (s *folder) prepare() (err error) {
 	return s.removeTempNames()
 }
 
-// removeTempNames removes temporary names of files that also have their key, which a power failure
+// removeTempNames removes temporary names for files that also have their key, which a power failure
 // can restore.
 func (s *folder) removeTempNames() error {
 	return s.eachUnfinished(func(name string, info fs.FileInfo) error {

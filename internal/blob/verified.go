@@ -14,19 +14,19 @@ const (
 	// sumTTL is how long a verified checksum is trusted. Corruption without a write is found
 	// afterwards.
 	sumTTL = time.Hour
-	// minUnchangedAge is the age of a write from which a further write has another time, on any
-	// file system
+	// minUnchangedAge is the age from which a write's time differs from that of any later write, on
+	// any file system
 	minUnchangedAge = 2 * time.Second
 	maxSums         = 1 << 14  // entries, some 100 bytes each
-	tailSize        = 16 << 10 // bytes at the end of a file that are sent after the last check
+	tailSize        = 16 << 10 // bytes at the file's end that are sent after the last check
 )
 
-// ErrChecksumMismatch reports that the bytes of a blob do not match its checksum.
+// ErrChecksumMismatch reports that a blob's bytes do not match its checksum.
 var ErrChecksumMismatch = errors.New("does not match its checksum")
 
-// VerifiedFile remembers, by inode and times, that the checksum of an open blob was verified, so
-// that the blob can be sent with sendfile. Blobs are written once; any write changes the state of
-// the file, even one that restores its modification time.
+// VerifiedFile remembers, by inode and times, that an open blob's checksum was verified, so that
+// the blob can be sent with sendfile. Blobs are written once; any write changes the file's state,
+// even one that restores the modification time.
 //
 // A nil VerifiedFile has no verified checksum; S3 blobs always have nil.
 type VerifiedFile struct {
@@ -35,20 +35,20 @@ type VerifiedFile struct {
 	expected verifiedSum
 }
 
-// stamp identifies a state of a file: it differs after any write, and for any other file.
+// stamp identifies a file's state: it differs after any write, and for any other file.
 type stamp struct {
 	device, inode    uint64
 	size             int64
-	written, changed int64 // nanoseconds since 1970; only the kernel sets the time of change
+	written, changed int64 // nanoseconds since 1970; only the kernel sets the change time
 }
 
-// verifiedSum is a verified checksum of a file state.
+// verifiedSum is a verified checksum for a file state.
 type verifiedSum struct {
 	stamp
 	sum [sha256.Size]byte
 }
 
-// sumCache is a cache of verified checksums.
+// sumCache caches verified checksums.
 type sumCache struct {
 	clock    func() time.Time
 	verified *cache.Cache[verifiedSum, struct{}]
@@ -62,8 +62,8 @@ func newSumCache() *sumCache {
 	return s
 }
 
-// VerifiedFile returns the VerifiedFile of a blob opened by Open with the expected checksum sum, or
-// nil if the blob is not a file or was changed too recently.
+// VerifiedFile returns the VerifiedFile for a blob opened by Open with the expected checksum sum,
+// or nil if the blob is not a file or was changed too recently.
 func (s *Store) VerifiedFile(blob io.ReadSeekCloser, sum []byte) *VerifiedFile {
 	file, ok := blob.(*os.File)
 	if !ok || len(sum) != sha256.Size {
