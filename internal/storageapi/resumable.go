@@ -17,24 +17,24 @@ import (
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (with upload, deferred
 // length), termination and expiration. Upload-Metadata has bucketName, objectName, contentType,
-// cacheControl and metadata. Failures have their true status, by which clients decide to retry.
+// cacheControl and metadata. Failures have the true status, which tells clients whether to retry.
 
 const (
 	tusPath     = "/upload/resumable"
 	tusSignPath = tusPath + "/sign"
 )
 
-// tusHeaders sets the headers of every response about resumable uploads.
+// tusHeaders sets the headers that every resumable upload response has.
 func tusHeaders(h http.Header) {
 	tus.SetHeaders(h)
 	tus.SetCapabilities(h, "creation,creation-with-upload,creation-defer-length,termination,expiration",
 		object.MaxFileSize)
 }
 
-// tus handles a request about resumable uploads with a key or token.
+// tus handles a resumable upload request with a key or token.
 func (c *call) tus(rest string) error { return c.serveTus(rest, false) }
 
-// tusSigned handles one with the token of a signed URL in the header x-signature.
+// tusSigned handles a resumable upload request with a signed URL's token in the header x-signature.
 func (c *call) tusSigned(rest string) error { return c.serveTus(rest, true) }
 
 func (c *call) serveTus(rest string, signed bool) error {
@@ -64,7 +64,7 @@ func (c *call) serveTus(rest string, signed bool) error {
 	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, c.r.URL.Path).WithCode("RouteNotFound")
 }
 
-// grantTus makes the signer of the token in x-signature the actor. Policies have decided when it
+// grantTus makes the signer named by the token in x-signature the actor. Policies decided when it
 // was signed.
 func (c *call) grantTus(path string) (grant, error) {
 	g, _, err := c.verify(c.r.Header.Get("X-Signature"), scopeUpload, path)
@@ -171,7 +171,7 @@ func (c *call) tusLength() (int64, error) {
 	return length, nil
 }
 
-// tusMetadata parses the metadata of an upload.
+// tusMetadata parses the Upload-Metadata header.
 func tusMetadata(header string) (map[string]string, error) {
 	metadata, err := tus.ParseMetadata(header)
 	for _, value := range metadata {
@@ -187,7 +187,7 @@ func tusMetadata(header string) (map[string]string, error) {
 	return metadata, nil
 }
 
-// headTus tells the offset. Clients take the full offset as proof that the object exists.
+// headTus responds with the offset. Clients take the full offset as proof that the object exists.
 func (c *call) headTus(upload object.Resumable) error {
 	if err := c.finishTus(&upload); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (c *call) appendTus(upload *object.Resumable, offset int64) error {
 	return err
 }
 
-// finishTus creates the object of a complete upload, unless it exists.
+// finishTus creates the object for a complete upload, unless it exists.
 func (c *call) finishTus(upload *object.Resumable) error {
 	discard, err := object.FinishResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
 	if discard {
@@ -255,7 +255,7 @@ func (c *call) deleteTus(upload object.Resumable) error {
 	return nil
 }
 
-// writeTus writes a response about an upload.
+// writeTus writes an upload's state as response.
 func (c *call) writeTus(status int, upload object.Resumable) {
 	upload.State().SetHeaders(c.w.Header())
 	c.w.WriteHeader(status)

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxExpiry    = 100 * 365 * 24 * 60 * 60 // seconds that a signed URL is valid
+	maxExpiry    = 100 * 365 * 24 * 60 * 60 // validity in seconds
 	uploadExpiry = 2 * time.Hour
 )
 
-// expiry returns the end of validity of a URL signed now. The seconds are a JSON number or, from
-// Supabase's client for Python, a string of one.
+// expiry returns when a URL signed now expires. The seconds are a JSON number or, from Supabase's
+// client for Python, a number in a string.
 func expiry(seconds json.RawMessage) (int64, error) {
 	n, err := strconv.ParseInt(strings.Trim(string(seconds), `"`), 10, 64)
 	if err != nil || n < 1 || n > maxExpiry {
@@ -29,7 +29,7 @@ func expiry(seconds json.RawMessage) (int64, error) {
 	return time.Now().Unix() + n, nil
 }
 
-// signDownload signs the URL of an object, or the URLs of several objects of a bucket.
+// signDownload signs an object's URL, or the URLs for several objects in a bucket.
 func (c *call) signDownload(path string) error {
 	var in struct {
 		ExpiresIn json.RawMessage
@@ -74,7 +74,7 @@ func (c *call) signDownload(path string) error {
 	return c.respond(http.StatusOK, map[string]string{"signedURL": signedURL(root, b, name, token)})
 }
 
-// signDownloads signs the URLs of the objects that the policies show. The others have an error.
+// signDownloads signs URLs for the objects that the policies show. The others get an error.
 func (c *call) signDownloads(b object.Container, names []string, expires int64) error {
 	if len(names) == 0 || len(names) > maxNames {
 		return fault.New(fault.Invalid, "body/paths must have 1 to %d items", maxNames)
@@ -116,13 +116,13 @@ func (c *call) signDownloads(b object.Container, names []string, expires int64) 
 	return c.respond(http.StatusOK, all)
 }
 
-// signedURL returns the URL of an object below the root of the interface, which opens as it is.
-// Supabase's clients escape it once more: verify takes both.
+// signedURL returns an object's URL relative to [Prefix], which opens as it is. Supabase's clients
+// escape it once more: verify takes both.
 func signedURL(root string, b object.Container, name, token string) string {
 	return (&url.URL{Path: root + b.ID + "/" + name, RawQuery: "token=" + token}).String()
 }
 
-// downloadSigned sends the object of a signed URL.
+// downloadSigned sends a signed URL's object.
 func (c *call) downloadSigned(path string) error {
 	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeDownload, path)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *call) signUpload(path string) error {
 		"url": signedURL("/object/upload/sign/", b, name, token), "token": token})
 }
 
-// uploadSigned stores the object of a signed URL, as one of its signer.
+// uploadSigned stores a signed URL's object, owned by the signer.
 func (c *call) uploadSigned(path string) error {
 	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeUpload, path)
 	if err != nil {
