@@ -20,7 +20,7 @@ type listedObject struct {
 
 type commonPrefix struct{ Prefix string }
 
-// listResult is the result of both versions of the list.
+// listResult is the result in both list versions.
 type listResult struct {
 	XMLName        xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
 	Name           string
@@ -39,18 +39,18 @@ type listResult struct {
 	CommonPrefixes []commonPrefix
 }
 
-// page is a page of the objects of a bucket.
+// page is a page of a bucket's objects.
 type page struct {
 	prefix, delimiter string
 	limit             int
 	truncated         bool
-	last              object.Entry // last entry of a truncated page
+	last              object.Entry // last entry in a truncated page
 	objects           []object.Entry
 	prefixes          []commonPrefix
-	encode            func(string) string // encoding of keys in the response
+	encode            func(string) string // key encoding in the response
 }
 
-// list reads the page behind a key, or from a position if there is one.
+// list reads the page after a key, or from a position if there is one.
 func (c *call) list(after, from string) (page, error) {
 	p := page{prefix: c.query.Get("prefix"), delimiter: c.query.Get("delimiter")}
 
@@ -74,7 +74,7 @@ func (c *call) list(after, from string) (page, error) {
 		keys.After = after
 	}
 	if isFolder(after) {
-		keys.Limit++ // for the marker of this folder, whose name is behind its key
+		keys.Limit++ // for this folder's marker, whose name sorts after the key
 	}
 
 	var found []object.Entry
@@ -103,7 +103,7 @@ func (c *call) list(after, from string) (page, error) {
 	return p, nil
 }
 
-// encoding returns the encoding of keys in a response.
+// encoding returns the key encoding for a response.
 func (c *call) encoding() (func(string) string, error) {
 	switch c.query.Get("encoding-type") {
 	case "":
@@ -169,7 +169,7 @@ func (c *call) listObjects() error {
 	return c.respond(result)
 }
 
-// listVersions lists the only version of each object.
+// listVersions lists each object's only version.
 func (c *call) listVersions() error {
 	marker, version := c.query.Get("key-marker"), c.query.Get("version-id-marker")
 	if version != "" && (version != nullVersion || marker == "") {

@@ -30,15 +30,15 @@ const (
 	unsignedTrailer = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 )
 
-// signature is the claim of a request to be signed (AWS Signature Version 4), and after a
-// successful verify the key that signs the chunks of its body.
+// signature is a request's claimed signature (AWS Signature Version 4). A successful verify sets
+// signing, the key for chunk signatures.
 type signature struct {
-	key       uuid.UUID // the access key
-	scope     string    // date, region, service and terminator
+	key       uuid.UUID // access key
+	scope     string    // DATE/REGION/s3/aws4_request
 	time      string
-	headers   []string // signed, lower case
+	headers   []string // signed headers, lower case
 	text      string   // hexadecimal
-	payload   string   // SHA-256 of the body in hexadecimal, or one of the words above
+	payload   string   // body SHA-256 in hexadecimal, or a word from above
 	presigned bool
 	signing   []byte
 }
@@ -51,8 +51,8 @@ func malformed(code, message string) *fault.Error {
 	return fault.New(fault.Invalid, "%s", message).WithCode(code)
 }
 
-// parseSignature reads the signature of a request from its header or its query, and checks
-// everything about it but the MAC.
+// parseSignature reads a request's signature from the header or the query, and checks all but the
+// MAC.
 func parseSignature(r *http.Request, query url.Values, now time.Time) (*signature, error) {
 	read := readQuery
 	if r.Header.Get("Authorization") != "" {
@@ -75,7 +75,7 @@ func parseSignature(r *http.Request, query url.Values, now time.Time) (*signatur
 	return s, s.checkTime(query, date, now)
 }
 
-// readHeader reads the signature in the header Authorization.
+// readHeader reads the signature in the Authorization header.
 func readHeader(r *http.Request, _ url.Values) (s *signature, credential string, err error) {
 	fields, ok := strings.CutPrefix(r.Header.Get("Authorization"), algorithm)
 	if !ok {
@@ -102,7 +102,7 @@ func readHeader(r *http.Request, _ url.Values) (s *signature, credential string,
 	return s, credential, nil
 }
 
-// readQuery reads the signature of a presigned URL.
+// readQuery reads a presigned URL's signature.
 func readQuery(r *http.Request, query url.Values) (s *signature, credential string, err error) {
 	switch query.Get("X-Amz-Algorithm") {
 	case algorithm:
@@ -119,7 +119,7 @@ func readQuery(r *http.Request, query url.Values) (s *signature, credential stri
 	}, query.Get("X-Amz-Credential"), nil
 }
 
-// setCredential sets the key and the scope of a credential, and returns its date.
+// setCredential sets the key and scope from a credential, and returns the date.
 func (s *signature) setCredential(credential string) (date string, err error) {
 	access, scope, _ := strings.Cut(credential, "/")
 	key, err := uuid.Parse(access)
@@ -136,7 +136,7 @@ func (s *signature) setCredential(credential string) (date string, err error) {
 	return parts[0], nil
 }
 
-// checkHeaders fails unless the host and all headers of the protocol are signed.
+// checkHeaders fails unless the host and all S3 headers are signed.
 func (s *signature) checkHeaders(r *http.Request) error {
 	if !slices.Contains(s.headers, "host") {
 		return denied("AccessDenied", "The header host must be signed")
@@ -202,7 +202,7 @@ func (s *signature) verify(r *http.Request, query url.Values, secret string) err
 var errSignature = denied("SignatureDoesNotMatch", "The request signature we calculated does not match the signature "+
 	"you provided. Check your key and signing method.")
 
-// derive returns the key of the scope.
+// derive returns the signing key for the scope.
 func (s *signature) derive(secret string) []byte {
 	key := []byte("AWS4" + secret)
 	for part := range strings.SplitSeq(s.scope, "/") {
