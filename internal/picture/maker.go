@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	memoryBudget = 512 << 20       // memory of all pictures in progress, in bytes
+	memoryBudget = 512 << 20       // bytes for all pictures in progress
 	maxPending   = 48              // pictures in progress or waiting
 	retryAfter   = 2 * time.Second // Retry-After if the queue is full
 )
@@ -29,8 +29,7 @@ const (
 type Maker struct {
 	pending *fair.Pool // pictures in progress or waiting
 	memory  *fair.Pool // bytes in use
-	// minimum charge per picture, which bounds the number of concurrent decoders by that of
-	// processors
+	// minimum charge per picture, which bounds concurrent decoders by the processor count
 	minCharge int64
 }
 
@@ -46,7 +45,8 @@ func NewMaker() *Maker {
 
 // Make scales the picture in a source of size bytes for owner, and closes the source. It fails with
 // TooMany if too many pictures are waiting or ctx ends in the queue, with Unprocessable if the
-// source is no picture, damaged or too large, and with the wrapped error of open or of reading.
+// source is no picture, damaged or too large, and with the error, wrapped, from open or from
+// reading.
 func (m *Maker) Make(
 	ctx context.Context, owner fair.Key, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
@@ -106,7 +106,7 @@ func (m *Maker) Make(
 	return p, err
 }
 
-// readHead reads the metadata of a picture, which needs memory too.
+// readHead reads a picture's metadata, which needs memory too.
 func (m *Maker) readHead(ctx context.Context, s *source, owner fair.Key) (head, error) {
 	const need = 2 * maxHeadBytes // the metadata and a profile
 	memory := m.memory.TryAcquire(owner, need)
@@ -129,7 +129,7 @@ func unprocessable(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unprocessable, format, args...).WithCode(code)
 }
 
-// source reads a picture. It distinguishes damaged pictures from failures of the storage.
+// source reads a picture. It distinguishes damaged pictures from storage failures.
 type source struct {
 	ctx     context.Context
 	content io.ReadSeeker
@@ -161,7 +161,7 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// explain returns the error of the source, if any, instead of the decoder's.
+// explain returns the source's error, if any, in place of the decoder's.
 func (s *source) explain(err error) error {
 	switch {
 	case errors.Is(s.failed, context.DeadlineExceeded):
