@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Answers maps the UUID of a field, in canonical form, or its name to its answer as a JSON value.
+// Answers maps a field's UUID, in canonical form, or its name to the answer as a JSON value.
 type Answers map[string]jsontext.Value
 
 const (
@@ -28,7 +28,7 @@ const (
 // limits.
 var errPatternsTooComplex = errors.New("cannot be validated: the patterns of the form are too complex")
 
-// fieldSet holds the fields of a version of a form, which validate responses.
+// fieldSet holds the fields in a form version, which validate responses.
 type fieldSet struct {
 	version  int
 	frozenAt *time.Time // when the version was stored, which identifies it; nil: it is not stored
@@ -126,8 +126,8 @@ func isEmpty(v jsontext.Value) bool {
 	return slices.Contains([]string{"", "null", `""`, "[]"}, string(v))
 }
 
-// normalize validates a value and returns it in stored form: text, number, boolean or list of
-// options; dates in ISO 8601. It fails with errNoAnswer if the value is empty.
+// normalize validates a value and returns it in stored form: text, number, boolean or option list;
+// dates in ISO 8601. It fails with errNoAnswer if the value is empty.
 func (f *Field) normalize(v jsontext.Value, budget *patternBudget) (jsontext.Value, error) {
 	if isEmpty(v) {
 		return nil, errNoAnswer
@@ -169,7 +169,7 @@ func (f *Field) normalize(v jsontext.Value, budget *patternBudget) (jsontext.Val
 	return json.Marshal(stored)
 }
 
-// decode converts a value to text, in the form of a default value.
+// decode converts a value to text, in the same form as a default value.
 func (f *Field) decode(v jsontext.Value) (string, error) {
 	switch kind := v.Kind(); {
 	case f.Type == "multiselect" && kind == '[':
@@ -218,8 +218,8 @@ func formatNumber(text string) string {
 	return digits
 }
 
-// validatePartial validates the answers of a partial response and returns them by UUID: each must
-// belong to a field and have its type. The rules of the fields are checked on completion.
+// validatePartial validates a partial response's answers and returns them by UUID: each must belong
+// to a field and have the field's type. Completion checks the fields' rules.
 func (d fieldSet) validatePartial(in Answers) (Answers, error) {
 	in, names, p := d.byUUID(in)
 	p = append(p, d.unknownAnswers(in)...)

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// isoLayouts lists the accepted ISO 8601 layouts of each type. Values in another format are stored
-// in the first one. Times without a zone are UTC.
+// isoLayouts lists each type's accepted ISO 8601 layouts. Values in another format are stored in
+// the first one. Times without a zone are UTC.
 var isoLayouts = map[string][]string{
 	"date":     {"2006-01-02"},
 	"time":     {"15:04:05", "15:04"},
 	"datetime": {"2006-01-02T15:04:05", "2006-01-02T15:04", time.RFC3339, "2006-01-02T15:04Z07:00"},
 }
 
-// layouts maps each date_format of a type to the layout of package time. Dates use one of three
+// layouts maps each type's date_format values to layouts for package time. Dates use one of three
 // common orders, so that no format reads an ISO 8601 date as another day.
 var layouts = func() map[string]map[string]string {
 	all := map[string]map[string]string{"date": {}, "time": {}, "datetime": {}}
@@ -43,7 +43,7 @@ var layouts = func() map[string]map[string]string {
 // formatSpelling normalizes the lower-case letters that other libraries use for year and day.
 var formatSpelling = strings.NewReplacer("yyyy", "YYYY", "dd", "DD")
 
-// layout returns the layout of the definition's date_format, or "" if it is absent or unknown.
+// layout returns the layout for the definition's date_format, or "" if it is absent or unknown.
 func (d *Definition) layout() string {
 	if d.DateFormat == nil {
 		return ""
@@ -86,7 +86,7 @@ func (d *Definition) parseLimit(p *problems, member string, value **string) *tim
 }
 
 // parseDate parses a date in ISO 8601, which stays unchanged, or in the definition's format, which
-// it converts to ISO 8601. Stored values thus survive a change of the format.
+// it converts to ISO 8601. Stored values thus survive a format change.
 func (d *Definition) parseDate(value string) (stored string, t time.Time, err error) {
 	for _, iso := range isoLayouts[d.Type] {
 		if t, err := time.Parse(iso, value); err == nil && hasTwoDigitHour(value) {

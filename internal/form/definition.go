@@ -2,7 +2,7 @@ package form
 
 import "slices"
 
-// Types of fields, grouped by applicable rules. Checkbox and file have no rules.
+// Field types, grouped by applicable rules. Checkbox and file have no rules.
 var (
 	textTypes   = []string{"text", "textarea", "email", "url", "phone"}
 	numberTypes = []string{"number", "rating"}
@@ -27,7 +27,7 @@ var applicableTypes = map[string][]string{
 	"end_date":      dateTypes,
 }
 
-// Definition holds the rules for the values of a field; nil means no rule.
+// Definition holds the rules for a field's values; nil means no rule.
 type Definition struct {
 	Label        string  `json:"label"`
 	Name         *string `json:"-"` // in answers, beside the UUID; the specified field lacks it
@@ -66,7 +66,7 @@ type FieldInput struct {
 	EndDate      Opt[string] `json:"end_date,omitzero" nullable:"true" doc:"Latest value, in ISO 8601 or date_format. Date, time and datetime only."`
 }
 
-// apply returns the definition changed by in, and the problems of the result.
+// apply returns the definition changed by in, and the result's problems.
 //
 // A value given in in must fit the type. A value left over from the previous type that does not fit
 // is dropped, since the caller did not set it.
@@ -102,14 +102,14 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 	return d, append(m.problems, found...)
 }
 
-// definitionChange is a change of a definition in progress.
+// definitionChange is a definition change in progress.
 type definitionChange struct {
 	newType  string            // the type after the change
 	stale    map[string]func() // clears a value that the request leaves unchanged
-	problems                   // problems with members of the request
+	problems                   // problems with request members
 }
 
-// applyMember applies one member of a request.
+// applyMember applies one request member.
 func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) {
 	if in.Named {
 		*value = in.Value
@@ -136,7 +136,7 @@ func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) 
 }
 
 // dropStale clears values left over from the previous type that are invalid on their own. It keeps
-// contradictory limits, since one of the two is from the request.
+// contradictory limits, since one limit is from the request.
 func (m *definitionChange) dropStale(found problems) (dropped bool) {
 	for _, f := range found {
 		if clear, ok := m.stale[f.Name]; ok && f.Code != outOfRange {

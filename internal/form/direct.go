@@ -12,7 +12,7 @@ import (
 )
 
 // createAtOnce stores a valid response without files in one round trip. d may be outdated. tried is
-// false if the response may be invalid, or a condition does not hold: the caller tells which.
+// false if the response may be invalid or a condition does not hold: the caller finds out which.
 func (s submission) createAtOnce(ctx context.Context, d fieldSet) (r Receipt, tried bool, err error) {
 	answers := maps.Clone(s.answers)
 	if s.files.Create != nil || d.takeHoneypot(answers) {

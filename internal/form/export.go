@@ -32,8 +32,7 @@ type column struct {
 	label string
 }
 
-// NewExport prepares the export of the filtered responses to a form of project p. It fails as
-// [ListResponses] does.
+// NewExport prepares exporting the filtered responses to a form. It fails as [ListResponses] does.
 func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter Filter) (*Export, error) {
 	args, err := filter.args(form)
 	if err != nil {
@@ -86,7 +85,7 @@ func (e *Export) next(ctx context.Context, after time.Time, id uuid.UUID) ([]Res
 	return withFields(ctx, e.project.Trusted(), e.form, stored)
 }
 
-// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header of labels, then one
+// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header with labels, then one
 // record each. It holds no connection while it writes.
 func (e *Export) WriteCSV(ctx context.Context, w io.Writer) error {
 	out := csv.NewWriter(w)
@@ -150,8 +149,8 @@ func formatTime(t *time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// escapeFormula protects against formula injection: text that a spreadsheet would evaluate is
-// prefixed with '.
+// escapeFormula protects against formula injection: it prefixes text that a spreadsheet would
+// evaluate with '.
 func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
 		return "'" + text

@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Field is a question of a form.
+// Field is a question in a form.
 type Field struct {
 	UUID     uuid.UUID `json:"uuid" format:"uuid"`
 	FormUUID uuid.UUID `json:"formUuid" format:"uuid"`
@@ -32,9 +32,8 @@ const (
 	maxBatch  = 100 // per request
 )
 
-// CreateFields appends fields to a form of project p in the given order, all or none. It fails with
-// NotFound if the form does not exist, and with Unprocessable on every invalid member, such as
-// fields.0.label.
+// CreateFields appends fields to a form in the given order, all or none. It fails with NotFound if
+// the form does not exist, and with Unprocessable on every invalid member, such as fields.0.label.
 func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
 	definitions, invalid := validateFields(fields)
 	var created []Field
@@ -84,8 +83,8 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 	return created, nil
 }
 
-// incrementVersion increments the version of a form's fields, and returns the form's honeypot. The
-// lock on the form's row serializes changes, so that versions and positions are unique.
+// incrementVersion increments a form's field version, and returns the form's honeypot. The lock on
+// the form's row serializes changes, so that versions and positions are unique.
 func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) (honeypot *string, err error) {
 	return pg.Value[*string](ctx, tx,
 		`update forms.forms set version = version + 1 where uuid = @form returning honeypot`,
@@ -134,16 +133,14 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 		returning `+fieldColumns, args)
 }
 
-// GetField returns a field of a form of project p. It fails with NotFound if the form has no such
-// field.
+// GetField returns a form's field. It fails with NotFound if the form has no such field.
 func GetField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
 	return pg.One[Field](ctx, p.Trusted(), `
 		select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form`,
 		pgx.StrictNamedArgs{"field": field, "form": form})
 }
 
-// ListFields returns the fields of a form of project p in order. It fails with NotFound if the form
-// does not exist.
+// ListFields returns a form's fields in order. It fails with NotFound if the form does not exist.
 func ListFields(ctx context.Context, p *projectdb.Project, form uuid.UUID) ([]Field, error) {
 	f, err := GetFullForm(ctx, p, form)
 	return f.Fields, err
@@ -154,8 +151,8 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 		pgx.StrictNamedArgs{"form": form})
 }
 
-// DeleteField deletes a field of a form of project p; existing responses keep their answers. It
-// fails with NotFound if the form has no such field.
+// DeleteField deletes a field from a form; existing responses keep their answers. It fails with
+// NotFound if the form has no such field.
 func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
 	var deleted Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
@@ -172,9 +169,9 @@ func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 	return deleted, err
 }
 
-// OrderFields reorders the fields of a form of project p and returns them. order names each field
-// once. It fails with NotFound if the form does not exist, and with Unprocessable on fields if
-// order does not match the fields of the form.
+// OrderFields reorders a form's fields and returns them. order names each field once. It fails with
+// NotFound if the form does not exist, and with Unprocessable on fields if order does not match the
+// form's fields.
 func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -226,8 +223,8 @@ func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, orde
 	return fields, err
 }
 
-// UpdateField changes a field of a form of project p; existing responses stay unchanged. It fails
-// with NotFound if the form has no such field, and with Unprocessable on every invalid member.
+// UpdateField changes a form's field; existing responses stay unchanged. It fails with NotFound if
+// the form has no such field, and with Unprocessable on every invalid member.
 func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
 	var updated Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -271,8 +268,8 @@ func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 	return updated, err
 }
 
-// checkPatterns fails with Unprocessable if the patterns of a form exceed their common limit. The
-// error names the changed field that exceeds it; name returns the member of the i-th changed field.
+// checkPatterns fails with Unprocessable if a form's patterns exceed their common limit. The error
+// names the changed field that exceeds it; name returns the i-th changed field's member.
 func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Field, name func(i int) string) error {
 	i := slices.IndexFunc(changed, func(f Field) bool { return f.Pattern != nil })
 	if i < 0 {

@@ -1,6 +1,6 @@
-// Package form owns a project's forms: their fields, the validation of answers, responses,
-// statistics and exports. The platform database maps a form's UUID to its project, since clients
-// address a form by its UUID alone.
+// Package form owns a project's forms: fields, answer validation, responses, statistics and
+// exports. The platform database maps a form's UUID to its project, since clients address a form by
+// its UUID alone.
 package form
 
 import (
@@ -63,9 +63,9 @@ type FullForm struct {
 	Fields []Field `json:"fields"`
 }
 
-// NewForm holds the values of a form to create. An empty description means none.
+// NewForm holds a new form's values. An empty description means none.
 type NewForm struct {
-	Name        string // one line of 1 to 100 characters
+	Name        string // one line, 1 to 100 characters
 	Description string // up to 500 characters
 }
 
@@ -84,9 +84,9 @@ func (n NewForm) Check() error {
 	return p.err()
 }
 
-// CreateForm creates a draft form in project p on behalf of user. The caller chooses the UUID,
-// which must already be in the platform database. It fails as [NewForm.Check] does, and with
-// Unprocessable if the project has the maximum number of forms.
+// CreateForm creates a draft form on behalf of user. The caller chooses the UUID, which must
+// already be in the platform database. It fails as [NewForm.Check] does, and with Unprocessable if
+// the project has too many forms.
 func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n NewForm) (Form, error) {
 	if err := n.Check(); err != nil {
 		return Form{}, err
@@ -117,8 +117,8 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 	return created, err
 }
 
-// ListForms returns a page of the forms of project p and their total number. Sort keys are name,
-// state, createdAt and updatedAt.
+// ListForms returns a page of forms and their total number. Sort keys are name, state, createdAt
+// and updatedAt.
 func ListForms(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Form, int64, error) {
 	return pg.List[Form](ctx, p.Trusted(), pg.Listing{
 		Columns: formColumns,
@@ -130,7 +130,7 @@ func ListForms(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Form,
 	}, page, pgx.StrictNamedArgs{"project": p.UUID})
 }
 
-// GetForm returns a form of project p. It fails with NotFound if it does not exist.
+// GetForm returns a form. It fails with NotFound if it does not exist.
 func GetForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Form, error) {
 	return getForm(ctx, p.Trusted(), p, id)
 }
@@ -140,8 +140,8 @@ func getForm(ctx context.Context, q pg.Querier, p *projectdb.Project, id uuid.UU
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
-// GetFullForm returns a form of project p and its fields in one snapshot. It fails with NotFound if
-// the form does not exist.
+// GetFullForm returns a form with its fields in one snapshot. It fails with NotFound if the form
+// does not exist.
 func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
 	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
@@ -156,9 +156,9 @@ func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullF
 	return f, err
 }
 
-// DeleteForm deletes a form of project p with its fields. With force it deletes the responses too,
-// and calls remove with their files in the same transaction. It fails with NotFound if the form
-// does not exist, and without force with Conflict if it has responses.
+// DeleteForm deletes a form with its fields. With force it deletes the responses too, and calls
+// remove with their files in the same transaction. It fails with NotFound if the form does not
+// exist, and without force with Conflict if it has responses.
 func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {
 	var deleted Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
@@ -208,14 +208,14 @@ func readTx(ctx context.Context, p *projectdb.Project, f func(tx pgx.Tx) error) 
 	})
 }
 
-// problems lists the violated rules of a request.
+// problems lists the rules that a request violates.
 type problems []fault.Field
 
 func (p *problems) add(member, code, message string) {
 	*p = append(*p, fault.Field{Name: member, Code: code, Message: message})
 }
 
-// checkLine requires a line of 1 to limit characters that is not blank.
+// checkLine requires a non-blank line with 1 to limit characters.
 func (p *problems) checkLine(member, s string, limit int) {
 	switch {
 	case s == "":
@@ -227,7 +227,7 @@ func (p *problems) checkLine(member, s string, limit int) {
 	}
 }
 
-// checkText requires text of at most limit characters and reports whether s is valid.
+// checkText requires text with at most limit characters and reports whether s is valid.
 func (p *problems) checkText(member, s string, limit int) bool {
 	switch {
 	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL rejects both

@@ -13,10 +13,10 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// StartResponse stores a partial response to a form of project p and returns the token to continue
-// it. The rules of the fields are not checked yet. It fails with NotFound if the form does not
-// exist, with Conflict if the form does not accept responses, and with Unprocessable on answers
-// without a field or of the wrong type.
+// StartResponse stores a partial response to a form and returns the token to continue it. It does
+// not check the fields' rules yet. It fails with NotFound if the form does not exist, with Conflict
+// if the form does not accept responses, and with Unprocessable on answers without a field or with
+// the wrong type.
 func StartResponse(
 	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, answers Answers,
 ) (Receipt, string, error) {
@@ -66,16 +66,15 @@ func StartResponse(
 	return receipt, token, err
 }
 
-// lockForm locks the form's row until the end of the transaction, so that form and fields do not
-// change.
+// lockForm locks the form's row until the transaction ends, so that form and fields do not change.
 func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 	_, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
 		pgx.StrictNamedArgs{"form": s.form})
 	return err
 }
 
-// checkPartial fails unless the form accepts responses and the answers belong to its fields. It
-// returns the answers by UUID, and reports whether the honeypot was filled in.
+// checkPartial fails unless the form accepts responses and the answers belong to the form's fields.
+// It returns the answers by UUID, and reports whether the honeypot was filled in.
 func (s submission) checkPartial(
 	ctx context.Context, tx pgx.Tx, in Answers,
 ) (answers Answers, blocked bool, err error) {
@@ -101,9 +100,9 @@ func (s submission) checkPartial(
 	return answers, false, err
 }
 
-// ContinueResponse adds answers to a partial response to a form of project p, identified by token;
-// null removes an answer. With complete it validates the whole response, counts it and completes
-// it. It fails with NotFound if there is no such partial response, and as [CreateResponse] does.
+// ContinueResponse adds answers to a partial response, identified by token; null removes an answer.
+// With complete it validates the whole response, counts it and completes it. It fails with NotFound
+// if there is no such partial response, and as [CreateResponse] does.
 func ContinueResponse(
 	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
 ) (Receipt, error) {
@@ -232,7 +231,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 	return s.noteNotification(ctx, tx, f)
 }
 
-// Sweep deletes the expired partial responses of project p and returns their number.
+// Sweep deletes a project's expired partial responses and returns their number.
 func Sweep(ctx context.Context, p *projectdb.Project) (int64, error) {
 	var n int64
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {

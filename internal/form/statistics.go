@@ -22,7 +22,7 @@ type Statistics struct {
 	Fields  []FieldStatistics `json:"fields"`
 }
 
-// DayCount is the number of responses of a day.
+// DayCount is a day's response count.
 type DayCount struct {
 	Day   string `json:"day" format:"date"`
 	Count int64  `json:"count"`
@@ -41,7 +41,7 @@ type FieldStatistics struct {
 	Average   jsontext.Value `json:"average" doc:"For number and rating, rounded to six decimal places."`
 }
 
-// OptionCount is the number of answers with an option.
+// OptionCount is an option's answer count.
 type OptionCount struct {
 	Option string `json:"option"`
 	Count  int64  `json:"count"`
@@ -52,11 +52,11 @@ const (
 	maxCountedOptions = 2000 // counted options per field
 )
 
-// countedTypes lists the types whose answers are counted by value.
+// countedTypes lists the field types for which statistics count each value.
 var countedTypes = append([]string{"checkbox", "rating"}, choiceTypes...)
 
-// GetStatistics returns the statistics of a form of project p in one snapshot. It fails with
-// NotFound if the form does not exist.
+// GetStatistics returns a form's statistics in one snapshot. It fails with NotFound if the form
+// does not exist.
 func GetStatistics(ctx context.Context, p *projectdb.Project, form uuid.UUID) (Statistics, error) {
 	var s Statistics
 	err := readTx(ctx, p, func(tx pgx.Tx) error {
@@ -100,7 +100,7 @@ type fieldSummary struct {
 	Average  *string
 }
 
-// chosenOption counts an option of a field.
+// chosenOption is an option's answer count in a field.
 type chosenOption struct {
 	Field  string
 	Option string

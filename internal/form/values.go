@@ -19,10 +19,10 @@ var (
 	phonePattern  = regexp.MustCompile(`^\+?[0-9][0-9 ()./-]{1,30}[0-9]$`)
 )
 
-const maxEmailLength = 254 // characters, the limit of SMTP
+const maxEmailLength = 254 // characters, the SMTP limit
 
 // validate validates a value and returns it in stored form. The error describes the problem.
-// Matching a pattern takes from budget e.
+// Matching a pattern takes from budget.
 func (d *Definition) validate(value string, r rules, budget *patternBudget) (string, error) {
 	switch d.Type {
 	case "text", "textarea", "email", "url", "phone":
@@ -141,7 +141,7 @@ func validateChoices(value string, r rules) (string, error) {
 	return formatList(chosen)
 }
 
-// formatLimit formats a limit of dates as the field's format has it, or returns its stored form.
+// formatLimit formats a date limit in the field's format, or returns its stored form.
 func (d *Definition) formatLimit(limit time.Time, stored string) string {
 	if layout := d.layout(); layout != "" {
 		return limit.UTC().Format(layout)
