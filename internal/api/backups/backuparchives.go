@@ -82,7 +82,7 @@ func (s *Server) downloadBackup(
 	return streamBackup(e, p.UUID), nil
 }
 
-// streamBackup returns the response with a backup of a project as an archive.
+// streamBackup returns the response with a project's backup as an archive.
 func streamBackup(e *backup.Export, project uuid.UUID) operation.Stream {
 	var size int64
 	return operation.Stream{Errors: downloadBackup.Errors, Headers: func(h http.Header) {

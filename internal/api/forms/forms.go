@@ -72,7 +72,7 @@ func (s *Server) listForms(
 	return operation.ListOf(forms, page, total), err
 }
 
-// formInput is the input of an operation that takes only the path of a form.
+// formInput is the input when an operation takes only a form's path.
 type formInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }

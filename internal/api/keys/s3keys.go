@@ -18,7 +18,7 @@ func (s *Server) registerS3Keys(p *operation.Pipeline) {
 	operation.HandleInProject(p, deleteS3Key, s.deleteS3Key, nil)
 }
 
-// s3KeyMetadata has the secret of a new key, which is shown once.
+// s3KeyMetadata has a new key's secret, which is shown once.
 type s3KeyMetadata struct {
 	SecretAccessKey string `json:"secretAccessKey" doc:"The secret key. It is shown only in this response."`
 }

@@ -72,8 +72,8 @@ func (s *Server) connectDatabase(
 	}), nil
 }
 
-// checkAccess returns a function that fails if the caller of a request may connect to a project's
-// database no longer.
+// checkAccess returns a function that fails once a request's caller may no longer connect to a
+// project's database.
 func (s *Server) checkAccess(c account.Caller, r *http.Request, project uuid.UUID) func(context.Context) error {
 	scope := account.Scope{Project: uuid.NullUUID{UUID: project, Valid: true}}
 	token, _ := operation.BearerToken(r) // "" is refused

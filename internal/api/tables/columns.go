@@ -77,7 +77,7 @@ func (s *Server) createColumn(
 	return operation.WithMetadata(columns[0], columnsMetadata{columns}), nil
 }
 
-// snakeNames maps the alternative spelling of column members to the specified one.
+// snakeNames maps the alternative spelling for column members to the specified one.
 var snakeNames = map[string]string{"not_null": "notNull", "default_value": "defaultValue",
 	"reference_table": "referenceTable", "reference_column": "referenceColumn"}
 

@@ -63,7 +63,7 @@ func (s *Server) getIndex(ctx context.Context, p *projectdb.Project, in *indexIn
 	return all[i], nil
 }
 
-// indexesOf returns the indexes of a table, including those being built and those that failed.
+// indexesOf returns a table's indexes, including those being built and those that failed.
 func (s *Server) indexesOf(ctx context.Context, p *projectdb.Project, t schema.Table) ([]schema.Index, error) {
 	// The jobs are listed before the catalog, which has the index if a job completes in between.
 	builds, err := s.TableJobs.ListIndexes(ctx, p.UUID, t.ID)
