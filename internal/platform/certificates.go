@@ -39,8 +39,8 @@ type StoredCertificate struct {
 	UpdatedAt time.Time
 }
 
-// Certificates describes the bytes stored under a name, and under those that it is a path to, in
-// the order of their names.
+// Certificates describes the bytes stored under a name, and under names below it as a path, ordered
+// by name.
 func (s *Store) Certificates(ctx context.Context, path string) ([]StoredCertificate, error) {
 	return pg.All[StoredCertificate](ctx, s.q, `
 		select name, octet_length(sealed)::bigint as size, updated_at

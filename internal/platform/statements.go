@@ -56,8 +56,8 @@ func (s *Store) StatementStatsStatus(ctx context.Context) (loaded, installed boo
 	return state.Loaded, state.Installed, err
 }
 
-// GetSlowStatements returns the slowest statements of a project's database, without those of
-// superusers.
+// GetSlowStatements returns the slowest statements in a project's database, except superusers'
+// statements.
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
 	result := SlowStatements{Statements: []Statement{}}
 
