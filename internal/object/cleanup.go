@@ -28,18 +28,18 @@ func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderTh
 		return 0, err
 	}
 
-	for _, expired := range []string{
+	for _, sql := range []string{
 		`delete from storage.signed_uploads where expires_at < now()`,
 		`delete from storage.resumable_uploads where expires_at < now()`,
 		`delete from storage.multipart_uploads where expires_at < now()`,
 	} {
-		if _, err := pg.Exec(ctx, p.Trusted(), expired); err != nil {
+		if _, err := pg.Exec(ctx, p.Trusted(), sql); err != nil {
 			return 0, err
 		}
 	}
 
 	for i, b := range blobs {
-		if _, err := discard(ctx, p, store, b); err != nil {
+		if _, err := discardBlob(ctx, p, store, b); err != nil {
 			return i, fmt.Errorf("sweep blob %s: %w", b, err)
 		}
 	}
@@ -60,7 +60,7 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 		}
 	}
 
-	exists, err := discard(ctx, u.project, u.store, u.blob)
+	exists, err := discardBlob(ctx, u.project, u.store, u.blob)
 	if err != nil {
 		return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 	}
@@ -76,9 +76,11 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
 
-// discard deletes a blob unless a file, a variant or a part refers to it, and reports whether one
-// does.
-func discard(ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID) (referenced bool, err error) {
+// discardBlob deletes a blob unless a file, a variant or a part refers to it, and reports whether
+// one does.
+func discardBlob(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID,
+) (referenced bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		// The delete waits for a pending commit of the upload, so that the next statement sees its
 		// file or part.

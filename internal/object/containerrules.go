@@ -45,8 +45,8 @@ func (u *ContainerUpdate) check(a actor.Actor) error {
 }
 
 // checkContainer validates the values that are not nil and reports every invalid field. It
-// normalizes allowed in place. An application that chooses an ID may choose more names.
-func checkContainer(id, name, description *string, size *int64, allowed *[]string) error {
+// normalizes mimeTypes in place. An application that chooses an ID may choose more names.
+func checkContainer(id, name, description *string, size *int64, mimeTypes *[]string) error {
 	names, want := containerName, "must be 3 to 63 letters, digits, _ or -"
 	if id != nil {
 		names, want = bucketName, "must be a name that Supabase allows"
@@ -73,13 +73,13 @@ func checkContainer(id, name, description *string, size *int64, allowed *[]strin
 		reject("max_file_size", "out_of_range", fmt.Sprintf("must be 1 to %d bytes", MaxFileSize))
 	}
 
-	if allowed != nil {
-		clean, badType := normalizeMimeTypes(*allowed)
+	if mimeTypes != nil {
+		clean, badType := normalizeMimeTypes(*mimeTypes)
 		if badType != nil {
 			invalid = append(invalid, *badType)
 		}
 
-		*allowed = clean
+		*mimeTypes = clean
 	}
 
 	if len(invalid) == 0 {

@@ -26,12 +26,12 @@ func (u *upload) createInTx(ctx context.Context) (File, error) {
 
 // create creates the file if the container still exists and still accepts it.
 func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
-	deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+	rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": u.blob})
 	if err != nil {
 		return File{}, err
 	}
-	if deleted == 0 {
+	if rows == 0 {
 		return File{}, uploadExpired()
 	}
 

@@ -30,14 +30,14 @@ const (
 func Discard(ctx context.Context, p *projectdb.Project, store *blob.Store) (int, error) {
 	n := 0
 	for {
-		emptied, err := emptyContainers(ctx, p)
+		files, err := emptyContainers(ctx, p)
 		if err != nil {
 			return n, err
 		}
 
-		removed, err := removeDiscarded(ctx, p, store)
-		n += removed
-		if err != nil || (removed == 0 && emptied == 0) {
+		blobs, err := removeDiscarded(ctx, p, store)
+		n += blobs
+		if err != nil || (blobs == 0 && files == 0) {
 			return n, err
 		}
 	}

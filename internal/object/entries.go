@@ -158,13 +158,13 @@ func (l EntryListing) byEntry(table string) string {
 		step = next("@first", "e.bound")
 	}
 
-	const found = `(@search::text = '' or starts_with(lower(substr(f.full_file_name, @skip)), lower(@search collate "C")))`
+	const match = `(@search::text = '' or starts_with(lower(substr(f.full_file_name, @skip)), lower(@search collate "C")))`
 	return `
 		with recursive entries as (
-			select 1 as step, ` + found + `::int as n, ` + found + ` as found, ` + bound + ` as bound, f.*
+			select 1 as step, ` + match + `::int as n, ` + match + ` as found, ` + bound + ` as bound, f.*
 			from (` + next("@first", "@last") + `) f
 			union all
-			select e.step + 1, e.n + ` + found + `::int, ` + found + `, ` + bound + `, f.*
+			select e.step + 1, e.n + ` + match + `::int, ` + match + `, ` + bound + `, f.*
 			from entries e cross join lateral (` + step + `) f
 			where e.n < @most
 		)

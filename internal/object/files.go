@@ -79,10 +79,10 @@ type FileRef struct {
 const inUse = `exists (
 	select from storage.containers c where c.uuid = f.container_uuid and not c.deleting and (c.is_public or not @public))`
 
-// named ends a statement that selects a container's file by name. The order makes every PostgreSQL
+// byName ends a statement that selects a container's file by name. The order makes every PostgreSQL
 // plan read the name index. A plan from a time without files would read equal names from any index
 // on the container, and so all its files.
-const named = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
+const byName = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
 
 // GetFile returns a file. It fails with NotFound if it does not exist or the policies hide it.
 func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef) (StoredFile, error) {
@@ -97,12 +97,12 @@ func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef
 
 	if !a.BypassesPolicies() {
 		return pg.One[StoredFile](ctx, a.On(p.Questions()), `
-			select `+visibleColumns+` from storage.objects where `+named,
+			select `+visibleColumns+` from storage.objects where `+byName,
 			pgx.StrictNamedArgs{"container": r.Container, "name": r.Name})
 	}
 
 	return pg.One[StoredFile](ctx, p.Trusted(), `
-		select `+storedColumns+` from storage.files f where `+inUse+` and `+named,
+		select `+storedColumns+` from storage.files f where `+inUse+` and `+byName,
 		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name, "public": r.OnlyPublic})
 }
 
@@ -164,7 +164,7 @@ func lockFile(ctx context.Context, tx pgx.Tx, r FileRef) (File, error) {
 			pgx.StrictNamedArgs{"file": r.UUID, "container": r.Container})
 	}
 
-	return pg.One[File](ctx, tx, `select `+fileColumns+` from storage.files where `+named+` for no key update`,
+	return pg.One[File](ctx, tx, `select `+fileColumns+` from storage.files where `+byName+` for no key update`,
 		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name})
 }
 
@@ -183,7 +183,7 @@ func (u FileUpdate) ask(ctx context.Context, p *projectdb.Project, a actor.Actor
 
 	v, err := askForOne(ctx, p, a, `
 		update storage.objects set container_uuid = @to, bucket_id = @bucket, full_file_name = @destination, updated_at = now()
-		where uuid = (select uuid from storage.objects where `+named+`)`,
+		where uuid = (select uuid from storage.objects where `+byName+`)`,
 		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name, "to": u.Container.UUID, "bucket": u.Container.ID,
 			"destination": *u.FullFileName})
 
@@ -353,8 +353,8 @@ func open(
 			return StoredFile{}, nil, fmt.Errorf("file %s has %d of %d bytes", f.UUID, size, f.Size)
 		}
 
-		checked, err := newContent(f.File, content, store.VerifiedFile(content, f.SHA256))
-		return f, checked, err
+		reader, err := newContent(f.File, content, store.VerifiedFile(content, f.SHA256))
+		return f, reader, err
 	}
 }
 

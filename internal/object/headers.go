@@ -11,12 +11,12 @@ type Headers map[string]string
 // UnmarshalJSON reads stored headers. A restored backup's rows can have any JSON: it drops other
 // headers, which would come from Socle's own origin, and values that are no texts.
 func (h *Headers) UnmarshalJSON(text []byte) error {
-	var stored map[string]any
-	_ = json.Unmarshal(text, &stored) // without an object: none
+	var values map[string]any
+	_ = json.Unmarshal(text, &values) // without an object: none
 
 	*h = Headers{}
 	for _, name := range HeaderNames {
-		if value, ok := stored[name].(string); ok {
+		if value, ok := values[name].(string); ok {
 			(*h)[name] = value
 		}
 	}

@@ -73,10 +73,10 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.U
 	}
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Multipart, error) {
-		claimed := claimedType(n.MimeType)
+		mimeType := claimedType(n.MimeType)
 		limits, err := lockLimits(ctx, tx, container)
 		if err == nil {
-			err = limits.checkClaimed(claimed)
+			err = limits.checkClaimed(mimeType)
 		}
 		if err != nil {
 			return Multipart{}, err
@@ -94,7 +94,7 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.U
 			select @id, @container, @name, @type, @cache, @metadata, @headers, now() + @ttl::interval
 			where (select count(*) from storage.multipart_uploads where file_uuid is null) < @max::bigint
 			returning `+multipartColumns,
-			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed,
+			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": mimeType,
 				"cache": optional(n.CacheControl), "metadata": optional(string(n.Metadata)), "headers": n.Headers,
 				"ttl": multipartTTL, "max": MaxMultipartUploads})
 		if fault.Is(err, fault.NotFound) {
@@ -194,7 +194,7 @@ func PutPart(
 	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
-	_, discardErr := discard(cleanupCtx, p, store, part.BlobUUID)
+	_, discardErr := discardBlob(cleanupCtx, p, store, part.BlobUUID)
 	return part, errors.Join(err, discardErr)
 }
 
@@ -203,12 +203,12 @@ func recordMultipart(
 	ctx context.Context, p *projectdb.Project, id uuid.UUID, part MultipartPart,
 ) (at time.Time, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+		rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": part.BlobUUID})
 		if err != nil {
 			return err
 		}
-		if deleted == 0 {
+		if rows == 0 {
 			return partExpired()
 		}
 
@@ -222,7 +222,7 @@ func recordMultipart(
 			return err
 		}
 
-		replaced, err := pg.Value[int64](ctx, tx, `
+		oldSize, err := pg.Value[int64](ctx, tx, `
 			with gone as (
 				delete from storage.multipart_parts where upload_uuid = @id and number = @number returning size
 			)
@@ -250,7 +250,7 @@ func recordMultipart(
 		if _, err := pg.Exec(ctx, tx, `
 			update storage.multipart_uploads set size = size + @more, expires_at = now() + @ttl::interval
 			where uuid = @id`,
-			pgx.StrictNamedArgs{"id": id, "more": part.Size - replaced, "ttl": multipartTTL}); err != nil {
+			pgx.StrictNamedArgs{"id": id, "more": part.Size - oldSize, "ttl": multipartTTL}); err != nil {
 			return err
 		}
 
@@ -343,10 +343,10 @@ func fileAt(ctx context.Context, p *projectdb.Project, file uuid.UUID) (File, er
 		pgx.StrictNamedArgs{"file": file})
 }
 
-// selectParts returns the named parts' blobs and their total size.
-func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.UUID, size int64, err error) {
-	for i, n := range named {
-		if i > 0 && n.Number <= named[i-1].Number {
+// selectParts returns the listed parts' blobs and their total size.
+func selectParts(present []MultipartPart, list []CompletedPart) (blobs []uuid.UUID, size int64, err error) {
+	for i, n := range list {
+		if i > 0 && n.Number <= list[i-1].Number {
 			return nil, 0, fault.New(fault.Invalid, "The parts are not in ascending order").WithCode("InvalidPartOrder")
 		}
 
@@ -355,7 +355,7 @@ func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.U
 			return nil, 0, fault.New(fault.Invalid, "Part %d does not exist, or has another tag", n.Number).
 				WithCode("InvalidPart")
 		}
-		if i < len(named)-1 && present[at].Size < minPartSize {
+		if i < len(list)-1 && present[at].Size < minPartSize {
 			return nil, 0, fault.New(fault.Invalid, "Part %d has fewer than %d bytes", n.Number, minPartSize).
 				WithCode("EntityTooSmall")
 		}
@@ -363,7 +363,7 @@ func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.U
 		blobs, size = append(blobs, present[at].BlobUUID), size+present[at].Size
 	}
 
-	if len(named) == 0 {
+	if len(list) == 0 {
 		return nil, 0, fault.New(fault.Invalid, "The list of parts is empty").WithCode("MalformedXML")
 	}
 

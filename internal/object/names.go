@@ -48,23 +48,23 @@ func checkFileName(name string) error {
 // one. A claimed type that browsers execute is accepted only for content detected as text. The
 // caller continues to read from the returned reader.
 func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
-	claimed := claimedType(claim)
-	if claimed != "" && !isActiveContent(claimed) {
-		return content, claimed, nil
+	mimeType := claimedType(claim)
+	if mimeType != "" && !isActiveContent(mimeType) {
+		return content, mimeType, nil
 	}
 
-	buffered := bufio.NewReaderSize(content, sniffLength)
-	head, err := buffered.Peek(sniffLength)
+	reader := bufio.NewReaderSize(content, sniffLength)
+	head, err := reader.Peek(sniffLength)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
 
-	detected := http.DetectContentType(head)
-	if claimed != "" && strings.HasPrefix(detected, "text/") {
-		return buffered, claimed, nil
+	sniffType := http.DetectContentType(head)
+	if mimeType != "" && strings.HasPrefix(sniffType, "text/") {
+		return reader, mimeType, nil
 	}
 
-	return buffered, detected, nil
+	return reader, sniffType, nil
 }
 
 // isActiveContent reports whether browsers may execute content with a type.
@@ -81,10 +81,10 @@ func claimedType(claim string) string {
 		return ""
 	}
 
-	claimed := mime.FormatMediaType(kind, params)
-	if len(claimed) > maxMediaTypeLength {
+	mimeType := mime.FormatMediaType(kind, params)
+	if len(mimeType) > maxMediaTypeLength {
 		return ""
 	}
 
-	return claimed
+	return mimeType
 }

@@ -137,19 +137,19 @@ func (r *Resumable) storePart(
 	cleanupCtx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 
-	_, discardErr := discard(cleanupCtx, p, store, b)
+	_, discardErr := discardBlob(cleanupCtx, p, store, b)
 	return 0, errors.Join(err, discardErr)
 }
 
 // recordPart adds a stored part to the upload and extends the upload's expiry.
 func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid.UUID, size int64) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+		rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b})
 		if err != nil {
 			return err
 		}
-		if deleted == 0 {
+		if rows == 0 {
 			return partExpired()
 		}
 
@@ -165,14 +165,14 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 			return err
 		}
 
-		recorded, err := pg.Exec(ctx, tx, `
+		inserts, err := pg.Exec(ctx, tx, `
 			insert into storage.upload_parts (blob_uuid, upload_uuid, first, size)
 			select @blob, @id, @first, @size
 			where @size >= @small::bigint or @max::bigint > (
 				select count(*) from storage.upload_parts where upload_uuid = @id and size < @small)`,
 			pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": size,
 				"small": smallResumablePart, "max": maxSmallResumableParts})
-		if err == nil && recorded == 0 {
+		if err == nil && inserts == 0 {
 			return fault.New(fault.Unprocessable, "the upload has %d parts with fewer than %d bytes; send larger ones",
 				maxSmallResumableParts, smallResumablePart).WithCode("too_many_parts")
 		}
@@ -206,15 +206,15 @@ func FinishResumable(
 
 	n := r.file()
 	n.Content = content
-	_, replaced, err := createFile(ctx, p, store, a, r.ref(), n, resumableUpload(r.UUID))
+	_, replaces, err := createFile(ctx, p, store, a, r.ref(), n, resumableUpload(r.UUID))
 	if err == nil {
-		return replaced || len(parts) > 0, nil
+		return replaces || len(parts) > 0, nil
 	}
 
 	// A concurrent request may have created the file.
-	if done, getErr := pg.Value[bool](ctx, p.Trusted(),
+	if hasFile, getErr := pg.Value[bool](ctx, p.Trusted(),
 		`select file_uuid is not null from storage.resumable_uploads where uuid = @id`,
-		pgx.StrictNamedArgs{"id": r.UUID}); getErr == nil && done {
+		pgx.StrictNamedArgs{"id": r.UUID}); getErr == nil && hasFile {
 		return false, nil
 	}
 

@@ -59,13 +59,13 @@ func ask(
 ) ([]version, error) {
 	var rows []version
 	_, err := pg.Exec(ctx, a.On(p.Questions()), sql, args)
-	failed, _ := errors.AsType[*pgconn.PgError](err)
-	if failed == nil || failed.ConstraintName != "storage_api_only" {
+	pgErr, _ := errors.AsType[*pgconn.PgError](err)
+	if pgErr == nil || pgErr.ConstraintName != "storage_api_only" {
 		return nil, actor.Fault(err)
 	}
 
-	if failed.Detail != "" && failed.Code == "42501" {
-		if err := json.Unmarshal([]byte(failed.Detail), &rows); err != nil {
+	if pgErr.Detail != "" && pgErr.Code == "42501" {
+		if err := json.Unmarshal([]byte(pgErr.Detail), &rows); err != nil {
 			return nil, err
 		}
 	}

@@ -46,7 +46,7 @@ func (u *upload) lockPresent(ctx context.Context, tx pgx.Tx) (*StoredFile, error
 	}
 
 	f, err := pg.One[StoredFile](ctx, tx, `
-		select `+storedColumns+` from storage.files where `+named+` for no key update`,
+		select `+storedColumns+` from storage.files where `+byName+` for no key update`,
 		pgx.StrictNamedArgs{"container": u.container.UUID, "name": u.file.FullFileName})
 	switch {
 	case fault.Is(err, fault.NotFound):

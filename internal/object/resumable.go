@@ -116,12 +116,12 @@ func insertResumable(
 		limits.MaxFileSize = min(limits.MaxFileSize, n.Most)
 	}
 
-	size, deferred := n.Length, n.Length < 0
-	if deferred {
+	size, isDeferred := n.Length, n.Length < 0
+	if isDeferred {
 		n.Length, size = 0, limits.MaxFileSize
 	}
 
-	claimed := claimedType(n.MimeType)
+	mimeType := claimedType(n.MimeType)
 	invalid := checkFileName(n.FullFileName)
 	switch {
 	case invalid != nil:
@@ -130,7 +130,7 @@ func insertResumable(
 	case limits.Taken && !n.Upsert:
 		invalid = nameTaken()
 	default:
-		invalid = limits.checkClaimed(claimed)
+		invalid = limits.checkClaimed(mimeType)
 	}
 
 	if invalid != nil {
@@ -155,8 +155,8 @@ func insertResumable(
 		)
 		select `+resumableColumns+`, 0::bigint as offset from u join storage.containers c on c.uuid = u.container_uuid`,
 		pgx.StrictNamedArgs{
-			"id": id, "container": to.UUID, "name": n.FullFileName, "type": claimed, "size": size,
-			"deferred": deferred, "application": !a.Member, "upsert": n.Upsert, "owner_id": optional(ownerID(a)),
+			"id": id, "container": to.UUID, "name": n.FullFileName, "type": mimeType, "size": size,
+			"deferred": isDeferred, "application": !a.Member, "upsert": n.Upsert, "owner_id": optional(ownerID(a)),
 			"cache_control": optional(n.CacheControl), "metadata": optional(string(n.Metadata)),
 			"metadata_header": n.MetadataHeader,
 		})

@@ -44,7 +44,7 @@ func SignUpload(
 	}
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (uuid.UUID, error) {
-		created, err := pg.Value[uuid.UUID](ctx, tx, `
+		ticketUUID, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
 			select @id::uuid, c.uuid, @until from storage.containers c where c.uuid = @container and not c.deleting
 			for key share
@@ -54,7 +54,7 @@ func SignUpload(
 		}
 
 		audit.CreatedUUID(ctx, id)
-		return created, err
+		return ticketUUID, err
 	})
 }
 

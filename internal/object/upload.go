@@ -48,7 +48,7 @@ const asyncCommit = `set_config('synchronous_commit', 'off', true)`
 
 // CreateFile stores a file in a container. It asks the policies before the first byte and again
 // after the last one. It holds no connection while the bytes arrive. On success both bytes and row
-// are durable; on failure neither exists. replaced reports whether bytes were replaced, which
+// are durable; on failure neither exists. discard reports whether it replaced bytes, which
 // [Discard] must remove.
 //
 // It fails with NotFound if the container does not exist, with Forbidden if the policies refuse the
@@ -57,7 +57,7 @@ const asyncCommit = `set_config('synchronous_commit', 'off', true)`
 // content's error, wrapped.
 func CreateFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, n NewFile,
-) (f File, replaced bool, err error) {
+) (f File, discard bool, err error) {
 	var ends completion
 	if n.Ticket != uuid.Nil {
 		ends = ticket(n.Ticket)
@@ -70,7 +70,7 @@ func CreateFile(
 func createFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, n NewFile,
 	ends completion,
-) (f File, replaced bool, err error) {
+) (f File, discard bool, err error) {
 	u, err := newUpload(p, store, a, to, n, ends)
 	if err != nil {
 		return File{}, false, err
@@ -97,7 +97,7 @@ func createFile(
 func CopyFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, from FileRef, to ContainerRef,
 	n NewFile,
-) (f File, replaced bool, err error) {
+) (f File, discard bool, err error) {
 	source, content, err := OpenFile(ctx, p, store, a, from)
 	if err != nil {
 		return File{}, false, err
@@ -194,7 +194,7 @@ func (u *upload) ask(ctx context.Context) error {
 	u.present = nil
 	if u.in.Upsert {
 		existing, err := pg.One[File](ctx, u.project.Trusted(), `
-			select `+fileColumns+` from storage.files where `+named,
+			select `+fileColumns+` from storage.files where `+byName,
 			pgx.StrictNamedArgs{"container": u.container.UUID, "name": u.file.FullFileName})
 		if fault.Ignore(err, fault.NotFound) != nil {
 			return err
@@ -226,7 +226,7 @@ func (u *upload) ask(ctx context.Context) error {
 		update storage.objects
 		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata,
 		    headers = @headers, mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
-		where uuid = (select uuid from storage.objects where `+named+`)`, args)
+		where uuid = (select uuid from storage.objects where `+byName+`)`, args)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
 	}
@@ -244,7 +244,7 @@ func (u *upload) checkRights(ctx context.Context) error {
 }
 
 // nameExists is a condition: container c has a file with a name. It compares the first name not
-// before it, for which PostgreSQL always reads the name index, see [named].
+// before it, for which PostgreSQL always reads the name index, see [byName].
 const nameExists = `coalesce((
 	select f.full_file_name from storage.files f where f.container_uuid = c.uuid and f.full_file_name >= @name
 	order by f.full_file_name limit 1) = @name, false)`

@@ -122,14 +122,14 @@ func (v *verifier) checkFiles(ctx context.Context) error {
 // checkFile describes what is wrong with a file's bytes, or returns "". A file that was deleted
 // meanwhile has none.
 func (v *verifier) checkFile(ctx context.Context, f fileBlob) (string, error) {
-	e, listed := v.blobs[f.BlobUUID]
+	e, inStore := v.blobs[f.BlobUUID]
 	delete(v.blobs, f.BlobUUID)
 
 	var problem string
 	switch {
-	case listed && e.Size != f.Size:
+	case inStore && e.Size != f.Size:
 		problem = fmt.Sprintf("has %d of %d bytes", e.Size, f.Size)
-	case listed && !v.sums:
+	case inStore && !v.sums:
 		return "", nil
 	default:
 		var err error
@@ -197,14 +197,14 @@ func (v *verifier) checkUnreferenced(ctx context.Context) error {
 		v.Kept += len(variants)
 		v.Moving -= len(variants) // not in motion
 
-		unreferenced, err := unreferencedBlobs(ctx, v.project, ids)
+		orphans, err := unreferencedBlobs(ctx, v.project, ids)
 		if err != nil {
 			return err
 		}
 
-		v.Moving += len(ids) - len(unreferenced)
+		v.Moving += len(ids) - len(orphans)
 
-		for _, id := range unreferenced {
+		for _, id := range orphans {
 			// A blob that was listed during its deletion may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
 			if fault.Is(err, fault.NotFound) {
@@ -254,16 +254,16 @@ func unreferencedBlobs(ctx context.Context, p *projectdb.Project, blobs []uuid.U
 // They remain when a storage reply was lost or the database was restored to an earlier state. It
 // ignores keys in other forms.
 func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store, age time.Duration) (int, error) {
-	removed := 0
+	count := 0
 	var batch []uuid.UUID
 	remove := func() error {
-		unreferenced, err := unreferencedBlobs(ctx, p, batch)
+		orphans, err := unreferencedBlobs(ctx, p, batch)
 		batch = batch[:0]
-		for _, id := range unreferenced {
+		for _, id := range orphans {
 			if err = errors.Join(err, store.Delete(ctx, blobKey(p.UUID, id))); err != nil {
 				return err
 			}
-			removed++
+			count++
 		}
 
 		return err
@@ -271,7 +271,7 @@ func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store,
 
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
 		if err != nil {
-			return removed, err
+			return count, err
 		}
 
 		id, ok := blobOf(p.UUID, e.Key)
@@ -281,12 +281,12 @@ func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store,
 
 		if batch = append(batch, id); len(batch) == verifyBatch {
 			if err := remove(); err != nil {
-				return removed, err
+				return count, err
 			}
 		}
 	}
 
-	return removed, remove()
+	return count, remove()
 }
 
 // projectsFolder holds all projects' folders.
