@@ -268,7 +268,7 @@ func validateKey(key string) error {
 // wrapError wraps err with the operation and the key, and sets its kind.
 func wrapError(op, key string, err error) error {
 	err = fmt.Errorf("%s blob %s: %w", op, key, err)
-	if _, done := errors.AsType[*fault.Error](err); done {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) && op == "open" {

@@ -34,7 +34,7 @@ type folder struct {
 
 	mu sync.Mutex
 	// folders whose parents' entries are durable, as they were when synced
-	synced map[string]fs.FileInfo
+	durable map[string]fs.FileInfo
 }
 
 // maxSyncedFolders limits how many folders are remembered, some 300 bytes each.
@@ -62,7 +62,7 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("open the storage folder: %w", err)
 	}
 
-	s := &folder{root: root, sync: (*os.File).Sync, synced: map[string]fs.FileInfo{}}
+	s := &folder{root: root, sync: (*os.File).Sync, durable: map[string]fs.FileInfo{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
@@ -283,8 +283,8 @@ func (s *folder) folders(_ context.Context, prefix string) ([]string, error) {
 func (s *folder) check(context.Context) error {
 	name := rand.Text()
 	err := s.unfinished.WriteFile(name, []byte("check"), 0o600)
-	if removed := s.unfinished.Remove(name); err == nil {
-		err = removed
+	if removeErr := s.unfinished.Remove(name); err == nil {
+		err = removeErr
 	}
 
 	return err
@@ -378,14 +378,14 @@ func (s *folder) makeFolder(name string) (*os.File, error) {
 		return dir, err
 	}
 
-	var made string
+	var current string
 	for part := range strings.SplitSeq(name, "/") {
-		made = path.Join(made, part)
-		if err := s.root.Mkdir(made, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		current = path.Join(current, part)
+		if err := s.root.Mkdir(current, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 
-		if _, err := s.statFolder(made); err != nil {
+		if _, err := s.statFolder(current); err != nil {
 			return nil, err
 		}
 	}

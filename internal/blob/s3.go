@@ -167,11 +167,11 @@ func (b *bucket) removeAll(ctx context.Context, prefix string) error {
 		}
 
 		err := b.do(ctx, 0, func(ctx context.Context) error {
-			done, err := b.client.DeleteObjects(ctx,
+			output, err := b.client.DeleteObjects(ctx,
 				&s3.DeleteObjectsInput{Bucket: b.name, Delete: &types.Delete{Objects: batch, Quiet: aws.Bool(true)}})
-			if err == nil && len(done.Errors) > 0 {
-				err = fmt.Errorf("%d of %d blobs were not deleted: %s", len(done.Errors), len(batch),
-					aws.ToString(done.Errors[0].Message))
+			if err == nil && len(output.Errors) > 0 {
+				err = fmt.Errorf("%d of %d blobs were not deleted: %s", len(output.Errors), len(batch),
+					aws.ToString(output.Errors[0].Message))
 			}
 
 			return err

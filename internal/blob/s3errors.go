@@ -21,8 +21,8 @@ func s3Error(err error) error {
 		return unavailable(e)
 	}
 
-	response, answered := errors.AsType[*awshttp.ResponseError](err)
-	if !answered || response.Response == nil {
+	response, ok := errors.AsType[*awshttp.ResponseError](err)
+	if !ok || response.Response == nil {
 		return unavailable(err)
 	}
 

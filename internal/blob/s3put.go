@@ -119,11 +119,11 @@ func (u *upload) putObject(ctx context.Context, content []byte) error {
 
 func (u *upload) begin(ctx context.Context) error {
 	return u.bucket.do(ctx, 0, func(ctx context.Context) error {
-		created, err := u.bucket.client.CreateMultipartUpload(ctx,
+		output, err := u.bucket.client.CreateMultipartUpload(ctx,
 			&s3.CreateMultipartUploadInput{Bucket: u.bucket.name, Key: u.key,
 				Metadata: map[string]string{putIDKey: u.putID}})
 		if err == nil {
-			u.id = created.UploadId
+			u.id = output.UploadId
 		}
 
 		return err
@@ -133,11 +133,11 @@ func (u *upload) begin(ctx context.Context) error {
 func (u *upload) putPart(ctx context.Context, content []byte) error {
 	number := aws.Int32(int32(len(u.parts) + 1))
 	return u.bucket.do(ctx, len(content), func(ctx context.Context) error {
-		stored, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name,
+		output, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name,
 			Key: u.key, UploadId: u.id,
 			PartNumber: number, Body: bytes.NewReader(content)})
 		if err == nil {
-			u.parts = append(u.parts, types.CompletedPart{ETag: stored.ETag, PartNumber: number})
+			u.parts = append(u.parts, types.CompletedPart{ETag: output.ETag, PartNumber: number})
 		}
 
 		return err
@@ -171,8 +171,8 @@ func (u *upload) cleanUp(ctx context.Context, failure error) error {
 		return errors.Join(failure, abortErr)
 	}
 
-	stored, err := u.isStored(cleanupCtx)
-	if err != nil || !stored {
+	exists, err := u.isStored(cleanupCtx)
+	if err != nil || !exists {
 		return errors.Join(notFoundAsUnavailable(failure), abortErr, err)
 	}
 	if ctx.Err() == nil {

@@ -30,16 +30,16 @@ var ErrChecksumMismatch = errors.New("does not match its checksum")
 //
 // A nil VerifiedFile has no verified checksum; S3 blobs always have nil.
 type VerifiedFile struct {
-	sums     *sumCache
-	file     *os.File
-	expected verifiedSum
+	sums *sumCache
+	file *os.File
+	want verifiedSum
 }
 
 // stamp identifies a file's state: it differs after any write, and for any other file.
 type stamp struct {
-	device, inode    uint64
-	size             int64
-	written, changed int64 // nanoseconds since 1970; only the kernel sets the change time
+	device, inode uint64
+	size          int64
+	mtime, ctime  int64 // nanoseconds since 1970; only the kernel sets the change time
 }
 
 // verifiedSum is a verified checksum for a file state.
@@ -50,13 +50,13 @@ type verifiedSum struct {
 
 // sumCache caches verified checksums.
 type sumCache struct {
-	clock    func() time.Time
-	verified *cache.Cache[verifiedSum, struct{}]
+	clock   func() time.Time
+	entries *cache.Cache[verifiedSum, struct{}]
 }
 
 func newSumCache() *sumCache {
 	s := &sumCache{clock: time.Now}
-	s.verified = cache.New[verifiedSum, struct{}](cache.Limits{Entries: maxSums, TTL: sumTTL,
+	s.entries = cache.New[verifiedSum, struct{}](cache.Limits{Entries: maxSums, TTL: sumTTL,
 		Now: func() time.Time { return s.clock() }})
 
 	return s
@@ -71,7 +71,7 @@ func (s *Store) VerifiedFile(blob io.ReadSeekCloser, sum []byte) *VerifiedFile {
 	}
 
 	current, ok := readStamp(file)
-	if !ok || s.sums.clock().Sub(time.Unix(0, current.changed)) < minUnchangedAge {
+	if !ok || s.sums.clock().Sub(time.Unix(0, current.ctime)) < minUnchangedAge {
 		return nil
 	}
 
@@ -84,7 +84,7 @@ func (v *VerifiedFile) MarkVerified() {
 		return
 	}
 
-	v.sums.verified.Put(v.expected, struct{}{})
+	v.sums.entries.Put(v.want, struct{}{})
 }
 
 // IsVerified reports whether the checksum was verified recently and the file is unchanged since.
@@ -93,7 +93,7 @@ func (v *VerifiedFile) IsVerified() bool {
 		return false
 	}
 
-	_, ok := v.sums.verified.Get(v.expected)
+	_, ok := v.sums.entries.Get(v.want)
 	return ok
 }
 
@@ -102,18 +102,18 @@ func (v *VerifiedFile) IsVerified() bool {
 // meanwhile, it verifies the checksum. On a mismatch it withholds the end and fails with
 // [ErrChecksumMismatch].
 func (v *VerifiedFile) Send(to io.Writer) (sent int64, err error) {
-	end := min(v.expected.size, tailSize)
-	if sent, err = io.CopyN(to, v.file, v.expected.size-end); err != nil {
+	end := min(v.want.size, tailSize)
+	if sent, err = io.CopyN(to, v.file, v.want.size-end); err != nil {
 		return sent, err
 	}
 
 	if !v.isUnchanged() {
 		hash := sha256.New()
-		if _, err := io.Copy(hash, io.NewSectionReader(v.file, 0, v.expected.size+1)); err != nil {
+		if _, err := io.Copy(hash, io.NewSectionReader(v.file, 0, v.want.size+1)); err != nil {
 			return sent, err
 		}
 
-		if [sha256.Size]byte(hash.Sum(nil)) != v.expected.sum {
+		if [sha256.Size]byte(hash.Sum(nil)) != v.want.sum {
 			return sent, ErrChecksumMismatch
 		}
 	}
@@ -124,5 +124,5 @@ func (v *VerifiedFile) Send(to io.Writer) (sent int64, err error) {
 
 func (v *VerifiedFile) isUnchanged() bool {
 	current, ok := readStamp(v.file)
-	return ok && current == v.expected.stamp
+	return ok && current == v.want.stamp
 }

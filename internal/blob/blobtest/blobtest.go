@@ -42,8 +42,8 @@ type service struct {
 }
 
 var (
-	shared  = sync.OnceValues(start)
-	buckets atomic.Int64 // numbers the buckets
+	startOnce = sync.OnceValues(start)
+	buckets   atomic.Int64 // numbers the buckets
 )
 
 // S3 is a running service with an empty bucket.
@@ -65,7 +65,7 @@ type lostResponse struct {
 func New(t testing.TB) *S3 {
 	t.Helper()
 
-	program, err := shared()
+	program, err := startOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,14 +253,14 @@ func (s *S3) dropResponse(r *http.Response) error {
 func (s *S3) Objects(t testing.TB) []string {
 	t.Helper()
 
-	var found []string
+	var paths []string
 	err := filepath.WalkDir(s.Dir, func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}
 
 		if err == nil && !d.IsDir() {
-			found = append(found, name)
+			paths = append(paths, name)
 		}
 
 		return err
@@ -269,5 +269,5 @@ func (s *S3) Objects(t testing.TB) []string {
 		t.Fatal(fmt.Errorf("list objects of the S3 service: %w", err))
 	}
 
-	return found
+	return paths
 }
