@@ -62,13 +62,13 @@ func (c *call) listBuckets(string) error {
 	}
 
 	l.Limit = min(l.Limit, maxBucketList)
-	found, err := object.SearchContainers(c.r.Context(), c.Database, c.actor, l)
+	containers, err := object.SearchContainers(c.r.Context(), c.Database, c.actor, l)
 	if err != nil {
 		return err
 	}
 
-	rows := make([]bucketRow, 0, len(found))
-	for _, b := range found {
+	rows := make([]bucketRow, 0, len(containers))
+	for _, b := range containers {
 		row := newBucketRow(b)
 		row.Type = b.Type
 		rows = append(rows, row)
@@ -181,7 +181,7 @@ func (c *call) createBucket(string) error {
 	}
 
 	if _, err := object.CreateContainer(c.r.Context(), c.Database, c.actor, n); err != nil {
-		return ofBucket(err, n)
+		return bucketError(err, n)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"name": in.Name})
@@ -240,8 +240,8 @@ func (c *call) emptyBucket(rest string) error {
 		"message": "Empty bucket has been queued. Completion may take up to an hour."})
 }
 
-// ofBucket gives the contract's error codes to failures to create a bucket.
-func ofBucket(err error, n object.NewContainer) error {
+// bucketError gives the contract's error codes to failures to create a bucket.
+func bucketError(err error, n object.NewContainer) error {
 	e := fault.Of(err)
 	if len(e.Fields) == 0 {
 		return err

@@ -32,8 +32,8 @@ func newEntry(o object.Entry) entry {
 		return entry{Name: o.Name}
 	}
 
-	created, updated := timestamp(*o.CreatedAt), timestamp(*o.UpdatedAt)
-	return entry{Name: o.Name, ID: o.UUID, CreatedAt: &created, UpdatedAt: &updated, LastAccessedAt: &updated,
+	createdAt, updatedAt := timestamp(*o.CreatedAt), timestamp(*o.UpdatedAt)
+	return entry{Name: o.Name, ID: o.UUID, CreatedAt: &createdAt, UpdatedAt: &updatedAt, LastAccessedAt: &updatedAt,
 		Metadata: metadataOf(*o.Size, *o.MimeType, o.SHA256, o.Cache, *o.UpdatedAt)}
 }
 
@@ -97,13 +97,13 @@ func (c *call) list(path string) error {
 		return err
 	}
 
-	found, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
+	objects, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
 	if err != nil {
 		return err
 	}
 
-	entries := make([]entry, 0, len(found))
-	for _, o := range found {
+	entries := make([]entry, 0, len(objects))
+	for _, o := range objects {
 		e := newEntry(o)
 		e.Name = strings.TrimSuffix(strings.TrimPrefix(e.Name, in.Prefix), "/")
 		entries = append(entries, e)
@@ -199,20 +199,20 @@ func (c *call) listByCursor(path string) error {
 		return err
 	}
 
-	found, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
+	objects, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
 	if err != nil {
 		return err
 	}
 
-	page := listPage{HasNext: len(found) > limit, Folders: []entry{}, Objects: []entry{}}
+	page := listPage{HasNext: len(objects) > limit, Folders: []entry{}, Objects: []entry{}}
 	if page.HasNext {
-		found = found[:limit]
-		if page.NextCursor, err = cursorBehind(found[limit-1], position.Order).encode(); err != nil {
+		objects = objects[:limit]
+		if page.NextCursor, err = cursorBehind(objects[limit-1], position.Order).encode(); err != nil {
 			return err
 		}
 	}
 
-	for _, o := range found {
+	for _, o := range objects {
 		e := newEntry(o)
 		if in.Delimited {
 			e.Key = strings.TrimSuffix(o.Name[strings.LastIndexByte(in.Prefix, '/')+1:], "/")

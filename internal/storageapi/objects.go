@@ -95,8 +95,8 @@ func (c *call) store(b object.Container, name string, upsert bool) error {
 	}
 
 	n.Content = uploadedBody{n.Content}
-	f, replaced, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, c.actor, b.Ref(), n)
-	if replaced {
+	f, discard, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, c.actor, b.Ref(), n)
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if fault.Of(err) != nil && fault.Of(err).CodeWord() == "mime_type_not_allowed" {
@@ -105,7 +105,7 @@ func (c *call) store(b object.Container, name string, upsert bool) error {
 			WithCode("InvalidMimeType").WithCause(err)
 	}
 	if err != nil {
-		return ofKey(err, name)
+		return keyError(err, name)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"Id": f.UUID.String(), "Key": b.ID + "/" + f.FullFileName})
@@ -127,8 +127,8 @@ func (b uploadedBody) Read(p []byte) (int, error) {
 	return n, fault.New(fault.Invalid, "The body is incomplete").WithCause(err)
 }
 
-// ofKey gives the contract's error code to the failure for an invalid object name.
-func ofKey(err error, name string) error {
+// keyError gives the contract's error code to the failure for an invalid object name.
+func keyError(err error, name string) error {
 	e := fault.Of(err)
 	if e != nil && e.Kind == fault.Unprocessable && len(e.Fields) > 0 && e.Fields[0].Name == "full_file_name" {
 		return fault.New(fault.Invalid, "Invalid key: %s", strings.ToValidUTF8(name, "")).WithCode("InvalidKey").
@@ -311,29 +311,29 @@ func (c *call) remove(path string) error {
 		return fault.New(fault.Invalid, "body/prefixes must have 1 to %d items", maxNames)
 	}
 
-	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, c.actor, b.UUID, in.Prefixes)
+	files, err := object.DeleteFilesByName(c.r.Context(), c.Database, c.actor, b.UUID, in.Prefixes)
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
+	if len(files) > 0 {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if name != "" {
-		if len(gone) == 0 {
+		if len(files) == 0 {
 			return fault.New(fault.NotFound, "Object not found")
 		}
 		return c.respond(http.StatusOK, map[string]string{"message": "Successfully deleted"})
 	}
 
-	removed := make([]map[string]any, 0, len(gone))
-	for _, f := range gone {
-		removed = append(removed, map[string]any{"id": f.UUID, "bucket_id": b.ID, "name": f.FullFileName,
+	rows := make([]map[string]any, 0, len(files))
+	for _, f := range files {
+		rows = append(rows, map[string]any{"id": f.UUID, "bucket_id": b.ID, "name": f.FullFileName,
 			"created_at": timestamp(f.CreatedAt), "updated_at": timestamp(f.UpdatedAt),
 			"last_accessed_at": timestamp(f.UpdatedAt),
 			"metadata":         metadataOf(f.Size, f.MimeType, f.SHA256, nil, f.UpdatedAt)})
 	}
 
-	return c.respond(http.StatusOK, removed)
+	return c.respond(http.StatusOK, rows)
 }
 
 // move renames an object, or moves it to another bucket.
@@ -351,7 +351,7 @@ func (c *call) move(string) error {
 	_, err = object.UpdateFile(c.r.Context(), c.Database, c.actor, fileOf(from, in.SourceKey),
 		object.FileUpdate{FullFileName: &in.DestinationKey, Container: new(to.Ref())})
 	if err != nil {
-		return ofKey(err, in.DestinationKey)
+		return keyError(err, in.DestinationKey)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"message": "Successfully moved"})
@@ -390,13 +390,13 @@ func (c *call) copy(string) error {
 		n.Metadata = []byte("{}")
 	}
 
-	f, replaced, err := object.CopyFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(from, in.SourceKey),
+	f, discard, err := object.CopyFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(from, in.SourceKey),
 		to.Ref(), n)
-	if replaced {
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if err != nil {
-		return ofKey(err, in.DestinationKey)
+		return keyError(err, in.DestinationKey)
 	}
 
 	return c.respond(http.StatusOK, map[string]any{"Id": f.UUID, "Key": to.ID + "/" + f.FullFileName, "id": f.UUID,
@@ -447,12 +447,12 @@ type objectMetadata struct {
 	HTTPStatusCode int       `json:"httpStatusCode"`
 }
 
-func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, modified time.Time) *objectMetadata {
+func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, updatedAt time.Time) *objectMetadata {
 	control := "no-cache"
 	if cache != nil {
 		control = *cache
 	}
 
 	return &objectMetadata{ETag: etagOf(sha256), Size: size, MimeType: mimeType, CacheControl: control,
-		LastModified: timestamp(modified), ContentLength: size, HTTPStatusCode: http.StatusOK}
+		LastModified: timestamp(updatedAt), ContentLength: size, HTTPStatusCode: http.StatusOK}
 }

@@ -50,8 +50,8 @@ func (c *call) sign(g grant) (string, error) {
 // name. It fails unless the token was signed for this action on this object. The failure does not
 // reveal whether the bucket exists.
 func (c *call) verify(text, scope, path string) (grant, object.Container, error) {
-	signed, mac, _ := strings.Cut(text, ".")
-	body, err := base64.RawURLEncoding.Strict().DecodeString(signed)
+	payload, mac, _ := strings.Cut(text, ".")
+	body, err := base64.RawURLEncoding.Strict().DecodeString(payload)
 	if err != nil || !hmac.Equal([]byte(mac), []byte(encodeToken(c.mac(body)))) {
 		return grant{}, object.Container{}, fault.New(fault.Invalid, "invalid signature").WithCode("InvalidJWT")
 	}
@@ -70,7 +70,8 @@ func (c *call) verify(text, scope, path string) (grant, object.Container, error)
 	}
 
 	b, err := c.signedBucket(g, path)
-	if again, failed := url.PathUnescape(path); fault.Is(err, fault.Invalid) && failed == nil && pg.Storable(again) {
+	again, unescapeErr := url.PathUnescape(path)
+	if fault.Is(err, fault.Invalid) && unescapeErr == nil && pg.Storable(again) {
 		b, err = c.signedBucket(g, again) // the path from a client that escapes the URLs it gets
 	}
 

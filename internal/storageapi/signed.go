@@ -80,13 +80,13 @@ func (c *call) signDownloads(b object.Container, names []string, expires int64) 
 		return fault.New(fault.Invalid, "body/paths must have 1 to %d items", maxNames)
 	}
 
-	found, err := object.FindFiles(c.r.Context(), c.Database, c.actor, b.UUID, names)
+	present, err := object.FindFiles(c.r.Context(), c.Database, c.actor, b.UUID, names)
 	if err != nil {
 		return err
 	}
 
 	visible := map[string]bool{}
-	for _, name := range found {
+	for _, name := range present {
 		visible[name] = true
 	}
 
@@ -95,12 +95,12 @@ func (c *call) signDownloads(b object.Container, names []string, expires int64) 
 		Path      string  `json:"path"`
 		SignedURL *string `json:"signedURL"`
 	}
-	refused := "Either the object does not exist or you do not have access to it"
+	message := "Either the object does not exist or you do not have access to it"
 
 	all := make([]signed, 0, len(names))
 	for _, name := range names {
 		if !visible[name] {
-			all = append(all, signed{&refused, name, nil})
+			all = append(all, signed{&message, name, nil})
 			continue
 		}
 
@@ -143,7 +143,7 @@ func (c *call) signUpload(path string) error {
 	upsert := c.r.Header.Get("X-Upsert") == "true"
 	if err := object.CheckUpload(c.r.Context(), c.Database, c.actor, b.Ref(),
 		object.NewFile{FullFileName: name, Upsert: upsert}); err != nil {
-		return ofKey(err, name)
+		return keyError(err, name)
 	}
 
 	token, err := c.sign(grant{Scope: scopeUpload, Bucket: b.UUID, Name: name, Owner: c.actor.Subject, Upsert: upsert,

@@ -192,12 +192,12 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (c *call) dispatch() error {
-	decoded, err := url.PathUnescape(c.path)
+	path, err := url.PathUnescape(c.path)
 	if err != nil {
 		return fault.New(fault.Invalid, "Invalid path")
 	}
-	if !pg.Storable(decoded) {
-		return fault.New(fault.Invalid, "Invalid key: %q", decoded).WithCode("InvalidKey")
+	if !pg.Storable(path) {
+		return fault.New(fault.Invalid, "Invalid key: %q", path).WithCode("InvalidKey")
 	}
 	switch part := httpx.HostileText(c.r); part {
 	case "":
@@ -207,22 +207,22 @@ func (c *call) dispatch() error {
 		return fault.New(fault.Invalid, "%s must be UTF-8 without null characters", part)
 	}
 
-	var found route
+	var match route
 	for _, route := range routes {
-		if route.matches(c.r.Method, decoded) && len(route.prefix) > len(found.prefix) {
-			found = route
+		if route.matches(c.r.Method, path) && len(route.prefix) > len(match.prefix) {
+			match = route
 		}
 	}
-	if found.serve == nil {
+	if match.serve == nil {
 		return c.noRoute()
 	}
 
 	request := httpx.From(c.r.Context())
-	request.Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(found.prefix, "/")
-	if strings.HasSuffix(found.prefix, "/") && !strings.HasPrefix(found.prefix, tusPath) { // a bucket follows
-		request.Target, _, _ = strings.Cut(c.path[min(len(found.prefix), len(c.path)):], "/")
+	request.Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(match.prefix, "/")
+	if strings.HasSuffix(match.prefix, "/") && !strings.HasPrefix(match.prefix, tusPath) { // a bucket follows
+		request.Target, _, _ = strings.Cut(c.path[min(len(match.prefix), len(c.path)):], "/")
 	}
-	if found.access == byKey {
+	if match.access == byKey {
 		if err := c.authenticate(); err != nil {
 			return err
 		}
@@ -231,18 +231,18 @@ func (c *call) dispatch() error {
 	if c.Inactive != nil {
 		return c.Inactive
 	}
-	if err := c.checkHeaders(found); err != nil {
+	if err := c.checkHeaders(match); err != nil {
 		return err
 	}
 
-	if found.work == brief {
+	if match.work == brief {
 		ctx, cancel := context.WithTimeout(c.r.Context(), requestTimeout)
 		defer cancel()
 
 		c.r = c.r.WithContext(ctx)
 	}
 
-	return found.serve(c, decoded[len(found.prefix):])
+	return match.serve(c, path[len(match.prefix):])
 }
 
 // matches reports whether the route serves a path. A prefix without a slash at its end is the whole
@@ -258,12 +258,14 @@ func (r route) matches(method, path string) bool {
 	return strings.TrimSuffix(path, "/") == r.prefix
 }
 
-// unobeyed are headers that change a request's meaning and that no change here obeys: ignoring one
-// would, for example, replace an object by a part.
-var unobeyed = []string{"Content-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"}
+// unsupportedHeaders change a request's meaning, and no change here obeys them: ignoring one would,
+// for example, replace an object by a part.
+var unsupportedHeaders = []string{
+	"Content-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
+}
 
-// unobeyedTus are headers from tus extensions that the server does not announce.
-var unobeyedTus = []string{"Upload-Concat", "Upload-Checksum"}
+// unsupportedTusHeaders are headers from tus extensions that the server does not announce.
+var unsupportedTusHeaders = []string{"Upload-Concat", "Upload-Checksum"}
 
 // checkHeaders fails if the request is a change with a header that the change would ignore.
 func (c *call) checkHeaders(r route) error {
@@ -271,9 +273,9 @@ func (c *call) checkHeaders(r route) error {
 		return nil
 	}
 
-	names := unobeyed
+	names := unsupportedHeaders
 	if strings.HasPrefix(r.prefix, tusPath) {
-		names = slices.Concat(unobeyed, unobeyedTus)
+		names = slices.Concat(unsupportedHeaders, unsupportedTusHeaders)
 	}
 	for _, name := range names {
 		if c.r.Header.Get(name) != "" {
