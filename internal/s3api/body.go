@@ -121,7 +121,7 @@ func (b *body) decodeChunks(r *http.Request, s *signature) error {
 	}
 
 	c := &chunks{in: bufio.NewReaderSize(b.in, 32<<10), body: b, signature: s, last: s.text,
-		signed: s.payload != unsignedTrailer, trailer: s.payload != signedChunks}
+		isSigned: s.payload != unsignedTrailer, trailer: s.payload != signedChunks}
 	for name := range strings.SplitSeq(r.Header.Get("X-Amz-Trailer"), ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 		create := sums[name]
@@ -201,7 +201,7 @@ type chunks struct {
 	signature *signature
 	last      string // previous chunk's signature, or the request's
 	current   string // this chunk's signature
-	signed    bool
+	isSigned  bool
 	trailer   bool
 	remaining int64 // bytes left in the chunk
 	inside    bool
@@ -275,7 +275,7 @@ func (c *chunks) end() error {
 }
 
 func (c *chunks) checkSignature() error {
-	if !c.signed {
+	if !c.isSigned {
 		return nil
 	}
 
@@ -333,7 +333,7 @@ func (c *chunks) readTrailer() error {
 		}
 	}
 
-	if !c.signed || !c.trailer {
+	if !c.isSigned || !c.trailer {
 		return nil
 	}
 

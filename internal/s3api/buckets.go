@@ -41,15 +41,15 @@ func (c *call) listBuckets() error {
 		return err
 	}
 
-	found, err := object.SearchContainers(c.r.Context(), c.Database, server,
+	containers, err := object.SearchContainers(c.r.Context(), c.Database, server,
 		object.ContainerListing{Prefix: result.Prefix, After: after, Sort: "id", Limit: limit + 1})
 	if err != nil {
 		return err
 	}
 
-	for i, b := range found {
+	for i, b := range containers {
 		if i == limit {
-			result.ContinuationToken = encodeToken(found[i-1].ID)
+			result.ContinuationToken = encodeToken(containers[i-1].ID)
 			break
 		}
 		result.Buckets = append(result.Buckets, bucket{b.ID, timestamp(b.CreatedAt)})

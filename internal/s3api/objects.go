@@ -34,7 +34,7 @@ func (c *call) headers() (object.NewFile, error) {
 	n.FullFileName, n.MimeType = fileName(c.key), h.Get("Content-Type")
 
 	var err error
-	if n.Headers, err = keptIn(h); err != nil {
+	if n.Headers, err = storedHeaders(h); err != nil {
 		return n, err
 	}
 
@@ -56,10 +56,10 @@ func (c *call) headers() (object.NewFile, error) {
 	return n, err
 }
 
-// keptIn returns the request headers that the object keeps. aws-chunked encodes the request's body,
-// not the object.
-func keptIn(h http.Header) (object.Headers, error) {
-	var kept object.Headers
+// storedHeaders returns the request headers that the object keeps. aws-chunked encodes the
+// request's body, not the object.
+func storedHeaders(h http.Header) (object.Headers, error) {
+	var headers object.Headers
 	size := len(h.Get("Cache-Control"))
 	for _, name := range object.HeaderNames {
 		value := textOf(h, name)
@@ -71,10 +71,10 @@ func keptIn(h http.Header) (object.Headers, error) {
 			value = strings.TrimSpace(strings.Join(codings, ","))
 		}
 		if value != "" {
-			if kept == nil {
-				kept = object.Headers{}
+			if headers == nil {
+				headers = object.Headers{}
 			}
-			kept[name] = value
+			headers[name] = value
 			size += len(value)
 		}
 	}
@@ -82,7 +82,7 @@ func keptIn(h http.Header) (object.Headers, error) {
 		return nil, malformed("MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size")
 	}
 
-	return kept, nil
+	return headers, nil
 }
 
 // textOf returns a header as text that PostgreSQL can store.
@@ -97,8 +97,8 @@ func (c *call) store(n object.NewFile) (object.File, error) {
 	}
 	n.Upsert = c.r.Header.Get("If-None-Match") == ""
 
-	f, replaced, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), n)
-	if replaced {
+	f, discard, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), n)
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 
@@ -224,11 +224,11 @@ func (c *call) refuse(_ http.ResponseWriter, status int) {
 }
 
 func (c *call) deleteObject() error {
-	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, []string{fileName(c.key)})
+	files, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, []string{fileName(c.key)})
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
+	if len(files) > 0 {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 
@@ -276,11 +276,11 @@ func (c *call) deleteObjects() error {
 		}
 	}
 
-	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, keys)
+	files, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, keys)
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
+	if len(files) > 0 {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 
@@ -299,9 +299,9 @@ func (c *call) deleteObjects() error {
 // source opens the object that the request copies, if the request's conditions hold.
 func (c *call) source() (object.StoredFile, *object.Content, error) {
 	path, query, _ := strings.Cut(c.r.Header.Get("X-Amz-Copy-Source"), "?")
-	decoded, err := url.PathUnescape(path)
-	id, key, ok := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
-	if err != nil || !ok || !pg.Storable(decoded) || (query != "" && query != "versionId=null") {
+	sourcePath, err := url.PathUnescape(path)
+	id, key, ok := strings.Cut(strings.TrimPrefix(sourcePath, "/"), "/")
+	if err != nil || !ok || !pg.Storable(sourcePath) || (query != "" && query != "versionId=null") {
 		return object.StoredFile{}, nil, malformed("InvalidArgument",
 			"Copy Source must mention the source bucket and key: "+
 				"sourcebucket/sourcekey")
@@ -333,14 +333,14 @@ func (c *call) sourceMatches(f object.StoredFile) bool {
 	h := c.r.Header
 	plain := strings.Trim(tag(f.SHA256), `"`)
 	same := func(header string) bool { return strings.Trim(h.Get(header), `"`) == plain }
-	modified := f.UpdatedAt.Truncate(time.Second)
+	modTime := f.UpdatedAt.Truncate(time.Second)
 
 	if h.Get("X-Amz-Copy-Source-If-Match") != "" {
 		if !same("X-Amz-Copy-Source-If-Match") {
 			return false
 		}
 	} else if at, err := http.ParseTime(h.Get("X-Amz-Copy-Source-If-Unmodified-Since")); err == nil &&
-		modified.After(at) {
+		modTime.After(at) {
 		return false
 	}
 
@@ -349,7 +349,7 @@ func (c *call) sourceMatches(f object.StoredFile) bool {
 	}
 
 	at, err := http.ParseTime(h.Get("X-Amz-Copy-Source-If-Modified-Since"))
-	return err != nil || modified.After(at)
+	return err != nil || modTime.After(at)
 }
 
 type copyResult struct {
@@ -379,13 +379,13 @@ func (c *call) copyObject() error {
 	}
 
 	n.Content, n.Length = content, f.Size
-	made, err := c.store(n)
+	file, err := c.store(n)
 	if err != nil {
 		return err
 	}
 
-	return c.respond(copyResult{xml.Name{Space: namespace, Local: "CopyObjectResult"}, timestamp(made.UpdatedAt),
-		tag(made.SHA256)})
+	return c.respond(copyResult{xml.Name{Space: namespace, Local: "CopyObjectResult"}, timestamp(file.UpdatedAt),
+		tag(file.SHA256)})
 }
 
 // sourceRange returns the source range that becomes a part.

@@ -48,7 +48,7 @@ func parsePolicy(text string) (policy, error) {
 	}
 
 	for _, raw := range in.Conditions {
-		if err := p.add(raw); err != nil {
+		if err := p.addCondition(raw); err != nil {
 			return p, err
 		}
 	}
@@ -56,8 +56,9 @@ func parsePolicy(text string) (policy, error) {
 	return p, nil
 }
 
-// add adds a condition: an object with fields and values, or a list with an operator and operands.
-func (p *policy) add(raw json.RawMessage) error {
+// addCondition adds a condition: an object with fields and values, or a list with an operator and
+// operands.
+func (p *policy) addCondition(raw json.RawMessage) error {
 	var exact map[string]string
 	if json.Unmarshal(raw, &exact) == nil && len(exact) > 0 {
 		for field, value := range exact {
@@ -117,9 +118,9 @@ func (p policy) check(fields map[string]string, bucket string, now time.Time) er
 		return denied("AccessDenied", "Invalid according to Policy: Policy expired.")
 	}
 
-	known := map[string]bool{}
+	conditions := map[string]bool{}
 	for _, want := range p.conditions {
-		known[want.field] = true
+		conditions[want.field] = true
 		got := fields[want.field]
 		if want.field == "bucket" {
 			got = bucket
@@ -131,12 +132,12 @@ func (p policy) check(fields map[string]string, bucket string, now time.Time) er
 
 	for field := range fields {
 		switch {
-		case known[field], field == "policy", field == "x-amz-signature", strings.HasPrefix(field, "x-ignore-"):
+		case conditions[field], field == "policy", field == "x-amz-signature", strings.HasPrefix(field, "x-ignore-"):
 			continue
 		}
 		return brokenPolicy("Extra input fields: " + field)
 	}
-	if !known["bucket"] || (fields["bucket"] != "" && fields["bucket"] != bucket) {
+	if !conditions["bucket"] || (fields["bucket"] != "" && fields["bucket"] != bucket) {
 		return brokenPolicy("it is for another bucket")
 	}
 

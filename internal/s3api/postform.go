@@ -58,7 +58,7 @@ func (c *call) postObject() error {
 	if c.Inactive != nil {
 		return c.Inactive
 	}
-	if err := p.check(f.fields, c.name, c.started); err != nil {
+	if err := p.check(f.fields, c.name, c.start); err != nil {
 		return err
 	}
 
@@ -71,7 +71,7 @@ func (c *call) postObject() error {
 	}
 
 	c.r = f.request(c.r)
-	if err := c.check(formRoute); err != nil {
+	if err := c.checkRequest(formRoute); err != nil {
 		return err
 	}
 
@@ -96,12 +96,12 @@ func (c *call) storeForm(f form, p policy) error {
 	}
 
 	n.Content = c.body
-	stored, err := c.store(n)
+	file, err := c.store(n)
 	if err != nil {
 		return c.bodyFailure(err)
 	}
 
-	return c.answerForm(f.fields, tag(stored.SHA256))
+	return c.answerForm(f.fields, tag(file.SHA256))
 }
 
 // readForm reads a form up to the file.
@@ -112,7 +112,7 @@ func (c *call) readForm() (form, error) {
 			"multipart/form-data.")
 	}
 
-	head := &headReader{in: httpx.NewPacedReader(c.w, c.r), left: maxForm}
+	head := &headReader{in: httpx.NewPacedReader(c.w, c.r), remaining: maxForm}
 	parts := multipart.NewReader(head, params["boundary"])
 	f := form{fields: map[string]string{}}
 	for {
@@ -129,7 +129,7 @@ func (c *call) readForm() (form, error) {
 
 		name := strings.ToLower(part.FormName())
 		if name == "file" {
-			head.left = -1
+			head.remaining = -1
 			f.file = part
 			if key, ok := f.fields["key"]; ok {
 				file := part.FileName()
@@ -157,22 +157,22 @@ func (c *call) readForm() (form, error) {
 
 // headReader bounds the bytes before a form's file.
 type headReader struct {
-	in   io.Reader
-	left int // bytes, negative without a bound
+	in        io.Reader
+	remaining int // bytes, negative without a bound
 }
 
 // Read implements io.Reader.
 func (h *headReader) Read(p []byte) (int, error) {
-	if h.left == 0 {
+	if h.remaining == 0 {
 		return 0, errLargeForm
 	}
-	if h.left > 0 {
-		p = p[:min(len(p), h.left)]
+	if h.remaining > 0 {
+		p = p[:min(len(p), h.remaining)]
 	}
 
 	n, err := h.in.Read(p)
-	if h.left > 0 {
-		h.left -= n
+	if h.remaining > 0 {
+		h.remaining -= n
 	}
 
 	return n, err

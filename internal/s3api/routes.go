@@ -108,8 +108,9 @@ func (c *call) route() (route, error) {
 	return route{}, errMethod
 }
 
-// check fails unless the operation knows all the request's query parameters and obeys its headers.
-func (c *call) check(r route) error {
+// checkRequest fails unless the operation knows all the request's query parameters and obeys its
+// headers.
+func (c *call) checkRequest(r route) error {
 	for name := range c.query {
 		if name == r.resource || slices.Contains(r.params, name) || c.isForeign(name) {
 			continue
@@ -149,7 +150,7 @@ func (c *call) check(r route) error {
 // log.
 func (c *call) isForeign(name string) bool {
 	if isProtocolHeader(name) {
-		return c.signature.presigned
+		return c.signature.isPresigned
 	}
 	return strings.HasPrefix(strings.ToLower(name), "x-")
 }

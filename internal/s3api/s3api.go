@@ -68,14 +68,14 @@ type project struct {
 // call is a request in progress.
 type call struct {
 	*project
-	w       http.ResponseWriter
-	r       *http.Request
-	query   url.Values
-	body    *body
-	name    string // bucket name
-	key     string // object key, "" for a bucket request
-	bucket  object.Container
-	started time.Time
+	w      http.ResponseWriter
+	r      *http.Request
+	query  url.Values
+	body   *body
+	name   string // bucket name
+	key    string // object key, "" for a bucket request
+	bucket object.Container
+	start  time.Time
 
 	signature *signature
 	rootPath  string // escaped path of the S3 root
@@ -87,7 +87,7 @@ func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 
-	c := &call{project: p, w: w, r: r, query: r.URL.Query(), started: time.Now(),
+	c := &call{project: p, w: w, r: r, query: r.URL.Query(), start: time.Now(),
 		rootPath: strings.TrimSuffix(r.URL.EscapedPath(), path)}
 	if err := c.dispatch(path); err != nil {
 		c.fail(err)
@@ -106,14 +106,14 @@ func (c *call) dispatch(path string) error {
 	request.Route = "/projects/{projectUUID}" + Prefix
 	request.Target, _, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/") // the bucket
 
-	decoded, err := url.PathUnescape(path)
-	if err != nil || !pg.Storable(decoded) {
+	plainPath, err := url.PathUnescape(path)
+	if err != nil || !pg.Storable(plainPath) {
 		return malformed("InvalidURI", "Couldn't parse the specified URI")
 	}
 	if part := httpx.HostileText(c.r); part == "query" {
 		return malformed("InvalidArgument", "Parameters must be UTF-8 without null characters")
 	}
-	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
+	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(plainPath, "/"), "/")
 
 	if c.isForm() {
 		return c.postObject()
@@ -135,7 +135,7 @@ func (c *call) dispatch(path string) error {
 			return err
 		}
 	}
-	if err := c.check(route); err != nil {
+	if err := c.checkRequest(route); err != nil {
 		return err
 	}
 
@@ -159,7 +159,7 @@ func (c *call) findBucket() (err error) {
 
 // authenticate verifies the signature.
 func (c *call) authenticate() error {
-	s, err := parseSignature(c.r, c.query, c.started)
+	s, err := parseSignature(c.r, c.query, c.start)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (c *call) hasKey(key uuid.UUID) error {
 
 // hoist moves S3 headers from a presigned URL's query, where clients put them, to the headers.
 func (c *call) hoist() error {
-	if !c.signature.presigned {
+	if !c.signature.isPresigned {
 		return nil
 	}
 
@@ -202,7 +202,7 @@ func (c *call) hoist() error {
 		}
 
 		value := strings.Join(values, ",")
-		if sent := c.r.Header.Values(name); len(sent) > 0 && strings.Join(sent, ",") != value {
+		if headers := c.r.Header.Values(name); len(headers) > 0 && strings.Join(headers, ",") != value {
 			return malformed("InvalidArgument", name+" has another value in the query than in the headers")
 		}
 		c.r.Header.Set(name, value)

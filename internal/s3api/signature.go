@@ -33,14 +33,14 @@ const (
 // signature is a request's claimed signature (AWS Signature Version 4). A successful verify sets
 // signing, the key for chunk signatures.
 type signature struct {
-	key       uuid.UUID // access key
-	scope     string    // DATE/REGION/s3/aws4_request
-	time      string
-	headers   []string // signed headers, lower case
-	text      string   // hexadecimal
-	payload   string   // body SHA-256 in hexadecimal, or a word from above
-	presigned bool
-	signing   []byte
+	key         uuid.UUID // access key
+	scope       string    // DATE/REGION/s3/aws4_request
+	time        string
+	headers     []string // signed headers, lower case
+	text        string   // hexadecimal
+	payload     string   // body SHA-256 in hexadecimal, or a word from above
+	isPresigned bool
+	signing     []byte
 }
 
 func denied(code, message string) *fault.Error {
@@ -113,7 +113,7 @@ func readQuery(r *http.Request, query url.Values) (s *signature, credential stri
 	}
 
 	return &signature{
-		time: query.Get("X-Amz-Date"), text: query.Get("X-Amz-Signature"), presigned: true,
+		time: query.Get("X-Amz-Date"), text: query.Get("X-Amz-Signature"), isPresigned: true,
 		headers: strings.Split(query.Get("X-Amz-SignedHeaders"), ";"),
 		payload: cmp.Or(query.Get("X-Amz-Content-Sha256"), r.Header.Get("X-Amz-Content-Sha256"), unsignedPayload),
 	}, query.Get("X-Amz-Credential"), nil
@@ -144,7 +144,7 @@ func (s *signature) checkHeaders(r *http.Request) error {
 
 	for name := range r.Header {
 		if name = strings.ToLower(name); strings.HasPrefix(name, "x-amz-") && !slices.Contains(s.headers, name) &&
-			!(s.presigned && name == "x-amz-content-sha256") {
+			!(s.isPresigned && name == "x-amz-content-sha256") {
 			return denied("AccessDenied", "There were headers present in the request which were not signed: "+name)
 		}
 	}
@@ -159,7 +159,7 @@ func (s *signature) checkTime(query url.Values, date string, now time.Time) erro
 		return denied("AccessDenied", "X-Amz-Date must be an ISO 8601 date, that of the credential")
 	}
 
-	if !s.presigned {
+	if !s.isPresigned {
 		if at.Before(now.Add(-maxSkew)) || at.After(now.Add(maxSkew)) {
 			return denied("RequestTimeTooSkewed",
 				"The difference between the request time and the server's time is too large")
@@ -244,20 +244,20 @@ func (s *signature) canonicalHeaders(r *http.Request) string {
 
 // canonicalQuery sorts parameters by their escaped names, then by their escaped values.
 func canonicalQuery(query url.Values) string {
-	escaped := make(map[string][]string, len(query))
+	params := make(map[string][]string, len(query))
 	for name, values := range query {
 		if name == "X-Amz-Signature" {
 			continue
 		}
 		for _, value := range values {
 			key := escape(name, false)
-			escaped[key] = append(escaped[key], escape(value, false))
+			params[key] = append(params[key], escape(value, false))
 		}
 	}
 
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(escaped)) {
-		for _, value := range slices.Sorted(slices.Values(escaped[name])) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		for _, value := range slices.Sorted(slices.Values(params[name])) {
 			pairs = append(pairs, name+"="+value)
 		}
 	}

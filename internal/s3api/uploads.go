@@ -136,9 +136,9 @@ func (c *call) completeUpload() error {
 		return err
 	}
 
-	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), u,
+	f, discard, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), u,
 		completion)
-	if replaced {
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if fault.Is(err, fault.NotFound) && u.FileUUID.Valid {
@@ -243,15 +243,15 @@ func (c *call) listParts() error {
 	}{Bucket: c.name, Key: c.key, UploadID: u.UUID.String(), Initiator: c.owner(), Owner: c.owner(),
 		StorageClass: "STANDARD", PartNumberMarker: after, MaxParts: limit}
 
-	found, err := object.ListParts(c.r.Context(), c.Database, u.UUID, after, limit+1)
+	parts, err := object.ListParts(c.r.Context(), c.Database, u.UUID, after, limit+1)
 	if err != nil {
 		return err
 	}
-	if len(found) > limit {
-		found, result.IsTruncated = found[:limit], true
+	if len(parts) > limit {
+		parts, result.IsTruncated = parts[:limit], true
 	}
 
-	for _, p := range found {
+	for _, p := range parts {
 		result.Part = append(result.Part, part{p.Number, timestamp(p.CreatedAt), `"` + p.Tag() + `"`, p.Size})
 		result.NextPartNumberMarker = p.Number
 	}
@@ -275,11 +275,11 @@ func (c *call) listUploads() error {
 		return err
 	}
 
-	found, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket.UUID, prefix)
+	uploads, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket.UUID, prefix)
 	if err != nil {
 		return err
 	}
-	found = found[uploadsBefore(found, after, afterID):]
+	uploads = uploads[uploadsBefore(uploads, after, afterID):]
 
 	type upload struct {
 		Key              string
@@ -302,15 +302,15 @@ func (c *call) listUploads() error {
 		Upload             []upload
 	}{Bucket: c.name, Prefix: encode(prefix), KeyMarker: encode(after), UploadIDMarker: afterID, MaxUploads: limit,
 		EncodingType: c.query.Get("encoding-type")}
-	if len(found) > limit {
-		found, result.IsTruncated = found[:limit], true
+	if len(uploads) > limit {
+		uploads, result.IsTruncated = uploads[:limit], true
 	}
 	if result.IsTruncated && limit > 0 {
-		last := found[limit-1]
+		last := uploads[limit-1]
 		result.NextKeyMarker, result.NextUploadIDMarker = encode(last.FullFileName), last.UUID.String()
 	}
 
-	for _, u := range found {
+	for _, u := range uploads {
 		result.Upload = append(result.Upload, upload{encode(u.FullFileName), u.UUID.String(), c.owner(), c.owner(),
 			"STANDARD", timestamp(u.CreatedAt)})
 	}
@@ -320,16 +320,16 @@ func (c *call) listUploads() error {
 
 // uploadsBefore returns the number of uploads, sorted by key, before the page that begins after the
 // markers. Without an upload marker, the page begins after all the key's uploads.
-func uploadsBefore(sorted []object.Multipart, key, id string) int {
-	before := 0
-	for i, u := range sorted {
+func uploadsBefore(uploads []object.Multipart, key, id string) int {
+	count := 0
+	for i, u := range uploads {
 		switch {
 		case key == "" || u.FullFileName > key:
-			return before
+			return count
 		case u.FullFileName < key || id == "" || u.UUID.String() == id:
-			before = i + 1
+			count = i + 1
 		}
 	}
 
-	return before
+	return count
 }
