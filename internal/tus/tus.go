@@ -86,9 +86,9 @@ func ParseMetadata(header string) (map[string]string, error) {
 	}
 
 	for pair := range strings.SplitSeq(header, ",") {
-		key, encoded, _ := strings.Cut(strings.TrimSpace(pair), " ")
-		value, err := base64.StdEncoding.DecodeString(encoded)
-		if _, repeated := metadata[key]; err != nil || repeated || key == "" || !isASCII(key) {
+		key, text, _ := strings.Cut(strings.TrimSpace(pair), " ")
+		value, err := base64.StdEncoding.DecodeString(text)
+		if _, exists := metadata[key]; err != nil || exists || key == "" || !isASCII(key) {
 			return nil, ErrMetadata
 		}
 
