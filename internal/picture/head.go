@@ -75,7 +75,7 @@ func readHead(s *source) (head, error) {
 		return h, unprocessable("too_many_pixels", "the picture of %d × %d exceeds the limit of %d pixels", c.Width,
 			c.Height, MaxPixels)
 	}
-	if err := h.format.readMetadata(&h, s); s.failed != nil {
+	if err := h.format.readMetadata(&h, s); s.err != nil {
 		return h, err
 	}
 

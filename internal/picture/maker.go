@@ -92,15 +92,15 @@ func (m *Maker) Make(
 	}
 	defer memory.Release()
 
-	decoded, err := s.decode(h)
+	img, err := s.decode(h)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
 
-	p, err := render(ctx, decoded, h, l, spec)
+	p, err := render(ctx, img, h, l, spec)
 
-	if s.failed = ctx.Err(); s.failed != nil {
-		return Picture{}, s.explain(s.failed)
+	if s.err = ctx.Err(); s.err != nil {
+		return Picture{}, s.explain(s.err)
 	}
 
 	return p, err
@@ -133,19 +133,19 @@ func unprocessable(code, format string, args ...any) *fault.Error {
 type source struct {
 	ctx     context.Context
 	content io.ReadSeeker
-	failed  error
+	err     error
 }
 
 // Read implements io.Reader. It fails after ctx ends, which stops the decoder.
 func (s *source) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
-		s.failed = err
+		s.err = err
 		return 0, err
 	}
 
 	n, err := s.content.Read(p)
 	if err != nil && err != io.EOF {
-		s.failed = err
+		s.err = err
 	}
 
 	return n, err
@@ -155,7 +155,7 @@ func (s *source) Read(p []byte) (int, error) {
 func (s *source) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.content.Seek(offset, whence)
 	if err != nil {
-		s.failed = err
+		s.err = err
 	}
 
 	return at, err
@@ -164,10 +164,10 @@ func (s *source) Seek(offset int64, whence int) (int64, error) {
 // explain returns the source's error, if any, in place of the decoder's.
 func (s *source) explain(err error) error {
 	switch {
-	case errors.Is(s.failed, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, "scaling the picture took too long").WithCause(s.failed)
-	case s.failed != nil:
-		return fmt.Errorf("read a picture: %w", s.failed)
+	case errors.Is(s.err, context.DeadlineExceeded):
+		return fault.New(fault.Unavailable, "scaling the picture took too long").WithCause(s.err)
+	case s.err != nil:
+		return fmt.Errorf("read a picture: %w", s.err)
 	}
 
 	if _, ok := errors.AsType[*fault.Error](err); ok {
@@ -190,31 +190,31 @@ func (s *source) decode(h head) (image.Image, error) {
 		return nil, err
 	}
 
-	decoded, err := h.format.decode(bufio.NewReaderSize(s, 64<<10))
+	img, err := h.format.decode(bufio.NewReaderSize(s, 64<<10))
 	if err != nil {
 		return nil, err
 	}
 
 	// the first frame may cover only a part of the canvas
-	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen {
+	if screen := image.Rect(0, 0, h.width, h.height); img.Bounds() != screen {
 		canvas := image.NewRGBA(screen)
-		draw.Draw(canvas, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
-		decoded = canvas
+		draw.Draw(canvas, img.Bounds(), img, img.Bounds().Min, draw.Src)
+		img = canvas
 	}
 
-	return decoded, nil
+	return img, nil
 }
 
 // render scales a decoded picture, turns it upright and encodes it. l is the layout in the stored
 // orientation.
-func render(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
-	scaled := scale(ctx, decoded, l)
+func render(ctx context.Context, img image.Image, h head, l layout, spec Spec) (Picture, error) {
+	dst := scale(ctx, img, l)
 
 	if err := ctx.Err(); err != nil {
 		return Picture{}, err
 	}
 
-	upright := applyOrientation(scaled, h.orientation)
+	upright := applyOrientation(dst, h.orientation)
 
 	if spec.Format == "" {
 		spec.Format = h.format.output

@@ -28,12 +28,12 @@ func (h head) keepsProfile() bool {
 
 // inflateProfile returns the profile in a PNG chunk, nil if it is invalid.
 func inflateProfile(chunk []byte) []byte {
-	_, packed, ok := bytes.Cut(chunk, []byte{0})
-	if !ok || len(packed) < 2 || packed[0] != 0 {
+	_, data, ok := bytes.Cut(chunk, []byte{0})
+	if !ok || len(data) < 2 || data[0] != 0 {
 		return nil
 	}
 
-	r, err := zlib.NewReader(bytes.NewReader(packed[1:]))
+	r, err := zlib.NewReader(bytes.NewReader(data[1:]))
 	if err != nil {
 		return nil
 	}

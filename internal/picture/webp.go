@@ -80,12 +80,12 @@ func decodeFrame(b *bufio.Reader, length int64, canvas image.Rectangle) (image.I
 	}
 	still = append(append(still, flags[:]...), header[6:12]...)
 
-	decoded, err := webp.Decode(io.MultiReader(bytes.NewReader(still), io.LimitReader(b, length-headerBytes)))
+	img, err := webp.Decode(io.MultiReader(bytes.NewReader(still), io.LimitReader(b, length-headerBytes)))
 	if err != nil {
 		return nil, err
 	}
 
-	return placed{decoded, at}, nil
+	return placed{img, at}, nil
 }
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
