@@ -75,19 +75,19 @@ func (d *Definition) parseLimit(p *problems, member string, value **string) *tim
 		return nil
 	}
 
-	stored, t, err := d.parseDate(**value)
+	isoDate, t, err := d.parseDate(**value)
 	if err != nil {
 		p.add(member, "invalid_format", err.Error())
 		return nil
 	}
 
-	*value = &stored
+	*value = &isoDate
 	return &t
 }
 
 // parseDate parses a date in ISO 8601, which stays unchanged, or in the definition's format, which
 // it converts to ISO 8601. Stored values thus survive a format change.
-func (d *Definition) parseDate(value string) (stored string, t time.Time, err error) {
+func (d *Definition) parseDate(value string) (isoDate string, t time.Time, err error) {
 	for _, iso := range isoLayouts[d.Type] {
 		if t, err := time.Parse(iso, value); err == nil && hasTwoDigitHour(value) {
 			return value, t, nil

@@ -72,7 +72,7 @@ type FieldInput struct {
 // is dropped, since the caller did not set it.
 func (d Definition) apply(in FieldInput) (Definition, problems) {
 	m := definitionChange{newType: in.Type, stale: map[string]func(){}}
-	retyped := d.Type != in.Type
+	typeChanged := d.Type != in.Type
 	d.Label, d.Type = in.Label, in.Type
 
 	if in.IsRequired.Value != nil {
@@ -94,12 +94,12 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 	applyMember(&m, "start_date", &d.StartDate, emptyToNull(in.StartDate))
 	applyMember(&m, "end_date", &d.EndDate, emptyToNull(in.EndDate))
 
-	found := d.check()
-	if retyped && m.dropStale(found) {
-		found = d.check()
+	invalid := d.check()
+	if typeChanged && m.dropStale(invalid) {
+		invalid = d.check()
 	}
 
-	return d, append(m.problems, found...)
+	return d, append(m.problems, invalid...)
 }
 
 // definitionChange is a definition change in progress.
@@ -123,8 +123,8 @@ func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) 
 		m.stale[name] = func() { *value = nil }
 	}
 
-	types, restricted := applicableTypes[name]
-	if !restricted || slices.Contains(types, m.newType) || !slices.Contains(Types, m.newType) {
+	types, ok := applicableTypes[name]
+	if !ok || slices.Contains(types, m.newType) || !slices.Contains(Types, m.newType) {
 		return
 	}
 
@@ -137,15 +137,15 @@ func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) 
 
 // dropStale clears values left over from the previous type that are invalid on their own. It keeps
 // contradictory limits, since one limit is from the request.
-func (m *definitionChange) dropStale(found problems) (dropped bool) {
-	for _, f := range found {
+func (m *definitionChange) dropStale(invalid problems) (hasDropped bool) {
+	for _, f := range invalid {
 		if clear, ok := m.stale[f.Name]; ok && f.Code != outOfRange {
 			clear()
-			dropped = true
+			hasDropped = true
 		}
 	}
 
-	return dropped
+	return hasDropped
 }
 
 // emptyToNull turns empty text into null, since web forms send empty text for empty inputs.

@@ -46,9 +46,9 @@ func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter
 		return nil, err
 	}
 
-	seen := map[uuid.UUID]bool{}
+	columnUUIDs := map[uuid.UUID]bool{}
 	for _, field := range f.Fields {
-		e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
+		e.columns, columnUUIDs[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 	}
 
 	// Deleted fields follow the current ones.
@@ -61,8 +61,8 @@ func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter
 
 	for _, d := range definitions {
 		for _, field := range d.Fields {
-			if !seen[field.UUID] {
-				e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
+			if !columnUUIDs[field.UUID] {
+				e.columns, columnUUIDs[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter
 // next returns the next batch of responses after the given one.
 func (e *Export) next(ctx context.Context, after time.Time, id uuid.UUID) ([]Response, error) {
 	e.args["after"], e.args["id"], e.args["batch"] = after, id, exportBatch
-	stored, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
+	rows, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
 		select `+responseColumns+` from forms.responses
 		where (created_at, uuid) > (@after, @id) and`+filterCondition+`
 		order by created_at, uuid limit @batch`, e.args)
@@ -82,7 +82,7 @@ func (e *Export) next(ctx context.Context, after time.Time, id uuid.UUID) ([]Res
 		return nil, err
 	}
 
-	return withFields(ctx, e.project.Trusted(), e.form, stored)
+	return withFields(ctx, e.project.Trusted(), e.form, rows)
 }
 
 // WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header with labels, then one

@@ -36,7 +36,7 @@ const (
 // the form does not exist, and with Unprocessable on every invalid member, such as fields.0.label.
 func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
 	definitions, invalid := validateFields(fields)
-	var created []Field
+	var result []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		honeypot, err := incrementVersion(ctx, tx, form)
 		if err != nil {
@@ -59,7 +59,7 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 				"must not exceed %d per form", maxFields)
 		}
 
-		created = make([]Field, 0, len(fields)) // InTx may retry the function
+		result = make([]Field, 0, len(fields)) // InTx may retry the function
 		for i, d := range definitions {
 			member := fmt.Sprintf("fields.%d.name", i)
 			if err := checkHoneypot(d.Name, honeypot, member); err != nil {
@@ -71,16 +71,16 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 				return nameTaken(err, member)
 			}
 
-			created = append(created, f)
+			result = append(result, f)
 		}
 
-		return checkPatterns(ctx, tx, form, created, func(i int) string { return fmt.Sprintf("fields.%d.pattern", i) })
+		return checkPatterns(ctx, tx, form, result, func(i int) string { return fmt.Sprintf("fields.%d.pattern", i) })
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	return created, nil
+	return result, nil
 }
 
 // incrementVersion increments a form's field version, and returns the form's honeypot. The lock on
@@ -103,8 +103,8 @@ func validateFields(fields []FieldInput) ([]Definition, error) {
 	definitions := make([]Definition, len(fields))
 	var all problems
 	for i, in := range fields {
-		d, found := Definition{}.apply(in)
-		for _, f := range found {
+		d, invalid := Definition{}.apply(in)
+		for _, f := range invalid {
 			f.Name = fmt.Sprintf("fields.%d.%s", i, f.Name)
 			all = append(all, f)
 		}
@@ -154,19 +154,19 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 // DeleteField deletes a field from a form; existing responses keep their answers. It fails with
 // NotFound if the form has no such field.
 func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
-	var deleted Field
+	var f Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if _, err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
-		deleted, err = pg.One[Field](ctx, tx, `
+		f, err = pg.One[Field](ctx, tx, `
 			delete from forms.fields where uuid = @field and form_uuid = @form
 			returning `+fieldColumns, pgx.StrictNamedArgs{"field": field, "form": form})
 		return err
 	})
 
-	return deleted, err
+	return f, err
 }
 
 // OrderFields reorders a form's fields and returns them. order names each field once. It fails with
@@ -226,7 +226,7 @@ func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, orde
 // UpdateField changes a form's field; existing responses stay unchanged. It fails with NotFound if
 // the form has no such field, and with Unprocessable on every invalid member.
 func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
-	var updated Field
+	var f Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		honeypot, err := incrementVersion(ctx, tx, form)
 		if err != nil {
@@ -250,7 +250,7 @@ func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 
 		args := d.args()
 		args["field"] = field
-		updated, err = pg.One[Field](ctx, tx, `
+		f, err = pg.One[Field](ctx, tx, `
 			update forms.fields
 			set label = @label, name = @name, type = @type, description = @description, is_required = @required,
 			    default_value = @default, options = @options::text::json, pattern = @pattern,
@@ -262,16 +262,16 @@ func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 			return nameTaken(err, "name")
 		}
 
-		return checkPatterns(ctx, tx, form, []Field{updated}, func(int) string { return "pattern" })
+		return checkPatterns(ctx, tx, form, []Field{f}, func(int) string { return "pattern" })
 	})
 
-	return updated, err
+	return f, err
 }
 
 // checkPatterns fails with Unprocessable if a form's patterns exceed their common limit. The error
 // names the changed field that exceeds it; name returns the i-th changed field's member.
-func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Field, name func(i int) string) error {
-	i := slices.IndexFunc(changed, func(f Field) bool { return f.Pattern != nil })
+func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field, name func(i int) string) error {
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Pattern != nil })
 	if i < 0 {
 		return nil
 	}
@@ -293,7 +293,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 		}
 
 		if !budget.spend(p) {
-			if at := slices.IndexFunc(changed, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
+			if at := slices.IndexFunc(fields, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
 				i = at
 			}
 

@@ -92,7 +92,7 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 		return Form{}, err
 	}
 
-	created, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Form, error) {
+	f, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		// The lock makes the count exact. It conflicts with itself, and with no read or write.
 		if _, err := pg.Exec(ctx, tx, `lock table forms.forms in share update exclusive mode`); err != nil {
@@ -114,7 +114,7 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 			WithCode("quota_exceeded").WithCause(err)
 	}
 
-	return created, err
+	return f, err
 }
 
 // ListForms returns a page of forms and their total number. Sort keys are name, state, createdAt
@@ -160,7 +160,7 @@ func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullF
 // remove with their files in the same transaction. It fails with NotFound if the form does not
 // exist, and without force with Conflict if it has responses.
 func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {
-	var deleted Form
+	var f Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if force {
 			// The row lock keeps new responses out.
@@ -183,7 +183,7 @@ func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force b
 			}
 		}
 
-		deleted, err = pg.One[Form](ctx, tx, `delete from forms.forms where uuid = @id returning `+formColumns,
+		f, err = pg.One[Form](ctx, tx, `delete from forms.forms where uuid = @id returning `+formColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 		return err
 	})
@@ -192,7 +192,7 @@ func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force b
 			WithCode("in_use").WithCause(err)
 	}
 
-	return deleted, err
+	return f, err
 }
 
 // RemoveFiles deletes files in the transaction that deletes the record they belong to.

@@ -127,12 +127,12 @@ func (n *Notifier) collect(ctx context.Context, job *queue.Job[notifyArgs]) erro
 		return err
 	}
 
-	limited := n.Attempts.Count(ctx, notifyFormLimit, job.Args.Form.String())
-	if fault.Is(limited, fault.TooMany) {
-		return queue.Snooze(fault.Of(limited).RetryAfter)
+	limitErr := n.Attempts.Count(ctx, notifyFormLimit, job.Args.Form.String())
+	if fault.Is(limitErr, fault.TooMany) {
+		return queue.Snooze(fault.Of(limitErr).RetryAfter)
 	}
-	if limited != nil {
-		return limited
+	if limitErr != nil {
+		return limitErr
 	}
 
 	if err := n.enqueueMails(ctx, p, job.Args.Form, responses); err != nil {
@@ -261,8 +261,8 @@ func (n *Notifier) render(ctx context.Context, p *projectdb.Project, a mailArgs)
 			return mail.Message{}, err
 		}
 
-		shown := summarize(r)
-		paragraphs, size = append(paragraphs, shown), size+len(shown)
+		text := summarize(r)
+		paragraphs, size = append(paragraphs, text), size+len(text)
 	}
 
 	if len(paragraphs) == 0 {
@@ -273,8 +273,8 @@ func (n *Notifier) render(ctx context.Context, p *projectdb.Project, a mailArgs)
 	if total > 1 {
 		what = fmt.Sprintf("%d new responses", total)
 	}
-	if hidden := total - len(paragraphs); hidden > 0 {
-		paragraphs = append(paragraphs, fmt.Sprintf("Not shown: %d more.", hidden))
+	if more := total - len(paragraphs); more > 0 {
+		paragraphs = append(paragraphs, fmt.Sprintf("Not shown: %d more.", more))
 	}
 
 	return mail.Render("responses", a.To, map[string]string{"what": what, "form": f.Name, "server": n.PublicURL},

@@ -140,8 +140,8 @@ func GetPage(ctx context.Context, p *projectdb.Project, id uuid.UUID, link strin
 		page.RedirectURL = nil
 	}
 
-	if closed := page.closedReason(time.Now()); closed != nil {
-		page.Closed = closed
+	if reason := page.closedReason(time.Now()); reason != nil {
+		page.Closed = reason
 	}
 
 	return page, nil

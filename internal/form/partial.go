@@ -29,14 +29,14 @@ func StartResponse(
 			return err
 		}
 
-		answers, blocked, err := s.checkPartial(ctx, tx, answers)
+		answers, isBlocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		audit.CreatedUUID(ctx, id)
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
-		if blocked {
+		if isBlocked {
 			expires := time.Now().Add(PartialTTL)
 			receipt.ExpiresAt = &expires
 			_, err := pg.Exec(ctx, tx,
@@ -77,14 +77,14 @@ func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 // It returns the answers by UUID, and reports whether the honeypot was filled in.
 func (s submission) checkPartial(
 	ctx context.Context, tx pgx.Tx, in Answers,
-) (answers Answers, blocked bool, err error) {
+) (answers Answers, isBlocked bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
 		return nil, false, err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return nil, false, closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return nil, false, reason
 	}
 
 	d, err := s.loadFields(ctx, tx)
@@ -113,7 +113,7 @@ func ContinueResponse(
 			return err
 		}
 
-		stored, err := pg.Value[json.RawMessage](ctx, tx, `
+		oldAnswers, err := pg.Value[json.RawMessage](ctx, tx, `
 			select answers from forms.responses
 			where uuid = @id and form_uuid = @form and state = 'partial' and token_hash = @hash and expires_at > now()
 			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashToken(token)})
@@ -121,24 +121,24 @@ func ContinueResponse(
 			return err
 		}
 
-		answers, blocked, err := s.checkPartial(ctx, tx, answers)
+		answers, isBlocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 
-		if blocked { // probably a bot: acknowledge and let the response expire
+		if isBlocked { // probably a bot: acknowledge and let the response expire
 			answers, complete = nil, false
 		}
 
-		merged, err := s.mergeAnswers(ctx, tx, stored, answers)
+		all, err := s.mergeAnswers(ctx, tx, oldAnswers, answers)
 		if err != nil {
 			return err
 		}
 
 		if complete {
-			return s.complete(ctx, tx, merged, &receipt)
+			return s.complete(ctx, tx, all, &receipt)
 		}
 
 		version, err := s.storeVersion(ctx, tx)
@@ -151,7 +151,7 @@ func ContinueResponse(
 			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @ttl::interval
 			where uuid = @id
 			returning expires_at`, pgx.StrictNamedArgs{
-			"id": id, "version": version, "answers": merged.encode(), "ttl": PartialTTL,
+			"id": id, "version": version, "answers": all.encode(), "ttl": PartialTTL,
 		})
 
 		receipt.ExpiresAt = &expires
@@ -163,10 +163,10 @@ func ContinueResponse(
 
 // mergeAnswers applies new answers to the stored ones and drops answers to deleted fields.
 func (s submission) mergeAnswers(
-	ctx context.Context, tx pgx.Tx, encoded json.RawMessage, answers Answers,
+	ctx context.Context, tx pgx.Tx, old json.RawMessage, answers Answers,
 ) (Answers, error) {
-	var stored map[string]json.RawMessage
-	if err := json.Unmarshal(encoded, &stored); err != nil {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(old, &values); err != nil {
 		return nil, err
 	}
 
@@ -175,23 +175,23 @@ func (s submission) mergeAnswers(
 		return nil, err
 	}
 
-	merged := Answers{}
+	result := Answers{}
 	for _, f := range d.fields {
 		name := f.UUID.String()
-		if v, ok := stored[name]; ok {
-			merged[name] = []byte(v)
+		if v, ok := values[name]; ok {
+			result[name] = []byte(v)
 		}
 
 		if v, ok := answers[name]; ok {
-			merged[name] = v
+			result[name] = v
 		}
 
-		if isEmpty(merged[name]) {
-			delete(merged, name)
+		if isEmpty(result[name]) {
+			delete(result, name)
 		}
 	}
 
-	return merged, nil
+	return result, nil
 }
 
 func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, receipt *Receipt) error {
@@ -200,7 +200,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 		return err
 	}
 
-	stored, err := d.validate(ctx, answers, nil)
+	valid, err := d.validate(ctx, answers, nil)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 		set version = @version, state = 'complete', answers = @answers, token_hash = null, expires_at = null,
 		    updated_at = @now, submitted_at = @now
 		where uuid = @id`,
-		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": stored.encode(), "now": f.Now})
+		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": valid.encode(), "now": f.Now})
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,12 @@ var errTooComplex = errors.New("is too complex")
 // newPattern compiles a pattern. The error describes the problem; it is errTooComplex if only the
 // size is the problem.
 func newPattern(text string) (*pattern, error) {
-	parsed, err := syntax.Parse(text, syntax.Perl)
+	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, errors.New("is not an RE2 expression: " + syntaxMessage(err))
 	}
 
-	program, err := syntax.Compile(parsed.Simplify())
+	program, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(program.Inst) > maxInstructions {
 		return nil, errTooComplex
 	}

@@ -118,8 +118,8 @@ func ListResponses(
 			return err
 		}
 
-		var stored []storedResponse
-		stored, total, err = pg.List[storedResponse](ctx, tx, pg.Listing{
+		var rows []storedResponse
+		rows, total, err = pg.List[storedResponse](ctx, tx, pg.Listing{
 			Columns: responseColumns,
 			From:    `forms.responses where` + filterCondition,
 			Sorts: map[string]string{
@@ -131,7 +131,7 @@ func ListResponses(
 			return err
 		}
 
-		responses, err = withFields(ctx, tx, form, stored)
+		responses, err = withFields(ctx, tx, form, rows)
 		return err
 	})
 
@@ -143,14 +143,14 @@ func ListResponses(
 func GetResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
 	err := readTx(ctx, p, func(tx pgx.Tx) error {
-		stored, err := pg.One[storedResponse](ctx, tx,
+		row, err := pg.One[storedResponse](ctx, tx,
 			`select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
 			pgx.StrictNamedArgs{"id": id, "form": form})
 		if err != nil {
 			return err
 		}
 
-		all, err := withFields(ctx, tx, form, []storedResponse{stored})
+		all, err := withFields(ctx, tx, form, []storedResponse{row})
 		if err != nil {
 			return err
 		}
@@ -174,14 +174,14 @@ func DeleteResponse(
 			return err
 		}
 
-		stored, err := pg.One[storedResponse](ctx, tx,
+		row, err := pg.One[storedResponse](ctx, tx,
 			`delete from forms.responses where uuid = @id and form_uuid = @form returning `+responseColumns,
 			pgx.StrictNamedArgs{"id": id, "form": form})
 		if err != nil {
 			return err
 		}
 
-		if stored.State == "complete" {
+		if row.State == "complete" {
 			if _, err := pg.Exec(ctx, tx,
 				`update forms.forms set total_responses = total_responses - 1 where uuid = @form`,
 				pgx.StrictNamedArgs{"form": form}); err != nil {
@@ -189,7 +189,7 @@ func DeleteResponse(
 			}
 		}
 
-		all, err := withFields(ctx, tx, form, []storedResponse{stored})
+		all, err := withFields(ctx, tx, form, []storedResponse{row})
 		if err != nil {
 			return err
 		}
@@ -221,9 +221,9 @@ type storedVersion struct {
 }
 
 // withFields combines stored responses with their versions' fields.
-func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []storedResponse) ([]Response, error) {
+func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, rows []storedResponse) ([]Response, error) {
 	var versions []int
-	for _, s := range stored {
+	for _, s := range rows {
 		versions = append(versions, s.Version)
 	}
 
@@ -239,8 +239,8 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 		fields[d.Version] = d.Fields
 	}
 
-	responses := make([]Response, len(stored))
-	for i, s := range stored {
+	responses := make([]Response, len(rows))
+	for i, s := range rows {
 		r := Response{UUID: s.UUID, FormUUID: s.FormUUID, Version: s.Version, State: s.State, Answers: []Answer{},
 			CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, SubmittedAt: s.SubmittedAt, ExpiresAt: s.ExpiresAt}
 
@@ -263,13 +263,13 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 
 // Text formats the answer as a spreadsheet cell: options separated by semicolons, a file's name.
 func (a Answer) Text() string {
-	var chosen []string
+	var options []string
 	var text string
 	var file FileAnswer
 	switch a.Value.Kind() {
 	case '[':
-		if json.Unmarshal(a.Value, &chosen) == nil {
-			return strings.Join(chosen, "; ")
+		if json.Unmarshal(a.Value, &options) == nil {
+			return strings.Join(options, "; ")
 		}
 	case '"':
 		if json.Unmarshal(a.Value, &text) == nil {

@@ -110,7 +110,7 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	compiled, err := compilePattern(patterns, *d.Pattern)
+	expr, err := compilePattern(patterns, *d.Pattern)
 	if err == errTooComplex {
 		p.add("pattern", "invalid_value", err.Error())
 		return nil
@@ -120,11 +120,11 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	if err := compiled.checkMaxLength(d.MaxLength); err != nil {
+	if err := expr.checkMaxLength(d.MaxLength); err != nil {
 		p.add("pattern", "invalid_value", err.Error())
 	}
 
-	return compiled
+	return expr
 }
 
 // syntaxMessage returns a syntax error without repeating the expression.
@@ -156,7 +156,7 @@ func (d *Definition) checkOptions(p *problems) []string {
 		return nil
 	}
 
-	seen := make(map[string]bool, len(options))
+	set := make(map[string]bool, len(options))
 	for i, option := range options {
 		if strings.TrimSpace(option) == "" || !oneLine(option) || utf8.RuneCountInString(option) > maxOptionSize {
 			p.add("options", "invalid_value",
@@ -164,12 +164,12 @@ func (d *Definition) checkOptions(p *problems) []string {
 			return nil
 		}
 
-		if seen[option] {
+		if set[option] {
 			p.add("options", "duplicate", fmt.Sprintf("must be unique; option %d is a duplicate", i+1))
 			return nil
 		}
 
-		seen[option] = true
+		set[option] = true
 	}
 
 	text, err := formatList(options)

@@ -108,10 +108,10 @@ type chosenOption struct {
 }
 
 func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field) error {
-	var counted []string
+	var keys []string
 	for _, f := range fields {
 		if slices.Contains(countedTypes, f.Type) {
-			counted = append(counted, f.UUID.String())
+			keys = append(keys, f.UUID.String())
 		}
 	}
 
@@ -141,7 +141,7 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 			group by a.key, o.option
 		) ranked
 		where place <= @max order by field, place`,
-		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCountedOptions})
+		pgx.StrictNamedArgs{"form": form, "counted": keys, "max": maxCountedOptions})
 	if err != nil {
 		return err
 	}
@@ -174,9 +174,9 @@ func (f Field) statistics(total int64, summaries []fieldSummary, options []chose
 	}
 
 	// Options without answers come last.
-	var offered []string
-	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &offered) == nil {
-		for _, option := range offered {
+	var choices []string
+	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &choices) == nil {
+		for _, option := range choices {
 			if !slices.ContainsFunc(s.Options, func(o OptionCount) bool { return o.Option == option }) {
 				s.Options = append(s.Options, OptionCount{option, 0})
 			}

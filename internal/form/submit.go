@@ -60,13 +60,13 @@ func GetPublicForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, memb
 		return PublicForm{}, err
 	}
 
-	closed := f.closedReason(time.Now())
-	if closed != nil && !member {
-		closed.Kind = fault.NotFound
-		return PublicForm{}, closed
+	reason := f.closedReason(time.Now())
+	if reason != nil && !member {
+		reason.Kind = fault.NotFound
+		return PublicForm{}, reason
 	}
 
-	public := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: closed == nil,
+	public := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: reason == nil,
 		OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
 		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
 
@@ -133,8 +133,8 @@ func GetFileFields(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Fil
 		return FileFields{}, err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return FileFields{}, closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return FileFields{}, reason
 	}
 
 	destination := FileFields{Container: f.ContainerUUID, fields: map[string]uuid.UUID{}}
@@ -180,7 +180,7 @@ func CreateResponse(
 	audit.CreatedUUID(ctx, id)
 
 	if d, ok := cache.forms.Get(form); ok {
-		if receipt, tried, err := s.createAtOnce(ctx, d); tried {
+		if receipt, isDone, err := s.createAtOnce(ctx, d); isDone {
 			return receipt, err
 		}
 	}
@@ -193,23 +193,23 @@ func CreateResponse(
 
 	cache.put(form, d)
 
-	blocked := d.takeHoneypot(answers)
-	stored, err := s.validate(ctx, d, blocked)
+	isBlocked := d.takeHoneypot(answers)
+	valid, err := s.validate(ctx, d, isBlocked)
 	if err != nil {
 		return Receipt{}, err
 	}
 
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
-		f, err := s.countResponse(ctx, tx, blocked)
+		f, err := s.countResponse(ctx, tx, isBlocked)
 		if err == nil || fault.Is(err, fault.Conflict) { // a form is full by the response that is repeated
-			err = cmp.Or(s.checkUnsent(ctx, tx, stored), err)
+			err = cmp.Or(s.checkUnsent(ctx, tx, valid), err)
 		}
 		if err != nil {
 			return err
 		}
 
-		if receipt = s.receipt(f, blocked); blocked {
+		if receipt = s.receipt(f, isBlocked); isBlocked {
 			return nil
 		}
 
@@ -217,18 +217,18 @@ func CreateResponse(
 			if d, err = s.loadFields(ctx, tx); err != nil {
 				return err
 			}
-			if stored, err = d.validate(ctx, answers, files.Fields); err != nil {
+			if valid, err = d.validate(ctx, answers, files.Fields); err != nil {
 				return err
 			}
 		}
 
 		if files.Create != nil {
-			if err := s.attachFiles(ctx, tx, stored); err != nil {
+			if err := s.attachFiles(ctx, tx, valid); err != nil {
 				return err
 			}
 		}
 
-		return s.insert(ctx, tx, stored, f)
+		return s.insert(ctx, tx, valid, f)
 	})
 
 	return receipt, err
@@ -261,28 +261,28 @@ func (s submission) checkUnsent(ctx context.Context, tx pgx.Tx, answers Answers)
 		"send it again to store another response").WithCode("already_sent")
 }
 
-// receipt returns the response's receipt. blocked means that it was not stored.
-func (s submission) receipt(f countedForm, blocked bool) Receipt {
+// receipt returns the response's receipt. isBlocked means that it was not stored.
+func (s submission) receipt(f countedForm, isBlocked bool) Receipt {
 	return Receipt{
 		UUID:           s.id,
 		FormUUID:       s.form,
 		State:          "complete",
 		SubmittedAt:    &f.Now,
 		SuccessMessage: f.SuccessMessage,
-		Notify:         f.Notify && !blocked,
+		Notify:         f.Notify && !isBlocked,
 	}
 }
 
 // validate validates the answers and returns them in stored form. A closed form takes precedence
 // over invalid answers.
-func (s submission) validate(ctx context.Context, d fieldSet, blocked bool) (Answers, error) {
-	if blocked {
+func (s submission) validate(ctx context.Context, d fieldSet, isBlocked bool) (Answers, error) {
+	if isBlocked {
 		return nil, nil
 	}
 
-	stored, invalid := d.validate(ctx, s.answers, s.files.Fields)
+	valid, invalid := d.validate(ctx, s.answers, s.files.Fields)
 	if invalid == nil {
-		return stored, nil
+		return valid, nil
 	}
 
 	return nil, s.closedReasonOr(ctx, invalid)
@@ -295,8 +295,8 @@ func (s submission) closedReasonOr(ctx context.Context, invalid error) error {
 		return err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return reason
 	}
 
 	return invalid
@@ -384,13 +384,13 @@ const (
 // countResponse counts the response if the form accepts it, and locks the form's row until the
 // transaction ends. It reads the clock after acquiring the lock, so that waiting does not carry a
 // response past the closing time.
-func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) (countedForm, error) {
+func (s submission) countResponse(ctx context.Context, tx pgx.Tx, isBlocked bool) (countedForm, error) {
 	form, err := pg.One[countedForm](ctx, tx, `
 		update forms.forms
 		set total_responses = total_responses + case when @blocked then 0 else 1 end,
 		    blocked_responses = blocked_responses + case when @blocked then 1 else 0 end
 		where uuid = @form`+accepting+countedColumns,
-		pgx.StrictNamedArgs{"form": s.form, "blocked": blocked})
+		pgx.StrictNamedArgs{"form": s.form, "blocked": isBlocked})
 	if !fault.Is(err, fault.NotFound) {
 		return form, err
 	}
@@ -400,8 +400,8 @@ func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) 
 		return countedForm{}, err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return countedForm{}, closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return countedForm{}, reason
 	}
 
 	// It was closed a moment ago.

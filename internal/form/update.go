@@ -47,7 +47,7 @@ var (
 func UpdateForm(
 	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u FormUpdate,
 ) (Form, error) {
-	var updated Form
+	var form Form
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		f, err := pg.One[Form](ctx, tx, `select `+formColumns+` from forms.forms where uuid = @id for no key update`,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
@@ -59,7 +59,7 @@ func UpdateForm(
 			return err
 		}
 
-		updated, err = pg.One[Form](ctx, tx, `
+		form, err = pg.One[Form](ctx, tx, `
 			update forms.forms
 			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes,
 			    max_responses = @max, success_message = @message, honeypot = @honeypot, container_uuid = @container,
@@ -76,10 +76,10 @@ func UpdateForm(
 			return err
 		}
 
-		taken, err := pg.Value[bool](ctx, tx, `
+		exists, err := pg.Value[bool](ctx, tx, `
 			select exists (select from forms.fields where form_uuid = @id and name = @honeypot)`,
 			pgx.StrictNamedArgs{"id": id, "honeypot": f.Honeypot})
-		if taken {
+		if exists {
 			return fault.OnField(fault.Unprocessable, "honeypot", "already_exists", "is the name of a field")
 		}
 
@@ -97,7 +97,7 @@ func UpdateForm(
 			"must be a file of the project").WithCause(err)
 	}
 
-	return updated, err
+	return form, err
 }
 
 // apply changes f. It fails with Unprocessable on every invalid member.
