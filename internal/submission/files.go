@@ -63,11 +63,11 @@ func (s *Service) receive(
 			return err
 		}
 
-		field, known := to.Find(part.Field)
+		field, ok := to.Find(part.Field)
 		name := "answers." + clip(part.Field)
 		_, again := files[field]
 		switch {
-		case !known:
+		case !ok:
 			return fault.OnField(fault.Unprocessable, name, "unknown", "is not a file field of the form")
 		case again:
 			return fault.OnField(fault.Unprocessable, name, "repeated", "must be a single file")
@@ -129,11 +129,11 @@ func blameField(name string, err error) error {
 		message = "has an invalid file name: with its folder it " + message
 	}
 
-	named := *e
-	named.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: message}}
-	named.Detail = name + " " + message
+	fieldErr := *e
+	fieldErr.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: message}}
+	fieldErr.Detail = name + " " + message
 
-	return &named
+	return &fieldErr
 }
 
 // receivedFiles maps form fields to the files received for them.

@@ -43,12 +43,12 @@ func (s *Service) UpdateForm(
 		}
 	}
 
-	updated, err := form.UpdateForm(ctx, p, user, id, u)
+	f, err := form.UpdateForm(ctx, p, user, id, u)
 	if err == nil && u.NotifyEmails.Named {
-		s.askRecipients(ctx, p, updated)
+		s.askRecipients(ctx, p, f)
 	}
 
-	return updated, err
+	return f, err
 }
 
 // askRecipients mails a link to a form's unconfirmed addresses. The form is committed, so a failure
