@@ -78,12 +78,12 @@ var deleteResponse = operation.Operation{
 }
 
 func (s *Server) deleteResponse(ctx context.Context, p *projectdb.Project, in *responseInput) (form.Response, error) {
-	deleted, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
+	r, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
 	if err == nil {
 		s.Cleaner.Discard(ctx, p.UUID)
 	}
 
-	return deleted, err
+	return r, err
 }
 
 var getFormStatistics = operation.Operation{

@@ -41,9 +41,9 @@ type createS3KeyInput struct {
 func (s *Server) createS3Key(
 	ctx context.Context, p *projectdb.Project, in *createS3KeyInput,
 ) (operation.Answer[appkey.S3Key, s3KeyMetadata], error) {
-	created, err := appkey.CreateS3Key(ctx, s.Platform.DB(), p.UUID, operation.Caller(ctx).User, in.Body.Name)
-	return operation.Answer[appkey.S3Key, s3KeyMetadata]{Content: created,
-		Metadata: s3KeyMetadata{s.Projects.S3Secret(p.UUID, created.UUID)},
+	key, err := appkey.CreateS3Key(ctx, s.Platform.DB(), p.UUID, operation.Caller(ctx).User, in.Body.Name)
+	return operation.Answer[appkey.S3Key, s3KeyMetadata]{Content: key,
+		Metadata: s3KeyMetadata{s.Projects.S3Secret(p.UUID, key.UUID)},
 		Header:   http.Header{"Cache-Control": {"no-store"}}}, err
 }
 

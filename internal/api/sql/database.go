@@ -123,11 +123,11 @@ type createDatabaseCredentialInput struct {
 func (s *Server) createDatabaseCredential(
 	ctx context.Context, p *projectdb.Project, in *createDatabaseCredentialInput,
 ) (operation.Answer[pgproxy.Credential, databasePassword], error) {
-	created, password, err := pgproxy.CreateCredential(ctx, s.Platform.DB(), pgproxy.NewCredential{
+	credential, password, err := pgproxy.CreateCredential(ctx, s.Platform.DB(), pgproxy.NewCredential{
 		Project: p.UUID, User: operation.Caller(ctx).User, Name: in.Body.Name, Access: in.Body.Access,
 		ExpiresAt: in.Body.ExpiresAt,
 	})
-	return operation.Secret(created, databasePassword{password}), err
+	return operation.Secret(credential, databasePassword{password}), err
 }
 
 var listDatabaseCredentials = operation.Operation{

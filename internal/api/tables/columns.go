@@ -170,6 +170,6 @@ func (s *Server) deleteColumn(
 		return operation.Answer[schema.Column, deletedMetadata]{}, err
 	}
 
-	c, deleted, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
-	return operation.WithMetadata(c, deletedMetadata{deleted, mentions}), err
+	c, dependents, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
+	return operation.WithMetadata(c, deletedMetadata{dependents, mentions}), err
 }

@@ -142,14 +142,14 @@ func (s *Server) deleteIndex(ctx context.Context, p *projectdb.Project, in *inde
 
 	failed := i >= 0 && all[i].Status == "failed"
 
-	deleted, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
+	index, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
 	if failed && fault.Is(err, fault.NotFound) {
-		deleted, err = all[i], nil // the failed build left operation.Nothing in the database
+		index, err = all[i], nil // the failed build left operation.Nothing in the database
 	}
 
 	if err != nil || !failed {
-		return deleted, err
+		return index, err
 	}
 
-	return deleted, s.TableJobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
+	return index, s.TableJobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
 }

@@ -262,6 +262,6 @@ func (s *Server) deleteTable(
 		return operation.Answer[schema.Table, deletedTableMetadata]{}, err
 	}
 
-	t, deleted, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
-	return operation.WithMetadata(t, deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), deleted, mentions}), err
+	t, dependents, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
+	return operation.WithMetadata(t, deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), dependents, mentions}), err
 }
