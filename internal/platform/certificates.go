@@ -16,11 +16,11 @@ func (s *Store) Certificate(ctx context.Context, name string) ([]byte, error) {
 }
 
 // SetCertificate stores sealed bytes under a name.
-func (s *Store) SetCertificate(ctx context.Context, name string, sealed []byte) error {
+func (s *Store) SetCertificate(ctx context.Context, name string, ciphertext []byte) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.certificates (name, sealed) values (@name, @sealed)
 		on conflict (name) do update set sealed = excluded.sealed, updated_at = now()`,
-		pgx.StrictNamedArgs{"name": name, "sealed": sealed})
+		pgx.StrictNamedArgs{"name": name, "sealed": ciphertext})
 	return err
 }
 

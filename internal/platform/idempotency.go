@@ -109,12 +109,12 @@ func (s *Store) ReleaseRequest(ctx context.Context, key []byte) error {
 // platform change was made under the key. It fails with Conflict, code in_progress, if a project
 // created under the key is unfinished: its server died, and another one completes it.
 func (s *Store) CheckRequestDone(ctx context.Context, auditKey string) error {
-	done, err := audit.HasKey(ctx, s.q, auditKey)
+	exists, err := audit.HasKey(ctx, s.q, auditKey)
 	if err != nil {
 		return err
 	}
 
-	if done {
+	if exists {
 		return audit.AlreadyDone(nil)
 	}
 

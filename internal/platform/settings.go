@@ -257,18 +257,18 @@ func (d declaration) read(s *Settings, value string) error {
 // show returns the setting with row's value, if set and valid, or with the default.
 func (d declaration) show(defaults Settings, row settingRow, set bool) Setting {
 	settings := defaults
-	shown := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
+	result := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
 	if set && d.read(&settings, row.Value) == nil {
-		shown.UpdatedAt, shown.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
+		result.UpdatedAt, result.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
 	}
 
 	if d.flag != nil {
-		shown.Value, shown.Default = *d.flag(&settings), *d.flag(&defaults)
-		return shown
+		result.Value, result.Default = *d.flag(&settings), *d.flag(&defaults)
+		return result
 	}
 
-	shown.Type, shown.Minimum, shown.Maximum = "integer", &d.min, &d.max
-	shown.Value, shown.Default = *d.number(&settings), *d.number(&defaults)
+	result.Type, result.Minimum, result.Maximum = "integer", &d.min, &d.max
+	result.Value, result.Default = *d.number(&settings), *d.number(&defaults)
 
-	return shown
+	return result
 }

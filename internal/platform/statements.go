@@ -49,7 +49,7 @@ func EnableStatementStats(ctx context.Context, q pg.Querier) error {
 
 // StatementStatsStatus reports whether PostgreSQL has loaded pg_stat_statements, and whether the
 // extension is available.
-func (s *Store) StatementStatsStatus(ctx context.Context) (loaded, installed bool, err error) {
+func (s *Store) StatementStatsStatus(ctx context.Context) (isLoaded, isInstalled bool, err error) {
 	state, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
 		select `+statementsLoaded+
 		` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
@@ -61,12 +61,12 @@ func (s *Store) StatementStatsStatus(ctx context.Context) (loaded, installed boo
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
 	result := SlowStatements{Statements: []Statement{}}
 
-	loaded, _, err := s.StatementStatsStatus(ctx)
+	isLoaded, _, err := s.StatementStatsStatus(ctx)
 	if err != nil {
 		return result, err
 	}
 
-	if !loaded {
+	if !isLoaded {
 		result.Reason = "PostgreSQL does not load pg_stat_statements at startup (shared_preload_libraries)."
 		return result, nil
 	}
