@@ -71,9 +71,9 @@ var ErrPositionChanged = errors.New("audit: another change came first")
 
 // record is the audit state in a context.
 type record struct {
-	key      []byte
-	entry    Entry
-	expected []Position
+	key       []byte
+	entry     Entry
+	positions []Position
 
 	committed *atomic.Bool // shared by the contexts from [Expect]
 }
@@ -124,7 +124,7 @@ func Expect(ctx context.Context, positions ...Position) context.Context {
 	}
 
 	next := *r
-	next.expected = positions
+	next.positions = positions
 
 	return context.WithValue(ctx, recordKey{}, &next)
 }
@@ -174,14 +174,14 @@ type Change struct {
 }
 
 // statement returns the change as SQL. after has further common table expressions, which may read
-// changed; selected are the result columns.
-func (c Change) statement(after, selected string) string {
+// changed; columns lists the result columns.
+func (c Change) statement(after, columns string) string {
 	with := "changed as (" + c.SQL + ")" + after
 	if c.With != "" {
 		with = c.With + ", " + with
 	}
 
-	return "with " + with + " select " + selected + " from changed"
+	return "with " + with + " select " + columns + " from changed"
 }
 
 // One is [Write] for a change to at most one row, which it returns, in one round trip. Without a
@@ -189,8 +189,8 @@ func (c Change) statement(after, selected string) string {
 func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 	pool, ok := b.(*pgxpool.Pool)
 	r, _ := ctx.Value(recordKey{}).(*record)
-	if !ok || (r != nil && len(r.expected) > 0) {
-		var changed T
+	if !ok || (r != nil && len(r.positions) > 0) {
+		var row T
 		err := Write(ctx, b, func(tx pgx.Tx) (err error) {
 			if c.Lock != "" {
 				if _, err := pg.Exec(ctx, tx, c.Lock, c.LockArgs); err != nil {
@@ -198,17 +198,17 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 				}
 			}
 
-			changed, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args)
+			row, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args)
 			return err
 		})
-		return changed, err
+		return row, err
 	}
 
 	// Evaluated for each changed row, in a column that is not read.
-	var hidden []string
+	var sideEffects []string
 	args := maps.Clone(c.Args)
 	if c.EarlyRelease {
-		hidden = append(hidden, "pg_catalog.set_config('synchronous_commit', 'off', true)")
+		sideEffects = append(sideEffects, "pg_catalog.set_config('synchronous_commit', 'off', true)")
 	}
 
 	entry := ""
@@ -222,22 +222,22 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 		if r.entry.Key == "" { // the function checks that a key is new, and costs as much as a change
 			entry = ", entry as (insert into socle.audit_pending (entry, mac) select @audit_entry, @audit_mac from changed)"
 		} else {
-			hidden = append(hidden, "socle.write_audit(@audit_entry, @audit_mac)")
+			sideEffects = append(sideEffects, "socle.write_audit(@audit_entry, @audit_mac)")
 		}
 	}
 
-	selected := "changed.*, row(" + strings.Join(hidden, ", ") + ")::text"
-	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, selected), Args: args, Lock: c.Lock,
+	columns := "changed.*, row(" + strings.Join(sideEffects, ", ") + ")::text"
+	row, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, columns), Args: args, Lock: c.Lock,
 		LockArgs: c.LockArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
 	if pg.Violates(err, "audit_pending_key") {
-		return changed, AlreadyDone(err)
+		return row, AlreadyDone(err)
 	}
 
 	if err == nil && r != nil {
 		r.committed.Store(true)
 	}
 
-	return changed, err
+	return row, err
 }
 
 // withoutLastColumn reads a row's columns but the last into a T by name.
@@ -246,13 +246,13 @@ func withoutLastColumn[T any](row pgx.CollectableRow) (T, error) { return pg.Row
 // insert inserts the entry as pending. It comes last in the transaction: an expected position locks
 // the log.
 func (r *record) insert(ctx context.Context, tx pgx.Tx) error {
-	if len(r.expected) > 0 {
+	if len(r.positions) > 0 {
 		current, err := pg.One[Position](ctx, tx, `select log, entries from socle.lock_audit_entries()`)
 		if err != nil {
 			return err
 		}
 
-		if slices.ContainsFunc(r.expected, func(p Position) bool { return p.Log == current.Log && p != current }) {
+		if slices.ContainsFunc(r.positions, func(p Position) bool { return p.Log == current.Log && p != current }) {
 			return ErrPositionChanged
 		}
 	}

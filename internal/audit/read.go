@@ -26,7 +26,7 @@ type Filter struct {
 
 // List returns a page of a database's entries and the count that matches the filter.
 func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
-	const chosen = `socle.audit
+	const from = `socle.audit
 		where (@actor = '' or entry::jsonb ->> 'actor' = @actor) and (@action = '' or entry::jsonb ->> 'action' = @action)
 		  and (@project = '' or entry::jsonb ->> 'project' = @project)
 		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
@@ -36,7 +36,7 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	}
 	rows, total, err := pg.List[row](ctx, q, pg.Listing{
 		Columns: "seq, entry, hash",
-		From:    chosen,
+		From:    from,
 		Sorts:   map[string]string{"seq": "seq"},
 		Tie:     "seq",
 	}, page, args)
