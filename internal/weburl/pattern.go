@@ -33,13 +33,13 @@ type parts struct {
 
 // ParsePattern parses a pattern.
 func ParsePattern(text string) (Pattern, error) {
-	expanded, err := expand(text)
+	texts, err := expand(text)
 	if err != nil {
 		return Pattern{}, err
 	}
 
-	p := Pattern{alternatives: make([]parts, len(expanded))}
-	for i, alternative := range expanded {
+	p := Pattern{alternatives: make([]parts, len(texts))}
+	for i, alternative := range texts {
 		if p.alternatives[i], err = parseParts(alternative); err != nil {
 			return Pattern{}, err
 		}
@@ -230,14 +230,14 @@ func parseClass(text []rune, g glob) (expression string, length int) {
 
 	class := string(text)[1:end]
 	length = len([]rune(class)) + 2
-	class, negated := strings.CutPrefix(class, "!")
+	class, isNegated := strings.CutPrefix(class, "!")
 	if class == "" {
 		return "", 0
 	}
 
 	class = strings.NewReplacer(`\`, `\\`, "[", `\[`, "^", `\^`).Replace(class)
 	switch {
-	case !negated:
+	case !isNegated:
 		return "[" + class + "]", length
 	case g == hostGlob:
 		return "[^" + class + "./:]", length
@@ -284,12 +284,12 @@ func expandAt(text string, begin int, ends []int) ([]string, error) {
 	var all []string
 	head, from := text[:begin], begin+1
 	for _, end := range ends {
-		expanded, err := expand(head + text[from:end] + text[ends[len(ends)-1]+1:])
+		texts, err := expand(head + text[from:end] + text[ends[len(ends)-1]+1:])
 		if err != nil {
 			return nil, err
 		}
 
-		all, from = append(all, expanded...), end+1
+		all, from = append(all, texts...), end+1
 		if len(all) > maxAlternatives {
 			return nil, errors.New("must have at most 64 alternatives")
 		}

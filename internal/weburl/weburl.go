@@ -54,12 +54,12 @@ func Parse(text string) (URL, error) {
 
 	after, _, _ = strings.Cut(after, "#")
 	authority, rest, web := "", after, defaultPorts[scheme] != ""
-	if found, cut := strings.CutPrefix(after, "//"); cut {
-		end := len(found)
-		if i := strings.IndexAny(found, "/?"); i >= 0 {
+	if hierarchy, cut := strings.CutPrefix(after, "//"); cut {
+		end := len(hierarchy)
+		if i := strings.IndexAny(hierarchy, "/?"); i >= 0 {
 			end = i
 		}
-		authority, rest = found[:end], found[end:]
+		authority, rest = hierarchy[:end], hierarchy[end:]
 	} else if web {
 		return URL{}, errors.New("has no host")
 	}
@@ -197,13 +197,13 @@ func isLabel(label string) bool {
 		return true
 	}
 
-	decoded, err := idna.Lookup.ToUnicode(label)
-	if err != nil || isASCII(decoded) {
+	unicode, err := idna.Lookup.ToUnicode(label)
+	if err != nil || isASCII(unicode) {
 		return false
 	}
 
-	encoded, err := idna.Lookup.ToASCII(decoded)
-	return err == nil && encoded == label
+	ascii, err := idna.Lookup.ToASCII(unicode)
+	return err == nil && ascii == label
 }
 
 func isScheme(s string) bool {
