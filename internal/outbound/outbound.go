@@ -53,13 +53,13 @@ type Client struct {
 
 // New returns a client that reaches public addresses by HTTPS, and addresses in the allowed
 // networks by HTTPS and HTTP.
-func New(allowed []netip.Prefix) *Client {
-	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(allowed, a) })
+func New(networks []netip.Prefix) *Client {
+	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(networks, a) })
 	return &Client{
 		places:      newPlaces("outbound_requests", MaxResponse),
 		maxResponse: MaxResponse,
 		secure:      newHTTPClient(internet),
-		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(allowed, a) })),
+		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(networks, a) })),
 		dialer:      internet,
 	}
 }
@@ -75,10 +75,10 @@ func newPlaces(name string, maxResponse int64) *fair.Pool {
 // Within returns a client for responses up to n bytes. Its requests neither wait for c's nor delay
 // them. name is the pool's name in metrics.
 func (c *Client) Within(n int64, name string) *Client {
-	bounded := *c
-	bounded.places, bounded.maxResponse = newPlaces(name, n), n
+	client := *c
+	client.places, client.maxResponse = newPlaces(name, n), n
 
-	return &bounded
+	return &client
 }
 
 // Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or a
@@ -95,17 +95,17 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 // boundedConn is a connection from which at most some bytes can be read.
 type boundedConn struct {
 	net.Conn
-	left int
+	remaining int
 }
 
 // Read reads at most the bytes that are left.
 func (c *boundedConn) Read(p []byte) (int, error) {
-	if c.left <= 0 {
+	if c.remaining <= 0 {
 		return 0, ErrTooLarge
 	}
 
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
-	c.left -= n
+	n, err := c.Conn.Read(p[:min(len(p), c.remaining)])
+	c.remaining -= n
 
 	return n, err
 }

@@ -38,8 +38,8 @@ func ParseWebhookSecrets(text string) ([][]byte, error) {
 }
 
 func parseWebhookSecret(text string) ([]byte, error) {
-	encoded, ok := strings.CutPrefix(strings.TrimPrefix(text, "v1,"), "whsec_")
-	key, err := base64.StdEncoding.DecodeString(encoded)
+	base64Key, ok := strings.CutPrefix(strings.TrimPrefix(text, "v1,"), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(base64Key)
 	switch {
 	case !ok, err != nil:
 		return nil, errors.New("must be whsec_ and a key in base64, or several with | between them")
