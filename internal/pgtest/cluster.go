@@ -87,12 +87,12 @@ func startCluster() (*cluster, error) {
 // which the first test binary in a run makes. Without the variable, [pgserver.Start] creates it. A
 // copy takes 60 ms of processor time, and initdb 620 ms.
 func copyData(ctx context.Context, config pgserver.Config) error {
-	shared := os.Getenv("SOCLE_TEST_CLUSTER")
-	if shared == "" {
+	source := os.Getenv("SOCLE_TEST_CLUSTER")
+	if source == "" {
 		return nil
 	}
 
-	lock, err := os.Create(filepath.Join(shared, "lock"))
+	lock, err := os.Create(filepath.Join(source, "lock"))
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,9 @@ func copyData(ctx context.Context, config pgserver.Config) error {
 		return err
 	}
 
-	original := filepath.Join(shared, "data")
+	original := filepath.Join(source, "data")
 	if _, err := os.Stat(original); errors.Is(err, fs.ErrNotExist) {
-		if err := makeData(ctx, config, filepath.Join(shared, "cluster"), original); err != nil {
+		if err := makeData(ctx, config, filepath.Join(source, "cluster"), original); err != nil {
 			return err
 		}
 	}
