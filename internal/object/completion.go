@@ -63,8 +63,8 @@ func (m multipartUpload) complete(ctx context.Context, tx pgx.Tx, file uuid.UUID
 }
 
 // endedIf returns err, or failure if the upload has ended.
-func endedIf(ended bool, err error, failure *fault.Error) error {
-	if err == nil && ended {
+func endedIf(isEnded bool, err error, failure *fault.Error) error {
+	if err == nil && isEnded {
 		return failure
 	}
 	return err

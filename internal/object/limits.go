@@ -117,9 +117,9 @@ func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 			plain, params, err = mime.ParseMediaType(t)
 		}
 
-		malformed := !ok || err != nil || plain == "" || len(params) > 0 || len(t) > maxMimeTypeLength
-		wildcard := family == "" || family == "*" || (strings.Contains(sub, "*") && sub != "*")
-		if malformed || wildcard {
+		isMalformed := !ok || err != nil || plain == "" || len(params) > 0 || len(t) > maxMimeTypeLength
+		isWildcard := family == "" || family == "*" || (strings.Contains(sub, "*") && sub != "*")
+		if isMalformed || isWildcard {
 			return nil, &fault.Field{
 				Name:    "allowed_mime_types",
 				Code:    "invalid_format",
