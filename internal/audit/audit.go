@@ -75,20 +75,20 @@ type record struct {
 	entry     Entry
 	positions []Position
 
-	committed *atomic.Bool // shared by the contexts from [Expect]
+	hasEntry *atomic.Bool // shared by the contexts from [Expect]
 }
 
 type recordKey struct{}
 
 // Begin returns a context in which [Write] appends the entry e, under key.
 func Begin(ctx context.Context, key []byte, e Entry) context.Context {
-	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e, committed: new(atomic.Bool)})
+	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e, hasEntry: new(atomic.Bool)})
 }
 
 // Committed reports whether a transaction under ctx has committed an entry.
 func Committed(ctx context.Context) bool {
 	r, ok := ctx.Value(recordKey{}).(*record)
-	return ok && r.committed.Load()
+	return ok && r.hasEntry.Load()
 }
 
 // Created sets the created object's UUID or name. Call it before the transaction ends.
@@ -156,7 +156,7 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 		return r.insert(ctx, tx)
 	})
 	if err == nil {
-		r.committed.Store(true)
+		r.hasEntry.Store(true)
 	}
 
 	return err
@@ -234,7 +234,7 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 	}
 
 	if err == nil && r != nil {
-		r.committed.Store(true)
+		r.hasEntry.Store(true)
 	}
 
 	return row, err
