@@ -48,7 +48,7 @@ func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderTh
 }
 
 // cleanUp cleans up after a failed upload. It returns the file if it exists nevertheless, since a
-// commit can succeed although its reply was lost.
+// commit can succeed although the reply was lost.
 func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -82,8 +82,8 @@ func discardBlob(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID,
 ) (referenced bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		// The delete waits for a pending commit of the upload, so that the next statement sees its
-		// file or part.
+		// The delete waits for a pending commit of the upload, so that the next statement sees the
+		// new file or part.
 		if _, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err

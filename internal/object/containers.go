@@ -215,7 +215,7 @@ func askForContainer(
 }
 
 // DeleteContainer deletes a container and returns its last state. With force it deletes the files
-// too: they disappear at once, and [Discard] removes their bytes. It fails with NotFound if the
+// too: they disappear at once, then [Discard] removes the bytes. It fails with NotFound if the
 // container does not exist, or the policies hide it or refuse, and without force with Conflict if
 // it has files.
 func DeleteContainer(

@@ -34,7 +34,7 @@ type Content struct {
 }
 
 // newContent returns the verified content of f, read from source. It fails if the file is small and
-// its checksum does not match. verified may be nil.
+// the checksum does not match. verified may be nil.
 func newContent(f File, source io.ReadSeekCloser, verified *blob.VerifiedFile) (*Content, error) {
 	c := &Content{source: source, verified: verified, file: f.UUID, size: f.Size, wantSum: f.SHA256}
 	if f.Size > maxPreverifiedSize {

@@ -14,7 +14,7 @@ import (
 )
 
 // A committed transaction hides deleted files from clients and records their blobs in
-// storage.discarded. [Discard] then removes the bytes. Thus no file loses its bytes before it is
+// storage.discarded. [Discard] then removes the bytes. Thus no file loses bytes before it is
 // deleted, and no bytes stay behind.
 
 const (

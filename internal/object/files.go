@@ -155,7 +155,7 @@ func UpdateFile(
 	return File{}, errContention
 }
 
-// lockFile returns a file and locks its row.
+// lockFile returns a file and locks the row.
 func lockFile(ctx context.Context, tx pgx.Tx, r FileRef) (File, error) {
 	if r.UUID != uuid.Nil {
 		return pg.One[File](ctx, tx, `

@@ -41,8 +41,8 @@ func CheckLogo(ctx context.Context, p *projectdb.Project, file uuid.UUID) error 
 
 func (f File) isLogo() bool { return f.Size <= maxLogoSize && slices.Contains(logoTypes, f.MimeType) }
 
-// OpenLogo returns a logo and its content, which the caller closes. It fails with NotFound if the
-// file does not exist or is no logo any more.
+// OpenLogo returns a logo with content, which the caller closes. It fails with NotFound if the file
+// does not exist or is no logo any more.
 func OpenLogo(ctx context.Context, p *projectdb.Project, store *blob.Store, file uuid.UUID) (File, *Content, error) {
 	f, content, err := open(ctx, p, store, func() (StoredFile, error) {
 		return pg.One[StoredFile](ctx, p.Trusted(), `

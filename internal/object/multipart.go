@@ -27,9 +27,9 @@ const (
 	multipartTTL        = 7 * 24 * time.Hour
 )
 
-// Multipart is a multipart upload. Each part is a separate blob, recorded before its first byte.
-// [CompleteMultipart] creates the object. An upload expires a week after its last part; [Sweep]
-// deletes it. Its parts count toward the quota.
+// Multipart is a multipart upload. Each part is a separate blob, recorded before the first byte.
+// [CompleteMultipart] creates the object. An upload expires a week after the last part; [Sweep]
+// deletes it. The parts count toward the quota.
 type Multipart struct {
 	UUID         uuid.UUID
 	FullFileName string
@@ -190,7 +190,7 @@ func PutPart(
 		}
 	}
 
-	// Discard the part, unless its commit succeeded and only the reply was lost.
+	// Discard the part, unless the commit succeeded and only the reply was lost.
 	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
@@ -198,7 +198,7 @@ func PutPart(
 	return part, errors.Join(err, discardErr)
 }
 
-// recordMultipart adds a stored part to its upload and extends the upload's expiry.
+// recordMultipart adds a stored part to an upload and extends the upload's expiry.
 func recordMultipart(
 	ctx context.Context, p *projectdb.Project, id uuid.UUID, part MultipartPart,
 ) (at time.Time, err error) {
@@ -370,7 +370,7 @@ func selectParts(present []MultipartPart, list []CompletedPart) (blobs []uuid.UU
 	return blobs, size, nil
 }
 
-// AbortMultipart deletes an upload in progress. [Discard] removes its bytes.
+// AbortMultipart deletes an upload in progress. [Discard] removes the bytes.
 func AbortMultipart(ctx context.Context, p *projectdb.Project, u Multipart) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
 		n, err := pg.Exec(ctx, tx, `delete from storage.multipart_uploads where uuid = @id and file_uuid is null`,

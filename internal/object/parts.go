@@ -103,7 +103,7 @@ func AppendResumable(
 	return FinishResumable(ctx, p, store, a, r)
 }
 
-// storePart stores a part and returns its size in bytes.
+// storePart stores a part and returns the size in bytes.
 func (r *Resumable) storePart(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, content io.Reader,
 ) (int64, error) {
@@ -133,7 +133,7 @@ func (r *Resumable) storePart(
 		err = offsetMismatch().WithCause(err)
 	}
 
-	// Discard the part, unless its commit succeeded and only the reply was lost.
+	// Discard the part, unless the commit succeeded and only the reply was lost.
 	cleanupCtx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 
@@ -185,8 +185,8 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 }
 
 // FinishResumable creates the file for a complete upload. It does nothing if the upload is
-// incomplete or has its file already. discard reports whether there are bytes that [Discard] must
-// remove.
+// incomplete or the file exists already. discard reports whether there are bytes that [Discard]
+// must remove.
 func FinishResumable(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r *Resumable,
 ) (discard bool, err error) {

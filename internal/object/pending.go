@@ -46,7 +46,7 @@ func (f PendingFile) Create(ctx context.Context, tx pgx.Tx) (File, error) {
 
 // Finish ends the upload after Create's transaction, with the transaction's error or nil. It
 // removes the bytes unless the file was created. It reports whether the file exists, since a commit
-// can succeed although its reply was lost.
+// can succeed although the reply was lost.
 func (f PendingFile) Finish(ctx context.Context, failure error) (exists bool, err error) {
 	if failure == nil && f.upload.inserted {
 		return true, nil

@@ -24,7 +24,7 @@ const (
 
 // Resumable is a resumable upload. Each part is a separate blob. The last part makes
 // [FinishResumable] copy them into one blob and create the file. An upload expires one day after
-// its last part; [Sweep] deletes it.
+// the last part; [Sweep] deletes it.
 type Resumable struct {
 	UUID          uuid.UUID
 	ContainerUUID uuid.UUID
@@ -195,7 +195,7 @@ func (r Resumable) Access(ctx context.Context, p *projectdb.Project, a actor.Act
 	return question.ask(ctx)
 }
 
-// DeleteResumable cancels a resumable upload. [Discard] removes its bytes. It fails with NotFound
+// DeleteResumable cancels a resumable upload. [Discard] removes the bytes. It fails with NotFound
 // if it does not exist.
 func DeleteResumable(ctx context.Context, p *projectdb.Project, container, id uuid.UUID) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {

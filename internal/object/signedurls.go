@@ -58,7 +58,7 @@ func SignUpload(
 	})
 }
 
-// CheckTicket checks a ticket. It fails with NotFound if its container does not exist, and with
+// CheckTicket checks a ticket. It fails with NotFound if the container does not exist, and with
 // Unauthenticated if the ticket was used or never existed.
 func CheckTicket(ctx context.Context, p *projectdb.Project, container, ticket uuid.UUID) error {
 	exists, err := pg.Value[bool](ctx, p.Trusted(), `

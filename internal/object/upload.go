@@ -20,7 +20,7 @@ import (
 type NewFile struct {
 	FullFileName string    // up to 1024 bytes; slashes separate folders; no "..", "." or empty part
 	MimeType     string    // claimed by the client; detected from the content if invalid
-	Content      io.Reader // read once, to its end
+	Content      io.Reader // read once, to the end
 	Length       int64     // bytes announced by the client; 0: unknown
 	Most         int64     // limit in bytes besides the container's; 0: none
 
@@ -29,7 +29,7 @@ type NewFile struct {
 	Metadata     []byte // a JSON object; nil means none
 	Headers      Headers
 
-	// Upsert replaces an existing file with the name, which keeps its UUID. Check is called with
+	// Upsert replaces an existing file with the name, which keeps the UUID. Check is called with
 	// it, or nil, before the bytes and after them, and aborts the upload with its error.
 	Upsert bool
 	Check  func(present *File) error // nil: none
@@ -249,7 +249,7 @@ const nameExists = `coalesce((
 	select f.full_file_name from storage.files f where f.container_uuid = c.uuid and f.full_file_name >= @name
 	order by f.full_file_name limit 1) = @name, false)`
 
-// begin checks the conditions known before the bytes arrive, records the upload, and returns its
+// begin checks the conditions known before the bytes arrive, records the upload, and returns the
 // limits.
 func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
 	if invalid := checkFileName(u.file.FullFileName); invalid != nil {

@@ -56,7 +56,7 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 }
 
 // checkDatabase fails with TooLarge if the project's database is full. Every upload calls it before
-// its first byte, whichever way it comes in: files, parts and their metadata are rows.
+// the first byte, whichever way it comes in: files, parts and their metadata are rows.
 func checkDatabase(p *projectdb.Project) error {
 	if p.OverQuota() {
 		return projectdb.ErrOverQuota

@@ -201,7 +201,7 @@ func (v *Variants) render(ctx context.Context, p *projectdb.Project, f StoredFil
 	defer cancel()
 
 	exists, discardErr := discardBlob(cleanupCtx, p, v.store, entry.BlobUUID)
-	if exists { // its commit succeeded
+	if exists { // the commit succeeded
 		return entry, nil
 	}
 

@@ -77,7 +77,7 @@ type verifier struct {
 	blobs   map[uuid.UUID]blob.Entry // blobs without a known file so far
 }
 
-// fileBlob is a file's reference to its blob.
+// fileBlob links a file to its blob.
 type fileBlob struct {
 	UUID     uuid.UUID
 	BlobUUID uuid.UUID
@@ -205,7 +205,7 @@ func (v *verifier) checkUnreferenced(ctx context.Context) error {
 		v.Moving += len(ids) - len(orphans)
 
 		for _, id := range orphans {
-			// A blob that was listed during its deletion may be gone.
+			// A blob that was listed during deletion may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
 			if fault.Is(err, fault.NotFound) {
 				continue
