@@ -53,7 +53,7 @@ func (s *folder) openWith(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(s.root.Name(), name)), nil
 }
 
-// link gives an unfinished file its key, in the key's folder, opened as dir. It fails with
+// link gives an unfinished file a key, in the key's folder, opened as dir. It fails with
 // fs.ErrExist if the key exists.
 func (s *folder) link(name string, dir *os.File, key string) error {
 	err := unix.Linkat(int(s.unfinishedDir.Fd()), name, int(dir.Fd()), path.Base(key), 0)

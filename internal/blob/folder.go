@@ -371,7 +371,7 @@ func isBlobFile(info fs.FileInfo) bool {
 	return ok && info.Mode().IsRegular() && stat.Nlink == 1
 }
 
-// makeFolder opens the folder name. It creates it and its parents if missing.
+// makeFolder opens the folder name. It creates the folder and the parents if missing.
 func (s *folder) makeFolder(name string) (*os.File, error) {
 	dir, err := s.openDir(name)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -69,7 +69,7 @@ func openBucket(c config.S3) (*bucket, error) {
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = maxAttempts, 2*time.Second
 		}),
-		// Other services than Amazon's do not support its newer checksums. The signature or TLS
+		// Other services than Amazon's do not support the newer checksums. The signature or TLS
 		// protects the content.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// s3Error maps a request's error to its kind.
+// s3Error gives a request's error a kind.
 func s3Error(err error) error {
 	if err == nil {
 		return nil

@@ -217,7 +217,7 @@ func (u *upload) isStored(ctx context.Context) (bool, error) {
 	return putID == u.putID, err
 }
 
-// abort aborts a multipart upload and deletes its parts.
+// abort aborts a multipart upload and deletes the parts.
 func (b *bucket) abort(ctx context.Context, key, id *string) error {
 	return b.do(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{

@@ -97,7 +97,7 @@ func (v *VerifiedFile) IsVerified() bool {
 	return ok
 }
 
-// Send writes the whole blob to to, with sendfile if possible; the reader must be at its beginning.
+// Send writes the whole blob to to, with sendfile if possible; the reader must be at the beginning.
 // It sends the last bytes after checking the file once more. If the file was changed or removed
 // meanwhile, it verifies the checksum. On a mismatch it withholds the end and fails with
 // [ErrChecksumMismatch].

@@ -114,7 +114,7 @@ func New(t testing.TB) *S3 {
 	return s
 }
 
-// findGateway returns the program's path. A test runs in its package's folder.
+// findGateway returns the program's path. A test runs in the package's folder.
 func findGateway() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -138,7 +138,7 @@ func findGateway() (string, error) {
 }
 
 // lifetime runs the program until its input closes, which happens when the test process ends in
-// whatever way, and removes its folder.
+// whatever way, and removes the folder.
 const lifetime = `"$@" & cat >/dev/null; kill -9 $!; wait; rm -rf "$0"`
 
 // start starts the program and waits until it accepts connections.
