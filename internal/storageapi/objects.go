@@ -221,7 +221,7 @@ func (c *call) downloadPublic(path string) error {
 	return c.send(b, name, true)
 }
 
-// send sends an object. Caches shared by several clients keep it only if its address is public.
+// send sends an object. Caches shared by several clients keep it only if the address is public.
 func (c *call) send(b object.Container, name string, public bool) error {
 	o, content, err := object.OpenFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(b, name))
 	if err != nil {
@@ -357,7 +357,7 @@ func (c *call) move(string) error {
 	return c.respond(http.StatusOK, map[string]string{"message": "Successfully moved"})
 }
 
-// copy copies an object, in its bucket or to another one.
+// copy copies an object, within a bucket or to another one.
 func (c *call) copy(string) error {
 	in := struct {
 		BucketID, SourceKey, DestinationBucket, DestinationKey string

@@ -81,7 +81,7 @@ type call struct {
 	r     *http.Request
 	path  string // escaped, behind /storage/v1
 	actor actor.Actor
-	// trueStatus reports that a failure has its true status, not 400.
+	// trueStatus reports that failures have the true status, not 400.
 	trueStatus bool
 }
 
@@ -245,7 +245,7 @@ func (c *call) dispatch() error {
 	return match.serve(c, path[len(match.prefix):])
 }
 
-// matches reports whether the route serves a path. A prefix without a slash at its end is the whole
+// matches reports whether the route serves a path. A prefix without a trailing slash is the whole
 // path.
 func (r route) matches(method, path string) bool {
 	if r.method != method {
