@@ -150,7 +150,7 @@ func (c *call) findKey() error {
 	return err
 }
 
-// describe returns the request's object without its content.
+// describe returns the request's object without content.
 func (c *call) describe() (object.StoredFile, error) {
 	o, err := object.GetFile(c.r.Context(), c.Database, server,
 		object.FileRef{Container: c.bucket.UUID, Name: fileName(c.key)})
