@@ -38,7 +38,7 @@ func (c *checksumWriter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pass processes a prefix of b and returns its length.
+// pass processes a prefix of b and returns the prefix's length.
 func (c *checksumWriter) pass(b []byte) int {
 	switch {
 	case c.skip > 0:

@@ -15,7 +15,7 @@ import (
 const (
 	profileName     = "ICC_PROFILE\x00"
 	maxProfileBytes = 512 << 10 // bytes
-	maxSegmentBytes = 65533     // bytes in a JPEG segment, without its length
+	maxSegmentBytes = 65533     // bytes in a JPEG segment, without the length field
 )
 
 // keepsProfile reports whether there is a profile that applies to the output, which is RGB.

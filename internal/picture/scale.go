@@ -83,7 +83,7 @@ func (l layout) memory(width, height int) int64 {
 
 // tapsMemory returns an upper bound for the bytes that taps allocates.
 func tapsMemory(length float64, n, size int) int64 {
-	const tapSize = 48 // the struct, and the rounding up of its weights
+	const tapSize = 48 // the struct, and rounding up for weights
 	weights := min(2*reach(length/float64(n))+1, float64(size))
 
 	return int64(n) * (tapSize + 4*int64(math.Ceil(weights)))
