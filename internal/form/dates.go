@@ -69,7 +69,7 @@ var exampleFormats = map[string]string{"date": "YYYY-MM-DD", "time": "HH:mm", "d
 
 var exampleValues = map[string]string{"date": "2026-12-31", "time": "13:30", "datetime": "2026-12-31T13:30"}
 
-// parseLimit parses a limit and replaces it by its ISO 8601 form.
+// parseLimit parses a limit and replaces it by the ISO 8601 form.
 func (d *Definition) parseLimit(p *problems, member string, value **string) *time.Time {
 	if *value == nil {
 		return nil

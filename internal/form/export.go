@@ -26,7 +26,7 @@ type Export struct {
 	firstBatch []Response
 }
 
-// column is a field with its latest label.
+// column is a field with the latest label.
 type column struct {
 	field uuid.UUID
 	label string

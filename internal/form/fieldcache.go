@@ -10,7 +10,7 @@ const (
 	maxCachedForms = 1000
 	maxCachedBytes = 8 << 20
 
-	fieldBytes = 1 << 10 // field size without its texts
+	fieldBytes = 1 << 10 // field size without texts
 )
 
 // FieldCache keeps form fields in memory, so that a response takes one round trip. Its fields can

@@ -57,7 +57,7 @@ const formColumns = `
 	'/f/' || translate(rtrim(encode(uuid_send(uuid), 'base64'), '='), '+/', '-_') || link as page_path, version, total_responses, blocked_responses,
 	created_at, created_by, updated_at, updated_by`
 
-// FullForm is a form with its fields in order.
+// FullForm is a form with fields in order.
 type FullForm struct {
 	Form
 	Fields []Field `json:"fields"`
@@ -140,7 +140,7 @@ func getForm(ctx context.Context, q pg.Querier, p *projectdb.Project, id uuid.UU
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
-// GetFullForm returns a form with its fields in one snapshot. It fails with NotFound if the form
+// GetFullForm returns a form and the fields in one snapshot. It fails with NotFound if the form
 // does not exist.
 func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
@@ -156,7 +156,7 @@ func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullF
 	return f, err
 }
 
-// DeleteForm deletes a form with its fields. With force it deletes the responses too, and calls
+// DeleteForm deletes a form with the fields. With force it deletes the responses too, and calls
 // remove with their files in the same transaction. It fails with NotFound if the form does not
 // exist, and without force with Conflict if it has responses.
 func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {

@@ -31,8 +31,8 @@ func nameTaken(err error, member string) error {
 	return fault.OnField(fault.Unprocessable, member, "already_exists", "is taken by another field").WithCause(err)
 }
 
-// checkHoneypot fails with Unprocessable on the member if a field has the honeypot's name: its
-// answers would be discarded.
+// checkHoneypot fails with Unprocessable on the member if a field has the honeypot's name, since
+// its answers would be discarded.
 func checkHoneypot(name, honeypot *string, member string) error {
 	if name == nil || honeypot == nil || *name != *honeypot {
 		return nil

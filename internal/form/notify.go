@@ -79,7 +79,7 @@ func (mailArgs) Kind() string { return "form_mail" }
 
 var notifyWorkers = queue.Workers{Queue: "form_mails", PerServer: 8, PerAccount: 2}
 
-// NewNotifier returns a notifier and registers its workers.
+// NewNotifier returns a notifier and registers the workers.
 func NewNotifier(c NotifierConfig) *Notifier {
 	n := &Notifier{c}
 	queue.Register(c.Queue, queue.Options{Workers: notifyWorkers, MaxAttempts: 8, Unique: true, Timeout: time.Minute},

@@ -50,7 +50,8 @@ func (u FormUpdate) applyPage(p *problems, f *Form) {
 		"an origin such as https://example.com")
 }
 
-// applyList changes a list without duplicates. valid checks an item; kind is its type in messages.
+// applyList changes a list without duplicates. valid checks an item; kind is the item type in
+// messages.
 func applyList(
 	p *problems, member string, to *[]string, in Opt[[]string], limit int, valid func(string) bool, kind string,
 ) {
@@ -79,7 +80,7 @@ func isOrigin(s string) bool {
 	return err == nil && u.IsWeb() && u.Origin() == s && !strings.ContainsAny(u.Host, "[_")
 }
 
-// Page is a form as its page shows it to respondents.
+// Page is a form as the form's page shows it to respondents.
 type Page struct {
 	Form
 	Fields []Field

@@ -123,7 +123,7 @@ func (e *patternBudget) spend(p *pattern) bool {
 	return e.weight >= 0
 }
 
-// checkMaxLength returns an error if p is too complex for the longest value that its field accepts.
+// checkMaxLength returns an error if p is too complex for the longest value that the field accepts.
 func (p *pattern) checkMaxLength(maxLength *int64) error {
 	if maxLength == nil || min(*maxLength, maxAnswerLength) <= p.maxLength() {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Response is a response with its version's fields.
+// Response is a response with that version's fields.
 type Response struct {
 	UUID        uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID    uuid.UUID  `json:"formUuid" format:"uuid"`

@@ -21,7 +21,7 @@ const (
 	maxOptionSize = 255 // characters
 )
 
-// outOfRange is the error code for a minimum above its maximum.
+// outOfRange is the error code for a minimum above the maximum.
 const outOfRange = "out_of_range"
 
 // rules holds a definition's compiled rules. A missing or invalid rule accepts every value.

@@ -485,7 +485,7 @@ func (a Answers) encode() json.RawMessage {
 	return text
 }
 
-// newToken returns a secret token and its hash.
+// newToken returns a secret token and the token's hash.
 func newToken() (token string, hash []byte) {
 	token = rand.Text()
 	return token, hashToken(token)

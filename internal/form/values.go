@@ -141,7 +141,7 @@ func validateChoices(value string, r rules) (string, error) {
 	return formatList(choices)
 }
 
-// formatLimit formats a date limit in the field's format, or returns its stored form.
+// formatLimit formats a date limit in the field's format, or returns isoDate without one.
 func (d *Definition) formatLimit(limit time.Time, isoDate string) string {
 	if layout := d.layout(); layout != "" {
 		return limit.UTC().Format(layout)
