@@ -372,7 +372,7 @@ func (a *API) StoredFiles(pattern string) []string {
 	return names
 }
 
-// CreateProject creates a project and returns its UUID.
+// CreateProject creates a project and returns the UUID.
 func (a *API) CreateProject(name string) string {
 	a.t.Helper()
 

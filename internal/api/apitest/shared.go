@@ -121,7 +121,7 @@ func (a *API) BlobDir() string {
 	return filepath.Join(a.Config.StorageDir(), "projects", a.Project)
 }
 
-// leave checks the audit logs for the test's changes and removes its projects.
+// leave checks the audit logs for the test's changes and removes the projects.
 func (a *API) leave() {
 	databases := a.checkAudit()
 

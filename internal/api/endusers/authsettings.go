@@ -28,7 +28,7 @@ var getAuthSettings = operation.Operation{
 	Access: operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
 }
 
-// authSettings are a project's settings with its secrets' names.
+// authSettings are a project's settings with the names of secrets.
 type authSettings struct {
 	rules.Settings
 	SecretNames []string `json:"secretNames" doc:"Secrets that are set. Their values are never shown."`

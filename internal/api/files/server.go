@@ -24,7 +24,7 @@ type Server struct {
 	Variants   *object.Variants
 }
 
-// member returns the caller as an actor on its project's files.
+// member returns the caller as an actor on the project's files.
 func member(ctx context.Context) actor.Actor { return actor.Member(operation.Caller(ctx).User) }
 
 // Register registers the operations.

@@ -55,7 +55,7 @@ func (s *Server) sign(method, path string, terms urlTerms) string {
 }
 
 // AuthenticateSignature verifies the signature in the request's URL. It returns the user who signed
-// it, and a context with its payload.
+// it, and a context with the payload.
 func (s *Server) AuthenticateSignature(
 	ctx context.Context, r *http.Request,
 ) (context.Context, account.Caller, error) {

@@ -24,9 +24,9 @@ func IsTus(path string) bool {
 }
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
-// length), termination, expiration and checksum. The rules for files apply.
-// Upload-Metadata has the file's name as filename and its type as filetype. Success responses
-// follow tus; failures are envelopes.
+// length), termination, expiration and checksum. The rules for files apply. Upload-Metadata has the
+// file's name as filename and the type as filetype. Success responses follow tus; failures are
+// envelopes.
 
 const (
 	tusUploads = "/containers/{containerUUID}/tus"

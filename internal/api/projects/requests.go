@@ -141,7 +141,7 @@ func parseTime(name, text string) (time.Time, error) {
 	return at, nil
 }
 
-// A cursor encodes a request's time in microseconds and its UUID. It is opaque to clients.
+// A cursor encodes a request's time in microseconds and UUID. It is opaque to clients.
 
 func formatCursor(k *requestlog.Key) *string {
 	if k == nil {

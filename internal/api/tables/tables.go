@@ -37,7 +37,7 @@ type detailedMetadata struct {
 
 type detailedTable = operation.Answer[schema.Table, detailedMetadata]
 
-// answerWithDetails responds with a table and its details, unless err is set.
+// answerWithDetails responds with a table and the details, unless err is set.
 func answerWithDetails(ctx context.Context, p *projectdb.Project, t schema.Table, err error) (detailedTable, error) {
 	if err != nil {
 		return detailedTable{}, err
