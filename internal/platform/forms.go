@@ -23,7 +23,7 @@ func (s *Store) UnindexForm(ctx context.Context, form uuid.UUID) error {
 	return err
 }
 
-// FormProject returns a form's project. It fails with NotFound if the form is unknown or its
+// FormProject returns a form's project. It fails with NotFound if the form is unknown or the
 // project not active.
 func (s *Store) FormProject(ctx context.Context, form uuid.UUID) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, s.q, `

@@ -15,7 +15,7 @@ import (
 const (
 	answerTTL = 24 * time.Hour // retention of responses to requests with an Idempotency-Key
 
-	// A claim with a live holder expires after claimTTL all the same, because its release may have
+	// A claim with a live holder expires after claimTTL all the same, because the release may have
 	// failed. A claim without a holder expires after unheldClaimTTL.
 	claimTTL       = time.Hour
 	unheldClaimTTL = time.Minute

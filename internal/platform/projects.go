@@ -34,7 +34,7 @@ type Project struct {
 const (
 	Creating = "creating"
 	Active   = "active"
-	Paused   = "paused"  // its data is kept but inaccessible
+	Paused   = "paused"  // data is kept but inaccessible
 	Deleted  = "deleted" // as paused, and hidden until restored; later purged
 )
 

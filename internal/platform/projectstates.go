@@ -69,7 +69,7 @@ func (s *Store) MarkDatabaseOpening(ctx context.Context, id uuid.UUID, state str
 
 // ReactivateProject sets a project in this status, paused or deleted, to active. Its database is
 // open and at this schema version. It fails with NotFound if the project has another status, and
-// with Conflict if its name was taken meanwhile.
+// with Conflict if the name was taken meanwhile.
 func (s *Store) ReactivateProject(
 	ctx context.Context, id, user uuid.UUID, state string, version int64,
 ) (Project, error) {
@@ -86,7 +86,7 @@ func (s *Store) ReactivateProject(
 
 // StartPurge sets a project to deleting. It fails with NotFound unless the project is active,
 // paused or deleted. It fails with Conflict if the project requires a backup before destructive
-// operations, because its backups are removed with it.
+// operations, because the backups are removed with it.
 func (s *Store) StartPurge(ctx context.Context, id, user uuid.UUID) (Project, error) {
 	p, err := pg.One[Project](ctx, s.q, `
 		update platform.projects p

@@ -25,7 +25,7 @@ type Settings struct {
 	RequestDays             int64 // request log retention
 	RequestBytes            int64 // request log limit per project and day
 	MaxImportedBackup       int64 // whole content in bytes
-	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB in its dump
+	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB in the dump
 }
 
 // DeletedKept returns the retention for deleted projects.
@@ -51,7 +51,7 @@ var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 20, MembersPe
 	DeletedProjectDays: 7, RequestDays: 7, RequestBytes: DefaultRequestBytes,
 	MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
-// declaration declares a setting: a boolean, or an integer with its range.
+// declaration declares a setting: a boolean, or an integer with a range.
 type declaration struct {
 	name, meaning string
 	flag          func(*Settings) *bool  // nil: an integer
@@ -206,7 +206,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 	return d.show(s.defaults, row, true), err
 }
 
-// ResetSetting resets a setting to its default. It fails with NotFound for an unknown setting.
+// ResetSetting resets a setting to the default. It fails with NotFound for an unknown setting.
 func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) {
 	d, err := findSetting(name)
 	if err != nil {

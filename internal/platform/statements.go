@@ -17,7 +17,7 @@ type SlowStatements struct {
 	Statements []Statement `json:"statements"`
 }
 
-// Statement is a normalized statement, without its values.
+// Statement is a normalized statement, without values.
 type Statement struct {
 	Text      string  `json:"text" doc:"First 1000 characters."`
 	Calls     int64   `json:"calls"`
@@ -26,7 +26,7 @@ type Statement struct {
 	MeanTime  float64 `json:"meanTime" doc:"Milliseconds."`
 }
 
-// statementsLoaded reports whether PostgreSQL has loaded pg_stat_statements, which records all its
+// statementsLoaded reports whether PostgreSQL has loaded pg_stat_statements, which records all
 // databases.
 const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))`
 
