@@ -142,7 +142,7 @@ func PositionOf(ctx context.Context, q pg.Querier) (Position, error) {
 
 // Write runs f in a transaction as [pg.InTx] does, and inserts the entry at the end. Within another
 // transaction it leaves the entry to the outer one. It fails with Conflict, code already_done, if
-// the request's Idempotency-Key has already made its change.
+// the request's Idempotency-Key has already made a change.
 func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 	r, _ := ctx.Value(recordKey{}).(*record)
 	if _, inner := b.(pgx.Tx); inner || r == nil {
@@ -279,7 +279,7 @@ func (r *record) text() ([]byte, error) {
 	return json.Marshal(e, timestamps)
 }
 
-// AlreadyDone returns the failure for a request whose Idempotency-Key has already made its change:
+// AlreadyDone returns the failure for a request whose Idempotency-Key has already made a change:
 // Conflict, code already_done.
 func AlreadyDone(cause error) error {
 	return fault.New(fault.Conflict, "the request with this key is already done, and its response was lost").

@@ -132,7 +132,7 @@ type Report struct {
 // maxFaults bounds the faults in a report.
 const maxFaults = 100
 
-// Check verifies a database's whole log against its hashes under key. It cannot detect that the end
+// Check verifies a database's whole log against the hashes under key. It cannot detect that the end
 // of the log was cut off together with its head; compare the report's head with one noted earlier.
 func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	head, err := HeadOf(ctx, q)

@@ -47,8 +47,8 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	entries := make([]Recorded, len(rows))
 	for i, r := range rows {
 		entries[i] = Recorded{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash)}
-		// Write never produces unreadable text. Such an entry is shown without its content, and
-		// Check reports it.
+		// Write never produces unreadable text. Such an entry is shown without content, and Check
+		// reports it.
 		if err := json.Unmarshal([]byte(r.Entry), &entries[i].Entry); err != nil {
 			entries[i].Entry = Entry{Action: "unreadable"}
 		}
