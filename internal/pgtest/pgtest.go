@@ -31,9 +31,9 @@ var (
 	templates sync.Map     // func() error by name
 )
 
-// Main runs the tests, then stops PostgreSQL, if a test has used it, and removes its directory.
+// Main runs the tests, then stops PostgreSQL, if a test has used it, and removes the directory.
 func Main(m *testing.M) {
-	Run(m) // its exit code becomes the binary's when TestMain returns
+	Run(m) // the exit code becomes the binary's when TestMain returns
 }
 
 // Run is [Main] for a TestMain with a separate cleanup, which runs before PostgreSQL stops. It
@@ -111,7 +111,7 @@ func Keep(ctx context.Context, template string, fill func(ctx context.Context, u
 	return c.server.URL(name), err
 }
 
-// prepare makes the template database unless it exists, and returns its name.
+// prepare makes the template database unless it exists, and returns the name.
 func prepare(template string, fill func(ctx context.Context, url string) error) (string, error) {
 	name := "template_" + template
 	once, _ := templates.LoadOrStore(name, sync.OnceValue(func() error { return makeTemplate(name, fill) }))
