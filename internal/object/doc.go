@@ -34,7 +34,7 @@
 //	   └──────────────────┴── deleted or expired ────┘
 //
 // The copy is an upload; its file and the end of the [Resumable] or [Multipart] commit together. If
-// it fails, these stay complete, and the next request for it tries again.
+// the copy fails, the parts stay complete, and the next request for them tries again.
 //
 // # Deletion
 //

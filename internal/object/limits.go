@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// uploadLimits holds an upload's limits: its container's and its project's quota.
+// uploadLimits holds an upload's limits: the container's, and the project's quota.
 type uploadLimits struct {
 	MaxFileSize      int64
 	AllowedMimeTypes []string

@@ -273,7 +273,7 @@ func (m MultipartPart) Tag() string { return hex.EncodeToString(m.SHA256[:16]) }
 type Completion struct {
 	Parts  []CompletedPart
 	Size   int64                     // announced size in bytes, -1 if unknown
-	Verify func(io.Reader) io.Reader // wraps the content so that reading fails at the end if a checksum differs; nil for none
+	Verify func(io.Reader) io.Reader // makes a wrong checksum fail the last Read; nil: no check
 	Upsert bool                      // replace an existing object
 }
 
