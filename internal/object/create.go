@@ -37,7 +37,7 @@ func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
 
 	limits, err := lockLimits(ctx, tx, u.container.UUID)
 	if err == nil {
-		err = limits.check(u.file)
+		err = limits.checkFile(u.file)
 	}
 	if err != nil {
 		return File{}, err
@@ -172,5 +172,5 @@ func (u *upload) refusal(ctx context.Context) error {
 		return uploadExpired()
 	}
 
-	return cmp.Or(limits.check(u.file), errFileChanged)
+	return cmp.Or(limits.checkFile(u.file), errFileChanged)
 }

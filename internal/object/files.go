@@ -110,7 +110,7 @@ func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef
 func OpenFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r FileRef,
 ) (StoredFile, *Content, error) {
-	return open(ctx, p, store, func() (StoredFile, error) { return GetFile(ctx, p, a, r) })
+	return openContent(ctx, p, store, func() (StoredFile, error) { return GetFile(ctx, p, a, r) })
 }
 
 // FileUpdate holds the values to change; nil leaves a value unchanged. An application sets both.
@@ -326,10 +326,10 @@ func DeleteFiles(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
 	return err
 }
 
-// open opens the blob for the file that find returns. It calls find again if the blob is missing,
-// since the file may have been replaced or deleted in between. A blob that is really missing or
-// truncated is an Internal error, not the client's mistake.
-func open(
+// openContent opens the blob for the file that find returns. It calls find again if the blob is
+// missing, since the file may have been replaced or deleted in between. A blob that is really
+// missing or truncated is an Internal error, not the client's mistake.
+func openContent(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, find func() (StoredFile, error),
 ) (StoredFile, *Content, error) {
 	var missing uuid.UUID

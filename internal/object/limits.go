@@ -37,8 +37,8 @@ func lockLimits(ctx context.Context, tx pgx.Tx, container uuid.UUID) (uploadLimi
 		pgx.StrictNamedArgs{"container": container})
 }
 
-// check fails if the container does not accept a file.
-func (c uploadLimits) check(f File) error {
+// checkFile fails if the container does not accept a file.
+func (c uploadLimits) checkFile(f File) error {
 	if f.Size > c.MaxFileSize {
 		return tooLarge(c.MaxFileSize)
 	}

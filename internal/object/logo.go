@@ -44,7 +44,7 @@ func (f File) isLogo() bool { return f.Size <= maxLogoSize && slices.Contains(lo
 // OpenLogo returns a logo with content, which the caller closes. It fails with NotFound if the file
 // does not exist or is no logo any more.
 func OpenLogo(ctx context.Context, p *projectdb.Project, store *blob.Store, file uuid.UUID) (File, *Content, error) {
-	f, content, err := open(ctx, p, store, func() (StoredFile, error) {
+	f, content, err := openContent(ctx, p, store, func() (StoredFile, error) {
 		return pg.One[StoredFile](ctx, p.Trusted(), `
 			select `+storedColumns+` from storage.files f
 			where uuid = @file

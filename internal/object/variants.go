@@ -170,7 +170,7 @@ func (v *Variants) render(ctx context.Context, p *projectdb.Project, f StoredFil
 	}
 
 	output, err := v.maker.Make(ctx, p.Key(ctx), f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
-		_, content, err := open(ctx, p, v.store, func() (StoredFile, error) { return f, nil })
+		_, content, err := openContent(ctx, p, v.store, func() (StoredFile, error) { return f, nil })
 		return content, err
 	}, spec)
 	if err != nil {
