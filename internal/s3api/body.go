@@ -154,7 +154,7 @@ func (b *body) Read(to []byte) (int, error) {
 	}
 
 	if err == io.EOF {
-		if failure := b.check(); failure != nil {
+		if failure := b.verify(); failure != nil {
 			err = failure
 		}
 	}
@@ -163,8 +163,8 @@ func (b *body) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// check verifies the content after the last byte.
-func (b *body) check() error {
+// verify checks the content after the last byte.
+func (b *body) verify() error {
 	if b.length >= 0 && b.read != b.length {
 		return malformed("IncompleteBody", "You did not provide the number of bytes specified by the content length")
 	}
