@@ -140,7 +140,7 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	settings := s.defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
-			_ = d.read(&settings, row.Value) // an invalid value leaves the default
+			_ = d.parse(&settings, row.Value) // an invalid value leaves the default
 		}
 	}
 
@@ -191,7 +191,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 		return Setting{}, err
 	}
 
-	if err := d.read(&Settings{}, value); err != nil {
+	if err := d.parse(&Settings{}, value); err != nil {
 		return Setting{}, err
 	}
 
@@ -229,8 +229,8 @@ func findSetting(name string) (declaration, error) {
 	return declaration{}, fault.New(fault.NotFound, "there is no such setting")
 }
 
-// read parses a JSON value into the setting's field in s.
-func (d declaration) read(s *Settings, value string) error {
+// parse parses a JSON value into the setting's field in s.
+func (d declaration) parse(s *Settings, value string) error {
 	if d.flag != nil {
 		if value != "true" && value != "false" {
 			return fault.OnField(fault.Unprocessable, "value", "invalid_type", "must be a boolean")
@@ -258,7 +258,7 @@ func (d declaration) read(s *Settings, value string) error {
 func (d declaration) show(defaults Settings, row settingRow, set bool) Setting {
 	settings := defaults
 	result := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
-	if set && d.read(&settings, row.Value) == nil {
+	if set && d.parse(&settings, row.Value) == nil {
 		result.UpdatedAt, result.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
 	}
 
