@@ -489,7 +489,7 @@ func (a *API) ReadReply(r *http.Request, res *http.Response) *Reply {
 		}
 	}
 
-	a.doc.check(a.t, r, reply)
+	a.doc.checkReply(a.t, r, reply)
 	a.changes.record(reply, r.Method)
 
 	return reply

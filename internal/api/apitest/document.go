@@ -120,8 +120,8 @@ func closeSchemas(v any) {
 	}
 }
 
-// find returns a request's operation.
-func (d *document) find(method, path string) (operation, bool) {
+// findOperation returns a request's operation.
+func (d *document) findOperation(method, path string) (operation, bool) {
 	segments := strings.Split(path, "/")
 	best, score := operation{}, -1
 	for _, o := range d.operations[method] {
@@ -153,15 +153,15 @@ func (o operation) matches(segments []string) (literal int, ok bool) {
 	return literal, true
 }
 
-// check fails the test unless the document declares the response for the request.
-func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
+// checkReply fails the test unless the document declares the response for the request.
+func (d *document) checkReply(t testing.TB, r *http.Request, reply *Reply) {
 	t.Helper()
 
 	if reply.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%s: the response has no X-Request-Id", reply.request)
 	}
 
-	o, ok := d.find(r.Method, r.URL.EscapedPath())
+	o, ok := d.findOperation(r.Method, r.URL.EscapedPath())
 	if !ok {
 		return // not an operation: the test asserts the response
 	}

@@ -81,17 +81,17 @@ func (r *Reply) Field(want ...string) *Reply {
 func (r *Reply) Get(member string) any {
 	r.t.Helper()
 
-	return r.find("content", member)
+	return r.findMember("content", member)
 }
 
 // Metadata returns a metadata member.
 func (r *Reply) Metadata(member string) any {
 	r.t.Helper()
 
-	return r.find("metadata", member)
+	return r.findMember("metadata", member)
 }
 
-func (r *Reply) find(part, member string) any {
+func (r *Reply) findMember(part, member string) any {
 	r.t.Helper()
 
 	v := r.json
