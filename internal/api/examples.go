@@ -1,8 +1,8 @@
 package api
 
-// examples has examples of texts by the name of their member or parameter, and of other values by
-// schema and member: see [operation.Config]. They tell the README's story. Bodies have examples in
-// the declarations of their operations.
+// examples has example texts by member or parameter name, and other example values by schema and
+// member: see [operation.Config]. They tell the README's story. Bodies have examples in their
+// operations' declarations.
 var examples = map[string]any{
 	"action":           "createTable",
 	"actor":            "ada",

@@ -1,9 +1,9 @@
-// Package api is the platform API: the operations on users, organizations, projects, and the
-// contents of a project.
+// Package api is the platform API: the operations on users, organizations, projects, and a
+// project's contents.
 //
-// Each operation is declared once, in the package of its chapter and the file of its entity.
-// Package operation serves the requests and calls the operation's handler, which calls the package
-// that owns the entity. Rules of a domain and SQL belong to those packages.
+// Each operation is declared once, in the chapter's package and the entity's file. Package
+// operation serves the requests and calls the operation's handler, which calls the package that
+// owns the entity. Domain rules and SQL belong to those packages.
 package api
 
 import (
@@ -59,13 +59,13 @@ type Config struct {
 	Backups   *backup.Service
 	Cleaner   *object.Cleaner
 	TableJobs *tablejob.Service
-	Proxy     *pgproxy.Proxy // proxy for clients of PostgreSQL's protocol
+	Proxy     *pgproxy.Proxy // proxy for PostgreSQL clients
 
 	Submissions *submission.Service
 	Migrations  *migration.Service
 	EndUsers    *enduser.Service
 
-	Bodies     *fair.Pool     // memory for the bodies of all requests in flight
+	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
 	AuditKey   []byte         // keys the audit log's entry hashes
 	SigningKey []byte         // signs URLs
@@ -73,19 +73,19 @@ type Config struct {
 	Settings   []config.Shown // configuration that the server was started with
 	Log        *slog.Logger
 
-	// ClaimHolder returns the PID of the session that holds this server's claims, see
+	// ClaimHolder returns the PID for the session that holds this server's claims, see
 	// [platform.HoldClaims].
 	ClaimHolder func() uint32
 
-	// DescribeRows returns the OpenAPI document of a project's rows API.
+	// DescribeRows returns the OpenAPI document for a project's rows API.
 	DescribeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 }
 
 // Server is the platform API. It is safe for concurrent use.
 type Server struct{ pipeline *operation.Pipeline }
 
-// New returns the API with all operations, by chapters in the order in which one meets them: first
-// an account, then a project, then its contents, at last the install.
+// New returns the API with all operations, by chapter in the order in which users meet them:
+// account, project, project contents, install.
 func New(c Config) *Server {
 	files := &files.Server{Accounts: c.Accounts, Blobs: c.Blobs, Cleaner: c.Cleaner, Platform: c.Platform,
 		PublicURL: c.PublicURL, SigningKey: c.SigningKey, Variants: c.Variants}
@@ -132,18 +132,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.pipeline.ServeHTTP(w, r)
 }
 
-// Document returns the OpenAPI 3.1 document of the platform API, indented. It generates the
-// document on first use; all servers have the same.
+// Document returns the platform API's OpenAPI 3.1 document, indented. It generates the document on
+// first use; all servers have the same.
 func Document() []byte { return document() }
 
 var document = sync.OnceValue(func() []byte { return New(Config{}).pipeline.Document() })
 
 var errPanic = errors.New("panic")
 
-// Serves reports whether there is an operation for the path of a request, by any method.
+// Serves reports whether there is an operation for a request's path, by any method.
 func (s *Server) Serves(r *http.Request) bool { return s.pipeline.Serves(r) }
 
-// ServePanic responds to the request of an operation that panicked.
+// ServePanic responds to a request whose operation panicked.
 func (s *Server) ServePanic(w http.ResponseWriter, r *http.Request) {
 	operation.WriteFailure(w, r, errPanic, []int{http.StatusInternalServerError})
 }

@@ -1,16 +1,15 @@
 // Package audit owns the audit log: the user, time, origin and target of every change. Write adds
-// an entry in the transaction of the change, so that changes and entries are committed together.
+// an entry in the change's transaction, so that changes and entries are committed together.
 //
-// The platform database and each project database have a log of their own. Write inserts an entry
-// as pending, with a MAC keyed with the server's secret key, so that concurrent changes never wait
-// for each other. [Chain] moves pending entries into a hash chain: the keyed hash of an entry
-// covers the previous hash. [Check] detects entries in the chain that someone with access to the
-// database, but not to the key, has changed, added or removed. Entries contain names and ids, never
-// values.
+// The platform database and each project database have separate logs. Write inserts an entry as
+// pending, with a MAC keyed with the server's secret key, so that concurrent changes never wait for
+// each other. [Chain] moves pending entries into a hash chain: the keyed hash of an entry covers
+// the previous hash. [Check] detects entries in the chain that someone with access to the database,
+// but not to the key, has changed, added or removed. Entries contain names and ids, never values.
 //
-// A package makes changes through [Write]. The context carries the entry, which the caller of
-// [Begin] provides: the API for each request, a job, or a command. Without an entry, Write is a
-// plain transaction.
+// A package makes changes through [Write]. The context carries the entry, which [Begin] receives:
+// from the API for each request, from a job, or from a command. Without an entry, Write is a plain
+// transaction.
 package audit
 
 import (
@@ -32,7 +31,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Entry is the audit entry of one change. Empty members are omitted.
+// Entry is the audit entry for one change. Empty members are omitted.
 type Entry struct {
 	At      time.Time `json:"at"`
 	Action  string    `json:"action" doc:"Id of the operation, or name of an internal change."`
@@ -50,14 +49,14 @@ type Entry struct {
 	Key      string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
-// KeyPurpose is the purpose of the log's key in [token.Derive].
+// KeyPurpose is the purpose under which [token.Derive] derives the log's key.
 const KeyPurpose = "audit log"
 
 // Head is the end of a database's chain.
 type Head struct {
 	Log  string // platform or project
-	Seq  int64  // number of the last entry; 0: none
-	Hash []byte // hash of the last entry
+	Seq  int64  // last entry's number; 0: none
+	Hash []byte // last entry's hash
 }
 
 // Position is the number of committed entries in a database's log, pending ones included.
@@ -66,33 +65,33 @@ type Position struct {
 	Entries int64
 }
 
-// ErrPositionChanged is the failure of a change when another change has followed the position of
-// [Expect].
+// ErrPositionChanged is the failure when another change has followed the position that [Expect]
+// set.
 var ErrPositionChanged = errors.New("audit: another change came first")
 
 // record is the audit state in a context.
 type record struct {
-	key      []byte
-	entry    Entry
-	expected []Position
+	key       []byte
+	entry     Entry
+	positions []Position
 
-	committed *atomic.Bool // shared by the contexts of [Expect]
+	hasEntry *atomic.Bool // shared by the contexts from [Expect]
 }
 
 type recordKey struct{}
 
 // Begin returns a context in which [Write] appends the entry e, under key.
 func Begin(ctx context.Context, key []byte, e Entry) context.Context {
-	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e, committed: new(atomic.Bool)})
+	return context.WithValue(ctx, recordKey{}, &record{key: key, entry: e, hasEntry: new(atomic.Bool)})
 }
 
 // Committed reports whether a transaction under ctx has committed an entry.
 func Committed(ctx context.Context) bool {
 	r, ok := ctx.Value(recordKey{}).(*record)
-	return ok && r.committed.Load()
+	return ok && r.hasEntry.Load()
 }
 
-// Created sets the UUID or the name of the created object. Call it before the transaction ends.
+// Created sets the created object's UUID or name. Call it before the transaction ends.
 func Created(ctx context.Context, what string) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Created = what
@@ -106,7 +105,7 @@ func SetActor(ctx context.Context, user uuid.UUID) {
 	}
 }
 
-// In sets the project of the change, if the request did not name it.
+// In sets the change's project, if the request did not name it.
 func In(ctx context.Context, project uuid.UUID) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Project = project.String()
@@ -117,7 +116,7 @@ func In(ctx context.Context, project uuid.UUID) {
 func CreatedUUID(ctx context.Context, id uuid.UUID) { Created(ctx, id.String()) }
 
 // Expect returns a context in which a change fails with [ErrPositionChanged] unless it is the first
-// one after the position of its database's log.
+// one after its database's log position.
 func Expect(ctx context.Context, positions ...Position) context.Context {
 	r, ok := ctx.Value(recordKey{}).(*record)
 	if !ok {
@@ -125,25 +124,25 @@ func Expect(ctx context.Context, positions ...Position) context.Context {
 	}
 
 	next := *r
-	next.expected = positions
+	next.positions = positions
 
 	return context.WithValue(ctx, recordKey{}, &next)
 }
 
-// HeadOf returns the head of a database's chain.
+// HeadOf returns the head in a database's chain.
 func HeadOf(ctx context.Context, q pg.Querier) (Head, error) {
 	return pg.One[Head](ctx, q, `select log, seq, hash from socle.audit_head`)
 }
 
-// PositionOf returns the position of a database's log.
+// PositionOf returns a database's log position.
 func PositionOf(ctx context.Context, q pg.Querier) (Position, error) {
 	return pg.One[Position](ctx, q, `
 		select log, seq + (select count(*) from socle.audit_pending) as entries from socle.audit_head`)
 }
 
-// Write runs f in a transaction as [pg.InTx] does, and inserts the entry at its end. Within another
+// Write runs f in a transaction as [pg.InTx] does, and inserts the entry at the end. Within another
 // transaction it leaves the entry to the outer one. It fails with Conflict, code already_done, if
-// the request's Idempotency-Key has already made its change.
+// the request's Idempotency-Key has already made a change.
 func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 	r, _ := ctx.Value(recordKey{}).(*record)
 	if _, inner := b.(pgx.Tx); inner || r == nil {
@@ -157,7 +156,7 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 		return r.insert(ctx, tx)
 	})
 	if err == nil {
-		r.committed.Store(true)
+		r.hasEntry.Store(true)
 	}
 
 	return err
@@ -165,8 +164,8 @@ func Write(ctx context.Context, b pg.Beginner, f func(tx pgx.Tx) error) error {
 
 // Change is a change that one statement makes.
 type Change struct {
-	With string // common table expressions of SQL; "": none
-	SQL  string // a statement with RETURNING, or a query of With, that returns the changed row
+	With string // common table expressions; "": none
+	SQL  string // a statement with RETURNING, or a query on With, that returns the changed row
 	Args pgx.StrictNamedArgs
 
 	Lock         string // see [pg.Single]
@@ -174,24 +173,24 @@ type Change struct {
 	EarlyRelease bool // see [pg.Single]
 }
 
-// statement returns the text of the change. after has further common table expressions, which may
-// read changed; selected are the columns of the result.
-func (c Change) statement(after, selected string) string {
+// statement returns the change as SQL. after has further common table expressions, which may read
+// changed; columns lists the result columns.
+func (c Change) statement(after, columns string) string {
 	with := "changed as (" + c.SQL + ")" + after
 	if c.With != "" {
 		with = c.With + ", " + with
 	}
 
-	return "with " + with + " select " + selected + " from changed"
+	return "with " + with + " select " + columns + " from changed"
 }
 
-// One is [Write] for a change of at most one row, which it returns, in one round trip. Without a
-// row it fails with NotFound and adds no entry. A pool is that of the platform's login.
+// One is [Write] for a change to at most one row, which it returns, in one round trip. Without a
+// row it fails with NotFound and adds no entry. If b is a pool, it is the platform login's.
 func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 	pool, ok := b.(*pgxpool.Pool)
 	r, _ := ctx.Value(recordKey{}).(*record)
-	if !ok || (r != nil && len(r.expected) > 0) {
-		var changed T
+	if !ok || (r != nil && len(r.positions) > 0) {
+		var row T
 		err := Write(ctx, b, func(tx pgx.Tx) (err error) {
 			if c.Lock != "" {
 				if _, err := pg.Exec(ctx, tx, c.Lock, c.LockArgs); err != nil {
@@ -199,17 +198,17 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 				}
 			}
 
-			changed, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args)
+			row, err = pg.One[T](ctx, tx, c.statement("", "changed.*"), c.Args)
 			return err
 		})
-		return changed, err
+		return row, err
 	}
 
 	// Evaluated for each changed row, in a column that is not read.
-	var hidden []string
+	var sideEffects []string
 	args := maps.Clone(c.Args)
 	if c.EarlyRelease {
-		hidden = append(hidden, "pg_catalog.set_config('synchronous_commit', 'off', true)")
+		sideEffects = append(sideEffects, "pg_catalog.set_config('synchronous_commit', 'off', true)")
 	}
 
 	entry := ""
@@ -223,37 +222,37 @@ func One[T any](ctx context.Context, b pg.Beginner, c Change) (T, error) {
 		if r.entry.Key == "" { // the function checks that a key is new, and costs as much as a change
 			entry = ", entry as (insert into socle.audit_pending (entry, mac) select @audit_entry, @audit_mac from changed)"
 		} else {
-			hidden = append(hidden, "socle.write_audit(@audit_entry, @audit_mac)")
+			sideEffects = append(sideEffects, "socle.write_audit(@audit_entry, @audit_mac)")
 		}
 	}
 
-	selected := "changed.*, row(" + strings.Join(hidden, ", ") + ")::text"
-	changed, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, selected), Args: args, Lock: c.Lock,
+	columns := "changed.*, row(" + strings.Join(sideEffects, ", ") + ")::text"
+	row, err := pg.OneInSingle(ctx, pool, pg.Single{SQL: c.statement(entry, columns), Args: args, Lock: c.Lock,
 		LockArgs: c.LockArgs, EarlyRelease: c.EarlyRelease}, withoutLastColumn[T])
 	if pg.Violates(err, "audit_pending_key") {
-		return changed, AlreadyDone(err)
+		return row, AlreadyDone(err)
 	}
 
 	if err == nil && r != nil {
-		r.committed.Store(true)
+		r.hasEntry.Store(true)
 	}
 
-	return changed, err
+	return row, err
 }
 
-// withoutLastColumn reads the columns of a row but the last into a T by name.
+// withoutLastColumn reads a row's columns but the last into a T by name.
 func withoutLastColumn[T any](row pgx.CollectableRow) (T, error) { return pg.RowAndLast[T](row, nil) }
 
 // insert inserts the entry as pending. It comes last in the transaction: an expected position locks
 // the log.
 func (r *record) insert(ctx context.Context, tx pgx.Tx) error {
-	if len(r.expected) > 0 {
+	if len(r.positions) > 0 {
 		current, err := pg.One[Position](ctx, tx, `select log, entries from socle.lock_audit_entries()`)
 		if err != nil {
 			return err
 		}
 
-		if slices.ContainsFunc(r.expected, func(p Position) bool { return p.Log == current.Log && p != current }) {
+		if slices.ContainsFunc(r.positions, func(p Position) bool { return p.Log == current.Log && p != current }) {
 			return ErrPositionChanged
 		}
 	}
@@ -280,14 +279,14 @@ func (r *record) text() ([]byte, error) {
 	return json.Marshal(e, timestamps)
 }
 
-// AlreadyDone returns the failure of a request whose Idempotency-Key has already made its change:
+// AlreadyDone returns the failure for a request whose Idempotency-Key has already made a change:
 // Conflict, code already_done.
 func AlreadyDone(cause error) error {
 	return fault.New(fault.Conflict, "the request with this key is already done, and its response was lost").
 		WithCode("already_done").WithCause(cause)
 }
 
-// KeyOf returns the hash of the Idempotency-Key of ctx's request; "" without one.
+// KeyOf returns the hash for the Idempotency-Key in ctx's request; "" without one.
 func KeyOf(ctx context.Context) string {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		return r.entry.Key
@@ -295,8 +294,8 @@ func KeyOf(ctx context.Context) string {
 	return ""
 }
 
-// HasKey reports whether a committed change of the database was made under an Idempotency-Key. key
-// is its hash.
+// HasKey reports whether a committed change in the database was made under the Idempotency-Key with
+// the hash key
 func HasKey(ctx context.Context, q pg.Querier, key string) (bool, error) {
 	return pg.Value[bool](ctx, q, `
 		select exists (select from socle.audit where entry::jsonb ->> 'key' = @key)

@@ -15,14 +15,14 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Bounds of [Chain]. An entry has at most 64 KiB.
+// [Chain] bounds. An entry has at most 64 KiB.
 const (
 	chainBatch      = 200
 	maxChainBatches = 100
 )
 
-// Chain moves the committed pending entries of a database into its chain, up to 20,000 of them.
-// Several servers may do so at once. An entry without a valid MAC gets a hash that [Check] reports.
+// Chain moves up to 20,000 committed pending entries into a database's chain. Several servers may
+// do so at once. An entry without a valid MAC gets a hash that [Check] reports.
 func Chain(ctx context.Context, b pg.Beginner, key []byte) error {
 	for range maxChainBatches {
 		var n int
@@ -38,7 +38,7 @@ func Chain(ctx context.Context, b pg.Beginner, key []byte) error {
 	return nil
 }
 
-// pendingRow is a pending entry. Chained reports whether the chain has an entry of the same text.
+// pendingRow is a pending entry. Chained reports whether the chain has an entry with the same text.
 type pendingRow struct {
 	ID      int64
 	Entry   string
@@ -64,7 +64,7 @@ func chainNext(ctx context.Context, tx pgx.Tx, key []byte) (int, error) {
 	seqs, entries, hashes := make([]int64, len(rows)), make([]string, len(rows)), make([][]byte, len(rows))
 	for i, r := range rows {
 		hash := forgedHash
-		// A copy of an entry has its MAC.
+		// A copied entry has the original's MAC.
 		if hmac.Equal(r.Mac, pendingMAC(key, []byte(r.Entry))) && !r.Chained && !slices.Contains(entries[:i], r.Entry) {
 			hash = chainHash(key, last.Seq+1, last.Hash, []byte(r.Entry))
 		}
@@ -85,26 +85,26 @@ func chainNext(ctx context.Context, tx pgx.Tx, key []byte) (int, error) {
 	return len(rows), err
 }
 
-// pendingMAC returns the MAC of a pending entry.
+// pendingMAC returns a pending entry's MAC.
 func pendingMAC(key, entry []byte) []byte {
 	return token.MAC(key, []byte(KeyPurpose+", pending"), entry)
 }
 
-// forgedHash is the hash of an entry whose MAC is invalid.
+// forgedHash is the hash for an entry with an invalid MAC.
 var forgedHash = make([]byte, 1+sha256.Size)
 
 // hashVersion is the first byte of a hash over length-prefixed fields. The previous release wrote
-// unversioned hashes of 32 bytes. It may still write some after versioned ones during a rolling
-// upgrade, so each entry is checked by the form of its own hash.
+// unversioned 32-byte hashes. It may still write some after versioned ones during a rolling
+// upgrade, so each entry is checked in its own hash's form.
 const hashVersion = 2
 
-// chainHash returns the hash of entry number seq, which follows the hash previous.
+// chainHash returns the hash for entry number seq, which follows the hash previous.
 func chainHash(key []byte, seq int64, previous, entry []byte) []byte {
 	mac := token.MAC(key, []byte(KeyPurpose), binary.BigEndian.AppendUint64(nil, uint64(seq)), previous, entry)
 	return append([]byte{hashVersion}, mac...)
 }
 
-// chainHashV1 is chainHash in the form of the previous release.
+// chainHashV1 is chainHash in the previous release's form.
 func chainHashV1(key []byte, seq int64, previous, entry []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(binary.BigEndian.AppendUint64(nil, uint64(seq)))
@@ -122,17 +122,17 @@ func verifyChainHash(hash, key []byte, seq int64, previous, entry []byte) bool {
 	return hmac.Equal(hash, chainHash(key, seq, previous, entry))
 }
 
-// Report is the result of [Check].
+// Report is the result from [Check].
 type Report struct {
 	Entries int64
 	Head    Head
-	Faults  []string // in the order of the log; empty: none
+	Faults  []string // in log order; empty: none
 }
 
-// maxFaults bounds the faults of a report.
+// maxFaults bounds the faults in a report.
 const maxFaults = 100
 
-// Check verifies a database's whole log against its hashes under key. It cannot detect that the end
+// Check verifies a database's whole log against the hashes under key. It cannot detect that the end
 // of the log was cut off together with its head; compare the report's head with one noted earlier.
 func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	head, err := HeadOf(ctx, q)
@@ -158,7 +158,7 @@ func Check(ctx context.Context, q pg.Querier, key []byte) (Report, error) {
 	return c.report, nil
 }
 
-// checker holds the state of a check.
+// checker holds a check's state.
 type checker struct {
 	key    []byte
 	row    row

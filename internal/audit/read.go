@@ -24,9 +24,9 @@ type Filter struct {
 	From, To               time.Time // To is exclusive
 }
 
-// List returns a page of a database's entries and the number of entries that match the filter.
+// List returns a page of a database's entries and the count that matches the filter.
 func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded, int64, error) {
-	const chosen = `socle.audit
+	const from = `socle.audit
 		where (@actor = '' or entry::jsonb ->> 'actor' = @actor) and (@action = '' or entry::jsonb ->> 'action' = @action)
 		  and (@project = '' or entry::jsonb ->> 'project' = @project)
 		  and (@from = '' or entry::jsonb ->> 'at' >= @from) and (@to = '' or entry::jsonb ->> 'at' < @to)`
@@ -36,7 +36,7 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	}
 	rows, total, err := pg.List[row](ctx, q, pg.Listing{
 		Columns: "seq, entry, hash",
-		From:    chosen,
+		From:    from,
 		Sorts:   map[string]string{"seq": "seq"},
 		Tie:     "seq",
 	}, page, args)
@@ -47,8 +47,8 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	entries := make([]Recorded, len(rows))
 	for i, r := range rows {
 		entries[i] = Recorded{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash)}
-		// Write never produces unreadable text. Such an entry is shown without its content, and
-		// Check reports it.
+		// Write never produces unreadable text. Such an entry is shown without content, and Check
+		// reports it.
 		if err := json.Unmarshal([]byte(r.Entry), &entries[i].Entry); err != nil {
 			entries[i].Entry = Entry{Action: "unreadable"}
 		}
@@ -57,10 +57,10 @@ func List(ctx context.Context, q pg.Querier, f Filter, page pg.Page) ([]Recorded
 	return entries, total, nil
 }
 
-// maxDistinct bounds the values of [Actors] and [Actions].
+// maxDistinct bounds the values in [Actors] and [Actions].
 const maxDistinct = 1000
 
-// Actors returns the actors of a log, only of entries of a project unless that is "".
+// Actors returns the actors in a log, for project's entries only unless project is "".
 func Actors(ctx context.Context, q pg.Querier, project string) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		select distinct entry::jsonb ->> 'actor' from socle.audit
@@ -68,7 +68,7 @@ func Actors(ctx context.Context, q pg.Querier, project string) ([]string, error)
 		limit @max::bigint`, pgx.StrictNamedArgs{"project": project, "max": maxDistinct})
 }
 
-// Actions returns the actions of a log, only of entries of a project unless that is "".
+// Actions returns the actions in a log, for project's entries only unless project is "".
 func Actions(ctx context.Context, q pg.Querier, project string) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		select distinct entry::jsonb ->> 'action' from socle.audit

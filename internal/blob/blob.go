@@ -36,7 +36,7 @@ type Store struct {
 	sums    *sumCache
 }
 
-// backend stores the blobs of a Store. Its callers validate the keys.
+// backend stores a Store's blobs. Callers validate the keys.
 type backend interface {
 	put(ctx context.Context, key string, in *measuredReader) (Object, error)
 	open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error)
@@ -59,7 +59,7 @@ type Object struct {
 type Entry struct {
 	Key      string
 	Size     int64     // bytes
-	Modified time.Time // by the clock of the storage
+	Modified time.Time // by the storage's clock
 }
 
 // OpenConfigured opens the store that the configuration names: a folder or a bucket. The bucket
@@ -93,10 +93,10 @@ func Open(dir string) (*Store, error) {
 // Close releases the store's resources. Open readers stay valid.
 func (s *Store) Close() error { return s.local.close() }
 
-// Put stores the bytes of r under key, which must be new, in constant memory. It checks ctx between
+// Put stores r's bytes under key, which must be new, in constant memory. It checks ctx between
 // reads. A blob becomes visible only when complete, and after an error there is nothing under key.
-// More than max bytes are TooLarge, an existing key is a Conflict, and errors of r or ctx are
-// returned wrapped.
+// More than max bytes are TooLarge, an existing key is a Conflict, and Put wraps errors from r or
+// ctx.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, max int64) (Object, error) {
 	if err := validateKey(key); err != nil {
 		return Object{}, err
@@ -120,7 +120,7 @@ func (s *Store) Scratch() (*os.File, error) {
 	return f, nil
 }
 
-// Space returns the free and total bytes of the storage, or 0 if the storage has no known limit.
+// Space returns the storage's free and total bytes, or 0 if it has no known limit.
 func (s *Store) Space() (free, total int64, err error) {
 	if free, total, err = s.backend.space(); err != nil {
 		return 0, 0, unavailable(fmt.Errorf("get free space of the storage: %w", err))
@@ -128,7 +128,7 @@ func (s *Store) Space() (free, total int64, err error) {
 	return free, total, nil
 }
 
-// Open returns a reader of the blob and its size in bytes. It fails with NotFound if there is no
+// Open returns a reader for the blob and the size in bytes. It fails with NotFound if there is no
 // blob. The caller closes the reader, which outlives ctx; each read ends within a bounded time.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadSeekCloser, int64, error) {
 	if err := errors.Join(ctx.Err(), validateKey(key)); err != nil {
@@ -187,7 +187,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 	}
 }
 
-// Folders returns the names of the folders directly below prefix.
+// Folders returns the names of folders directly below prefix.
 func (s *Store) Folders(ctx context.Context, prefix string) ([]string, error) {
 	if err := errors.Join(ctx.Err(), validateKey(prefix)); err != nil {
 		return nil, wrapError("list", prefix, err)
@@ -214,8 +214,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// Sweep cleans up unfinished blobs of crashed processes that were not written to for olderThan. It
-// returns their number.
+// Sweep cleans up unfinished blobs that crashed processes have not written to for olderThan. It
+// returns how many it removed.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error) {
 	n, err := s.backend.sweep(ctx, olderThan)
 	if err != nil {
@@ -225,8 +225,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (int, error)
 	return n, nil
 }
 
-// measuredReader wraps the content of a blob to limit, count and hash it, with the errors of
-// [Store.Put].
+// measuredReader wraps a blob's content to limit, count and hash it, and fails as [Store.Put] does.
 type measuredReader struct {
 	r      io.Reader
 	max    int64 // bytes
@@ -269,7 +268,7 @@ func validateKey(key string) error {
 // wrapError wraps err with the operation and the key, and sets its kind.
 func wrapError(op, key string, err error) error {
 	err = fmt.Errorf("%s blob %s: %w", op, key, err)
-	if _, done := errors.AsType[*fault.Error](err); done {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
 	if errors.Is(err, fs.ErrNotExist) && op == "open" {

@@ -8,10 +8,10 @@ import (
 	"path"
 )
 
-// syncParents syncs the parents of folder name, opened as dir, up to the first that is known to be
-// durable. Another process may have created one without having synced it yet. Once per folder
-// suffices, since folders are never moved. A deleted folder, such as that of a purged project, is
-// not created again; if it is, it mostly has another inode.
+// syncParents syncs folder name's parents, up to the first that is known to be durable. dir is the
+// open folder. Another process may have created one without having synced it yet. Once per folder
+// suffices, since folders are never moved. A deleted folder, such as a purged project's, is not
+// created again; if it is, it mostly has another inode.
 func (s *folder) syncParents(name string, dir *os.File) error {
 	info, err := dir.Stat()
 	if err != nil {
@@ -22,13 +22,13 @@ func (s *folder) syncParents(name string, dir *os.File) error {
 		return nil
 	}
 
-	found := map[string]fs.FileInfo{}
+	infos := map[string]fs.FileInfo{}
 	for at := name; at != "." && !s.isSynced(at, info); at = path.Dir(at) {
 		if err := s.syncFolder(path.Dir(at)); err != nil {
 			return err
 		}
 
-		found[at] = info
+		infos[at] = info
 
 		if info, err = s.statFolder(path.Dir(at)); err != nil {
 			return err
@@ -38,14 +38,14 @@ func (s *folder) syncParents(name string, dir *os.File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	for other := range s.synced {
-		if len(s.synced) < maxSyncedFolders {
+	for other := range s.durable {
+		if len(s.durable) < maxSyncedFolders {
 			break
 		}
-		delete(s.synced, other) // an arbitrary one
+		delete(s.durable, other) // an arbitrary one
 	}
 
-	maps.Copy(s.synced, found)
+	maps.Copy(s.durable, infos)
 	return nil
 }
 
@@ -53,11 +53,11 @@ func (s *folder) isSynced(name string, info fs.FileInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	known := s.synced[name]
-	return known != nil && os.SameFile(known, info)
+	previous := s.durable[name]
+	return previous != nil && os.SameFile(previous, info)
 }
 
-// syncFolder makes the entries of a folder durable.
+// syncFolder makes a folder's entries durable.
 func (s *folder) syncFolder(name string) error {
 	f, err := s.root.Open(name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readStamp returns the stamp of f. ok is false if the file system does not provide one.
+// readStamp returns f's stamp. ok is false if the file system does not provide one.
 func readStamp(f *os.File) (stamp, bool) {
 	info, err := f.Stat()
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *folder) openWith(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(s.root.Name(), name)), nil
 }
 
-// link gives an unfinished file its key, in the open folder of the key. It fails with fs.ErrExist
-// if the key exists.
+// link gives an unfinished file a key, in the key's folder, opened as dir. It fails with
+// fs.ErrExist if the key exists.
 func (s *folder) link(name string, dir *os.File, key string) error {
 	err := unix.Linkat(int(s.unfinishedDir.Fd()), name, int(dir.Fd()), path.Base(key), 0)
 	if err != nil {

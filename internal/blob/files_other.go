@@ -48,7 +48,7 @@ func (s *folder) openDir(name string) (*os.File, error) {
 	return s.root.Open(name)
 }
 
-// link gives an unfinished file its key. It fails with fs.ErrExist if the key exists.
+// link gives an unfinished file a key. It fails with fs.ErrExist if the key exists.
 func (s *folder) link(name string, _ *os.File, key string) error {
 	return s.root.Link(path.Join(unfinishedDir, name), key)
 }

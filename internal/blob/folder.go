@@ -20,10 +20,10 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// unfinishedDir is the folder of incomplete files. No key begins with a dot.
+// unfinishedDir holds incomplete files. No key begins with a dot.
 const unfinishedDir = ".unfinished"
 
-// writeSize is the size in bytes of a write to a file.
+// writeSize is the write buffer size in bytes.
 const writeSize = 64 << 10
 
 // folder stores blobs as files in a local folder.
@@ -34,10 +34,10 @@ type folder struct {
 
 	mu sync.Mutex
 	// folders whose parents' entries are durable, as they were when synced
-	synced map[string]fs.FileInfo
+	durable map[string]fs.FileInfo
 }
 
-// maxSyncedFolders limits the number of remembered folders, of some 300 bytes each.
+// maxSyncedFolders limits how many folders are remembered, some 300 bytes each.
 const maxSyncedFolders = 1 << 14
 
 func openFolder(dir string) (*folder, error) {
@@ -62,7 +62,7 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("open the storage folder: %w", err)
 	}
 
-	s := &folder{root: root, sync: (*os.File).Sync, synced: map[string]fs.FileInfo{}}
+	s := &folder{root: root, sync: (*os.File).Sync, durable: map[string]fs.FileInfo{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the storage folder: %w", err), s.close())
 	}
@@ -84,7 +84,7 @@ func (s *folder) prepare() (err error) {
 	return s.removeTempNames()
 }
 
-// removeTempNames removes temporary names of files that also have their key, which a power failure
+// removeTempNames removes temporary names for files that also have their key, which a power failure
 // can restore.
 func (s *folder) removeTempNames() error {
 	return s.eachUnfinished(func(name string, info fs.FileInfo) error {
@@ -283,8 +283,8 @@ func (s *folder) folders(_ context.Context, prefix string) ([]string, error) {
 func (s *folder) check(context.Context) error {
 	name := rand.Text()
 	err := s.unfinished.WriteFile(name, []byte("check"), 0o600)
-	if removed := s.unfinished.Remove(name); err == nil {
-		err = removed
+	if removeErr := s.unfinished.Remove(name); err == nil {
+		err = removeErr
 	}
 
 	return err
@@ -371,21 +371,21 @@ func isBlobFile(info fs.FileInfo) bool {
 	return ok && info.Mode().IsRegular() && stat.Nlink == 1
 }
 
-// makeFolder opens the folder name. It creates it and its parents if missing.
+// makeFolder opens the folder name. It creates the folder and the parents if missing.
 func (s *folder) makeFolder(name string) (*os.File, error) {
 	dir, err := s.openDir(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return dir, err
 	}
 
-	var made string
+	var current string
 	for part := range strings.SplitSeq(name, "/") {
-		made = path.Join(made, part)
-		if err := s.root.Mkdir(made, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		current = path.Join(current, part)
+		if err := s.root.Mkdir(current, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 
-		if _, err := s.statFolder(made); err != nil {
+		if _, err := s.statFolder(current); err != nil {
 			return nil, err
 		}
 	}

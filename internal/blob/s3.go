@@ -25,14 +25,14 @@ import (
 	"github.com/socle-dev/socle/internal/trace"
 )
 
-// maxAttempts is the maximum number of attempts of a request with transient errors.
+// maxAttempts is the maximum number of attempts per request on transient errors.
 const maxAttempts = 3
 
-// minUploadRate is the minimum upload rate in bytes per second, which determines the timeout of a
-// request.
+// minUploadRate is the minimum upload rate in bytes per second, which determines a request's
+// timeout.
 const minUploadRate = 256 << 10
 
-// deleteBatch is the number of blobs per delete request, the maximum of S3.
+// deleteBatch is the number of blobs per delete request, S3's maximum.
 const deleteBatch = 1000
 
 // probeKey is the key that check writes to. No blob's key begins with a dot.
@@ -44,7 +44,7 @@ type bucket struct {
 	name    *string
 	prefix  string // "" or ending in a slash
 	timeout time.Duration
-	address string // address of the service in messages
+	address string // service address for messages
 }
 
 func openBucket(c config.S3) (*bucket, error) {
@@ -69,7 +69,7 @@ func openBucket(c config.S3) (*bucket, error) {
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts, o.MaxBackoff = maxAttempts, 2*time.Second
 		}),
-		// Other services than Amazon's do not support its newer checksums. The signature or TLS
+		// Other services than Amazon's do not support the newer checksums. The signature or TLS
 		// protects the content.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
@@ -96,11 +96,11 @@ func openBucket(c config.S3) (*bucket, error) {
 // isTraced reports whether a request to the service is within a trace.
 func isTraced(r *http.Request) bool { return trace.Active(r.Context()) }
 
-// methodOf returns the name of a request's span.
+// methodOf returns a request's span name.
 func methodOf(_ string, r *http.Request) string { return r.Method }
 
-// newCredentials returns the credentials of requests: the configured keys, or those of the AWS
-// default chain, which are renewed before they expire.
+// newCredentials returns the credentials for requests: the configured keys, or the AWS default
+// chain's, which are renewed before they expire.
 func newCredentials(c config.S3) (aws.CredentialsProvider, error) {
 	if c.AccessKey != "" {
 		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -131,10 +131,10 @@ func newCredentials(c config.S3) (aws.CredentialsProvider, error) {
 // space returns 0: a bucket has no known limit.
 func (b *bucket) space() (free, total int64, err error) { return 0, 0, nil }
 
-// key returns the object key of a blob.
+// key returns a blob's object key.
 func (b *bucket) key(key string) *string { return aws.String(b.prefix + key) }
 
-// do runs a request within the timeout plus the time to send a number of bytes.
+// do runs a request within the timeout plus the time to send bytes.
 func (b *bucket) do(ctx context.Context, bytes int, request func(context.Context) error) error {
 	requestCtx, cancel := context.WithTimeout(ctx, b.timeout+time.Duration(bytes/minUploadRate)*time.Second)
 	defer cancel()
@@ -167,11 +167,11 @@ func (b *bucket) removeAll(ctx context.Context, prefix string) error {
 		}
 
 		err := b.do(ctx, 0, func(ctx context.Context) error {
-			done, err := b.client.DeleteObjects(ctx,
+			output, err := b.client.DeleteObjects(ctx,
 				&s3.DeleteObjectsInput{Bucket: b.name, Delete: &types.Delete{Objects: batch, Quiet: aws.Bool(true)}})
-			if err == nil && len(done.Errors) > 0 {
-				err = fmt.Errorf("%d of %d blobs were not deleted: %s", len(done.Errors), len(batch),
-					aws.ToString(done.Errors[0].Message))
+			if err == nil && len(output.Errors) > 0 {
+				err = fmt.Errorf("%d of %d blobs were not deleted: %s", len(output.Errors), len(batch),
+					aws.ToString(output.Errors[0].Message))
 			}
 
 			return err
@@ -298,7 +298,7 @@ func (b *bucket) sweep(ctx context.Context, olderThan time.Duration) (int, error
 	return swept, nil
 }
 
-// lastPartAt returns the time of the last part of a multipart upload, or of its start.
+// lastPartAt returns when a multipart upload last received a part, or else when it started.
 func (b *bucket) lastPartAt(ctx context.Context, u types.MultipartUpload) (time.Time, error) {
 	last := aws.ToTime(u.Initiated)
 	pages := s3.NewListPartsPaginator(b.client, &s3.ListPartsInput{Bucket: b.name, Key: u.Key, UploadId: u.UploadId})

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// s3Error maps the error of a request to its kind.
+// s3Error gives a request's error a kind.
 func s3Error(err error) error {
 	if err == nil {
 		return nil
@@ -21,8 +21,8 @@ func s3Error(err error) error {
 		return unavailable(e)
 	}
 
-	response, answered := errors.AsType[*awshttp.ResponseError](err)
-	if !answered || response.Response == nil {
+	response, ok := errors.AsType[*awshttp.ResponseError](err)
+	if !ok || response.Response == nil {
 		return unavailable(err)
 	}
 
@@ -54,7 +54,7 @@ type credentialsError struct{ err error }
 func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// ConfigError is an error of the storage's configuration with a message for the operator. Retrying
+// ConfigError is a configuration error in the storage, with a message for the operator. A retry
 // does not help.
 type ConfigError struct {
 	message string
@@ -63,10 +63,10 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return e.message }
 
-// Unwrap returns the error of the service.
+// Unwrap returns the service's error.
 func (e *ConfigError) Unwrap() error { return e.err }
 
-// diagnose turns the error of a request into one that tells the operator how to correct it.
+// diagnose turns a request's error into one that tells the operator how to correct it.
 func (b *bucket) diagnose(err error) error {
 	if err == nil {
 		return nil

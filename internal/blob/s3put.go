@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// partSize is the initial size of a part in bytes. S3 accepts 10,000 parts of at least 5 MiB.
-	// The size doubles every thousand parts, which suffices for the largest object of S3 and keeps
-	// small uploads cheap in memory.
+	// partSize is the initial part size in bytes. S3 accepts 10,000 parts of at least 5 MiB. The
+	// size doubles every thousand parts, which suffices for S3's largest object and keeps small
+	// uploads cheap in memory.
 	partSize      = 8 << 20
 	partsPerSize  = 1000
 	minPartBuffer = 64 << 10
@@ -27,7 +27,7 @@ const (
 	// cleanupTimeout limits the cleanup after a failed Put, whose ctx may have ended.
 	cleanupTimeout = 10 * time.Second
 
-	// putIDKey is the metadata that identifies the Put that stored an object.
+	// putIDKey is the metadata key that identifies the Put that stored an object.
 	putIDKey = "socle-put"
 )
 
@@ -36,7 +36,7 @@ type upload struct {
 	bucket *bucket
 	key    *string
 	putID  string  // unique to this Put
-	id     *string // ID of the multipart upload; nil before it starts
+	id     *string // multipart upload ID; nil before it starts
 	parts  []types.CompletedPart
 }
 
@@ -55,7 +55,7 @@ func (b *bucket) put(ctx context.Context, key string, in *measuredReader) (Objec
 	return in.object(), nil
 }
 
-// send stores the bytes of in.
+// send stores the bytes from in.
 func (u *upload) send(ctx context.Context, in io.Reader) error {
 	part, last, err := readPart(in, nil, partSize)
 	if err != nil {
@@ -85,7 +85,7 @@ func (u *upload) send(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// readPart appends bytes of r to buffer until it has size bytes or r ends. The buffer grows on
+// readPart appends bytes from r to buffer until it has size bytes or r ends. The buffer grows on
 // demand.
 func readPart(r io.Reader, buffer []byte, size int) (part []byte, last bool, err error) {
 	for len(buffer) < size {
@@ -119,11 +119,11 @@ func (u *upload) putObject(ctx context.Context, content []byte) error {
 
 func (u *upload) begin(ctx context.Context) error {
 	return u.bucket.do(ctx, 0, func(ctx context.Context) error {
-		created, err := u.bucket.client.CreateMultipartUpload(ctx,
+		output, err := u.bucket.client.CreateMultipartUpload(ctx,
 			&s3.CreateMultipartUploadInput{Bucket: u.bucket.name, Key: u.key,
 				Metadata: map[string]string{putIDKey: u.putID}})
 		if err == nil {
-			u.id = created.UploadId
+			u.id = output.UploadId
 		}
 
 		return err
@@ -133,11 +133,11 @@ func (u *upload) begin(ctx context.Context) error {
 func (u *upload) putPart(ctx context.Context, content []byte) error {
 	number := aws.Int32(int32(len(u.parts) + 1))
 	return u.bucket.do(ctx, len(content), func(ctx context.Context) error {
-		stored, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name,
+		output, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket.name,
 			Key: u.key, UploadId: u.id,
 			PartNumber: number, Body: bytes.NewReader(content)})
 		if err == nil {
-			u.parts = append(u.parts, types.CompletedPart{ETag: stored.ETag, PartNumber: number})
+			u.parts = append(u.parts, types.CompletedPart{ETag: output.ETag, PartNumber: number})
 		}
 
 		return err
@@ -171,8 +171,8 @@ func (u *upload) cleanUp(ctx context.Context, failure error) error {
 		return errors.Join(failure, abortErr)
 	}
 
-	stored, err := u.isStored(cleanupCtx)
-	if err != nil || !stored {
+	exists, err := u.isStored(cleanupCtx)
+	if err != nil || !exists {
 		return errors.Join(notFoundAsUnavailable(failure), abortErr, err)
 	}
 	if ctx.Err() == nil {
@@ -217,7 +217,7 @@ func (u *upload) isStored(ctx context.Context) (bool, error) {
 	return putID == u.putID, err
 }
 
-// abort aborts a multipart upload and deletes its parts.
+// abort aborts a multipart upload and deletes the parts.
 func (b *bucket) abort(ctx context.Context, key, id *string) error {
 	return b.do(ctx, 0, func(ctx context.Context) error {
 		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{

@@ -64,8 +64,8 @@ func (b *bucket) open(ctx context.Context, key string) (io.ReadSeekCloser, int64
 	return &rangeReader{size: size, timeout: b.timeout, get: get, cancel: cancelRead}, size, nil
 }
 
-// rangeReader reads an object with a request per position. It resumes an interrupted body at its
-// offset.
+// rangeReader reads an object with a request per position. It resumes an interrupted body at the
+// current offset.
 type rangeReader struct {
 	size    int64
 	offset  int64 // offset of the next Read
@@ -74,12 +74,12 @@ type rangeReader struct {
 	cancel  func() // cancels all requests, including future ones
 
 	body   io.ReadCloser // starts at offset; nil: no request
-	timer  *time.Timer   // cancels the request of body
-	unread bool          // nothing was read of body yet
+	timer  *time.Timer   // cancels the request for body
+	unread bool          // nothing was read from body yet
 }
 
-// Read implements io.Reader. The timeout covers each read from the service, not the pauses of the
-// client between two reads.
+// Read implements io.Reader. The timeout covers each read from the service, not the client's pauses
+// between reads.
 func (r *rangeReader) Read(p []byte) (int, error) {
 	if r.offset >= r.size {
 		return 0, io.EOF
@@ -147,8 +147,8 @@ func (r *rangeReader) Seek(offset int64, whence int) (int64, error) {
 	return r.offset, nil
 }
 
-// Close cancels the current request, also during a Read of another goroutine, as closing a file
-// does: multipart ranges are read in a goroutine of their own.
+// Close cancels the current request, also while another goroutine reads, as closing a file does:
+// multipart ranges are read in a separate goroutine.
 func (r *rangeReader) Close() error {
 	r.cancel()
 	return nil

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// space returns the size of the file system.
+// space returns the file system's free and total bytes.
 func (s *folder) space() (free, total int64, err error) {
 	dir, err := s.root.Open(".")
 	if err != nil {

@@ -169,13 +169,13 @@ func TestSumCacheBound(t *testing.T) {
 
 	s, _, openBlob := openLater(t, "hello")
 	for i := range maxSums {
-		s.sums.verified.Put(verifiedSum{stamp: stamp{inode: uint64(i)}}, struct{}{})
+		s.sums.entries.Put(verifiedSum{stamp: stamp{inode: uint64(i)}}, struct{}{})
 	}
 
 	w := openBlob()
-	if w.MarkVerified(); !w.IsVerified() || s.sums.verified.Len() != maxSums {
+	if w.MarkVerified(); !w.IsVerified() || s.sums.entries.Len() != maxSums {
 		t.Errorf("%d checksums cached, including the new one: %v, want %d",
-			s.sums.verified.Len(), w.IsVerified(), maxSums)
+			s.sums.entries.Len(), w.IsVerified(), maxSums)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Answers maps the UUID of a field, in canonical form, or its name to its answer as a JSON value.
+// Answers maps a field's UUID, in canonical form, or its name to the answer as a JSON value.
 type Answers map[string]jsontext.Value
 
 const (
@@ -28,7 +28,7 @@ const (
 // limits.
 var errPatternsTooComplex = errors.New("cannot be validated: the patterns of the form are too complex")
 
-// fieldSet holds the fields of a version of a form, which validate responses.
+// fieldSet holds the fields in a form version, which validate responses.
 type fieldSet struct {
 	version  int
 	frozenAt *time.Time // when the version was stored, which identifies it; nil: it is not stored
@@ -57,7 +57,7 @@ func (d fieldSet) takeHoneypot(in Answers) bool {
 // uploaded file. It stops when ctx ends, since one response may take tens of milliseconds.
 func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]bool) (Answers, error) {
 	in, names, p := d.byUUID(in)
-	stored, budget := Answers{}, newPatternBudget()
+	valid, budget := Answers{}, newPatternBudget()
 	for _, f := range d.fields {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]
 		value, err := f.normalize(in[name], budget)
 		switch {
 		case err == nil:
-			stored[name] = value
+			valid[name] = value
 		case err != errNoAnswer:
 			p.add("answers."+name, "invalid_value", err.Error())
 		case f.IsRequired:
@@ -89,28 +89,28 @@ func (d fieldSet) validate(ctx context.Context, in Answers, files map[uuid.UUID]
 	}
 
 	p.rename(names)
-	return stored, p[:min(len(p), maxProblems)].err()
+	return valid, p[:min(len(p), maxProblems)].err()
 }
 
-func (f *Field) validateFile(p *problems, value jsontext.Value, uploaded bool) {
+func (f *Field) validateFile(p *problems, value jsontext.Value, hasFile bool) {
 	name := "answers." + f.UUID.String()
 	switch {
 	case !isEmpty(value):
 		p.add(name, "invalid_type", "must be a separate part of multipart/form-data")
-	case !uploaded && f.IsRequired:
+	case !hasFile && f.IsRequired:
 		p.add(name, "required", "is required")
 	}
 }
 
 // unknownAnswers returns a problem for each answer that belongs to no field.
 func (d fieldSet) unknownAnswers(in Answers) (p problems) {
-	known := make(map[string]bool, len(d.fields))
+	uuids := make(map[string]bool, len(d.fields))
 	for _, f := range d.fields {
-		known[f.UUID.String()] = true
+		uuids[f.UUID.String()] = true
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if !known[name] && len(p) < maxProblems {
+		if !uuids[name] && len(p) < maxProblems {
 			if len(name) > maxEchoedName {
 				name = strings.ToValidUTF8(name[:maxEchoedName], "") + "…"
 			}
@@ -126,8 +126,8 @@ func isEmpty(v jsontext.Value) bool {
 	return slices.Contains([]string{"", "null", `""`, "[]"}, string(v))
 }
 
-// normalize validates a value and returns it in stored form: text, number, boolean or list of
-// options; dates in ISO 8601. It fails with errNoAnswer if the value is empty.
+// normalize validates a value and returns it in stored form: text, number, boolean or option list;
+// dates in ISO 8601. It fails with errNoAnswer if the value is empty.
 func (f *Field) normalize(v jsontext.Value, budget *patternBudget) (jsontext.Value, error) {
 	if isEmpty(v) {
 		return nil, errNoAnswer
@@ -148,37 +148,37 @@ func (f *Field) normalize(v jsontext.Value, budget *patternBudget) (jsontext.Val
 		return nil, errPatternsTooComplex
 	}
 
-	stored, err := f.validate(text, r, budget)
+	value, err := f.validate(text, r, budget)
 	if err != nil {
 		return nil, err
 	}
 
 	switch {
 	case f.Type == "multiselect":
-		return jsontext.Value(stored), nil
-	case f.Type == "checkbox" && stored == "false" && f.IsRequired: // as in a web form
+		return jsontext.Value(value), nil
+	case f.Type == "checkbox" && value == "false" && f.IsRequired: // as in a web form
 		return nil, errNoAnswer
 	case f.Type == "checkbox":
-		return jsontext.Value(stored), nil
+		return jsontext.Value(value), nil
 	case slices.Contains(numberTypes, f.Type):
-		return jsontext.Value(formatNumber(stored)), nil
-	case f.IsRequired && strings.TrimSpace(stored) == "":
+		return jsontext.Value(formatNumber(value)), nil
+	case f.IsRequired && strings.TrimSpace(value) == "":
 		return nil, errNoAnswer
 	}
 
-	return json.Marshal(stored)
+	return json.Marshal(value)
 }
 
-// decode converts a value to text, in the form of a default value.
+// decode converts a value to text, in the same form as a default value.
 func (f *Field) decode(v jsontext.Value) (string, error) {
 	switch kind := v.Kind(); {
 	case f.Type == "multiselect" && kind == '[':
-		var chosen []string
-		if err := json.Unmarshal(v, &chosen); err != nil || len(chosen) > maxChosenOptions {
+		var options []string
+		if err := json.Unmarshal(v, &options); err != nil || len(options) > maxChosenOptions {
 			return "", errors.New("must be a list of options")
 		}
 
-		return formatList(chosen)
+		return formatList(options)
 	case f.Type == "multiselect":
 		return "", errors.New("must be a list of options")
 	case kind == '"':
@@ -218,8 +218,8 @@ func formatNumber(text string) string {
 	return digits
 }
 
-// validatePartial validates the answers of a partial response and returns them by UUID: each must
-// belong to a field and have its type. The rules of the fields are checked on completion.
+// validatePartial validates a partial response's answers and returns them by UUID: each must belong
+// to a field and have the field's type. Completion checks the fields' rules.
 func (d fieldSet) validatePartial(in Answers) (Answers, error) {
 	in, names, p := d.byUUID(in)
 	p = append(p, d.unknownAnswers(in)...)

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// isoLayouts lists the accepted ISO 8601 layouts of each type. Values in another format are stored
-// in the first one. Times without a zone are UTC.
+// isoLayouts lists each type's accepted ISO 8601 layouts. Values in another format are stored in
+// the first one. Times without a zone are UTC.
 var isoLayouts = map[string][]string{
 	"date":     {"2006-01-02"},
 	"time":     {"15:04:05", "15:04"},
 	"datetime": {"2006-01-02T15:04:05", "2006-01-02T15:04", time.RFC3339, "2006-01-02T15:04Z07:00"},
 }
 
-// layouts maps each date_format of a type to the layout of package time. Dates use one of three
+// layouts maps each type's date_format values to layouts for package time. Dates use one of three
 // common orders, so that no format reads an ISO 8601 date as another day.
 var layouts = func() map[string]map[string]string {
 	all := map[string]map[string]string{"date": {}, "time": {}, "datetime": {}}
@@ -43,7 +43,7 @@ var layouts = func() map[string]map[string]string {
 // formatSpelling normalizes the lower-case letters that other libraries use for year and day.
 var formatSpelling = strings.NewReplacer("yyyy", "YYYY", "dd", "DD")
 
-// layout returns the layout of the definition's date_format, or "" if it is absent or unknown.
+// layout returns the layout for the definition's date_format, or "" if it is absent or unknown.
 func (d *Definition) layout() string {
 	if d.DateFormat == nil {
 		return ""
@@ -69,25 +69,25 @@ var exampleFormats = map[string]string{"date": "YYYY-MM-DD", "time": "HH:mm", "d
 
 var exampleValues = map[string]string{"date": "2026-12-31", "time": "13:30", "datetime": "2026-12-31T13:30"}
 
-// parseLimit parses a limit and replaces it by its ISO 8601 form.
+// parseLimit parses a limit and replaces it by the ISO 8601 form.
 func (d *Definition) parseLimit(p *problems, member string, value **string) *time.Time {
 	if *value == nil {
 		return nil
 	}
 
-	stored, t, err := d.parseDate(**value)
+	isoDate, t, err := d.parseDate(**value)
 	if err != nil {
 		p.add(member, "invalid_format", err.Error())
 		return nil
 	}
 
-	*value = &stored
+	*value = &isoDate
 	return &t
 }
 
 // parseDate parses a date in ISO 8601, which stays unchanged, or in the definition's format, which
-// it converts to ISO 8601. Stored values thus survive a change of the format.
-func (d *Definition) parseDate(value string) (stored string, t time.Time, err error) {
+// it converts to ISO 8601. Stored values thus survive a format change.
+func (d *Definition) parseDate(value string) (isoDate string, t time.Time, err error) {
 	for _, iso := range isoLayouts[d.Type] {
 		if t, err := time.Parse(iso, value); err == nil && hasTwoDigitHour(value) {
 			return value, t, nil

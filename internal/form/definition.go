@@ -2,7 +2,7 @@ package form
 
 import "slices"
 
-// Types of fields, grouped by applicable rules. Checkbox and file have no rules.
+// Field types, grouped by applicable rules. Checkbox and file have no rules.
 var (
 	textTypes   = []string{"text", "textarea", "email", "url", "phone"}
 	numberTypes = []string{"number", "rating"}
@@ -27,7 +27,7 @@ var applicableTypes = map[string][]string{
 	"end_date":      dateTypes,
 }
 
-// Definition holds the rules for the values of a field; nil means no rule.
+// Definition holds the rules for a field's values; nil means no rule.
 type Definition struct {
 	Label        string  `json:"label"`
 	Name         *string `json:"-"` // in answers, beside the UUID; the specified field lacks it
@@ -66,13 +66,13 @@ type FieldInput struct {
 	EndDate      Opt[string] `json:"end_date,omitzero" nullable:"true" doc:"Latest value, in ISO 8601 or date_format. Date, time and datetime only."`
 }
 
-// apply returns the definition changed by in, and the problems of the result.
+// apply returns the definition changed by in, and the result's problems.
 //
 // A value given in in must fit the type. A value left over from the previous type that does not fit
 // is dropped, since the caller did not set it.
 func (d Definition) apply(in FieldInput) (Definition, problems) {
 	m := definitionChange{newType: in.Type, stale: map[string]func(){}}
-	retyped := d.Type != in.Type
+	typeChanged := d.Type != in.Type
 	d.Label, d.Type = in.Label, in.Type
 
 	if in.IsRequired.Value != nil {
@@ -94,22 +94,22 @@ func (d Definition) apply(in FieldInput) (Definition, problems) {
 	applyMember(&m, "start_date", &d.StartDate, emptyToNull(in.StartDate))
 	applyMember(&m, "end_date", &d.EndDate, emptyToNull(in.EndDate))
 
-	found := d.check()
-	if retyped && m.dropStale(found) {
-		found = d.check()
+	invalid := d.check()
+	if typeChanged && m.dropStale(invalid) {
+		invalid = d.check()
 	}
 
-	return d, append(m.problems, found...)
+	return d, append(m.problems, invalid...)
 }
 
-// definitionChange is a change of a definition in progress.
+// definitionChange is a definition change in progress.
 type definitionChange struct {
 	newType  string            // the type after the change
 	stale    map[string]func() // clears a value that the request leaves unchanged
-	problems                   // problems with members of the request
+	problems                   // problems with request members
 }
 
-// applyMember applies one member of a request.
+// applyMember applies one request member.
 func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) {
 	if in.Named {
 		*value = in.Value
@@ -123,8 +123,8 @@ func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) 
 		m.stale[name] = func() { *value = nil }
 	}
 
-	types, restricted := applicableTypes[name]
-	if !restricted || slices.Contains(types, m.newType) || !slices.Contains(Types, m.newType) {
+	types, ok := applicableTypes[name]
+	if !ok || slices.Contains(types, m.newType) || !slices.Contains(Types, m.newType) {
 		return
 	}
 
@@ -136,16 +136,16 @@ func applyMember[T any](m *definitionChange, name string, value **T, in Opt[T]) 
 }
 
 // dropStale clears values left over from the previous type that are invalid on their own. It keeps
-// contradictory limits, since one of the two is from the request.
-func (m *definitionChange) dropStale(found problems) (dropped bool) {
-	for _, f := range found {
+// contradictory limits, since one limit is from the request.
+func (m *definitionChange) dropStale(invalid problems) (hasDropped bool) {
+	for _, f := range invalid {
 		if clear, ok := m.stale[f.Name]; ok && f.Code != outOfRange {
 			clear()
-			dropped = true
+			hasDropped = true
 		}
 	}
 
-	return dropped
+	return hasDropped
 }
 
 // emptyToNull turns empty text into null, since web forms send empty text for empty inputs.

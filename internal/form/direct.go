@@ -11,20 +11,20 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// createAtOnce stores a valid response without files in one round trip. d may be outdated. tried is
-// false if the response may be invalid, or a condition does not hold: the caller tells which.
-func (s submission) createAtOnce(ctx context.Context, d fieldSet) (r Receipt, tried bool, err error) {
+// createAtOnce stores a valid response without files in one round trip. d may be outdated. isDone
+// is false if the response may be invalid or a condition does not hold: the caller finds out which.
+func (s submission) createAtOnce(ctx context.Context, d fieldSet) (r Receipt, isDone bool, err error) {
 	answers := maps.Clone(s.answers)
 	if s.files.Create != nil || d.takeHoneypot(answers) {
 		return r, false, nil
 	}
 
-	stored, err := d.validate(ctx, answers, nil)
+	valid, err := d.validate(ctx, answers, nil)
 	if err != nil {
 		return r, false, nil
 	}
 
-	f, err := s.insertAtOnce(ctx, stored, d)
+	f, err := s.insertAtOnce(ctx, valid, d)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) { // Conflict: the UUID is taken
 		return r, false, nil
 	}

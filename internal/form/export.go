@@ -26,14 +26,13 @@ type Export struct {
 	firstBatch []Response
 }
 
-// column is a field with its latest label.
+// column is a field with the latest label.
 type column struct {
 	field uuid.UUID
 	label string
 }
 
-// NewExport prepares the export of the filtered responses to a form of project p. It fails as
-// [ListResponses] does.
+// NewExport prepares exporting the filtered responses to a form. It fails as [ListResponses] does.
 func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter Filter) (*Export, error) {
 	args, err := filter.args(form)
 	if err != nil {
@@ -47,9 +46,9 @@ func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter
 		return nil, err
 	}
 
-	seen := map[uuid.UUID]bool{}
+	columnUUIDs := map[uuid.UUID]bool{}
 	for _, field := range f.Fields {
-		e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
+		e.columns, columnUUIDs[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 	}
 
 	// Deleted fields follow the current ones.
@@ -62,8 +61,8 @@ func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter
 
 	for _, d := range definitions {
 		for _, field := range d.Fields {
-			if !seen[field.UUID] {
-				e.columns, seen[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
+			if !columnUUIDs[field.UUID] {
+				e.columns, columnUUIDs[field.UUID] = append(e.columns, column{field.UUID, field.Label}), true
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func NewExport(ctx context.Context, p *projectdb.Project, form uuid.UUID, filter
 // next returns the next batch of responses after the given one.
 func (e *Export) next(ctx context.Context, after time.Time, id uuid.UUID) ([]Response, error) {
 	e.args["after"], e.args["id"], e.args["batch"] = after, id, exportBatch
-	stored, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
+	rows, err := pg.All[storedResponse](ctx, e.project.Trusted(), `
 		select `+responseColumns+` from forms.responses
 		where (created_at, uuid) > (@after, @id) and`+filterCondition+`
 		order by created_at, uuid limit @batch`, e.args)
@@ -83,10 +82,10 @@ func (e *Export) next(ctx context.Context, after time.Time, id uuid.UUID) ([]Res
 		return nil, err
 	}
 
-	return withFields(ctx, e.project.Trusted(), e.form, stored)
+	return withFields(ctx, e.project.Trusted(), e.form, rows)
 }
 
-// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header of labels, then one
+// WriteCSV writes the responses as CSV (RFC 4180), oldest first: a header with labels, then one
 // record each. It holds no connection while it writes.
 func (e *Export) WriteCSV(ctx context.Context, w io.Writer) error {
 	out := csv.NewWriter(w)
@@ -150,8 +149,8 @@ func formatTime(t *time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
 
-// escapeFormula protects against formula injection: text that a spreadsheet would evaluate is
-// prefixed with '.
+// escapeFormula protects against formula injection: it prefixes text that a spreadsheet would
+// evaluate with '.
 func escapeFormula(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
 		return "'" + text

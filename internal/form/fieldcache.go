@@ -10,12 +10,12 @@ const (
 	maxCachedForms = 1000
 	maxCachedBytes = 8 << 20
 
-	fieldBytes = 1 << 10 // size of a field without its texts
+	fieldBytes = 1 << 10 // field size without texts
 )
 
-// FieldCache keeps the fields of forms in memory, so that a response takes one round trip. What it
-// returns can be outdated: the statement that stores a response compares it. The zero value
-// stays empty. It is safe for concurrent use.
+// FieldCache keeps form fields in memory, so that a response takes one round trip. Its fields can
+// be outdated: the statement that stores a response compares them with the current version. The
+// zero value stays empty. It is safe for concurrent use.
 type FieldCache struct {
 	forms *cache.Cache[uuid.UUID, fieldSet]
 }
@@ -25,14 +25,14 @@ func NewFieldCache() FieldCache {
 	return FieldCache{cache.New[uuid.UUID, fieldSet](cache.Limits{Entries: maxCachedForms, Weight: maxCachedBytes})}
 }
 
-// put keeps the fields of a form, unless they are no stored version.
+// put keeps a form's fields, unless they are no stored version.
 func (c FieldCache) put(form uuid.UUID, d fieldSet) {
 	if d.frozenAt != nil {
 		c.forms.PutWeighted(form, d, d.size())
 	}
 }
 
-// size estimates the memory of the fields in bytes.
+// size estimates the fields' memory in bytes.
 func (d fieldSet) size() int64 {
 	bytes := 0
 	for _, f := range d.fields {

@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Field is a question of a form.
+// Field is a question in a form.
 type Field struct {
 	UUID     uuid.UUID `json:"uuid" format:"uuid"`
 	FormUUID uuid.UUID `json:"formUuid" format:"uuid"`
@@ -32,12 +32,11 @@ const (
 	maxBatch  = 100 // per request
 )
 
-// CreateFields appends fields to a form of project p in the given order, all or none. It fails with
-// NotFound if the form does not exist, and with Unprocessable on every invalid member, such as
-// fields.0.label.
+// CreateFields appends fields to a form in the given order, all or none. It fails with NotFound if
+// the form does not exist, and with Unprocessable on every invalid member, such as fields.0.label.
 func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fields []FieldInput) ([]Field, error) {
 	definitions, invalid := validateFields(fields)
-	var created []Field
+	var result []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		honeypot, err := incrementVersion(ctx, tx, form)
 		if err != nil {
@@ -60,7 +59,7 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 				"must not exceed %d per form", maxFields)
 		}
 
-		created = make([]Field, 0, len(fields)) // InTx may retry the function
+		result = make([]Field, 0, len(fields)) // InTx may retry the function
 		for i, d := range definitions {
 			member := fmt.Sprintf("fields.%d.name", i)
 			if err := checkHoneypot(d.Name, honeypot, member); err != nil {
@@ -72,20 +71,20 @@ func CreateFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, fie
 				return nameTaken(err, member)
 			}
 
-			created = append(created, f)
+			result = append(result, f)
 		}
 
-		return checkPatterns(ctx, tx, form, created, func(i int) string { return fmt.Sprintf("fields.%d.pattern", i) })
+		return checkPatterns(ctx, tx, form, result, func(i int) string { return fmt.Sprintf("fields.%d.pattern", i) })
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	return created, nil
+	return result, nil
 }
 
-// incrementVersion increments the version of a form's fields, and returns the form's honeypot. The
-// lock on the form's row serializes changes, so that versions and positions are unique.
+// incrementVersion increments a form's field version, and returns the form's honeypot. The lock on
+// the form's row serializes changes, so that versions and positions are unique.
 func incrementVersion(ctx context.Context, tx pgx.Tx, form uuid.UUID) (honeypot *string, err error) {
 	return pg.Value[*string](ctx, tx,
 		`update forms.forms set version = version + 1 where uuid = @form returning honeypot`,
@@ -104,8 +103,8 @@ func validateFields(fields []FieldInput) ([]Definition, error) {
 	definitions := make([]Definition, len(fields))
 	var all problems
 	for i, in := range fields {
-		d, found := Definition{}.apply(in)
-		for _, f := range found {
+		d, invalid := Definition{}.apply(in)
+		for _, f := range invalid {
 			f.Name = fmt.Sprintf("fields.%d.%s", i, f.Name)
 			all = append(all, f)
 		}
@@ -134,16 +133,14 @@ func insertField(ctx context.Context, tx pgx.Tx, form uuid.UUID, position int, d
 		returning `+fieldColumns, args)
 }
 
-// GetField returns a field of a form of project p. It fails with NotFound if the form has no such
-// field.
+// GetField returns a form's field. It fails with NotFound if the form has no such field.
 func GetField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
 	return pg.One[Field](ctx, p.Trusted(), `
 		select `+fieldColumns+` from forms.fields where uuid = @field and form_uuid = @form`,
 		pgx.StrictNamedArgs{"field": field, "form": form})
 }
 
-// ListFields returns the fields of a form of project p in order. It fails with NotFound if the form
-// does not exist.
+// ListFields returns a form's fields in order. It fails with NotFound if the form does not exist.
 func ListFields(ctx context.Context, p *projectdb.Project, form uuid.UUID) ([]Field, error) {
 	f, err := GetFullForm(ctx, p, form)
 	return f.Fields, err
@@ -154,27 +151,27 @@ func listFields(ctx context.Context, q pg.Querier, form uuid.UUID) ([]Field, err
 		pgx.StrictNamedArgs{"form": form})
 }
 
-// DeleteField deletes a field of a form of project p; existing responses keep their answers. It
-// fails with NotFound if the form has no such field.
+// DeleteField deletes a field from a form; existing responses keep their answers. It fails with
+// NotFound if the form has no such field.
 func DeleteField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID) (Field, error) {
-	var deleted Field
+	var f Field
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if _, err := incrementVersion(ctx, tx, form); err != nil {
 			return err
 		}
 
-		deleted, err = pg.One[Field](ctx, tx, `
+		f, err = pg.One[Field](ctx, tx, `
 			delete from forms.fields where uuid = @field and form_uuid = @form
 			returning `+fieldColumns, pgx.StrictNamedArgs{"field": field, "form": form})
 		return err
 	})
 
-	return deleted, err
+	return f, err
 }
 
-// OrderFields reorders the fields of a form of project p and returns them. order names each field
-// once. It fails with NotFound if the form does not exist, and with Unprocessable on fields if
-// order does not match the fields of the form.
+// OrderFields reorders a form's fields and returns them. order names each field once. It fails with
+// NotFound if the form does not exist, and with Unprocessable on fields if order does not match the
+// form's fields.
 func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, order []uuid.UUID) ([]Field, error) {
 	var fields []Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
@@ -226,10 +223,10 @@ func OrderFields(ctx context.Context, p *projectdb.Project, form uuid.UUID, orde
 	return fields, err
 }
 
-// UpdateField changes a field of a form of project p; existing responses stay unchanged. It fails
-// with NotFound if the form has no such field, and with Unprocessable on every invalid member.
+// UpdateField changes a form's field; existing responses stay unchanged. It fails with NotFound if
+// the form has no such field, and with Unprocessable on every invalid member.
 func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUID, in FieldInput) (Field, error) {
-	var updated Field
+	var f Field
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		honeypot, err := incrementVersion(ctx, tx, form)
 		if err != nil {
@@ -253,7 +250,7 @@ func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 
 		args := d.args()
 		args["field"] = field
-		updated, err = pg.One[Field](ctx, tx, `
+		f, err = pg.One[Field](ctx, tx, `
 			update forms.fields
 			set label = @label, name = @name, type = @type, description = @description, is_required = @required,
 			    default_value = @default, options = @options::text::json, pattern = @pattern,
@@ -265,16 +262,16 @@ func UpdateField(ctx context.Context, p *projectdb.Project, form, field uuid.UUI
 			return nameTaken(err, "name")
 		}
 
-		return checkPatterns(ctx, tx, form, []Field{updated}, func(int) string { return "pattern" })
+		return checkPatterns(ctx, tx, form, []Field{f}, func(int) string { return "pattern" })
 	})
 
-	return updated, err
+	return f, err
 }
 
-// checkPatterns fails with Unprocessable if the patterns of a form exceed their common limit. The
-// error names the changed field that exceeds it; name returns the member of the i-th changed field.
-func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Field, name func(i int) string) error {
-	i := slices.IndexFunc(changed, func(f Field) bool { return f.Pattern != nil })
+// checkPatterns fails with Unprocessable if a form's patterns exceed their common limit. The error
+// names the changed field that exceeds it; name returns the i-th changed field's member.
+func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field, name func(i int) string) error {
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Pattern != nil })
 	if i < 0 {
 		return nil
 	}
@@ -296,7 +293,7 @@ func checkPatterns(ctx context.Context, tx pgx.Tx, form uuid.UUID, changed []Fie
 		}
 
 		if !budget.spend(p) {
-			if at := slices.IndexFunc(changed, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
+			if at := slices.IndexFunc(fields, func(c Field) bool { return c.UUID == f.UUID }); at >= 0 {
 				i = at
 			}
 

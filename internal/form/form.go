@@ -1,6 +1,6 @@
-// Package form owns a project's forms: their fields, the validation of answers, responses,
-// statistics and exports. The platform database maps a form's UUID to its project, since clients
-// address a form by its UUID alone.
+// Package form owns a project's forms: fields, answer validation, responses, statistics and
+// exports. The platform database maps a form's UUID to its project, since clients address a form by
+// its UUID alone.
 package form
 
 import (
@@ -57,15 +57,15 @@ const formColumns = `
 	'/f/' || translate(rtrim(encode(uuid_send(uuid), 'base64'), '='), '+/', '-_') || link as page_path, version, total_responses, blocked_responses,
 	created_at, created_by, updated_at, updated_by`
 
-// FullForm is a form with its fields in order.
+// FullForm is a form with fields in order.
 type FullForm struct {
 	Form
 	Fields []Field `json:"fields"`
 }
 
-// NewForm holds the values of a form to create. An empty description means none.
+// NewForm holds a new form's values. An empty description means none.
 type NewForm struct {
-	Name        string // one line of 1 to 100 characters
+	Name        string // one line, 1 to 100 characters
 	Description string // up to 500 characters
 }
 
@@ -84,15 +84,15 @@ func (n NewForm) Check() error {
 	return p.err()
 }
 
-// CreateForm creates a draft form in project p on behalf of user. The caller chooses the UUID,
-// which must already be in the platform database. It fails as [NewForm.Check] does, and with
-// Unprocessable if the project has the maximum number of forms.
+// CreateForm creates a draft form on behalf of user. The caller chooses the UUID, which must
+// already be in the platform database. It fails as [NewForm.Check] does, and with Unprocessable if
+// the project has too many forms.
 func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n NewForm) (Form, error) {
 	if err := n.Check(); err != nil {
 		return Form{}, err
 	}
 
-	created, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Form, error) {
+	f, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Form, error) {
 		audit.CreatedUUID(ctx, id)
 		// The lock makes the count exact. It conflicts with itself, and with no read or write.
 		if _, err := pg.Exec(ctx, tx, `lock table forms.forms in share update exclusive mode`); err != nil {
@@ -114,11 +114,11 @@ func CreateForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, n
 			WithCode("quota_exceeded").WithCause(err)
 	}
 
-	return created, err
+	return f, err
 }
 
-// ListForms returns a page of the forms of project p and their total number. Sort keys are name,
-// state, createdAt and updatedAt.
+// ListForms returns a page of forms and their total number. Sort keys are name, state, createdAt
+// and updatedAt.
 func ListForms(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Form, int64, error) {
 	return pg.List[Form](ctx, p.Trusted(), pg.Listing{
 		Columns: formColumns,
@@ -130,7 +130,7 @@ func ListForms(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Form,
 	}, page, pgx.StrictNamedArgs{"project": p.UUID})
 }
 
-// GetForm returns a form of project p. It fails with NotFound if it does not exist.
+// GetForm returns a form. It fails with NotFound if it does not exist.
 func GetForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Form, error) {
 	return getForm(ctx, p.Trusted(), p, id)
 }
@@ -140,8 +140,8 @@ func getForm(ctx context.Context, q pg.Querier, p *projectdb.Project, id uuid.UU
 		pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 }
 
-// GetFullForm returns a form of project p and its fields in one snapshot. It fails with NotFound if
-// the form does not exist.
+// GetFullForm returns a form and the fields in one snapshot. It fails with NotFound if the form
+// does not exist.
 func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullForm, error) {
 	var f FullForm
 	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
@@ -156,11 +156,11 @@ func GetFullForm(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FullF
 	return f, err
 }
 
-// DeleteForm deletes a form of project p with its fields. With force it deletes the responses too,
-// and calls remove with their files in the same transaction. It fails with NotFound if the form
-// does not exist, and without force with Conflict if it has responses.
+// DeleteForm deletes a form with the fields. With force it deletes the responses too, and calls
+// remove with their files in the same transaction. It fails with NotFound if the form does not
+// exist, and without force with Conflict if it has responses.
 func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force bool, remove RemoveFiles) (Form, error) {
-	var deleted Form
+	var f Form
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {
 		if force {
 			// The row lock keeps new responses out.
@@ -183,7 +183,7 @@ func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force b
 			}
 		}
 
-		deleted, err = pg.One[Form](ctx, tx, `delete from forms.forms where uuid = @id returning `+formColumns,
+		f, err = pg.One[Form](ctx, tx, `delete from forms.forms where uuid = @id returning `+formColumns,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
 		return err
 	})
@@ -192,7 +192,7 @@ func DeleteForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, force b
 			WithCode("in_use").WithCause(err)
 	}
 
-	return deleted, err
+	return f, err
 }
 
 // RemoveFiles deletes files in the transaction that deletes the record they belong to.
@@ -208,14 +208,14 @@ func readTx(ctx context.Context, p *projectdb.Project, f func(tx pgx.Tx) error) 
 	})
 }
 
-// problems lists the violated rules of a request.
+// problems lists the rules that a request violates.
 type problems []fault.Field
 
 func (p *problems) add(member, code, message string) {
 	*p = append(*p, fault.Field{Name: member, Code: code, Message: message})
 }
 
-// checkLine requires a line of 1 to limit characters that is not blank.
+// checkLine requires a non-blank line with 1 to limit characters.
 func (p *problems) checkLine(member, s string, limit int) {
 	switch {
 	case s == "":
@@ -227,7 +227,7 @@ func (p *problems) checkLine(member, s string, limit int) {
 	}
 }
 
-// checkText requires text of at most limit characters and reports whether s is valid.
+// checkText requires text with at most limit characters and reports whether s is valid.
 func (p *problems) checkText(member, s string, limit int) bool {
 	switch {
 	case !utf8.ValidString(s) || strings.ContainsRune(s, 0): // PostgreSQL rejects both

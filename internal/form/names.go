@@ -16,14 +16,14 @@ import (
 
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,49}$`)
 
-// validName reports whether a field may have a name. Names are no UUIDs, so that each key of an
-// answer means one field.
+// validName reports whether a field may have a name. Names are no UUIDs, so that each answer key
+// means one field.
 func validName(name string) bool {
 	_, err := uuid.Parse(name)
 	return err != nil && namePattern.MatchString(name)
 }
 
-// nameTaken converts the violation of the uniqueness of names to an Unprocessable on the member.
+// nameTaken turns a unique violation on a field's name into Unprocessable on the member.
 func nameTaken(err error, member string) error {
 	if !pg.Violates(err, "fields_name_key") {
 		return err
@@ -31,8 +31,8 @@ func nameTaken(err error, member string) error {
 	return fault.OnField(fault.Unprocessable, member, "already_exists", "is taken by another field").WithCause(err)
 }
 
-// checkHoneypot fails with Unprocessable on the member if a field has the name of the honeypot: its
-// answers would be discarded.
+// checkHoneypot fails with Unprocessable on the member if a field has the honeypot's name, since
+// its answers would be discarded.
 func checkHoneypot(name, honeypot *string, member string) error {
 	if name == nil || honeypot == nil || *name != *honeypot {
 		return nil
@@ -40,8 +40,8 @@ func checkHoneypot(name, honeypot *string, member string) error {
 	return fault.OnField(fault.Unprocessable, member, "already_exists", "is the name of the honeypot")
 }
 
-// byUUID returns the answers with UUIDs instead of names as keys, and the names that were replaced,
-// by UUID. It reports fields that are answered twice.
+// byUUID returns the answers with UUIDs instead of names as keys, and the replaced names by UUID.
+// It reports fields that are answered twice.
 func (d fieldSet) byUUID(in Answers) (answers Answers, names map[string]string, p problems) {
 	answers, names = maps.Clone(in), map[string]string{}
 	for _, f := range d.fields {
@@ -66,7 +66,7 @@ func (d fieldSet) byUUID(in Answers) (answers Answers, names map[string]string, 
 	return answers, names, p
 }
 
-// rename names the fields of problems as the client did.
+// rename restores the field names that the client used in problems.
 func (p problems) rename(names map[string]string) {
 	for i, f := range p {
 		if id, ok := strings.CutPrefix(f.Name, "answers."); ok && names[id] != "" {

@@ -23,12 +23,13 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// A response of a form with addresses to notify has a row in forms.notifications, written in the
-// transaction of the response. A job per form, notifyArgs, takes the rows, at most once per window,
-// and enqueues a mail to each address. So many responses make few mails, and none is forgotten if a
+// A response to a form with addresses to notify has a row in forms.notifications, written in the
+// response's transaction. A job per form, notifyArgs, takes the rows, at most once per window, and
+// enqueues a mail to each address. So many responses make few mails, and none is forgotten if a
 // server is killed.
 
-// Limits of mails about responses, which tell strangers' words to addresses of a project's choice.
+// Limits for mails about responses, which send strangers' words to addresses that a project
+// chooses.
 var (
 	notifyFormLimit      = ratelimit.Limit{Name: "response mails", Most: 1, Window: 5 * time.Minute}
 	notifyRecipientLimit = ratelimit.Limit{Name: "response mail recipient", Most: 100, Window: 24 * time.Hour}
@@ -38,12 +39,12 @@ const (
 	maxNotified     = 1000 // responses that one mail counts
 	maxShown        = 20   // responses that one mail shows
 	maxShownAnswers = 50   // per response
-	maxShownAnswer  = 2000 // bytes of an answer
+	maxShownAnswer  = 2000 // bytes per answer
 	maxShownBytes   = 64 << 10
 	notificationTTL = 24 * time.Hour
 )
 
-// NotifierConfig has the dependencies of a [Notifier].
+// NotifierConfig has a [Notifier]'s dependencies.
 type NotifierConfig struct {
 	Platform  *platform.Store
 	Projects  *projectdb.Registry
@@ -63,10 +64,9 @@ type notifyArgs struct {
 	Form    uuid.UUID `json:"form"`
 }
 
-// Kind returns the kind of the job.
 func (notifyArgs) Kind() string { return "form_notification" }
 
-// mailArgs is the job of a mail to one address. It has no answers, since the queue stores it.
+// mailArgs is the job for a mail to one address. It has no answers, since the queue stores it.
 type mailArgs struct {
 	Project   uuid.UUID   `json:"project"`
 	Form      uuid.UUID   `json:"form"`
@@ -75,12 +75,11 @@ type mailArgs struct {
 	Total     int         `json:"total"`     // that the mail is about
 }
 
-// Kind returns the kind of the job.
 func (mailArgs) Kind() string { return "form_mail" }
 
 var notifyWorkers = queue.Workers{Queue: "form_mails", PerServer: 8, PerAccount: 2}
 
-// NewNotifier returns a notifier and registers its workers.
+// NewNotifier returns a notifier and registers the workers.
 func NewNotifier(c NotifierConfig) *Notifier {
 	n := &Notifier{c}
 	queue.Register(c.Queue, queue.Options{Workers: notifyWorkers, MaxAttempts: 8, Unique: true, Timeout: time.Minute},
@@ -90,14 +89,14 @@ func NewNotifier(c NotifierConfig) *Notifier {
 	return n
 }
 
-// Enqueue has the new responses to a form of a project mailed.
+// Enqueue enqueues mails about the new responses to a form.
 func (n *Notifier) Enqueue(ctx context.Context, project, form uuid.UUID) error {
 	_, err := n.Queue.Insert(ctx, notifyArgs{project, form})
 	return err
 }
 
-// Sweep enqueues forms of project p whose job was lost, and forgets responses that are too old for
-// a mail, as in a restored backup.
+// Sweep enqueues a project's forms whose job was lost, and forgets responses that are too old for a
+// mail, as in a restored backup.
 func (n *Notifier) Sweep(ctx context.Context, p *projectdb.Project) error {
 	if _, err := pg.Exec(ctx, p.Trusted(), `delete from forms.notifications where created_at < now() - @ttl::interval`,
 		pgx.StrictNamedArgs{"ttl": notificationTTL}); err != nil {
@@ -112,7 +111,7 @@ func (n *Notifier) Sweep(ctx context.Context, p *projectdb.Project) error {
 	return err
 }
 
-// collect takes the new responses to a form and enqueues a mail to each address.
+// collect takes the new responses to a form and enqueues a mail to each address in the form.
 func (n *Notifier) collect(ctx context.Context, job *queue.Job[notifyArgs]) error {
 	project, err := n.Platform.FormProject(ctx, job.Args.Form)
 	if fault.Is(err, fault.NotFound) || (err == nil && project != job.Args.Project) {
@@ -128,12 +127,12 @@ func (n *Notifier) collect(ctx context.Context, job *queue.Job[notifyArgs]) erro
 		return err
 	}
 
-	limited := n.Attempts.Count(ctx, notifyFormLimit, job.Args.Form.String())
-	if fault.Is(limited, fault.TooMany) {
-		return queue.Snooze(fault.Of(limited).RetryAfter)
+	limitErr := n.Attempts.Count(ctx, notifyFormLimit, job.Args.Form.String())
+	if fault.Is(limitErr, fault.TooMany) {
+		return queue.Snooze(fault.Of(limitErr).RetryAfter)
 	}
-	if limited != nil {
-		return limited
+	if limitErr != nil {
+		return limitErr
 	}
 
 	if err := n.enqueueMails(ctx, p, job.Args.Form, responses); err != nil {
@@ -153,14 +152,14 @@ func (n *Notifier) collect(ctx context.Context, job *queue.Job[notifyArgs]) erro
 	return job.Complete(ctx)
 }
 
-// ConfirmRecipient records that an address agreed to mails about responses to forms of the project.
+// ConfirmRecipient records that an address agreed to mails about responses to the project's forms.
 func ConfirmRecipient(ctx context.Context, tx pgx.Tx, address string) error {
 	_, err := pg.Exec(ctx, tx, `insert into forms.recipients (email) values (lower(@address::text)) on conflict do nothing`,
 		pgx.StrictNamedArgs{"address": address})
 	return err
 }
 
-// newResponses returns the responses to a form that no mail is about yet, oldest first.
+// newResponses returns the unmailed responses to a form, oldest first.
 func (n *Notifier) newResponses(ctx context.Context, p *projectdb.Project, form uuid.UUID) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select response_uuid from forms.notifications where form_uuid = @form
@@ -168,7 +167,7 @@ func (n *Notifier) newResponses(ctx context.Context, p *projectdb.Project, form 
 		pgx.StrictNamedArgs{"form": form, "max": maxNotified})
 }
 
-// enqueueMails enqueues a mail to each address of a form, all or none. It leaves out addresses
+// enqueueMails enqueues a mail to each of a form's addresses, all or none. It leaves out addresses
 // beyond their limit.
 func (n *Notifier) enqueueMails(ctx context.Context, p *projectdb.Project, form uuid.UUID, about []uuid.UUID) error {
 	f, err := GetForm(ctx, p, form)
@@ -239,7 +238,7 @@ func (n *Notifier) send(ctx context.Context, job *queue.Job[mailArgs]) error {
 	return err
 }
 
-// render returns the mail of a job, or one without a recipient if there is nothing to tell.
+// render returns a job's mail, or one without a recipient if no response is left.
 func (n *Notifier) render(ctx context.Context, p *projectdb.Project, a mailArgs) (mail.Message, error) {
 	f, err := GetForm(ctx, p, a.Form)
 	if err != nil {
@@ -262,8 +261,8 @@ func (n *Notifier) render(ctx context.Context, p *projectdb.Project, a mailArgs)
 			return mail.Message{}, err
 		}
 
-		shown := summarize(r)
-		paragraphs, size = append(paragraphs, shown), size+len(shown)
+		text := summarize(r)
+		paragraphs, size = append(paragraphs, text), size+len(text)
 	}
 
 	if len(paragraphs) == 0 {
@@ -274,15 +273,15 @@ func (n *Notifier) render(ctx context.Context, p *projectdb.Project, a mailArgs)
 	if total > 1 {
 		what = fmt.Sprintf("%d new responses", total)
 	}
-	if hidden := total - len(paragraphs); hidden > 0 {
-		paragraphs = append(paragraphs, fmt.Sprintf("Not shown: %d more.", hidden))
+	if more := total - len(paragraphs); more > 0 {
+		paragraphs = append(paragraphs, fmt.Sprintf("Not shown: %d more.", more))
 	}
 
 	return mail.Render("responses", a.To, map[string]string{"what": what, "form": f.Name, "server": n.PublicURL},
 		paragraphs...)
 }
 
-// summarize returns the answers of a response, one after the other, as lines.
+// summarize formats a response's answers as lines.
 func summarize(r Response) string {
 	var b strings.Builder
 	if r.SubmittedAt != nil {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Opt is a member of a JSON object that may be absent, null or a T. Its zero value is absent. It
+// Opt is a JSON object member that may be absent, null or a T. The zero value is absent. It
 // supports versions 1 and 2 of encoding/json.
 type Opt[T any] struct {
 	Named bool // the object has the member

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxPageSize     = 1 << 20 // bytes of the texts of a form's fields
+	maxPageSize     = 1 << 20 // bytes in a form's field texts
 	maxURL          = 2000    // characters
 	maxNotifyEmails = 10
 	maxEmbedOrigins = 20
@@ -27,7 +27,7 @@ const (
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// applyPage changes the settings of the form's page.
+// applyPage changes the form page's settings.
 func (u FormUpdate) applyPage(p *problems, f *Form) {
 	applyText(p, "redirect_url", &f.RedirectURL, u.RedirectURL, maxURL)
 	if f.RedirectURL != nil && u.RedirectURL.Named && (!isURL(*f.RedirectURL) || !oneLine(*f.RedirectURL)) {
@@ -50,7 +50,8 @@ func (u FormUpdate) applyPage(p *problems, f *Form) {
 		"an origin such as https://example.com")
 }
 
-// applyList changes a list without duplicates. valid checks an item; kind is its type in messages.
+// applyList changes a list without duplicates. valid checks an item; kind is the item type in
+// messages.
 func applyList(
 	p *problems, member string, to *[]string, in Opt[[]string], limit int, valid func(string) bool, kind string,
 ) {
@@ -73,22 +74,22 @@ func applyList(
 }
 
 // isOrigin reports whether s is an origin as browsers write it. It is safe within a
-// Content-Security-Policy, which knows no addresses of IPv6.
+// Content-Security-Policy, which knows no IPv6 addresses.
 func isOrigin(s string) bool {
 	u, err := weburl.Parse(s)
 	return err == nil && u.IsWeb() && u.Origin() == s && !strings.ContainsAny(u.Host, "[_")
 }
 
-// Page is a form as its page shows it to respondents.
+// Page is a form as the form's page shows it to respondents.
 type Page struct {
 	Form
 	Fields []Field
-	Closed error // why the form does not accept responses; nil: it does
+	Closed error // why the form accepts no responses; nil: it accepts them
 }
 
-// ParsePageLink returns the form's UUID and the public link of the last segment of a page's path.
+// ParsePageLink returns the form's UUID and the public link from the last segment in a page's path.
 func ParsePageLink(segment string) (form uuid.UUID, link string, ok bool) {
-	const idLength = 22 // length of a UUID in base64
+	const idLength = 22 // UUID length in base64
 	if len(segment) <= idLength || len(segment) > 4*idLength {
 		return uuid.Nil, "", false
 	}
@@ -102,9 +103,9 @@ func ParsePageLink(segment string) (form uuid.UUID, link string, ok bool) {
 	return form, segment[idLength:], err == nil
 }
 
-// GetPage returns the page of a form of project p by the form's public link. It fails with NotFound
-// for a wrong link, and with TooLarge for a form whose page would take too much memory: anybody may
-// open it. It leaves out settings that break the rules, as an imported backup may have them.
+// GetPage returns a form's page by the form's public link. It fails with NotFound for a wrong link,
+// and with TooLarge for a form whose page would take too much memory: anybody may open it. It
+// leaves out settings that break the rules, as an imported backup may have them.
 func GetPage(ctx context.Context, p *projectdb.Project, id uuid.UUID, link string) (Page, error) {
 	var page Page
 	err := readTx(ctx, p, func(tx pgx.Tx) (err error) {
@@ -140,8 +141,8 @@ func GetPage(ctx context.Context, p *projectdb.Project, id uuid.UUID, link strin
 		page.RedirectURL = nil
 	}
 
-	if closed := page.closedReason(time.Now()); closed != nil {
-		page.Closed = closed
+	if reason := page.closedReason(time.Now()); reason != nil {
+		page.Closed = reason
 	}
 
 	return page, nil

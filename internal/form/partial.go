@@ -13,10 +13,10 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// StartResponse stores a partial response to a form of project p and returns the token to continue
-// it. The rules of the fields are not checked yet. It fails with NotFound if the form does not
-// exist, with Conflict if the form does not accept responses, and with Unprocessable on answers
-// without a field or of the wrong type.
+// StartResponse stores a partial response to a form and returns the token to continue it. It does
+// not check the fields' rules yet. It fails with NotFound if the form does not exist, with Conflict
+// if the form does not accept responses, and with Unprocessable on answers without a field or with
+// the wrong type.
 func StartResponse(
 	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, answers Answers,
 ) (Receipt, string, error) {
@@ -29,14 +29,14 @@ func StartResponse(
 			return err
 		}
 
-		answers, blocked, err := s.checkPartial(ctx, tx, answers)
+		answers, isBlocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		audit.CreatedUUID(ctx, id)
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
-		if blocked {
+		if isBlocked {
 			expires := time.Now().Add(PartialTTL)
 			receipt.ExpiresAt = &expires
 			_, err := pg.Exec(ctx, tx,
@@ -66,26 +66,25 @@ func StartResponse(
 	return receipt, token, err
 }
 
-// lockForm locks the form's row until the end of the transaction, so that form and fields do not
-// change.
+// lockForm locks the form's row until the transaction ends, so that form and fields do not change.
 func (s submission) lockForm(ctx context.Context, tx pgx.Tx) error {
 	_, err := pg.Value[uuid.UUID](ctx, tx, `select uuid from forms.forms where uuid = @form for no key update`,
 		pgx.StrictNamedArgs{"form": s.form})
 	return err
 }
 
-// checkPartial fails unless the form accepts responses and the answers belong to its fields. It
-// returns the answers by UUID, and reports whether the honeypot was filled in.
+// checkPartial fails unless the form accepts responses and the answers belong to the form's fields.
+// It returns the answers by UUID, and reports whether the honeypot was filled in.
 func (s submission) checkPartial(
 	ctx context.Context, tx pgx.Tx, in Answers,
-) (answers Answers, blocked bool, err error) {
+) (answers Answers, isBlocked bool, err error) {
 	f, err := getForm(ctx, tx, s.project, s.form)
 	if err != nil {
 		return nil, false, err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return nil, false, closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return nil, false, reason
 	}
 
 	d, err := s.loadFields(ctx, tx)
@@ -101,9 +100,9 @@ func (s submission) checkPartial(
 	return answers, false, err
 }
 
-// ContinueResponse adds answers to a partial response to a form of project p, identified by token;
-// null removes an answer. With complete it validates the whole response, counts it and completes
-// it. It fails with NotFound if there is no such partial response, and as [CreateResponse] does.
+// ContinueResponse adds answers to a partial response, identified by token; null removes an answer.
+// With complete it validates the whole response, counts it and completes it. It fails with NotFound
+// if there is no such partial response, and as [CreateResponse] does.
 func ContinueResponse(
 	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, token string, answers Answers, complete bool,
 ) (Receipt, error) {
@@ -114,7 +113,7 @@ func ContinueResponse(
 			return err
 		}
 
-		stored, err := pg.Value[json.RawMessage](ctx, tx, `
+		oldAnswers, err := pg.Value[json.RawMessage](ctx, tx, `
 			select answers from forms.responses
 			where uuid = @id and form_uuid = @form and state = 'partial' and token_hash = @hash and expires_at > now()
 			for update`, pgx.StrictNamedArgs{"id": id, "form": form, "hash": hashToken(token)})
@@ -122,24 +121,24 @@ func ContinueResponse(
 			return err
 		}
 
-		answers, blocked, err := s.checkPartial(ctx, tx, answers)
+		answers, isBlocked, err := s.checkPartial(ctx, tx, answers)
 		if err != nil {
 			return err
 		}
 
 		receipt = Receipt{UUID: id, FormUUID: form, State: "partial"}
 
-		if blocked { // probably a bot: acknowledge and let the response expire
+		if isBlocked { // probably a bot: acknowledge and let the response expire
 			answers, complete = nil, false
 		}
 
-		merged, err := s.mergeAnswers(ctx, tx, stored, answers)
+		all, err := s.mergeAnswers(ctx, tx, oldAnswers, answers)
 		if err != nil {
 			return err
 		}
 
 		if complete {
-			return s.complete(ctx, tx, merged, &receipt)
+			return s.complete(ctx, tx, all, &receipt)
 		}
 
 		version, err := s.storeVersion(ctx, tx)
@@ -152,7 +151,7 @@ func ContinueResponse(
 			set version = @version, answers = @answers, updated_at = now(), expires_at = now() + @ttl::interval
 			where uuid = @id
 			returning expires_at`, pgx.StrictNamedArgs{
-			"id": id, "version": version, "answers": merged.encode(), "ttl": PartialTTL,
+			"id": id, "version": version, "answers": all.encode(), "ttl": PartialTTL,
 		})
 
 		receipt.ExpiresAt = &expires
@@ -164,10 +163,10 @@ func ContinueResponse(
 
 // mergeAnswers applies new answers to the stored ones and drops answers to deleted fields.
 func (s submission) mergeAnswers(
-	ctx context.Context, tx pgx.Tx, encoded json.RawMessage, answers Answers,
+	ctx context.Context, tx pgx.Tx, old json.RawMessage, answers Answers,
 ) (Answers, error) {
-	var stored map[string]json.RawMessage
-	if err := json.Unmarshal(encoded, &stored); err != nil {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(old, &values); err != nil {
 		return nil, err
 	}
 
@@ -176,23 +175,23 @@ func (s submission) mergeAnswers(
 		return nil, err
 	}
 
-	merged := Answers{}
+	result := Answers{}
 	for _, f := range d.fields {
 		name := f.UUID.String()
-		if v, ok := stored[name]; ok {
-			merged[name] = []byte(v)
+		if v, ok := values[name]; ok {
+			result[name] = []byte(v)
 		}
 
 		if v, ok := answers[name]; ok {
-			merged[name] = v
+			result[name] = v
 		}
 
-		if isEmpty(merged[name]) {
-			delete(merged, name)
+		if isEmpty(result[name]) {
+			delete(result, name)
 		}
 	}
 
-	return merged, nil
+	return result, nil
 }
 
 func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, receipt *Receipt) error {
@@ -201,7 +200,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 		return err
 	}
 
-	stored, err := d.validate(ctx, answers, nil)
+	valid, err := d.validate(ctx, answers, nil)
 	if err != nil {
 		return err
 	}
@@ -224,7 +223,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 		set version = @version, state = 'complete', answers = @answers, token_hash = null, expires_at = null,
 		    updated_at = @now, submitted_at = @now
 		where uuid = @id`,
-		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": stored.encode(), "now": f.Now})
+		pgx.StrictNamedArgs{"id": s.id, "version": version, "answers": valid.encode(), "now": f.Now})
 	if err != nil {
 		return err
 	}
@@ -232,7 +231,7 @@ func (s submission) complete(ctx context.Context, tx pgx.Tx, answers Answers, re
 	return s.noteNotification(ctx, tx, f)
 }
 
-// Sweep deletes the expired partial responses of project p and returns their number.
+// Sweep deletes a project's expired partial responses and returns their number.
 func Sweep(ctx context.Context, p *projectdb.Project) (int64, error) {
 	var n int64
 	err := p.InTx(ctx, func(tx pgx.Tx) (err error) {

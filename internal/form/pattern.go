@@ -9,14 +9,14 @@ import (
 	"github.com/socle-dev/socle/internal/cache"
 )
 
-// Limits of the cost of patterns. RE2 takes at most one step per instruction and character, of some
-// 10 to 25 ns.
+// Cost limits for patterns. RE2 takes at most one step per instruction and character, some 10 to 25
+// ns each.
 const (
 	maxInstructions    = 2500      // instructions per pattern
-	maxPatternWeight   = 50_000    // weight of all patterns of a form
+	maxPatternWeight   = 50_000    // weight per form
 	maxMatchSteps      = 4_000_000 // matching steps per response
-	patternCacheWeight = 300_000   // weight of the cached patterns, some 100 bytes each
-	// range bounds of character classes whose compilation costs as much as an instruction
+	patternCacheWeight = 300_000   // weight of the pattern cache, some 100 bytes per unit
+	// class range bounds whose compilation costs as much as an instruction
 	runesPerWeight = 16
 	patternPrefix  = `\A(?:`
 )
@@ -37,12 +37,12 @@ var errTooComplex = errors.New("is too complex")
 // newPattern compiles a pattern. The error describes the problem; it is errTooComplex if only the
 // size is the problem.
 func newPattern(text string) (*pattern, error) {
-	parsed, err := syntax.Parse(text, syntax.Perl)
+	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, errors.New("is not an RE2 expression: " + syntaxMessage(err))
 	}
 
-	program, err := syntax.Compile(parsed.Simplify())
+	program, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(program.Inst) > maxInstructions {
 		return nil, errTooComplex
 	}
@@ -67,7 +67,7 @@ func newPattern(text string) (*pattern, error) {
 	return p, nil
 }
 
-// patterns is the cache of compiled patterns by their text, so that each is compiled once for all
+// patterns caches compiled patterns by text, so that each is compiled once for all responses.
 // responses.
 var patterns = newPatternCache(patternCacheWeight)
 
@@ -75,7 +75,7 @@ func newPatternCache(weight int64) *cache.Cache[string, *pattern] {
 	return cache.New[string, *pattern](cache.Limits{Weight: weight})
 }
 
-// compilePattern returns a pattern of a cache, or compiles and caches it. Concurrent calls may
+// compilePattern returns a pattern from a cache, or compiles and caches it. Concurrent calls may
 // compile the same pattern.
 func compilePattern(c *cache.Cache[string, *pattern], text string) (*pattern, error) {
 	if p, ok := c.Get(text); ok {
@@ -90,7 +90,7 @@ func compilePattern(c *cache.Cache[string, *pattern], text string) (*pattern, er
 	return p, err
 }
 
-// patternBudget is the remaining budget of a response for patterns.
+// patternBudget is a response's remaining budget for patterns.
 type patternBudget struct {
 	steps  int64
 	weight int64
@@ -98,7 +98,7 @@ type patternBudget struct {
 
 func newPatternBudget() *patternBudget { return &patternBudget{maxMatchSteps, maxPatternWeight} }
 
-// match reports whether value, of length characters, matches p. It fails without matching if the
+// match reports whether value, length characters long, matches p. It fails without matching if the
 // budget does not suffice.
 func (e *patternBudget) match(p *pattern, value string, length int64) (bool, error) {
 	if length > p.maxLength() {
@@ -111,8 +111,8 @@ func (e *patternBudget) match(p *pattern, value string, length int64) (bool, err
 	return p.regexp.MatchString(value), nil
 }
 
-// spend takes the weight of p from the budget and reports whether it sufficed. p is nil if the
-// pattern is too complex, which exhausts the budget.
+// spend takes p's weight from the budget and reports whether it sufficed. p is nil if the pattern
+// is too complex, which exhausts the budget.
 func (e *patternBudget) spend(p *pattern) bool {
 	if p == nil {
 		e.weight = -1
@@ -123,7 +123,7 @@ func (e *patternBudget) spend(p *pattern) bool {
 	return e.weight >= 0
 }
 
-// checkMaxLength returns an error if p is too complex for the longest value that its field accepts.
+// checkMaxLength returns an error if p is too complex for the longest value that the field accepts.
 func (p *pattern) checkMaxLength(maxLength *int64) error {
 	if maxLength == nil || min(*maxLength, maxAnswerLength) <= p.maxLength() {
 		return nil

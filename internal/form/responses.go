@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Response is a response with the fields of its version.
+// Response is a response with that version's fields.
 type Response struct {
 	UUID        uuid.UUID  `json:"uuid" format:"uuid"`
 	FormUUID    uuid.UUID  `json:"formUuid" format:"uuid"`
@@ -28,7 +28,7 @@ type Response struct {
 	ExpiresAt   *time.Time `json:"expiresAt" nullable:"true" doc:"When a partial response expires."`
 }
 
-// Answer is the answer to a field.
+// Answer is an answer to a field.
 type Answer struct {
 	FieldUUID uuid.UUID      `json:"fieldUuid" format:"uuid"`
 	Label     string         `json:"label" doc:"As of the response."`
@@ -59,7 +59,7 @@ type storedResponse struct {
 
 const responseColumns = `uuid, form_uuid, version, state, answers, created_at, updated_at, submitted_at, expires_at`
 
-// filterCondition is the SQL condition of a Filter.
+// filterCondition is a Filter's SQL condition.
 const filterCondition = `
 	form_uuid = @form and (@state = '' or state = @state) and created_at >= @from and created_at < @to
 	and (@search = '' or exists (
@@ -79,7 +79,8 @@ func (f Filter) args(form uuid.UUID) (pgx.StrictNamedArgs, error) {
 	return pgx.StrictNamedArgs{"form": form, "state": f.State, "from": from, "to": to, "search": f.Search}, nil
 }
 
-// parseDay parses an RFC 3339 time, or a date, to which it adds after days.
+// parseDay parses an RFC 3339 time, or a date, to which it adds after days. Empty text means
+// absent.
 func parseDay(name, text string, absent time.Time, after int) (time.Time, error) {
 	if text == "" {
 		return absent, nil
@@ -98,9 +99,9 @@ func parseDay(name, text string, absent time.Time, after int) (time.Time, error)
 	return t, nil
 }
 
-// ListResponses returns a page of the filtered responses to a form of project p and their total
-// number. Sort keys are createdAt, updatedAt and submittedAt. It fails with NotFound if the form
-// does not exist, and with Invalid on an invalid date.
+// ListResponses returns a page of the filtered responses to a form and their total number. Sort
+// keys are createdAt, updatedAt and submittedAt. It fails with NotFound if the form does not exist,
+// and with Invalid on an invalid date.
 func ListResponses(
 	ctx context.Context, p *projectdb.Project, form uuid.UUID, filter Filter, page pg.Page,
 ) ([]Response, int64, error) {
@@ -117,8 +118,8 @@ func ListResponses(
 			return err
 		}
 
-		var stored []storedResponse
-		stored, total, err = pg.List[storedResponse](ctx, tx, pg.Listing{
+		var rows []storedResponse
+		rows, total, err = pg.List[storedResponse](ctx, tx, pg.Listing{
 			Columns: responseColumns,
 			From:    `forms.responses where` + filterCondition,
 			Sorts: map[string]string{
@@ -130,26 +131,26 @@ func ListResponses(
 			return err
 		}
 
-		responses, err = withFields(ctx, tx, form, stored)
+		responses, err = withFields(ctx, tx, form, rows)
 		return err
 	})
 
 	return responses, total, err
 }
 
-// GetResponse returns a response to a form of project p. It fails with NotFound if the form has no
-// such response.
+// GetResponse returns a response to a form. It fails with NotFound if the form has no such
+// response.
 func GetResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID) (Response, error) {
 	var r Response
 	err := readTx(ctx, p, func(tx pgx.Tx) error {
-		stored, err := pg.One[storedResponse](ctx, tx,
+		row, err := pg.One[storedResponse](ctx, tx,
 			`select `+responseColumns+` from forms.responses where uuid = @id and form_uuid = @form`,
 			pgx.StrictNamedArgs{"id": id, "form": form})
 		if err != nil {
 			return err
 		}
 
-		all, err := withFields(ctx, tx, form, []storedResponse{stored})
+		all, err := withFields(ctx, tx, form, []storedResponse{row})
 		if err != nil {
 			return err
 		}
@@ -161,9 +162,9 @@ func GetResponse(ctx context.Context, p *projectdb.Project, form, id uuid.UUID) 
 	return r, err
 }
 
-// DeleteResponse deletes a response to a form of project p and calls remove with its files in the
-// same transaction. Deleting a complete response makes room for another. It fails with NotFound if
-// the form has no such response.
+// DeleteResponse deletes a response to a form and calls remove with its files in the same
+// transaction. Deleting a complete response makes room for another. It fails with NotFound if the
+// form has no such response.
 func DeleteResponse(
 	ctx context.Context, p *projectdb.Project, form, id uuid.UUID, remove RemoveFiles,
 ) (Response, error) {
@@ -173,14 +174,14 @@ func DeleteResponse(
 			return err
 		}
 
-		stored, err := pg.One[storedResponse](ctx, tx,
+		row, err := pg.One[storedResponse](ctx, tx,
 			`delete from forms.responses where uuid = @id and form_uuid = @form returning `+responseColumns,
 			pgx.StrictNamedArgs{"id": id, "form": form})
 		if err != nil {
 			return err
 		}
 
-		if stored.State == "complete" {
+		if row.State == "complete" {
 			if _, err := pg.Exec(ctx, tx,
 				`update forms.forms set total_responses = total_responses - 1 where uuid = @form`,
 				pgx.StrictNamedArgs{"form": form}); err != nil {
@@ -188,7 +189,7 @@ func DeleteResponse(
 			}
 		}
 
-		all, err := withFields(ctx, tx, form, []storedResponse{stored})
+		all, err := withFields(ctx, tx, form, []storedResponse{row})
 		if err != nil {
 			return err
 		}
@@ -213,16 +214,16 @@ func (r Response) files() []uuid.UUID {
 	return all
 }
 
-// storedVersion holds the fields of a version.
+// storedVersion holds a version's fields.
 type storedVersion struct {
 	Version int
 	Fields  []storedField
 }
 
-// withFields combines stored responses with the fields of their versions.
-func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []storedResponse) ([]Response, error) {
+// withFields combines stored responses with their versions' fields.
+func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, rows []storedResponse) ([]Response, error) {
 	var versions []int
-	for _, s := range stored {
+	for _, s := range rows {
 		versions = append(versions, s.Version)
 	}
 
@@ -238,8 +239,8 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 		fields[d.Version] = d.Fields
 	}
 
-	responses := make([]Response, len(stored))
-	for i, s := range stored {
+	responses := make([]Response, len(rows))
+	for i, s := range rows {
 		r := Response{UUID: s.UUID, FormUUID: s.FormUUID, Version: s.Version, State: s.State, Answers: []Answer{},
 			CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, SubmittedAt: s.SubmittedAt, ExpiresAt: s.ExpiresAt}
 
@@ -260,16 +261,15 @@ func withFields(ctx context.Context, q pg.Querier, form uuid.UUID, stored []stor
 	return responses, nil
 }
 
-// Text formats the answer as a cell of a spreadsheet: options are separated by semicolons, a file
-// is its name.
+// Text formats the answer as a spreadsheet cell: options separated by semicolons, a file's name.
 func (a Answer) Text() string {
-	var chosen []string
+	var options []string
 	var text string
 	var file FileAnswer
 	switch a.Value.Kind() {
 	case '[':
-		if json.Unmarshal(a.Value, &chosen) == nil {
-			return strings.Join(chosen, "; ")
+		if json.Unmarshal(a.Value, &options) == nil {
+			return strings.Join(options, "; ")
 		}
 	case '"':
 		if json.Unmarshal(a.Value, &text) == nil {

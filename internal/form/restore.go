@@ -9,13 +9,13 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// listUUIDs returns all forms of a database.
+// listUUIDs returns the UUIDs of all forms in a database.
 func listUUIDs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, q, `select uuid from forms.forms`)
 }
 
-// renewStatements replace the UUIDs of forms and clear their links, so that shared links do not
-// carry over.
+// renewStatements replace forms' UUIDs and clear their links, so that shared links do not carry
+// over.
 var renewStatements = []string{
 	"update forms.fields t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
 	"update forms.definitions t set form_uuid = r.anew from pg_temp.renewed r where r.uuid = t.form_uuid",
@@ -54,7 +54,7 @@ var repairStatements = []string{
 	`update forms.forms f set total_responses = (select count(*) from forms.responses r where r.form_uuid = f.uuid and r.state = 'complete')`,
 }
 
-// repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
+// repair repairs rows that no trigger or foreign key has checked, such as an imported backup's.
 // Triggers are disabled in the transaction.
 func repair(ctx context.Context, tx pgx.Tx) error { return execAll(ctx, tx, repairStatements) }
 

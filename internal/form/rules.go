@@ -21,18 +21,18 @@ const (
 	maxOptionSize = 255 // characters
 )
 
-// outOfRange is the code of a minimum above its maximum.
+// outOfRange is the error code for a minimum above the maximum.
 const outOfRange = "out_of_range"
 
-// rules holds the compiled rules of a definition. A missing or invalid rule accepts every value.
+// rules holds a definition's compiled rules. A missing or invalid rule accepts every value.
 type rules struct {
 	pattern          *pattern
 	options          []string
 	earliest, latest *time.Time
 }
 
-// check returns the problems of the definition. It normalizes options and lists to JSON arrays and
-// dates to ISO 8601, which it accepts unchanged.
+// check returns the definition's problems. It normalizes options and lists to JSON arrays and dates
+// to ISO 8601, which it accepts unchanged.
 func (d *Definition) check() problems {
 	var p problems
 	p.checkLine("label", d.Label, maxLabel)
@@ -56,7 +56,7 @@ func (d *Definition) check() problems {
 	return p
 }
 
-// compileRules compiles the rules and reports their problems.
+// compileRules compiles the rules and reports problems with them.
 func (d *Definition) compileRules(p *problems) (r rules) {
 	switch {
 	case slices.Contains(textTypes, d.Type):
@@ -110,7 +110,7 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	compiled, err := compilePattern(patterns, *d.Pattern)
+	expr, err := compilePattern(patterns, *d.Pattern)
 	if err == errTooComplex {
 		p.add("pattern", "invalid_value", err.Error())
 		return nil
@@ -120,14 +120,14 @@ func (d *Definition) checkPattern(p *problems) *pattern {
 		return nil
 	}
 
-	if err := compiled.checkMaxLength(d.MaxLength); err != nil {
+	if err := expr.checkMaxLength(d.MaxLength); err != nil {
 		p.add("pattern", "invalid_value", err.Error())
 	}
 
-	return compiled
+	return expr
 }
 
-// syntaxMessage returns the syntax error of an expression without repeating the expression.
+// syntaxMessage returns a syntax error without repeating the expression.
 func syntaxMessage(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String()
@@ -156,7 +156,7 @@ func (d *Definition) checkOptions(p *problems) []string {
 		return nil
 	}
 
-	seen := make(map[string]bool, len(options))
+	set := make(map[string]bool, len(options))
 	for i, option := range options {
 		if strings.TrimSpace(option) == "" || !oneLine(option) || utf8.RuneCountInString(option) > maxOptionSize {
 			p.add("options", "invalid_value",
@@ -164,12 +164,12 @@ func (d *Definition) checkOptions(p *problems) []string {
 			return nil
 		}
 
-		if seen[option] {
+		if set[option] {
 			p.add("options", "duplicate", fmt.Sprintf("must be unique; option %d is a duplicate", i+1))
 			return nil
 		}
 
-		seen[option] = true
+		set[option] = true
 	}
 
 	text, err := formatList(options)
@@ -211,7 +211,7 @@ func formatList(items []string) (string, error) {
 	return string(text), nil
 }
 
-// plural formats a number of things: "1 option", "2 options".
+// plural formats a count: "1 option", "2 options".
 func plural[T int | int64](n T, thing string) string {
 	if n == 1 {
 		return "1 " + thing

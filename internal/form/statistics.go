@@ -22,7 +22,7 @@ type Statistics struct {
 	Fields  []FieldStatistics `json:"fields"`
 }
 
-// DayCount is the number of responses of a day.
+// DayCount is a day's response count.
 type DayCount struct {
 	Day   string `json:"day" format:"date"`
 	Count int64  `json:"count"`
@@ -41,7 +41,7 @@ type FieldStatistics struct {
 	Average   jsontext.Value `json:"average" doc:"For number and rating, rounded to six decimal places."`
 }
 
-// OptionCount is the number of answers with an option.
+// OptionCount is an option's answer count.
 type OptionCount struct {
 	Option string `json:"option"`
 	Count  int64  `json:"count"`
@@ -52,11 +52,11 @@ const (
 	maxCountedOptions = 2000 // counted options per field
 )
 
-// countedTypes lists the types whose answers are counted by value.
+// countedTypes lists the field types for which statistics count each value.
 var countedTypes = append([]string{"checkbox", "rating"}, choiceTypes...)
 
-// GetStatistics returns the statistics of a form of project p in one snapshot. It fails with
-// NotFound if the form does not exist.
+// GetStatistics returns a form's statistics in one snapshot. It fails with NotFound if the form
+// does not exist.
 func GetStatistics(ctx context.Context, p *projectdb.Project, form uuid.UUID) (Statistics, error) {
 	var s Statistics
 	err := readTx(ctx, p, func(tx pgx.Tx) error {
@@ -100,7 +100,7 @@ type fieldSummary struct {
 	Average  *string
 }
 
-// chosenOption counts an option of a field.
+// chosenOption is an option's answer count in a field.
 type chosenOption struct {
 	Field  string
 	Option string
@@ -108,10 +108,10 @@ type chosenOption struct {
 }
 
 func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, fields []Field) error {
-	var counted []string
+	var keys []string
 	for _, f := range fields {
 		if slices.Contains(countedTypes, f.Type) {
-			counted = append(counted, f.UUID.String())
+			keys = append(keys, f.UUID.String())
 		}
 	}
 
@@ -141,7 +141,7 @@ func (s *Statistics) addFields(ctx context.Context, tx pgx.Tx, form uuid.UUID, f
 			group by a.key, o.option
 		) ranked
 		where place <= @max order by field, place`,
-		pgx.StrictNamedArgs{"form": form, "counted": counted, "max": maxCountedOptions})
+		pgx.StrictNamedArgs{"form": form, "counted": keys, "max": maxCountedOptions})
 	if err != nil {
 		return err
 	}
@@ -174,9 +174,9 @@ func (f Field) statistics(total int64, summaries []fieldSummary, options []chose
 	}
 
 	// Options without answers come last.
-	var offered []string
-	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &offered) == nil {
-		for _, option := range offered {
+	var choices []string
+	if f.Options != nil && json.Unmarshal([]byte(*f.Options), &choices) == nil {
+		for _, option := range choices {
 			if !slices.ContainsFunc(s.Options, func(o OptionCount) bool { return o.Option == option }) {
 				s.Options = append(s.Options, OptionCount{option, 0})
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Subject returns the subject of forms and responses.
+// Subject returns the subject "forms": forms and responses.
 func (n *Notifier) Subject() projectdb.Subject {
 	return projectdb.Subject{
 		Schema: "forms",

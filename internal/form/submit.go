@@ -49,24 +49,24 @@ type Receipt struct {
 	Notify         bool       `json:"-"` // a mail about it is due, see Notifier
 }
 
-// PartialTTL is the lifetime of a partial response after its last change.
+// PartialTTL is a partial response's lifetime after the last change.
 const PartialTTL = 7 * 24 * time.Hour
 
-// GetPublicForm returns the public view of a form of project p. It fails with NotFound if the form
-// does not exist, or does not accept responses and the caller is not a member.
+// GetPublicForm returns a form's public view. It fails with NotFound if the form does not exist, or
+// does not accept responses and the caller is not a member.
 func GetPublicForm(ctx context.Context, p *projectdb.Project, id uuid.UUID, member bool) (PublicForm, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
 		return PublicForm{}, err
 	}
 
-	closed := f.closedReason(time.Now())
-	if closed != nil && !member {
-		closed.Kind = fault.NotFound
-		return PublicForm{}, closed
+	reason := f.closedReason(time.Now())
+	if reason != nil && !member {
+		reason.Kind = fault.NotFound
+		return PublicForm{}, reason
 	}
 
-	public := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: closed == nil,
+	public := PublicForm{UUID: f.UUID, Name: f.Name, Description: f.Description, IsOpen: reason == nil,
 		OpensAt: f.OpensAt, ClosesAt: f.ClosesAt,
 		Honeypot: f.Honeypot, Version: f.Version, Fields: make([]PublicField, len(f.Fields))}
 
@@ -93,14 +93,14 @@ func (f Form) closedReason(now time.Time) *fault.Error {
 	return nil
 }
 
-// Attachments holds the uploaded files of a response. The zero value has none.
+// Attachments holds a response's uploaded files. The zero value has none.
 type Attachments struct {
-	Fields map[uuid.UUID]bool // the fields with a file
-	// creates the files in the transaction of the response; nil without files
+	Fields map[uuid.UUID]bool // fields with a file
+	// creates the files in the response's transaction; nil without files
 	Create func(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]FileAnswer, error)
 }
 
-// FileAnswer is the answer to a field of type file.
+// FileAnswer is the answer to a file field.
 type FileAnswer struct {
 	FileUUID      uuid.UUID `json:"fileUuid"`
 	ContainerUUID uuid.UUID `json:"containerUuid"`
@@ -109,32 +109,32 @@ type FileAnswer struct {
 	Size          int64     `json:"size"`
 }
 
-// FileFields describes the destination of a response's files.
+// FileFields describes where a response's files go.
 type FileFields struct {
 	Container *uuid.UUID           // nil: the form accepts no files
-	fields    map[string]uuid.UUID // fields of type file, by UUID and by name
+	fields    map[string]uuid.UUID // file fields, by UUID and by name
 	count     int
 }
 
 // Count returns the number of file fields.
 func (f FileFields) Count() int { return f.count }
 
-// Find returns the file field with a UUID or a name.
+// Find returns the file field with name as UUID or name.
 func (f FileFields) Find(name string) (field uuid.UUID, ok bool) {
 	field, ok = f.fields[name]
 	return field, ok
 }
 
-// GetFileFields returns the destination of files in responses to a form of project p. It fails with
-// NotFound if the form does not exist, and with Conflict if it does not accept responses.
+// GetFileFields returns the file fields in a form. It fails with NotFound if the form does not
+// exist, and with Conflict if it does not accept responses.
 func GetFileFields(ctx context.Context, p *projectdb.Project, id uuid.UUID) (FileFields, error) {
 	f, err := GetFullForm(ctx, p, id)
 	if err != nil {
 		return FileFields{}, err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return FileFields{}, closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return FileFields{}, reason
 	}
 
 	destination := FileFields{Container: f.ContainerUUID, fields: map[string]uuid.UUID{}}
@@ -162,11 +162,11 @@ type submission struct {
 	files   Attachments
 }
 
-// ErrRepeated is the failure of a response that is already stored, with the same UUID and answers.
+// ErrRepeated is the failure for a response that is already stored, with the same UUID and answers.
 var ErrRepeated = errors.New("form: the response is already stored")
 
-// CreateResponse stores a complete response with the given UUID to a form of project p. cache may
-// have the form's fields. A response with a filled honeypot is acknowledged but not stored.
+// CreateResponse stores a complete response with the given UUID. cache may have the form's fields.
+// A response with a filled honeypot is acknowledged but not stored.
 //
 // It fails with NotFound if the form does not exist, with Conflict if the form is not open or is
 // full, and with Unprocessable on every invalid answer. Concurrent responses never exceed the
@@ -180,7 +180,7 @@ func CreateResponse(
 	audit.CreatedUUID(ctx, id)
 
 	if d, ok := cache.forms.Get(form); ok {
-		if receipt, tried, err := s.createAtOnce(ctx, d); tried {
+		if receipt, isDone, err := s.createAtOnce(ctx, d); isDone {
 			return receipt, err
 		}
 	}
@@ -193,23 +193,23 @@ func CreateResponse(
 
 	cache.put(form, d)
 
-	blocked := d.takeHoneypot(answers)
-	stored, err := s.validate(ctx, d, blocked)
+	isBlocked := d.takeHoneypot(answers)
+	valid, err := s.validate(ctx, d, isBlocked)
 	if err != nil {
 		return Receipt{}, err
 	}
 
 	var receipt Receipt
 	err = p.InTx(ctx, func(tx pgx.Tx) error {
-		f, err := s.countResponse(ctx, tx, blocked)
+		f, err := s.countResponse(ctx, tx, isBlocked)
 		if err == nil || fault.Is(err, fault.Conflict) { // a form is full by the response that is repeated
-			err = cmp.Or(s.checkUnsent(ctx, tx, stored), err)
+			err = cmp.Or(s.checkUnsent(ctx, tx, valid), err)
 		}
 		if err != nil {
 			return err
 		}
 
-		if receipt = s.receipt(f, blocked); blocked {
+		if receipt = s.receipt(f, isBlocked); isBlocked {
 			return nil
 		}
 
@@ -217,26 +217,25 @@ func CreateResponse(
 			if d, err = s.loadFields(ctx, tx); err != nil {
 				return err
 			}
-			if stored, err = d.validate(ctx, answers, files.Fields); err != nil {
+			if valid, err = d.validate(ctx, answers, files.Fields); err != nil {
 				return err
 			}
 		}
 
 		if files.Create != nil {
-			if err := s.attachFiles(ctx, tx, stored); err != nil {
+			if err := s.attachFiles(ctx, tx, valid); err != nil {
 				return err
 			}
 		}
 
-		return s.insert(ctx, tx, stored, f)
+		return s.insert(ctx, tx, valid, f)
 	})
 
 	return receipt, err
 }
 
-// checkUnsent fails if the response's UUID is taken. Under the lock of the form's row, which
-// countResponse has acquired, no other request can take it meanwhile. It ignores files, whose
-// UUIDs differ each time.
+// checkUnsent fails if the response's UUID is taken. No other request can take it meanwhile, since
+// countResponse has locked the form's row. It ignores files, whose UUIDs differ each time.
 func (s submission) checkUnsent(ctx context.Context, tx pgx.Tx, answers Answers) error {
 	files := make([]string, 0, len(s.files.Fields))
 	for id := range s.files.Fields {
@@ -262,42 +261,42 @@ func (s submission) checkUnsent(ctx context.Context, tx pgx.Tx, answers Answers)
 		"send it again to store another response").WithCode("already_sent")
 }
 
-// receipt returns the receipt of the response. blocked means that it was not stored.
-func (s submission) receipt(f countedForm, blocked bool) Receipt {
+// receipt returns the response's receipt. isBlocked means that it was not stored.
+func (s submission) receipt(f countedForm, isBlocked bool) Receipt {
 	return Receipt{
 		UUID:           s.id,
 		FormUUID:       s.form,
 		State:          "complete",
 		SubmittedAt:    &f.Now,
 		SuccessMessage: f.SuccessMessage,
-		Notify:         f.Notify && !blocked,
+		Notify:         f.Notify && !isBlocked,
 	}
 }
 
 // validate validates the answers and returns them in stored form. A closed form takes precedence
 // over invalid answers.
-func (s submission) validate(ctx context.Context, d fieldSet, blocked bool) (Answers, error) {
-	if blocked {
+func (s submission) validate(ctx context.Context, d fieldSet, isBlocked bool) (Answers, error) {
+	if isBlocked {
 		return nil, nil
 	}
 
-	stored, invalid := d.validate(ctx, s.answers, s.files.Fields)
+	valid, invalid := d.validate(ctx, s.answers, s.files.Fields)
 	if invalid == nil {
-		return stored, nil
+		return valid, nil
 	}
 
 	return nil, s.closedReasonOr(ctx, invalid)
 }
 
-// closedReasonOr returns the reason why the form does not accept responses, or else broken.
+// closedReasonOr returns the reason why the form does not accept responses, or else invalid.
 func (s submission) closedReasonOr(ctx context.Context, invalid error) error {
 	f, err := GetForm(ctx, s.project, s.form)
 	if err != nil {
 		return err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return reason
 	}
 
 	return invalid
@@ -363,7 +362,7 @@ func (s storedField) field(form uuid.UUID) Field {
 	return f
 }
 
-// countedForm is the state of a form after a response was counted.
+// countedForm is a form's state after a response was counted.
 type countedForm struct {
 	Version        int
 	SuccessMessage *string
@@ -372,7 +371,7 @@ type countedForm struct {
 }
 
 const (
-	// accepting is the condition of a form that accepts a response.
+	// accepting is an SQL condition: the form accepts a response.
 	accepting = `
 		and state = 'open' and (opens_at is null or opens_at <= clock_timestamp())
 		and (closes_at is null or closes_at > clock_timestamp())
@@ -382,16 +381,16 @@ const (
 		returning version, success_message, notify_emails <> '{}' as notify, clock_timestamp() as now`
 )
 
-// countResponse counts the response if the form accepts it, and locks the form's row until the end
-// of the transaction. It reads the clock after acquiring the lock, so that waiting does not carry a
+// countResponse counts the response if the form accepts it, and locks the form's row until the
+// transaction ends. It reads the clock after acquiring the lock, so that waiting does not carry a
 // response past the closing time.
-func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) (countedForm, error) {
+func (s submission) countResponse(ctx context.Context, tx pgx.Tx, isBlocked bool) (countedForm, error) {
 	form, err := pg.One[countedForm](ctx, tx, `
 		update forms.forms
 		set total_responses = total_responses + case when @blocked then 0 else 1 end,
 		    blocked_responses = blocked_responses + case when @blocked then 1 else 0 end
 		where uuid = @form`+accepting+countedColumns,
-		pgx.StrictNamedArgs{"form": s.form, "blocked": blocked})
+		pgx.StrictNamedArgs{"form": s.form, "blocked": isBlocked})
 	if !fault.Is(err, fault.NotFound) {
 		return form, err
 	}
@@ -401,8 +400,8 @@ func (s submission) countResponse(ctx context.Context, tx pgx.Tx, blocked bool) 
 		return countedForm{}, err
 	}
 
-	if closed := f.closedReason(time.Now()); closed != nil {
-		return countedForm{}, closed
+	if reason := f.closedReason(time.Now()); reason != nil {
+		return countedForm{}, reason
 	}
 
 	// It was closed a moment ago.
@@ -428,7 +427,7 @@ func (s submission) attachFiles(ctx context.Context, tx pgx.Tx, answers Answers)
 	return nil
 }
 
-// storeVersion stores the form's current fields under their version.
+// storeVersion stores the form's current fields under their current version.
 func (s submission) storeVersion(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	return pg.Value[int](ctx, tx, `
 		with current as (
@@ -471,7 +470,7 @@ func (s submission) noteNotification(ctx context.Context, tx pgx.Tx, f countedFo
 	return err
 }
 
-// encode encodes the answers as one JSON object.
+// encode encodes the answers as a JSON object.
 func (a Answers) encode() json.RawMessage {
 	values := make(map[string]json.RawMessage, len(a))
 	for name, v := range a {
@@ -486,7 +485,7 @@ func (a Answers) encode() json.RawMessage {
 	return text
 }
 
-// newToken returns a secret token and its hash.
+// newToken returns a secret token and the token's hash.
 func newToken() (token string, hash []byte) {
 	token = rand.Text()
 	return token, hashToken(token)

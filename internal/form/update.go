@@ -42,12 +42,12 @@ var (
 	honeypotName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,50}$`)
 )
 
-// UpdateForm changes a form of project p on behalf of user. It fails with NotFound if the form does
-// not exist, and with Unprocessable on every invalid member or if u is empty.
+// UpdateForm changes a form on behalf of user. It fails with NotFound if the form does not exist,
+// and with Unprocessable on every invalid member or if u is empty.
 func UpdateForm(
 	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u FormUpdate,
 ) (Form, error) {
-	var updated Form
+	var form Form
 	err := p.InTx(ctx, func(tx pgx.Tx) error {
 		f, err := pg.One[Form](ctx, tx, `select `+formColumns+` from forms.forms where uuid = @id for no key update`,
 			pgx.StrictNamedArgs{"project": p.UUID, "id": id})
@@ -59,7 +59,7 @@ func UpdateForm(
 			return err
 		}
 
-		updated, err = pg.One[Form](ctx, tx, `
+		form, err = pg.One[Form](ctx, tx, `
 			update forms.forms
 			set name = @name, description = @description, state = @state, opens_at = @opens, closes_at = @closes,
 			    max_responses = @max, success_message = @message, honeypot = @honeypot, container_uuid = @container,
@@ -76,10 +76,10 @@ func UpdateForm(
 			return err
 		}
 
-		taken, err := pg.Value[bool](ctx, tx, `
+		exists, err := pg.Value[bool](ctx, tx, `
 			select exists (select from forms.fields where form_uuid = @id and name = @honeypot)`,
 			pgx.StrictNamedArgs{"id": id, "honeypot": f.Honeypot})
-		if taken {
+		if exists {
 			return fault.OnField(fault.Unprocessable, "honeypot", "already_exists", "is the name of a field")
 		}
 
@@ -97,7 +97,7 @@ func UpdateForm(
 			"must be a file of the project").WithCause(err)
 	}
 
-	return updated, err
+	return form, err
 }
 
 // apply changes f. It fails with Unprocessable on every invalid member.
@@ -142,7 +142,7 @@ func (u FormUpdate) apply(f *Form) error {
 	return p.err()
 }
 
-// value returns the value of a member, or the zero value for null.
+// value returns a member's value, or the zero value for null.
 func value[T any](o Opt[T]) T {
 	if o.Value == nil {
 		var zero T
@@ -202,15 +202,14 @@ func applyTime(p *problems, member string, to **time.Time, in Opt[string]) {
 	*to = &t
 }
 
-// LinkForm creates a new public link for a form of project p on behalf of user and revokes the
-// previous one. It fails with NotFound if the form does not exist.
+// LinkForm creates a new public link for a form on behalf of user and revokes the previous one. It
+// fails with NotFound if the form does not exist.
 func LinkForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID) (Form, error) {
 	link := rand.Text()
 	return setLink(ctx, p, user, id, &link)
 }
 
-// UnlinkForm revokes the public link of a form of project p. It fails with NotFound if the form
-// does not exist.
+// UnlinkForm revokes a form's public link. It fails with NotFound if the form does not exist.
 func UnlinkForm(ctx context.Context, p *projectdb.Project, user, id uuid.UUID) (Form, error) {
 	return setLink(ctx, p, user, id, nil)
 }
@@ -226,7 +225,7 @@ func setLink(ctx context.Context, p *projectdb.Project, user, id uuid.UUID, link
 	return f, err
 }
 
-// CheckLink fails with NotFound unless link is the public link of a form of project p.
+// CheckLink fails with NotFound unless link is the form's public link.
 func CheckLink(ctx context.Context, p *projectdb.Project, id uuid.UUID, link string) error {
 	_, err := pg.Value[uuid.UUID](ctx, p.Trusted(), `select uuid from forms.forms where uuid = @id and link = @link`,
 		pgx.StrictNamedArgs{"id": id, "link": link})

@@ -19,10 +19,10 @@ var (
 	phonePattern  = regexp.MustCompile(`^\+?[0-9][0-9 ()./-]{1,30}[0-9]$`)
 )
 
-const maxEmailLength = 254 // characters, the limit of SMTP
+const maxEmailLength = 254 // characters, the SMTP limit
 
 // validate validates a value and returns it in stored form. The error describes the problem.
-// Matching a pattern takes from budget e.
+// Matching a pattern takes from budget.
 func (d *Definition) validate(value string, r rules, budget *patternBudget) (string, error) {
 	switch d.Type {
 	case "text", "textarea", "email", "url", "phone":
@@ -116,41 +116,41 @@ func validateChoice(value string, r rules) error {
 // validateChoices accepts several options, written like the field's options, and returns a JSON
 // array.
 func validateChoices(value string, r rules) (string, error) {
-	chosen, err := parseList(value)
+	choices, err := parseList(value)
 	if err != nil {
 		return "", err
 	}
 
-	unused := make(map[string]bool, len(r.options)) // whether an option is not chosen yet
+	available := make(map[string]bool, len(r.options)) // whether an option is not chosen yet
 	for _, option := range r.options {
-		unused[option] = true
+		available[option] = true
 	}
 
-	for _, choice := range chosen {
-		isUnused, known := unused[choice]
-		if !known {
+	for _, choice := range choices {
+		isAvailable, ok := available[choice]
+		if !ok {
 			return "", errors.New("must be options of the field")
 		}
-		if !isUnused {
+		if !isAvailable {
 			return "", errors.New("must not repeat an option")
 		}
 
-		unused[choice] = false
+		available[choice] = false
 	}
 
-	return formatList(chosen)
+	return formatList(choices)
 }
 
-// formatLimit formats a limit of dates as the field's format has it, or returns its stored form.
-func (d *Definition) formatLimit(limit time.Time, stored string) string {
+// formatLimit formats a date limit in the field's format, or returns isoDate without one.
+func (d *Definition) formatLimit(limit time.Time, isoDate string) string {
 	if layout := d.layout(); layout != "" {
 		return limit.UTC().Format(layout)
 	}
-	return stored
+	return isoDate
 }
 
 func (d *Definition) validateDate(value string, r rules) (string, error) {
-	stored, t, err := d.parseDate(value)
+	isoDate, t, err := d.parseDate(value)
 	switch {
 	case err != nil:
 		return "", err
@@ -160,5 +160,5 @@ func (d *Definition) validateDate(value string, r rules) (string, error) {
 		return "", errors.New("must not be after " + d.formatLimit(*r.latest, *d.EndDate))
 	}
 
-	return stored, nil
+	return isoDate, nil
 }

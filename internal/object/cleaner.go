@@ -43,7 +43,6 @@ type discardArgs struct {
 	Project uuid.UUID `json:"project"`
 }
 
-// Kind returns the kind of the job.
 func (discardArgs) Kind() string { return "discard" }
 
 // Discard enqueues the removal of a project's discarded blobs. The project's database records them,
@@ -62,8 +61,8 @@ func (c *Cleaner) sweepStorage(ctx context.Context) error {
 
 // sweepProject removes the abandoned uploads and the discarded blobs of a project.
 func (c *Cleaner) sweepProject(ctx context.Context, p *projectdb.Project) error {
-	_, swept := Sweep(ctx, p, c.blobs, uploadTTL)
-	_, discarded := Discard(ctx, p, c.blobs)
+	_, sweepErr := Sweep(ctx, p, c.blobs, uploadTTL)
+	_, discardErr := Discard(ctx, p, c.blobs)
 
-	return errors.Join(swept, discarded)
+	return errors.Join(sweepErr, discardErr)
 }

@@ -14,13 +14,12 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// cleanupTimeout limits the cleanup after a failed upload, which continues if the client
-// disconnects.
+// cleanupTimeout limits cleanup after a failed upload, which continues if the client disconnects.
 const cleanupTimeout = 10 * time.Second
 
-// Sweep cleans up uploads to project p that started more than olderThan ago and were interrupted by
-// a crash of the server. Uploads that take longer fail. It also deletes expired signed,
-// resumable and multipart uploads. It returns the number of deleted blobs.
+// Sweep cleans up uploads that started more than olderThan ago and that a server crash interrupted.
+// Uploads that take longer fail. It also deletes expired signed, resumable and multipart uploads.
+// It returns how many blobs it deleted.
 func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderThan time.Duration) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.uploads where started_at < now() - @age::interval`,
@@ -29,18 +28,18 @@ func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderTh
 		return 0, err
 	}
 
-	for _, expired := range []string{
+	for _, sql := range []string{
 		`delete from storage.signed_uploads where expires_at < now()`,
 		`delete from storage.resumable_uploads where expires_at < now()`,
 		`delete from storage.multipart_uploads where expires_at < now()`,
 	} {
-		if _, err := pg.Exec(ctx, p.Trusted(), expired); err != nil {
+		if _, err := pg.Exec(ctx, p.Trusted(), sql); err != nil {
 			return 0, err
 		}
 	}
 
 	for i, b := range blobs {
-		if _, err := discard(ctx, p, store, b); err != nil {
+		if _, err := discardBlob(ctx, p, store, b); err != nil {
 			return i, fmt.Errorf("sweep blob %s: %w", b, err)
 		}
 	}
@@ -49,7 +48,7 @@ func Sweep(ctx context.Context, p *projectdb.Project, store *blob.Store, olderTh
 }
 
 // cleanUp cleans up after a failed upload. It returns the file if it exists nevertheless, since a
-// commit can succeed although its reply was lost.
+// commit can succeed although the reply was lost.
 func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -61,7 +60,7 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 		}
 	}
 
-	exists, err := discard(ctx, u.project, u.store, u.blob)
+	exists, err := discardBlob(ctx, u.project, u.store, u.blob)
 	if err != nil {
 		return File{}, errors.Join(failure, fmt.Errorf("discard blob %s: %w", u.blob, err))
 	}
@@ -77,12 +76,14 @@ func (u *upload) cleanUp(ctx context.Context, failure error) (File, error) {
 		pgx.StrictNamedArgs{"id": u.file.UUID})
 }
 
-// discard deletes a blob unless a file, a variant or a part refers to it, and reports whether one
-// does.
-func discard(ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID) (referenced bool, err error) {
+// discardBlob deletes a blob unless a file, a variant or a part refers to it, and reports whether
+// one does.
+func discardBlob(
+	ctx context.Context, p *projectdb.Project, store *blob.Store, b uuid.UUID,
+) (referenced bool, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		// The delete waits for a pending commit of the upload, so that the next statement sees its
-		// file or part.
+		// The delete waits for a pending commit of the upload, so that the next statement sees the
+		// new file or part.
 		if _, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b}); err != nil {
 			return err

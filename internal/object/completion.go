@@ -12,8 +12,8 @@ import (
 
 // completion is the ticket, resumable upload or multipart upload that becomes a file.
 type completion interface {
-	// complete ends it in the transaction that creates the file, before the row of the file is
-	// inserted: parts lock their upload before the usage row, too. It fails if it has ended.
+	// complete ends it in the transaction that creates the file, before it inserts the file's row:
+	// parts lock their upload before the usage row, too. It fails if it has ended.
 	complete(ctx context.Context, tx pgx.Tx, file uuid.UUID) error
 }
 
@@ -62,9 +62,9 @@ func (m multipartUpload) complete(ctx context.Context, tx pgx.Tx, file uuid.UUID
 	return err
 }
 
-// endedIf returns the failure of a statement, or that of an upload that has ended.
-func endedIf(ended bool, err error, failure *fault.Error) error {
-	if err == nil && ended {
+// endedIf returns err, or failure if the upload has ended.
+func endedIf(isEnded bool, err error, failure *fault.Error) error {
+	if err == nil && isEnded {
 		return failure
 	}
 	return err

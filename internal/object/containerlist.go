@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// ListContainers returns a page of the containers of project p and their total number, for its
-// members. Sort keys are name, createdAt and updatedAt.
+// ListContainers returns a page of containers and their total number, for project members. Sort
+// keys are name, createdAt and updatedAt.
 func ListContainers(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Container, int64, error) {
 	return pg.List[Container](ctx, p.Trusted(), pg.Listing{
 		Columns: containerColumns,
@@ -24,9 +24,9 @@ func ListContainers(ctx context.Context, p *projectdb.Project, page pg.Page) ([]
 
 // ContainerListing selects a page of the containers that an actor may see.
 type ContainerListing struct {
-	Search     string // part of the name, in any case
-	Prefix     string // beginning of the ID
-	After      string // IDs behind this one
+	Search     string // substring, case-insensitive
+	Prefix     string // ID prefix
+	After      string // IDs after this one
 	Sort       string // id, name, created_at or updated_at; otherwise by name
 	Descending bool
 	Offset     int
@@ -35,7 +35,7 @@ type ContainerListing struct {
 
 var containerSorts = []string{"id", "name", "created_at", "updated_at"}
 
-// SearchContainers returns the containers of project p that the policies show.
+// SearchContainers returns the containers that the policies show.
 func SearchContainers(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, l ContainerListing,
 ) ([]Container, error) {

@@ -12,10 +12,10 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Limits of the size of a file, in bytes.
+// File size limits in bytes.
 const (
-	MaxFileSize     int64 = 5 << 30  // upper bound of a container's limit
-	DefaultFileSize int64 = 50 << 20 // default limit of a container
+	MaxFileSize     int64 = 5 << 30  // upper bound for a container's limit
+	DefaultFileSize int64 = 50 << 20 // a container's default limit
 )
 
 const maxDescriptionLength = 500 // characters
@@ -28,8 +28,8 @@ var (
 		`^[A-Za-z0-9_!.*'()&$@=;:+,?-]([A-Za-z0-9_!.*'() &$@=;:+,?-]{0,98}[A-Za-z0-9_!.*'()&$@=;:+,?-])?$`)
 )
 
-// reservedNames are the words in the place of a bucket in the paths of the Storage API, and those
-// that clients remove from a path. A bucket of such a name would be another one in some path.
+// reservedNames are words that stand in a bucket's place in Storage API paths, and names that
+// clients remove from a path. A bucket with such a name would be a different one in some path.
 var reservedNames = []string{".", "..", "authenticated", "copy", "info", "list", "list-v2", "move", "public", "sign",
 	"upload"}
 
@@ -45,8 +45,8 @@ func (u *ContainerUpdate) check(a actor.Actor) error {
 }
 
 // checkContainer validates the values that are not nil and reports every invalid field. It
-// normalizes allowed in place. An application that chooses an ID may choose more names.
-func checkContainer(id, name, description *string, size *int64, allowed *[]string) error {
+// normalizes mimeTypes in place. An application that chooses an ID may choose more names.
+func checkContainer(id, name, description *string, size *int64, mimeTypes *[]string) error {
 	names, want := containerName, "must be 3 to 63 letters, digits, _ or -"
 	if id != nil {
 		names, want = bucketName, "must be a name that Supabase allows"
@@ -73,13 +73,13 @@ func checkContainer(id, name, description *string, size *int64, allowed *[]strin
 		reject("max_file_size", "out_of_range", fmt.Sprintf("must be 1 to %d bytes", MaxFileSize))
 	}
 
-	if allowed != nil {
-		clean, badType := normalizeMimeTypes(*allowed)
+	if mimeTypes != nil {
+		clean, badType := normalizeMimeTypes(*mimeTypes)
 		if badType != nil {
 			invalid = append(invalid, *badType)
 		}
 
-		*allowed = clean
+		*mimeTypes = clean
 	}
 
 	if len(invalid) == 0 {
@@ -106,8 +106,7 @@ func nameReserved(field string) *fault.Error {
 		"is a word of the paths of the Storage API, such as public or list: choose another one")
 }
 
-// containerTaken gives a kind to the failure of a change whose name or ID is that of another
-// container.
+// containerTaken turns a unique violation on a container's name or ID into Conflict.
 func containerTaken(err error) error {
 	switch {
 	case pg.Violates(err, "containers_name_key"):

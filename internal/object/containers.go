@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Container holds files. An end user sees neither its description nor its number of files.
+// Container holds files. An end user sees neither its description nor its file count.
 type Container struct {
 	UUID        uuid.UUID `json:"uuid" format:"uuid"`
 	ProjectUUID uuid.UUID `json:"projectUuid" format:"uuid"`
@@ -28,7 +28,7 @@ type Container struct {
 	Allowed []string `json:"-" db:"allowed_mime_types"`
 	// set by the API, which knows the server's address
 	URL       string     `json:"url" db:"-" doc:"Base URL of the files."`
-	ID        string     `json:"-"` // name of the bucket in addresses, which never changes
+	ID        string     `json:"-"` // bucket name in URLs, immutable
 	Type      string     `json:"-"` // STANDARD
 	Owner     *uuid.UUID `json:"-"` // end user
 	CreatedAt time.Time  `json:"createdAt"`
@@ -42,24 +42,23 @@ const containerColumns = `
 	total_files, type, owner, created_at, created_by, updated_at, updated_by`
 
 // ContainerRef identifies a container: by UUID if there is one, or by ID. An actor to whom policies
-// apply needs the ID for the container itself, and both for a change of its files.
+// apply needs the ID for the container itself, and both to change files in it.
 type ContainerRef struct {
 	UUID uuid.UUID
 	ID   string
 }
 
-// Ref returns the identity of the container.
 func (c Container) Ref() ContainerRef { return ContainerRef{c.UUID, c.ID} }
 
-// Conditions of a container that is not in deletion. One condition for both forms of a
-// [ContainerRef] would make PostgreSQL plan each statement anew.
+// Conditions for a container that is not in deletion. One condition for both [ContainerRef] forms
+// would make PostgreSQL plan each statement anew.
 const (
 	byUUID = `uuid = @uuid and not deleting`
 	byID   = `id = @id and not deleting`
 )
 
-// GetContainer returns a container of project p. It fails with NotFound if it does not exist or the
-// policies hide it.
+// GetContainer returns a container. It fails with NotFound if it does not exist or the policies
+// hide it.
 func GetContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef) (Container, error) {
 	if !a.BypassesPolicies() {
 		return pg.One[Container](ctx, a.On(p.Questions()),
@@ -76,7 +75,7 @@ func GetContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, r Co
 		pgx.StrictNamedArgs{"project": p.UUID, "uuid": r.UUID})
 }
 
-// NewContainer holds the values of a container to create. The rules of [checkContainer] apply.
+// NewContainer holds a new container's values. The rules of [checkContainer] apply.
 type NewContainer struct {
 	ID          string // chosen by an application; "" means the name, or the UUID if it is taken
 	Name        string
@@ -86,8 +85,8 @@ type NewContainer struct {
 	Allowed     []string
 }
 
-// CreateContainer creates a container in project p. It fails with Unprocessable on every invalid
-// field, with Forbidden if the policies refuse it, and with Conflict on name or id if one is taken.
+// CreateContainer creates a container. It fails with Unprocessable on every invalid field, with
+// Forbidden if the policies refuse it, and with Conflict on name or id if one is taken.
 func CreateContainer(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, n NewContainer,
 ) (Container, error) {
@@ -135,8 +134,8 @@ func CreateContainer(
 	return c, containerTaken(err)
 }
 
-// ContainerUpdate holds the values to change; nil leaves a value unchanged. The rules are those of
-// [NewContainer].
+// ContainerUpdate holds the values to change; nil leaves a value unchanged. [NewContainer]'s rules
+// apply.
 type ContainerUpdate struct {
 	Name        *string
 	Description *string
@@ -145,10 +144,10 @@ type ContainerUpdate struct {
 	Allowed     *[]string
 }
 
-// UpdateContainer changes a container of project p. It fails with NotFound if it does not exist or
-// the policies hide it, with Unprocessable on every invalid field or if a member changes nothing,
-// with Forbidden if the policies refuse the change, and with Conflict on name if the name is taken.
-// Existing files stay, even if they exceed a new size limit.
+// UpdateContainer changes a container. It fails with NotFound if it does not exist or the policies
+// hide it, with Unprocessable on every invalid field or if a member changes nothing, with Forbidden
+// if the policies refuse the change, and with Conflict on name if the name is taken. Existing files
+// stay, even if they exceed a new size limit.
 func UpdateContainer(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, u ContainerUpdate,
 ) (Container, error) {
@@ -192,9 +191,9 @@ func UpdateContainer(
 	return c, containerTaken(err)
 }
 
-// askForContainer asks whether the policies allow a change of a container. It returns the container
-// by UUID, and the time of the version that they have decided about; nil for an actor without
-// policies. It fails with NotFound if the container does not exist or they hide it.
+// askForContainer asks whether the policies allow a change to a container. It returns the container
+// by UUID, and the time of the version they decided on; nil if no policies apply. It fails with
+// NotFound if the container does not exist or they hide it.
 func askForContainer(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, change string, args pgx.StrictNamedArgs,
 ) (ContainerRef, *time.Time, error) {
@@ -215,10 +214,10 @@ func askForContainer(
 	return ContainerRef{UUID: v.UUID}, &v.UpdatedAt, err
 }
 
-// DeleteContainer deletes a container of project p and returns its last state. With force it
-// deletes the files too: they disappear at once, and [Discard] removes their bytes. It fails with
-// NotFound if the container does not exist, or the policies hide it or refuse, and without force
-// with Conflict if it has files.
+// DeleteContainer deletes a container and returns its last state. With force it deletes the files
+// too: they disappear at once, then [Discard] removes the bytes. It fails with NotFound if the
+// container does not exist, or the policies hide it or refuse, and without force with Conflict if
+// it has files.
 func DeleteContainer(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r ContainerRef, force bool,
 ) (Container, error) {
@@ -253,8 +252,8 @@ func DeleteContainer(
 	})
 }
 
-// EmptyContainer deletes the files of a container that the policies allow to delete, in batches,
-// until ctx ends. [Discard] removes their bytes.
+// EmptyContainer deletes a container's files as far as the policies allow, in batches, until ctx
+// ends. [Discard] removes their bytes.
 func EmptyContainer(ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID) error {
 	listing := EntryListing{Limit: MaxEntries}
 	for {

@@ -14,39 +14,39 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 )
 
-// maxPreverifiedSize is the size in bytes up to which a file is verified before any of it is
-// returned.
+// maxPreverifiedSize is the maximum size in bytes at which a file is verified before the first byte
+// is returned.
 const maxPreverifiedSize = 64 << 10
 
 // Content reads the bytes of a file and verifies their checksum. If it is read from start to end
 // and the checksum does not match, the last Read fails instead of returning data.
 type Content struct {
-	stored   io.ReadSeekCloser  // unverified
+	source   io.ReadSeekCloser  // unverified
 	verified *blob.VerifiedFile // nil if the checksum must be computed
 	file     uuid.UUID
 	size     int64
 	wantSum  []byte
 
-	offset, hashed int64
-	hash           hash.Hash // nil before the first summed byte
-	trusted        bool      // no further verification needed
-	err            atomic.Pointer[error]
+	offset, hashOffset int64
+	hash               hash.Hash // nil before the first summed byte
+	trusted            bool      // no further verification needed
+	err                atomic.Pointer[error]
 }
 
-// newContent returns the verified content of f, read from stored. It fails if the file is small and
-// its checksum does not match. verified may be nil.
-func newContent(f File, stored io.ReadSeekCloser, verified *blob.VerifiedFile) (*Content, error) {
-	c := &Content{stored: stored, verified: verified, file: f.UUID, size: f.Size, wantSum: f.SHA256}
+// newContent returns the verified content of f, read from source. It fails if the file is small and
+// the checksum does not match. verified may be nil.
+func newContent(f File, source io.ReadSeekCloser, verified *blob.VerifiedFile) (*Content, error) {
+	c := &Content{source: source, verified: verified, file: f.UUID, size: f.Size, wantSum: f.SHA256}
 	if f.Size > maxPreverifiedSize {
 		return c, nil
 	}
 
 	all, err := io.ReadAll(c)
-	if err := errors.Join(err, stored.Close()); err != nil {
+	if err := errors.Join(err, source.Close()); err != nil {
 		return nil, err
 	}
 
-	c.stored, c.trusted = memoryContent{bytes.NewReader(all)}, true
+	c.source, c.trusted = memoryContent{bytes.NewReader(all)}, true
 	_, err = c.Seek(0, io.SeekStart)
 	return c, err
 }
@@ -58,18 +58,18 @@ func (memoryContent) Close() error { return nil }
 
 // Read implements io.Reader.
 func (c *Content) Read(b []byte) (int, error) {
-	n, err := c.stored.Read(b)
-	if c.offset == c.hashed && !c.trusted {
+	n, err := c.source.Read(b)
+	if c.offset == c.hashOffset && !c.trusted {
 		if c.hash == nil {
 			c.hash = sha256.New()
 		}
 
 		c.hash.Write(b[:n])
-		c.hashed += int64(n)
+		c.hashOffset += int64(n)
 	}
 
 	c.offset += int64(n)
-	if n > 0 && c.offset == c.size && c.hashed == c.size && !c.trusted {
+	if n > 0 && c.offset == c.size && c.hashOffset == c.size && !c.trusted {
 		if !bytes.Equal(c.hash.Sum(nil), c.wantSum) {
 			return 0, c.fail(blob.ErrChecksumMismatch)
 		}
@@ -81,9 +81,9 @@ func (c *Content) Read(b []byte) (int, error) {
 
 // Seek implements io.Seeker. Content is verified only if it is read from the beginning.
 func (c *Content) Seek(offset int64, whence int) (int64, error) {
-	at, err := c.stored.Seek(offset, whence)
+	at, err := c.source.Seek(offset, whence)
 	if c.offset = at; at == 0 {
-		c.hashed, c.hash = 0, nil
+		c.hashOffset, c.hash = 0, nil
 	}
 
 	return at, err
@@ -95,7 +95,7 @@ func (c *Content) Seek(offset int64, whence int) (int64, error) {
 func (c *Content) Send(w io.Writer, n int64) (sent int64, err error) {
 	switch {
 	case c.trusted || c.offset != 0 || n != c.size:
-		sent, err = io.CopyN(w, c.stored, n)
+		sent, err = io.CopyN(w, c.source, n)
 	case c.verified.IsVerified():
 		if sent, err = c.verified.Send(w); errors.Is(err, blob.ErrChecksumMismatch) {
 			err = c.fail(err)
@@ -109,7 +109,7 @@ func (c *Content) Send(w io.Writer, n int64) (sent int64, err error) {
 }
 
 // Close closes the underlying blob.
-func (c *Content) Close() error { return c.stored.Close() }
+func (c *Content) Close() error { return c.source.Close() }
 
 func (c *Content) fail(err error) error {
 	err = fmt.Errorf("file %s %w", c.file, err)

@@ -26,18 +26,18 @@ func (u *upload) createInTx(ctx context.Context) (File, error) {
 
 // create creates the file if the container still exists and still accepts it.
 func (u *upload) create(ctx context.Context, tx pgx.Tx) (File, error) {
-	deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+	rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": u.blob})
 	if err != nil {
 		return File{}, err
 	}
-	if deleted == 0 {
+	if rows == 0 {
 		return File{}, uploadExpired()
 	}
 
 	limits, err := lockLimits(ctx, tx, u.container.UUID)
 	if err == nil {
-		err = limits.check(u.file)
+		err = limits.checkFile(u.file)
 	}
 	if err != nil {
 		return File{}, err
@@ -97,9 +97,9 @@ func (u *upload) insert(ctx context.Context, tx pgx.Tx) (File, error) {
 	return file, err
 }
 
-// insertAtOnce is [upload.create] for a new file, in one round trip. It counts the file instead of
-// the trigger files_inserted, in the rows of the container and the project, so the locks end before
-// the flush.
+// insertAtOnce is [upload.create] for a new file, in one round trip. It counts the file itself, in
+// the container's and the project's rows, in place of the trigger files_inserted, so the locks end
+// before the flush.
 func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 	audit.CreatedUUID(ctx, u.file.UUID)
 	plain, family := typesOf(u.file.MimeType)
@@ -155,8 +155,8 @@ func (u *upload) insertAtOnce(ctx context.Context) (File, error) {
 	return file, fileNameTaken(err)
 }
 
-// refusal returns the condition of insertAtOnce that does not hold, or errFileChanged if all hold
-// by now.
+// refusal explains why insertAtOnce created no file: it returns the failed condition, or
+// errFileChanged if all hold by now.
 func (u *upload) refusal(ctx context.Context) error {
 	limits, err := pg.One[struct {
 		uploadLimits
@@ -172,5 +172,5 @@ func (u *upload) refusal(ctx context.Context) error {
 		return uploadExpired()
 	}
 
-	return cmp.Or(limits.check(u.file), errFileChanged)
+	return cmp.Or(limits.checkFile(u.file), errFileChanged)
 }

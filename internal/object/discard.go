@@ -14,7 +14,7 @@ import (
 )
 
 // A committed transaction hides deleted files from clients and records their blobs in
-// storage.discarded. [Discard] then removes the bytes. Thus no file loses its bytes before it is
+// storage.discarded. [Discard] then removes the bytes. Thus no file loses bytes before it is
 // deleted, and no bytes stay behind.
 
 const (
@@ -25,26 +25,26 @@ const (
 	maxBackupWait = 6 * time.Hour
 )
 
-// Discard removes the bytes of deleted files of project p, and the containers in deletion with
-// their files. It is idempotent and may run concurrently. It returns the number of removed blobs.
+// Discard removes deleted files' bytes, and containers in deletion with their files. It is
+// idempotent and may run concurrently. It returns how many blobs it removed.
 func Discard(ctx context.Context, p *projectdb.Project, store *blob.Store) (int, error) {
 	n := 0
 	for {
-		emptied, err := emptyContainers(ctx, p)
+		files, err := emptyContainers(ctx, p)
 		if err != nil {
 			return n, err
 		}
 
-		removed, err := removeDiscarded(ctx, p, store)
-		n += removed
-		if err != nil || (removed == 0 && emptied == 0) {
+		blobs, err := removeDiscarded(ctx, p, store)
+		n += blobs
+		if err != nil || (blobs == 0 && files == 0) {
 			return n, err
 		}
 	}
 }
 
-// emptyContainers deletes a batch of files of containers in deletion. If there are none left, it
-// deletes the empty containers.
+// emptyContainers deletes a batch of files from containers in deletion. If none are left, it
+// deletes those containers.
 func emptyContainers(ctx context.Context, p *projectdb.Project) (int64, error) {
 	n, err := pg.Value[int64](ctx, p.Trusted(), `
 		with gone as (
@@ -66,11 +66,10 @@ func emptyContainers(ctx context.Context, p *projectdb.Project) (int64, error) {
 	return 0, err
 }
 
-// removeDiscarded removes a batch of discarded blobs, and their records after the bytes. Blobs wait
-// while a backup holds a snapshot. pg_stat_activity is read after the statement's snapshot is
-// taken: a backup that starts later does not see the files of these records. pg_dump itself is
-// ignored: it may still be listed when the backup has ended, and it runs only inside the backup's
-// snapshot.
+// removeDiscarded removes discarded blobs in one batch, bytes first, then records. Blobs wait while
+// a backup holds a snapshot. pg_stat_activity is read after the statement's snapshot is taken: a
+// backup that starts later does not see these files. pg_dump itself is ignored: it may still be
+// listed when the backup has ended, and it runs only inside the backup's snapshot.
 func removeDiscarded(ctx context.Context, p *projectdb.Project, store *blob.Store) (int, error) {
 	blobs, err := pg.Values[uuid.UUID](ctx, p.Trusted(), `
 		select blob_uuid from storage.discarded

@@ -1,14 +1,14 @@
 // Package object owns a project's containers and files: names, size limits, media types, quotas,
-// uploads, and variants of pictures. The bytes of a file are a blob of their own, stored by package
-// blob under a key that reveals nothing about the file. The project's database maps files to blobs.
+// uploads, and picture variants. Package blob stores each file's bytes as a separate blob, under a
+// key that reveals nothing about the file. The project's database maps files to blobs.
 //
 // # Actors
 //
-// An [actor.Actor] reads and writes: a member of the project, to whom no policy applies, or a
-// caller of its application, who knows a container as a bucket and a file as an object. Policies of
-// the project decide about an end user. A change asks them by a change of storage.buckets or
-// storage.objects, which always fails, and is then made by the platform's login in the version that
-// they have decided about.
+// An [actor.Actor] reads and writes: a project member, to whom no policy applies, or an
+// application's caller, who knows a container as a bucket and a file as an object. The project's
+// policies decide about an end user. To ask them, a change first runs against storage.buckets or
+// storage.objects, where it always fails. The platform's login then makes it, in the version they
+// decided on.
 //
 // # Uploads
 //
@@ -22,19 +22,19 @@
 //	cleanUp   after a failure: delete blob and record, unless the row exists
 //
 // A new file without a ticket or parts is committed by one statement. After a crash, [Sweep]
-// deletes the blobs of old records.
+// deletes the blobs that old records name.
 //
-// # Uploads of parts
+// # Multipart and resumable uploads
 //
 // A [Resumable] receives its parts in order, a [Multipart] numbered ones in any order. Each part is
-// a blob of its own:
+// a separate blob:
 //
 //	created ──part──▶ in progress ──last part──▶ complete ──copy to one blob──▶ has a file
 //	   │                  │                          │
 //	   └──────────────────┴── deleted or expired ────┘
 //
-// The copy is an upload; its file and the end of the upload of parts commit together. If it fails,
-// the upload of parts stays complete, and the next request for it tries again.
+// The copy is an upload; its file and the end of the [Resumable] or [Multipart] commit together. If
+// the copy fails, the parts stay complete, and the next request for them tries again.
 //
 // # Deletion
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Entry is an entry of a list: a file, or a folder with files below it. A folder has a
-// name only, which ends in the delimiter.
+// Entry is a list entry: a file, or a folder with files below it. A folder has a name only, which
+// ends in the delimiter.
 type Entry struct {
 	Name      string
 	UUID      *uuid.UUID
@@ -27,32 +27,32 @@ type Entry struct {
 	UpdatedAt *time.Time
 }
 
-// EntryListing selects a page of the entries of a container.
+// EntryListing selects a page of a container's entries.
 type EntryListing struct {
-	Prefix     string // prefix of the names
-	Delimiter  string // one ASCII character, or ""; names with it behind the prefix are entries of folders
-	From       string // the first name, inclusive; ascending, by name only
-	Search     string // begin of the entry behind the prefix, in any case
+	Prefix     string // name prefix
+	Delimiter  string // one ASCII character, or ""; names that contain it after the prefix become folder entries
+	From       string // first name, inclusive; ascending, by name only
+	Search     string // entry prefix after Prefix, case-insensitive
 	Sort       string // created_at or updated_at, folders first; otherwise by name
 	Descending bool
-	After      string // last entry of the previous page
+	After      string // previous page's last entry
 
-	// AfterTime is the time of the file After, in an order by time; nil if After is a folder.
+	// AfterTime is the time of the file After, for an order by time; nil if After is a folder.
 	AfterTime *time.Time
 
 	Offset int // entries to skip
 	Limit  int
 }
 
-// MaxEntries is the maximum number of entries of a list, and MaxEntryOffset of those before it.
+// MaxEntries is the maximum number of entries in a list, MaxEntryOffset the maximum number skipped
+// before it.
 const (
 	MaxEntries     = 1000
 	MaxEntryOffset = 100_000
 )
 
-// ListEntries returns entries of a container, those that the policies show. By name the cost
-// depends on the entries, not on the files below folders. In other orders it depends on all files
-// with the prefix.
+// ListEntries returns a container's entries that the policies show. By name the cost depends on the
+// entries, not on the files below folders. In other orders it depends on all files with the prefix.
 func ListEntries(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID, l EntryListing,
 ) ([]Entry, error) {
@@ -84,8 +84,8 @@ func ListEntries(
 		offset @offset limit @limit`, args)
 }
 
-// bounds returns the first name of the page, and the first name behind it. Names are ordered by
-// code point.
+// bounds returns the page's first name, and the first name after it. Names are ordered by code
+// point.
 func (l EntryListing) bounds() (first, last string) {
 	first, last = max(l.Prefix, l.From), prefixEnd(l.Prefix)
 	switch {
@@ -102,8 +102,8 @@ func (l EntryListing) bounds() (first, last string) {
 
 func (l EntryListing) byTimes() bool { return l.Sort == "created_at" || l.Sort == "updated_at" }
 
-// Following returns the first possible name behind the entry, with which the next page of a list by
-// name begins.
+// Following returns the first possible name after the entry, where the next page of a list by name
+// begins.
 func (e Entry) Following() string { return nameBehind(e.Name, e.UUID == nil) }
 
 func nameBehind(entry string, isFolder bool) string {
@@ -113,7 +113,7 @@ func nameBehind(entry string, isFolder bool) string {
 	return entry + "\x01" // no name has a control character
 }
 
-// IsNamePrefix reports whether text can be the beginning of names, or the result of Following.
+// IsNamePrefix reports whether text can begin a name, or is a result of Following.
 func IsNamePrefix(text string) bool {
 	return len(text) <= maxFileNameLength+utf8.UTFMax && utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
@@ -136,9 +136,9 @@ func prefixEnd(prefix string) string {
 }
 
 // byEntry returns the statement that lists folders and files by name. Each step finds the next
-// entry with the index: behind a folder that is the first name behind all names below it. The bound
-// of the next step is a column: under policies, PostgreSQL compares an index with no expression of
-// functions that could leak rows, and would read the container from its first name at each step.
+// entry with the index: behind a folder that is the first name behind all names below it. The next
+// step's bound is a column: under policies, PostgreSQL compares an index with no expression whose
+// functions could leak rows, and would read the container from its first name at each step.
 func (l EntryListing) byEntry(table string) string {
 	next := func(first, last string) string {
 		return `
@@ -158,13 +158,13 @@ func (l EntryListing) byEntry(table string) string {
 		step = next("@first", "e.bound")
 	}
 
-	const found = `(@search::text = '' or starts_with(lower(substr(f.full_file_name, @skip)), lower(@search collate "C")))`
+	const match = `(@search::text = '' or starts_with(lower(substr(f.full_file_name, @skip)), lower(@search collate "C")))`
 	return `
 		with recursive entries as (
-			select 1 as step, ` + found + `::int as n, ` + found + ` as found, ` + bound + ` as bound, f.*
+			select 1 as step, ` + match + `::int as n, ` + match + ` as found, ` + bound + ` as bound, f.*
 			from (` + next("@first", "@last") + `) f
 			union all
-			select e.step + 1, e.n + ` + found + `::int, ` + found + `, ` + bound + `, f.*
+			select e.step + 1, e.n + ` + match + `::int, ` + match + `, ` + bound + `, f.*
 			from entries e cross join lateral (` + step + `) f
 			where e.n < @most
 		)
@@ -206,8 +206,8 @@ func (l EntryListing) byTime(table string) string {
 		offset @offset limit @limit`
 }
 
-// FindFiles returns those of the names that are files of a container and that the policies show.
-// names are at most 1000.
+// FindFiles returns the names for which the container has a file that the policies show. names are
+// at most 1000.
 func FindFiles(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID, names []string,
 ) ([]string, error) {

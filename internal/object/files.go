@@ -18,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// File describes a file of a container.
+// File describes a file in a container.
 type File struct {
 	UUID          uuid.UUID `json:"uuid" format:"uuid"`
 	ContainerUUID uuid.UUID `json:"containerUuid" format:"uuid"`
@@ -42,16 +42,16 @@ const fileColumns = `
 	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, created_by, updated_at, updated_by,
 	headers`
 
-// StoredFile is a file with its blob, and with the values that an application has stored beside it.
+// StoredFile is a file with its blob, and with the values that an application stored with it.
 type StoredFile struct {
 	File
 	BlobUUID     uuid.UUID
 	Version      string  // changes with the blob
 	Cache        *string `db:"cache_control"`
-	UserMetadata []byte  // JSON of the application; nil if there is none
+	UserMetadata []byte  // the application's JSON; nil if there is none
 }
 
-// CacheControl returns the header Cache-Control of a download by an application.
+// CacheControl returns the Cache-Control header for a download by an application.
 func (f StoredFile) CacheControl() string {
 	if f.Cache == nil {
 		return "no-cache"
@@ -66,7 +66,7 @@ const visibleColumns = `
 	uuid, container_uuid, full_file_name, mime_type, size, sha256, created_at, ` + noUser + ` as created_by, updated_at,
 	` + noUser + ` as updated_by, headers, blob_uuid, version, cache_control, user_metadata`
 
-// FileRef identifies a file of a container: by UUID if there is one, or by name.
+// FileRef identifies a file in a container: by UUID if there is one, or by name.
 type FileRef struct {
 	Container  uuid.UUID
 	UUID       uuid.UUID
@@ -79,13 +79,12 @@ type FileRef struct {
 const inUse = `exists (
 	select from storage.containers c where c.uuid = f.container_uuid and not c.deleting and (c.is_public or not @public))`
 
-// named ends a statement that selects the file of a name in a container. The order makes PostgreSQL
-// read the index of names by every plan. By a plan from a time without files, it reads equal names
-// from any index on the container, and so all files of the container.
-const named = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
+// byName ends a statement that selects a container's file by name. The order makes every PostgreSQL
+// plan read the name index. A plan from a time without files would read equal names from any index
+// on the container, and so all its files.
+const byName = `container_uuid = @container and full_file_name between @name and @name order by full_file_name limit 1`
 
-// GetFile returns a file of project p. It fails with NotFound if it does not exist or the policies
-// hide it.
+// GetFile returns a file. It fails with NotFound if it does not exist or the policies hide it.
 func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef) (StoredFile, error) {
 	if r.UUID != uuid.Nil {
 		return pg.One[StoredFile](ctx, p.Trusted(), `
@@ -98,12 +97,12 @@ func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef
 
 	if !a.BypassesPolicies() {
 		return pg.One[StoredFile](ctx, a.On(p.Questions()), `
-			select `+visibleColumns+` from storage.objects where `+named,
+			select `+visibleColumns+` from storage.objects where `+byName,
 			pgx.StrictNamedArgs{"container": r.Container, "name": r.Name})
 	}
 
 	return pg.One[StoredFile](ctx, p.Trusted(), `
-		select `+storedColumns+` from storage.files f where `+inUse+` and `+named,
+		select `+storedColumns+` from storage.files f where `+inUse+` and `+byName,
 		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name, "public": r.OnlyPublic})
 }
 
@@ -111,7 +110,7 @@ func GetFile(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef
 func OpenFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r FileRef,
 ) (StoredFile, *Content, error) {
-	return open(ctx, p, store, func() (StoredFile, error) { return GetFile(ctx, p, a, r) })
+	return openContent(ctx, p, store, func() (StoredFile, error) { return GetFile(ctx, p, a, r) })
 }
 
 // FileUpdate holds the values to change; nil leaves a value unchanged. An application sets both.
@@ -120,10 +119,10 @@ type FileUpdate struct {
 	Container    *ContainerRef // the destination
 }
 
-// UpdateFile renames a file of project p, or moves it to another container. It copies no bytes. It
-// fails with NotFound if the file does not exist or the policies hide it, with Forbidden if they
-// refuse the change, with Unprocessable on every invalid field, including the limits of the
-// destination, and with Conflict on full_file_name if the name is taken there.
+// UpdateFile renames a file, or moves it to another container. It copies no bytes. It fails with
+// NotFound if the file does not exist or the policies hide it, with Forbidden if they refuse the
+// change, with Unprocessable on every invalid field, including the destination's limits, and with
+// Conflict on full_file_name if the name is taken there.
 func UpdateFile(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef, u FileUpdate,
 ) (File, error) {
@@ -156,7 +155,7 @@ func UpdateFile(
 	return File{}, errContention
 }
 
-// lockFile returns a file and locks its row.
+// lockFile returns a file and locks the row.
 func lockFile(ctx context.Context, tx pgx.Tx, r FileRef) (File, error) {
 	if r.UUID != uuid.Nil {
 		return pg.One[File](ctx, tx, `
@@ -165,12 +164,12 @@ func lockFile(ctx context.Context, tx pgx.Tx, r FileRef) (File, error) {
 			pgx.StrictNamedArgs{"file": r.UUID, "container": r.Container})
 	}
 
-	return pg.One[File](ctx, tx, `select `+fileColumns+` from storage.files where `+named+` for no key update`,
+	return pg.One[File](ctx, tx, `select `+fileColumns+` from storage.files where `+byName+` for no key update`,
 		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name})
 }
 
-// ask asks whether the policies allow to rename and move the file. It returns the version that they
-// have decided about, nil for an actor without policies.
+// ask asks whether the policies allow to rename and move the file. It returns the version they
+// decided on; nil if no policies apply.
 func (u FileUpdate) ask(ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef) (*version, error) {
 	if a.Member {
 		return nil, nil
@@ -184,14 +183,13 @@ func (u FileUpdate) ask(ctx context.Context, p *projectdb.Project, a actor.Actor
 
 	v, err := askForOne(ctx, p, a, `
 		update storage.objects set container_uuid = @to, bucket_id = @bucket, full_file_name = @destination, updated_at = now()
-		where uuid = (select uuid from storage.objects where `+named+`)`,
+		where uuid = (select uuid from storage.objects where `+byName+`)`,
 		pgx.StrictNamedArgs{"container": r.Container, "name": r.Name, "to": u.Container.UUID, "bucket": u.Container.ID,
 			"destination": *u.FullFileName})
 
 	return &v, fileNameTaken(err)
 }
 
-// apply changes a file.
 func (u FileUpdate) apply(ctx context.Context, tx pgx.Tx, user, file uuid.UUID) (File, error) {
 	var to *uuid.UUID
 	if u.Container != nil {
@@ -236,8 +234,7 @@ func (u FileUpdate) check(ctx context.Context, tx pgx.Tx, f File) error {
 	return limits.checkType(f.MimeType, "container_uuid")
 }
 
-// DeleteFile deletes a file of a container of project p. It fails with NotFound if it does not
-// exist.
+// DeleteFile deletes a file from a container. It fails with NotFound if it does not exist.
 func DeleteFile(ctx context.Context, p *projectdb.Project, container, file uuid.UUID) (File, error) {
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (File, error) {
 		return pg.One[File](ctx, tx, `
@@ -250,8 +247,8 @@ func DeleteFile(ctx context.Context, p *projectdb.Project, container, file uuid.
 	})
 }
 
-// DeleteFilesByName deletes those of the named files of a container that the policies allow to
-// delete, and returns them. names are at most 1000. [Discard] removes their bytes.
+// DeleteFilesByName deletes the named files from a container as far as the policies allow, and
+// returns those deleted. names are at most 1000. [Discard] removes their bytes.
 func DeleteFilesByName(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, container uuid.UUID, names []string,
 ) ([]File, error) {
@@ -285,9 +282,8 @@ func DeleteFilesByName(
 	})
 }
 
-// DeleteFolder deletes all files of a container of project p below a folder in one transaction and
-// returns their number. It fails with NotFound if the container does not exist or the folder is
-// empty.
+// DeleteFolder deletes all files in a container below a folder in one transaction and returns their
+// number. It fails with NotFound if the container does not exist or the folder is empty.
 func DeleteFolder(ctx context.Context, p *projectdb.Project, container uuid.UUID, folder string) (int64, error) {
 	folder = strings.TrimSuffix(folder, "/")
 	if err := checkFileName(folder); err != nil {
@@ -330,10 +326,10 @@ func DeleteFiles(ctx context.Context, tx pgx.Tx, files []uuid.UUID) error {
 	return err
 }
 
-// open opens the blob of the file that find returns. It calls find again if the blob is missing,
-// since the file may have been replaced or deleted in between. A blob that is really missing or
-// truncated is an Internal error, not the client's mistake.
-func open(
+// openContent opens the blob for the file that find returns. It calls find again if the blob is
+// missing, since the file may have been replaced or deleted in between. A blob that is really
+// missing or truncated is an Internal error, not the client's mistake.
+func openContent(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, find func() (StoredFile, error),
 ) (StoredFile, *Content, error) {
 	var missing uuid.UUID
@@ -357,11 +353,11 @@ func open(
 			return StoredFile{}, nil, fmt.Errorf("file %s has %d of %d bytes", f.UUID, size, f.Size)
 		}
 
-		checked, err := newContent(f.File, content, store.VerifiedFile(content, f.SHA256))
-		return f, checked, err
+		reader, err := newContent(f.File, content, store.VerifiedFile(content, f.SHA256))
+		return f, reader, err
 	}
 }
 
-// blobKey returns the key of a blob. The database stores the UUID of the blob only, so that rows
-// restored from elsewhere cannot reach blobs of another project.
+// blobKey returns the key of a blob. The database stores only the blob's UUID, so rows restored
+// from elsewhere cannot reach another project's blobs.
 func blobKey(project, blob uuid.UUID) string { return projectdb.FileKey(project, blob) }

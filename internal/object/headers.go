@@ -2,22 +2,21 @@ package object
 
 import "encoding/json"
 
-// HeaderNames are the headers of an upload that belong to its bytes, beside the type and
-// Cache-Control.
+// HeaderNames are the upload headers that describe the bytes, beside the type and Cache-Control.
 var HeaderNames = []string{"Content-Disposition", "Content-Encoding", "Content-Language", "Expires"}
 
-// Headers are headers of an upload by their names in [HeaderNames].
+// Headers are upload headers by their names in [HeaderNames].
 type Headers map[string]string
 
-// UnmarshalJSON reads stored headers. The rows of a restored backup can have any JSON: it drops
-// other headers, which would come from Socle's own origin, and values that are no texts.
+// UnmarshalJSON reads stored headers. A restored backup's rows can have any JSON: it drops other
+// headers, which would come from Socle's own origin, and values that are no texts.
 func (h *Headers) UnmarshalJSON(text []byte) error {
-	var stored map[string]any
-	_ = json.Unmarshal(text, &stored) // without an object: none
+	var values map[string]any
+	_ = json.Unmarshal(text, &values) // without an object: none
 
 	*h = Headers{}
 	for _, name := range HeaderNames {
-		if value, ok := stored[name].(string); ok {
+		if value, ok := values[name].(string); ok {
 			(*h)[name] = value
 		}
 	}

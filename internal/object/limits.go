@@ -15,12 +15,12 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// uploadLimits holds the limits of an upload: those of its container and the quota of its project.
+// uploadLimits holds an upload's limits: the container's, and the project's quota.
 type uploadLimits struct {
 	MaxFileSize      int64
 	AllowedMimeTypes []string
-	MaxBytes         int64 `db:"-"` // quota of the project
-	FreeBytes        int64 `db:"-"` // unused bytes of the quota
+	MaxBytes         int64 `db:"-"` // project quota
+	FreeBytes        int64 `db:"-"` // unused bytes within the quota
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	maxMimeTypeLength = 127 // bytes
 )
 
-// lockLimits returns the limits of a container, and locks it against its deletion. It fails with
+// lockLimits returns a container's limits, and locks the container against deletion. It fails with
 // NotFound if it does not exist.
 func lockLimits(ctx context.Context, tx pgx.Tx, container uuid.UUID) (uploadLimits, error) {
 	return pg.One[uploadLimits](ctx, tx, `
@@ -37,8 +37,8 @@ func lockLimits(ctx context.Context, tx pgx.Tx, container uuid.UUID) (uploadLimi
 		pgx.StrictNamedArgs{"container": container})
 }
 
-// check fails if the container does not accept a file.
-func (c uploadLimits) check(f File) error {
+// checkFile fails if the container does not accept a file.
+func (c uploadLimits) checkFile(f File) error {
 	if f.Size > c.MaxFileSize {
 		return tooLarge(c.MaxFileSize)
 	}
@@ -57,8 +57,8 @@ func (c uploadLimits) checkLength(length int64) error {
 	return nil
 }
 
-// checkClaimed fails if the container does not accept a type that a client claims. The type of
-// content that browsers execute is known from its bytes only.
+// checkClaimed fails if the container does not accept a client's claimed type. For content that
+// browsers execute, only the bytes tell the type.
 func (c uploadLimits) checkClaimed(mimeType string) error {
 	if mimeType == "" || isActiveContent(mimeType) {
 		return nil
@@ -79,7 +79,7 @@ func (c uploadLimits) put(ctx context.Context, store *blob.Store, key string, co
 	return object, err
 }
 
-// checkType fails with Unprocessable on field if the container does not accept files of a type.
+// checkType fails with Unprocessable on field if the container does not accept the type.
 func (c uploadLimits) checkType(mimeType, field string) error {
 	if len(c.AllowedMimeTypes) == 0 {
 		return nil
@@ -106,8 +106,7 @@ func typesOf(mimeType string) (plain, family string) {
 	return plain, family + "/*"
 }
 
-// normalizeMimeTypes normalizes a list of media types: lower case, without duplicates, in its
-// order.
+// normalizeMimeTypes normalizes media types: lower case, without duplicates, in the given order.
 func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 	clean := make([]string, 0, len(types))
 	for _, t := range types {
@@ -118,9 +117,9 @@ func normalizeMimeTypes(types []string) ([]string, *fault.Field) {
 			plain, params, err = mime.ParseMediaType(t)
 		}
 
-		malformed := !ok || err != nil || plain == "" || len(params) > 0 || len(t) > maxMimeTypeLength
-		wildcard := family == "" || family == "*" || (strings.Contains(sub, "*") && sub != "*")
-		if malformed || wildcard {
+		isMalformed := !ok || err != nil || plain == "" || len(params) > 0 || len(t) > maxMimeTypeLength
+		isWildcard := family == "" || family == "*" || (strings.Contains(sub, "*") && sub != "*")
+		if isMalformed || isWildcard {
 			return nil, &fault.Field{
 				Name:    "allowed_mime_types",
 				Code:    "invalid_format",

@@ -11,27 +11,27 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// fileSortColumns maps the sort keys of a list of files to columns.
+// fileSortColumns maps a file list's sort keys to columns.
 var fileSortColumns = map[string]string{
 	"fullFileName": "full_file_name", "size": "size", "mimeType": "mime_type",
 	"createdAt": "created_at", "updatedAt": "updated_at",
 }
 
-// blockSortColumns maps a sort column to the column of storage.sorted_blocks with the first value
-// of a block.
+// blockSortColumns maps a sort column to the storage.sorted_blocks column with a block's first
+// value.
 var blockSortColumns = map[string]string{
 	"full_file_name": "first_text", "size": "first_number", "mime_type": "first_text",
 	"created_at": "first_time", "updated_at": "first_time",
 }
 
 // maxScanOffset is the largest offset in rows that is reached by scanning. Larger ones use the
-// blocks of the container.
+// container's blocks.
 const maxScanOffset = 200
 
-// ListFiles returns a page of the files of a container of project p and their total number in the
-// same snapshot. Sort keys are fullFileName, size, mimeType, createdAt and updatedAt; text sorts by
-// code point. The cost of a page does not depend on its offset. It fails with NotFound if the
-// container does not exist.
+// ListFiles returns a page of a container's files and their total number in the same snapshot. Sort
+// keys are fullFileName, size, mimeType, createdAt and updatedAt; text sorts by code point. A
+// page's cost does not depend on the offset. It fails with NotFound if the container does not
+// exist.
 func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, page pg.Page) ([]File, int64, error) {
 	offset := int64(page.Number-1) * int64(page.Limit)
 	if offset <= maxScanOffset {
@@ -71,8 +71,8 @@ func ListFiles(ctx context.Context, p *projectdb.Project, container uuid.UUID, p
 	return files, total, nil
 }
 
-// listByScan returns a page and the total number in one statement. A page without files leaves the
-// total open, and whether the container exists.
+// listByScan returns a page and the total number in one statement. A page without files leaves open
+// the total and whether the container exists.
 func listByScan(
 	ctx context.Context, q pg.Querier, container uuid.UUID, page pg.Page,
 ) (files []File, total int64, err error) {
@@ -121,8 +121,8 @@ func listFromBlocks(
 	start := "(select " + column + " from start), (select uuid from start)"
 
 	if column == "full_file_name" {
-		// Names are unique in a container, so their index has no uuid column. The first name of the
-		// block can since belong to a file with another uuid.
+		// Names are unique in a container, so their index has no uuid column. The block's first
+		// name can since belong to a file with another uuid.
 		key, first, start = column, "(select first from block)", "(select full_file_name from start)"
 		skip = `(
 			select count(*) from storage.files

@@ -20,8 +20,8 @@ const maxLogoSize = 1 << 20 // bytes
 // logoTypes are pictures that browsers show and that contain no scripts.
 var logoTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// CheckLogo fails with Unprocessable on the field logo_uuid unless a file of project p is a picture
-// of a type and size that a page can show.
+// CheckLogo fails with Unprocessable on the field logo_uuid unless the file is a picture whose type
+// and size a page can show.
 func CheckLogo(ctx context.Context, p *projectdb.Project, file uuid.UUID) error {
 	f, err := pg.One[File](ctx, p.Trusted(), `select `+fileColumns+` from storage.files where uuid = @file`,
 		pgx.StrictNamedArgs{"file": file})
@@ -41,10 +41,10 @@ func CheckLogo(ctx context.Context, p *projectdb.Project, file uuid.UUID) error 
 
 func (f File) isLogo() bool { return f.Size <= maxLogoSize && slices.Contains(logoTypes, f.MimeType) }
 
-// OpenLogo returns a logo of project p and its content, which the caller closes. It fails with
-// NotFound if the file does not exist or is no logo any more.
+// OpenLogo returns a logo with content, which the caller closes. It fails with NotFound if the file
+// does not exist or is no logo any more.
 func OpenLogo(ctx context.Context, p *projectdb.Project, store *blob.Store, file uuid.UUID) (File, *Content, error) {
-	f, content, err := open(ctx, p, store, func() (StoredFile, error) {
+	f, content, err := openContent(ctx, p, store, func() (StoredFile, error) {
 		return pg.One[StoredFile](ctx, p.Trusted(), `
 			select `+storedColumns+` from storage.files f
 			where uuid = @file

@@ -18,30 +18,29 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Limits of multipart uploads.
+// Multipart upload limits.
 const (
-	MaxMultipartUploads = 1000    // uploads in progress of a project
-	MaxParts            = 10_000  // parts of an upload
-	minPartSize         = 5 << 20 // bytes of every part but the last
-	maxSmallParts       = 100     // smaller parts of an upload: the quota bounds the number of others
+	MaxMultipartUploads = 1000    // uploads in progress per project
+	MaxParts            = 10_000  // parts per upload
+	minPartSize         = 5 << 20 // bytes in every part but the last
+	maxSmallParts       = 100     // smaller parts per upload: the quota bounds the others
 	multipartTTL        = 7 * 24 * time.Hour
 )
 
-// Multipart is a multipart upload. Each part is a blob of its own, noted before its first byte. The
-// object is created by [CompleteMultipart]. An upload expires a week after its last part; [Sweep]
-// deletes it. Its parts count toward the quota.
+// Multipart is a multipart upload. Each part is a separate blob, recorded before the first byte.
+// [CompleteMultipart] creates the object. An upload expires a week after the last part; [Sweep]
+// deletes it. The parts count toward the quota.
 type Multipart struct {
 	UUID         uuid.UUID
 	FullFileName string
 	MimeType     string // as claimed by the client
 	CacheControl string
-	Metadata     []byte // a JSON object of the application; nil means none
+	Metadata     []byte // the application's JSON object; nil means none
 	Headers      Headers
 	FileUUID     uuid.NullUUID
 	CreatedAt    time.Time
 }
 
-// MultipartPart is a part of a multipart upload.
 type MultipartPart struct {
 	Number    int
 	Size      int64
@@ -54,13 +53,12 @@ const multipartColumns = `
 	uuid, full_file_name, mime_type, coalesce(cache_control, '') as cache_control, user_metadata as metadata, headers,
 	file_uuid, created_at`
 
-// errNoMultipart is the failure of a request on an upload that does not exist.
+// errNoMultipart is the failure when an upload does not exist.
 var errNoMultipart = fault.New(fault.NotFound, "The upload does not exist, or was completed or aborted").
 	WithCode("NoSuchUpload")
 
-// CreateMultipart starts a multipart upload to a container of project p. It fails as [CreateFile]
-// does, as far as the announced values allow, and with TooMany beyond the number of uploads in
-// progress.
+// CreateMultipart starts a multipart upload to a container. It fails as [CreateFile] does, as far
+// as the announced values allow, and with TooMany beyond [MaxMultipartUploads].
 func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.UUID, n NewFile) (Multipart, error) {
 	if err := checkFileName(n.FullFileName); err != nil {
 		return Multipart{}, err
@@ -75,10 +73,10 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.U
 	}
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Multipart, error) {
-		claimed := claimedType(n.MimeType)
+		mimeType := claimedType(n.MimeType)
 		limits, err := lockLimits(ctx, tx, container)
 		if err == nil {
-			err = limits.checkClaimed(claimed)
+			err = limits.checkClaimed(mimeType)
 		}
 		if err != nil {
 			return Multipart{}, err
@@ -96,7 +94,7 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.U
 			select @id, @container, @name, @type, @cache, @metadata, @headers, now() + @ttl::interval
 			where (select count(*) from storage.multipart_uploads where file_uuid is null) < @max::bigint
 			returning `+multipartColumns,
-			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": claimed,
+			pgx.StrictNamedArgs{"id": id, "container": container, "name": n.FullFileName, "type": mimeType,
 				"cache": optional(n.CacheControl), "metadata": optional(string(n.Metadata)), "headers": n.Headers,
 				"ttl": multipartTTL, "max": MaxMultipartUploads})
 		if fault.Is(err, fault.NotFound) {
@@ -107,7 +105,7 @@ func CreateMultipart(ctx context.Context, p *projectdb.Project, container uuid.U
 	})
 }
 
-// GetMultipart returns a multipart upload of a file. It fails with NotFound if it does not exist or
+// GetMultipart returns a file's multipart upload. It fails with NotFound if it does not exist or
 // has expired.
 func GetMultipart(
 	ctx context.Context, p *projectdb.Project, container uuid.UUID, name string, id uuid.UUID,
@@ -123,8 +121,8 @@ func GetMultipart(
 	return u, err
 }
 
-// ListMultiparts returns the multipart uploads in progress to a container, by name and start, whose
-// names have a prefix.
+// ListMultiparts returns a container's multipart uploads in progress whose file names have a
+// prefix, by name and start time.
 func ListMultiparts(
 	ctx context.Context, p *projectdb.Project, container uuid.UUID, prefix string,
 ) ([]Multipart, error) {
@@ -136,7 +134,7 @@ func ListMultiparts(
 		pgx.StrictNamedArgs{"container": container, "prefix": prefix, "max": MaxMultipartUploads})
 }
 
-// ListParts returns the parts of an upload with numbers after one, by number, at most limit.
+// ListParts returns up to limit parts with numbers above after, in order.
 func ListParts(
 	ctx context.Context, p *projectdb.Project, id uuid.UUID, after, limit int,
 ) ([]MultipartPart, error) {
@@ -146,8 +144,8 @@ func ListParts(
 		pgx.StrictNamedArgs{"id": id, "after": after, "limit": limit})
 }
 
-// PutPart stores a part of an upload, completely or not at all. It replaces a former part of the
-// number. length is that announced by the client, 0 if unknown.
+// PutPart stores a part, completely or not at all. It replaces an earlier part with the same
+// number. length is the length that the client announced, 0 if unknown.
 func PutPart(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, container uuid.UUID, u Multipart, number int,
 	content io.Reader, length int64,
@@ -192,25 +190,25 @@ func PutPart(
 		}
 	}
 
-	// Discard the part, unless its commit succeeded and only the reply was lost.
+	// Discard the part, unless the commit succeeded and only the reply was lost.
 	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
-	_, discardErr := discard(cleanupCtx, p, store, part.BlobUUID)
+	_, discardErr := discardBlob(cleanupCtx, p, store, part.BlobUUID)
 	return part, errors.Join(err, discardErr)
 }
 
-// recordMultipart adds a stored part to its upload and extends the upload's expiry.
+// recordMultipart adds a stored part to an upload and extends the upload's expiry.
 func recordMultipart(
 	ctx context.Context, p *projectdb.Project, id uuid.UUID, part MultipartPart,
 ) (at time.Time, err error) {
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+		rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": part.BlobUUID})
 		if err != nil {
 			return err
 		}
-		if deleted == 0 {
+		if rows == 0 {
 			return partExpired()
 		}
 
@@ -224,7 +222,7 @@ func recordMultipart(
 			return err
 		}
 
-		replaced, err := pg.Value[int64](ctx, tx, `
+		oldSize, err := pg.Value[int64](ctx, tx, `
 			with gone as (
 				delete from storage.multipart_parts where upload_uuid = @id and number = @number returning size
 			)
@@ -252,7 +250,7 @@ func recordMultipart(
 		if _, err := pg.Exec(ctx, tx, `
 			update storage.multipart_uploads set size = size + @more, expires_at = now() + @ttl::interval
 			where uuid = @id`,
-			pgx.StrictNamedArgs{"id": id, "more": part.Size - replaced, "ttl": multipartTTL}); err != nil {
+			pgx.StrictNamedArgs{"id": id, "more": part.Size - oldSize, "ttl": multipartTTL}); err != nil {
 			return err
 		}
 
@@ -268,14 +266,14 @@ type CompletedPart struct {
 	Tag    string // [MultipartPart.Tag]
 }
 
-// Tag identifies the bytes of a part.
+// Tag identifies the part's bytes.
 func (m MultipartPart) Tag() string { return hex.EncodeToString(m.SHA256[:16]) }
 
-// Completion is what [CompleteMultipart] makes an object of.
+// Completion holds the input for [CompleteMultipart].
 type Completion struct {
 	Parts  []CompletedPart
-	Size   int64                     // announced bytes of the object, -1 if unknown
-	Verify func(io.Reader) io.Reader // makes content fail after its last byte, nil for none
+	Size   int64                     // announced size in bytes, -1 if unknown
+	Verify func(io.Reader) io.Reader // makes a wrong checksum fail the last Read; nil: no check
 	Upsert bool                      // replace an existing object
 }
 
@@ -286,10 +284,10 @@ func (c Completion) checkSize(size int64) error {
 	return nil
 }
 
-// CompleteMultipart creates the file of the parts, in their order, or replaces the present one, and
-// discards all parts. It fails with Invalid if the file has another size than announced. It repeats
-// the result of an upload that is complete. discard reports whether there are bytes that [Discard]
-// must remove.
+// CompleteMultipart creates the file from the parts, in order, or replaces the present one, and
+// discards all parts. It fails with Invalid if the size differs from the announced one. If the
+// upload is already complete, it returns the same result again. discard reports whether there are
+// bytes that [Discard] must remove.
 func CompleteMultipart(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, u Multipart,
 	in Completion,
@@ -345,10 +343,10 @@ func fileAt(ctx context.Context, p *projectdb.Project, file uuid.UUID) (File, er
 		pgx.StrictNamedArgs{"file": file})
 }
 
-// selectParts returns the blobs of the named parts and their total size.
-func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.UUID, size int64, err error) {
-	for i, n := range named {
-		if i > 0 && n.Number <= named[i-1].Number {
+// selectParts returns the listed parts' blobs and their total size.
+func selectParts(present []MultipartPart, list []CompletedPart) (blobs []uuid.UUID, size int64, err error) {
+	for i, n := range list {
+		if i > 0 && n.Number <= list[i-1].Number {
 			return nil, 0, fault.New(fault.Invalid, "The parts are not in ascending order").WithCode("InvalidPartOrder")
 		}
 
@@ -357,7 +355,7 @@ func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.U
 			return nil, 0, fault.New(fault.Invalid, "Part %d does not exist, or has another tag", n.Number).
 				WithCode("InvalidPart")
 		}
-		if i < len(named)-1 && present[at].Size < minPartSize {
+		if i < len(list)-1 && present[at].Size < minPartSize {
 			return nil, 0, fault.New(fault.Invalid, "Part %d has fewer than %d bytes", n.Number, minPartSize).
 				WithCode("EntityTooSmall")
 		}
@@ -365,14 +363,14 @@ func selectParts(present []MultipartPart, named []CompletedPart) (blobs []uuid.U
 		blobs, size = append(blobs, present[at].BlobUUID), size+present[at].Size
 	}
 
-	if len(named) == 0 {
+	if len(list) == 0 {
 		return nil, 0, fault.New(fault.Invalid, "The list of parts is empty").WithCode("MalformedXML")
 	}
 
 	return blobs, size, nil
 }
 
-// AbortMultipart deletes an upload in progress. [Discard] removes its bytes.
+// AbortMultipart deletes an upload in progress. [Discard] removes the bytes.
 func AbortMultipart(ctx context.Context, p *projectdb.Project, u Multipart) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {
 		n, err := pg.Exec(ctx, tx, `delete from storage.multipart_uploads where uuid = @id and file_uuid is null`,

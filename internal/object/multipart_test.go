@@ -218,7 +218,7 @@ func TestDiscardPart(t *testing.T) {
 
 	a := newApplication(t)
 	for _, blob := range a.parts() {
-		if referenced, err := discard(t.Context(), a.project, a.store, blob); !referenced || err != nil {
+		if referenced, err := discardBlob(t.Context(), a.project, a.store, blob); !referenced || err != nil {
 			t.Errorf("got %t, %v, want a reference to blob %s", referenced, err, blob)
 		}
 	}

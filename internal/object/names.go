@@ -44,30 +44,30 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// mediaType returns the media type of content: the claimed type if it is valid, else the detected
+// mediaType returns the media type for content: the claimed type if it is valid, else the detected
 // one. A claimed type that browsers execute is accepted only for content detected as text. The
 // caller continues to read from the returned reader.
 func mediaType(claim string, content io.Reader) (io.Reader, string, error) {
-	claimed := claimedType(claim)
-	if claimed != "" && !isActiveContent(claimed) {
-		return content, claimed, nil
+	mimeType := claimedType(claim)
+	if mimeType != "" && !isActiveContent(mimeType) {
+		return content, mimeType, nil
 	}
 
-	buffered := bufio.NewReaderSize(content, sniffLength)
-	head, err := buffered.Peek(sniffLength)
+	reader := bufio.NewReaderSize(content, sniffLength)
+	head, err := reader.Peek(sniffLength)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
 
-	detected := http.DetectContentType(head)
-	if claimed != "" && strings.HasPrefix(detected, "text/") {
-		return buffered, claimed, nil
+	sniffType := http.DetectContentType(head)
+	if mimeType != "" && strings.HasPrefix(sniffType, "text/") {
+		return reader, mimeType, nil
 	}
 
-	return buffered, detected, nil
+	return reader, sniffType, nil
 }
 
-// isActiveContent reports whether browsers may execute content of a type.
+// isActiveContent reports whether browsers may execute content with a type.
 func isActiveContent(mimeType string) bool {
 	plain, _, _ := strings.Cut(mimeType, ";")
 	return strings.Contains(plain, "html") || strings.Contains(plain, "xml") || strings.Contains(plain, "script")
@@ -81,10 +81,10 @@ func claimedType(claim string) string {
 		return ""
 	}
 
-	claimed := mime.FormatMediaType(kind, params)
-	if len(claimed) > maxMediaTypeLength {
+	mimeType := mime.FormatMediaType(kind, params)
+	if len(mimeType) > maxMediaTypeLength {
 		return ""
 	}
 
-	return claimed
+	return mimeType
 }

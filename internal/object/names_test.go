@@ -148,10 +148,10 @@ func TestNamesAreIndexed(t *testing.T) {
 	args := strings.NewReplacer("@container", "$1", "@name", "$2")
 	for what, sql := range map[string]string{
 		"exists":  `select ` + nameExists + ` from storage.containers c where c.uuid = @container`,
-		"file":    `select ` + fileColumns + ` from storage.files where ` + named,
-		"locked":  `select ` + fileColumns + ` from storage.files where ` + named + ` for no key update`,
-		"object":  `select uuid from storage.objects where ` + named,
-		"updated": `delete from storage.objects where uuid = (select uuid from storage.objects where ` + named + `)`,
+		"file":    `select ` + fileColumns + ` from storage.files where ` + byName,
+		"locked":  `select ` + fileColumns + ` from storage.files where ` + byName + ` for no key update`,
+		"object":  `select uuid from storage.objects where ` + byName,
+		"updated": `delete from storage.objects where uuid = (select uuid from storage.objects where ` + byName + `)`,
 	} {
 		if _, err := conn.Exec(t.Context(), `prepare "`+what+`" (uuid, text) as `+args.Replace(sql)); err != nil {
 			t.Fatal(err)

@@ -17,15 +17,14 @@ import (
 	"github.com/socle-dev/socle/internal/tus"
 )
 
-// Part is a part of a resumable upload.
 type Part struct {
-	Offset  int64 // must equal the offset of the upload
-	Length  int64 // length of the whole file; negative if not given
+	Offset  int64 // must equal the upload's offset
+	Length  int64 // length of the whole file; negative if absent
 	Content io.Reader
 	Sum     *tus.Checksum // may be nil
 }
 
-// setLength stores the length of the file if it was deferred.
+// setLength stores the file's length if it was deferred.
 func (r *Resumable) setLength(ctx context.Context, p *projectdb.Project, length int64) error {
 	switch {
 	case length < 0 || (!r.Deferred && length == r.Size):
@@ -64,10 +63,10 @@ func (r *Resumable) setLength(ctx context.Context, p *projectdb.Project, length 
 }
 
 // AppendResumable adds a part and creates the file after the last one. It fails with Conflict if
-// the part does not start at the offset of the upload. discard reports whether there are bytes that
+// the part does not start at the upload's offset. discard reports whether there are bytes that
 // [Discard] must remove.
 //
-// An interrupted part is stored as far as it was received, and the error of its content is
+// An interrupted part is stored as far as it was received, and the error from its content is
 // returned. A part with a checksum is stored completely or not at all, and fails with Mismatch if
 // it differs.
 func AppendResumable(
@@ -104,7 +103,7 @@ func AppendResumable(
 	return FinishResumable(ctx, p, store, a, r)
 }
 
-// storePart stores a part and returns its size in bytes.
+// storePart stores a part and returns the size in bytes.
 func (r *Resumable) storePart(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, content io.Reader,
 ) (int64, error) {
@@ -134,23 +133,23 @@ func (r *Resumable) storePart(
 		err = offsetMismatch().WithCause(err)
 	}
 
-	// Discard the part, unless its commit succeeded and only the reply was lost.
+	// Discard the part, unless the commit succeeded and only the reply was lost.
 	cleanupCtx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 
-	_, discardErr := discard(cleanupCtx, p, store, b)
+	_, discardErr := discardBlob(cleanupCtx, p, store, b)
 	return 0, errors.Join(err, discardErr)
 }
 
-// recordPart adds a stored part to the upload and extends the expiry of the upload.
+// recordPart adds a stored part to the upload and extends the upload's expiry.
 func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid.UUID, size int64) error {
 	return pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+		rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
 			pgx.StrictNamedArgs{"blob": b})
 		if err != nil {
 			return err
 		}
-		if deleted == 0 {
+		if rows == 0 {
 			return partExpired()
 		}
 
@@ -166,14 +165,14 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 			return err
 		}
 
-		recorded, err := pg.Exec(ctx, tx, `
+		inserts, err := pg.Exec(ctx, tx, `
 			insert into storage.upload_parts (blob_uuid, upload_uuid, first, size)
 			select @blob, @id, @first, @size
 			where @size >= @small::bigint or @max::bigint > (
 				select count(*) from storage.upload_parts where upload_uuid = @id and size < @small)`,
 			pgx.StrictNamedArgs{"blob": b, "id": r.UUID, "first": r.Offset, "size": size,
 				"small": smallResumablePart, "max": maxSmallResumableParts})
-		if err == nil && recorded == 0 {
+		if err == nil && inserts == 0 {
 			return fault.New(fault.Unprocessable, "the upload has %d parts with fewer than %d bytes; send larger ones",
 				maxSmallResumableParts, smallResumablePart).WithCode("too_many_parts")
 		}
@@ -185,9 +184,9 @@ func (r *Resumable) recordPart(ctx context.Context, p *projectdb.Project, b uuid
 	})
 }
 
-// FinishResumable creates the file of a complete upload. It does nothing if the upload is
-// incomplete or has its file already. discard reports whether there are bytes that [Discard] must
-// remove.
+// FinishResumable creates the file for a complete upload. It does nothing if the upload is
+// incomplete or the file exists already. discard reports whether there are bytes that [Discard]
+// must remove.
 func FinishResumable(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, r *Resumable,
 ) (discard bool, err error) {
@@ -207,15 +206,15 @@ func FinishResumable(
 
 	n := r.file()
 	n.Content = content
-	_, replaced, err := createFile(ctx, p, store, a, r.ref(), n, resumableUpload(r.UUID))
+	_, replaces, err := createFile(ctx, p, store, a, r.ref(), n, resumableUpload(r.UUID))
 	if err == nil {
-		return replaced || len(parts) > 0, nil
+		return replaces || len(parts) > 0, nil
 	}
 
 	// A concurrent request may have created the file.
-	if done, getErr := pg.Value[bool](ctx, p.Trusted(),
+	if hasFile, getErr := pg.Value[bool](ctx, p.Trusted(),
 		`select file_uuid is not null from storage.resumable_uploads where uuid = @id`,
-		pgx.StrictNamedArgs{"id": r.UUID}); getErr == nil && done {
+		pgx.StrictNamedArgs{"id": r.UUID}); getErr == nil && hasFile {
 		return false, nil
 	}
 

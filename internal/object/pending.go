@@ -10,13 +10,13 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// PendingFile is an upload whose bytes are stored but whose file does not exist yet. The file is
-// created by [PendingFile.Create], in the transaction that creates the record it belongs to. The
+// PendingFile is an upload whose bytes are stored but whose file does not exist yet.
+// [PendingFile.Create] creates it in the transaction that creates the record it belongs to. The
 // caller must end every PendingFile with [PendingFile.Finish].
 type PendingFile struct{ upload *upload }
 
-// ReceiveFile stores the bytes of a file for a container of project p. It fails as [CreateFile]
-// does and then leaves nothing behind.
+// ReceiveFile stores a file's bytes for a container. It fails as [CreateFile] does and then leaves
+// nothing behind.
 func ReceiveFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, n NewFile,
 ) (PendingFile, error) {
@@ -44,10 +44,10 @@ func (f PendingFile) Create(ctx context.Context, tx pgx.Tx) (File, error) {
 	return f.upload.create(ctx, tx)
 }
 
-// Finish ends the upload after the transaction of Create, with its error or nil. It removes the
-// bytes unless the file was created. It reports whether the file exists, since a commit can succeed
-// although its reply was lost.
-func (f PendingFile) Finish(ctx context.Context, failure error) (created bool, err error) {
+// Finish ends the upload after Create's transaction, with the transaction's error or nil. It
+// removes the bytes unless the file was created. It reports whether the file exists, since a commit
+// can succeed although the reply was lost.
+func (f PendingFile) Finish(ctx context.Context, failure error) (exists bool, err error) {
 	if failure == nil && f.upload.inserted {
 		return true, nil
 	}

@@ -17,10 +17,10 @@ import (
 )
 
 // Policies on storage.buckets and storage.objects decide about containers and files. The two tables
-// are the parents of storage.containers and storage.files, and have no rows of their own.
+// are the parents of storage.containers and storage.files, and have no rows themselves.
 
-// visibleContainers has the columns of storage.containers, with constants for those that policies
-// do not know.
+// visibleContainers has the storage.containers columns, with constants for those that policies do
+// not know.
 const visibleContainers = `(
 	select uuid, id, name, '' as description, is_public, max_file_size, allowed_mime_types, 0::bigint as total_files, type,
 	       owner, created_at, ` + noUser + ` as created_by, updated_at, ` + noUser + ` as updated_by, deleting
@@ -37,7 +37,7 @@ func fileSource(p *projectdb.Project, a actor.Actor) (q pg.Querier, table string
 // noUser is a UUID that no user has.
 const noUser = `'00000000-0000-0000-0000-000000000000'::uuid`
 
-// version identifies the version of a container or file that the policies have decided about.
+// version identifies the container or file version that the policies decided on.
 type version struct {
 	UUID      uuid.UUID
 	Name      string
@@ -47,10 +47,10 @@ type version struct {
 // matches reports whether f is this version.
 func (v version) matches(f File) bool { return v.UUID == f.UUID && v.UpdatedAt.Equal(f.UpdatedAt) }
 
-// errFileChanged reports that the file is another version than the policies have decided about.
+// errFileChanged reports that the file is a different version than the policies decided on.
 var errFileChanged = errors.New("the file was changed concurrently")
 
-// ask asks whether the policies allow a change of storage.buckets or storage.objects, and returns
+// ask asks whether the policies allow a change to storage.buckets or storage.objects, and returns
 // the rows that it would change. It fails with Forbidden if they do not.
 //
 // The change itself always fails: with storage_api_only if the policies allow it.
@@ -59,13 +59,13 @@ func ask(
 ) ([]version, error) {
 	var rows []version
 	_, err := pg.Exec(ctx, a.On(p.Questions()), sql, args)
-	failed, _ := errors.AsType[*pgconn.PgError](err)
-	if failed == nil || failed.ConstraintName != "storage_api_only" {
+	pgErr, _ := errors.AsType[*pgconn.PgError](err)
+	if pgErr == nil || pgErr.ConstraintName != "storage_api_only" {
 		return nil, actor.Fault(err)
 	}
 
-	if failed.Detail != "" && failed.Code == "42501" {
-		if err := json.Unmarshal([]byte(failed.Detail), &rows); err != nil {
+	if pgErr.Detail != "" && pgErr.Code == "42501" {
+		if err := json.Unmarshal([]byte(pgErr.Detail), &rows); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func ask(
 	return rows, nil
 }
 
-// askForOne is [ask] for a change of one row. It fails with NotFound if the policies hide it.
+// askForOne is [ask] for a change to one row. It fails with NotFound if the policies hide it.
 func askForOne(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, sql string, args pgx.StrictNamedArgs,
 ) (version, error) {

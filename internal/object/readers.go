@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// truncatingReader turns a read error of content into EOF and keeps it in err.
+// truncatingReader turns a content read error into EOF and keeps it in err.
 type truncatingReader struct {
 	content io.Reader
 	err     error
@@ -34,7 +34,7 @@ type blobsReader struct {
 	current io.ReadCloser
 }
 
-// openBlobs returns a reader of the bytes of blobs of project p.
+// openBlobs returns a reader over the blobs' bytes.
 func openBlobs(ctx context.Context, p *projectdb.Project, store *blob.Store, blobs []uuid.UUID) *blobsReader {
 	return &blobsReader{open: func(b uuid.UUID) (io.ReadCloser, error) {
 		content, _, err := store.Open(ctx, blobKey(p.UUID, b))

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// An upload may replace the file of the same name. The old bytes stay until the new ones are
+// An upload may replace the file with the same name. The old bytes stay until the new ones are
 // complete. One transaction then switches the blob and records the old one for [Discard], so that
 // readers get either the old file or the new one.
 
@@ -19,9 +19,8 @@ const maxReplaceAttempts = 10
 
 var errContention = errors.New("the file was changed concurrently too often")
 
-// checkPresent fails with errFileChanged if the file to be replaced is another version than the
-// policies have decided about, and otherwise with the error of the upload's check. present may be
-// nil.
+// checkPresent fails with errFileChanged if the file to be replaced is a different version than the
+// policies decided on, and otherwise with the error from the upload's check. present may be nil.
 func (u *upload) checkPresent(present *File) error {
 	if !u.actor.BypassesPolicies() && !isSameVersion(u.present, present) {
 		return errFileChanged
@@ -40,14 +39,14 @@ func isSameVersion(a, b *File) bool {
 	return a.UUID == b.UUID && a.UpdatedAt.Equal(b.UpdatedAt)
 }
 
-// lockPresent locks the row of the file to be replaced and returns it, or nil.
+// lockPresent locks the row for the file to be replaced and returns it, or nil.
 func (u *upload) lockPresent(ctx context.Context, tx pgx.Tx) (*StoredFile, error) {
 	if !u.in.Upsert {
 		return nil, nil
 	}
 
 	f, err := pg.One[StoredFile](ctx, tx, `
-		select `+storedColumns+` from storage.files where `+named+` for no key update`,
+		select `+storedColumns+` from storage.files where `+byName+` for no key update`,
 		pgx.StrictNamedArgs{"container": u.container.UUID, "name": u.file.FullFileName})
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -59,7 +58,7 @@ func (u *upload) lockPresent(ctx context.Context, tx pgx.Tx) (*StoredFile, error
 	return &f, u.checkPresent(&f.File)
 }
 
-// overwrite replaces the bytes of a file. A member leaves the values of an application as they are.
+// overwrite replaces a file's bytes. For a member, the application's values stay as they are.
 func (u *upload) overwrite(ctx context.Context, tx pgx.Tx, present StoredFile) (File, error) {
 	if _, err := pg.Exec(ctx, tx, `insert into storage.discarded (blob_uuid) values (@blob)`,
 		pgx.StrictNamedArgs{"blob": present.BlobUUID}); err != nil {

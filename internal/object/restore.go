@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// A restored database can have the schema of an older release, without some of the tables.
+// A restored database can have an older release's schema, without some tables.
 
 // unrestoredTables are the tables whose rows are not restored: transfers in progress, and derived
 // data.
@@ -19,8 +19,8 @@ var unrestoredTables = []string{
 	"signed_uploads", "variants",
 }
 
-// prepareRestored gives the files of a restored database new blobs, since the old ones belong to
-// the database being replaced. It also deletes the rows that are not restored.
+// prepareRestored gives a restored database's files new blobs, since the old ones belong to the
+// database being replaced. It also deletes the rows that are not restored.
 func prepareRestored(ctx context.Context, tx pgx.Tx) error {
 	if _, err := pg.Exec(ctx, tx, `update storage.files set blob_uuid = gen_random_uuid()`); err != nil {
 		return err
@@ -40,7 +40,7 @@ func prepareRestored(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// existingTables returns those of the tables that exist.
+// existingTables returns the tables that exist.
 func existingTables(ctx context.Context, q pg.Querier, names []string) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		select relname::text from pg_class
@@ -64,7 +64,7 @@ var repairStatements = []string{
 	`update storage.usage set (files, bytes) = (select count(*), coalesce(sum(size), 0) from storage.files)`,
 }
 
-// repair repairs rows that no trigger or foreign key has checked, those of an imported backup.
+// repair repairs rows that no trigger or foreign key has checked, such as an imported backup's.
 // Triggers are disabled in the transaction.
 func repair(ctx context.Context, tx pgx.Tx) error {
 	for _, sql := range repairStatements {
@@ -79,8 +79,8 @@ func repair(ctx context.Context, tx pgx.Tx) error {
 // blobTables are the tables that refer to blobs.
 var blobTables = []string{"files", "uploads", "upload_parts", "multipart_parts", "discarded", "variants"}
 
-// listBlobs returns the blobs recorded in a database: those of files, transfers in progress,
-// discarded files and variants.
+// listBlobs returns the blobs recorded in a database, for files, transfers in progress, discarded
+// files and variants.
 func listBlobs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
 	tables, err := existingTables(ctx, q, blobTables)
 	if err != nil {
@@ -100,7 +100,7 @@ func listBlobs(ctx context.Context, q pg.Querier) ([]uuid.UUID, error) {
 	return blobs, nil
 }
 
-// copyQuota copies the quota of a database to another one that is about to replace it.
+// copyQuota copies a database's quota to the database that is about to replace it.
 func copyQuota(ctx context.Context, from, to pg.Querier) error {
 	type quota struct{ MaxFiles, MaxBytes *int64 }
 	q, err := pg.One[quota](ctx, from, `select max_files, max_bytes from storage.usage`)
@@ -113,7 +113,7 @@ func copyQuota(ctx context.Context, from, to pg.Querier) error {
 	return err
 }
 
-// eachContent calls f with the distinct contents of all files, each with one of its blobs.
+// eachContent calls f with all distinct file contents, each with one blob.
 func eachContent(ctx context.Context, q pg.Querier, f func(projectdb.Content) error) error {
 	rows, err := q.Query(ctx,
 		`select distinct on (sha256) size, sha256, blob_uuid from storage.files order by sha256, blob_uuid`)
@@ -127,21 +127,21 @@ func eachContent(ctx context.Context, q pg.Querier, f func(projectdb.Content) er
 	return pg.Fault(err)
 }
 
-// contentsAfter returns up to n contents in the order of their blobs, beginning after a blob.
+// contentsAfter returns up to n contents in blob order, after the blob last.
 func contentsAfter(ctx context.Context, q pg.Querier, last uuid.UUID, n int) ([]projectdb.Content, error) {
 	return pg.All[projectdb.Content](ctx, q, `
 		select size, sha256, blob_uuid from storage.files where blob_uuid > @last order by blob_uuid limit @n`,
 		pgx.StrictNamedArgs{"last": last, "n": n})
 }
 
-// blobOfContent returns a blob of project p with a content. It fails with NotFound without one.
+// blobOfContent returns a blob with a content, or NotFound.
 func blobOfContent(ctx context.Context, p *projectdb.Project, size int64, sha256 []byte) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, p.Trusted(),
 		`select blob_uuid from storage.files where sha256 = @sum and size = @size limit 1`,
 		pgx.StrictNamedArgs{"sum": sha256, "size": size})
 }
 
-// nameOfBlob returns the name of the file with a blob. It fails with NotFound without one.
+// nameOfBlob returns the file name for a blob, or NotFound.
 func nameOfBlob(ctx context.Context, p *projectdb.Project, blob uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, p.Trusted(), `select full_file_name from storage.files where blob_uuid = @blob`,
 		pgx.StrictNamedArgs{"blob": blob})

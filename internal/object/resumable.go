@@ -15,35 +15,35 @@ import (
 	"github.com/socle-dev/socle/internal/tus"
 )
 
-// Limits of resumable uploads. Those on bytes bound everything else.
+// Resumable upload limits. Byte limits bound everything else.
 const (
-	maxResumableUploads    = 10_000   // uploads in progress of a project
+	maxResumableUploads    = 10_000   // uploads in progress per project
 	smallResumablePart     = 64 << 10 // bytes
-	maxSmallResumableParts = 1000     // smaller parts of an upload
+	maxSmallResumableParts = 1000     // smaller parts per upload
 )
 
-// Resumable is a resumable upload. Each part is a blob of its own. The last part makes
+// Resumable is a resumable upload. Each part is a separate blob. The last part makes
 // [FinishResumable] copy them into one blob and create the file. An upload expires one day after
-// its last part; [Sweep] deletes it.
+// the last part; [Sweep] deletes it.
 type Resumable struct {
 	UUID          uuid.UUID
 	ContainerUUID uuid.UUID
-	BucketID      string // ID of the container
+	BucketID      string // container ID
 	FullFileName  string
 	MimeType      string // as claimed by the client
-	Size          int64  // bytes of the whole file; the upper limit while Deferred
+	Size          int64  // whole file in bytes; the upper limit while Deferred
 	Deferred      bool   // the client sends the length later
 	Offset        int64  // bytes received
 	FileUUID      uuid.NullUUID
 	ExpiresAt     time.Time
 
-	Application  bool   // begun by an application, not by a member
-	Owner        string // Subject of the actor; "" for a member or a key
+	Application  bool   // started by an application, not by a member
+	Owner        string // the actor's Subject; "" for a member or a key
 	Upsert       bool
 	CacheControl string
-	Metadata     []byte // a JSON object of the application; nil means none
+	Metadata     []byte // the application's JSON object; nil means none
 
-	MetadataHeader string // Upload-Metadata of the request that created it
+	MetadataHeader string // Upload-Metadata from the request that created it
 }
 
 const resumableColumns = `
@@ -54,23 +54,22 @@ const resumableColumns = `
 // isFinished reports whether all bytes have arrived and the file does not exist yet.
 func (r Resumable) isFinished() bool { return r.Offset == r.Size && !r.Deferred && !r.FileUUID.Valid }
 
-// State returns what responses tell about the upload.
+// State returns the upload's state for responses.
 func (r Resumable) State() tus.Upload {
 	return tus.Upload{Offset: r.Offset, Length: r.Size, Deferred: r.Deferred, Metadata: r.MetadataHeader,
 		Expires: r.ExpiresAt}
 }
 
-// ref returns the container of the upload.
 func (r Resumable) ref() ContainerRef { return ContainerRef{r.ContainerUUID, r.BucketID} }
 
-// file returns the file of the upload, without its content.
+// file returns the file to create, without content.
 func (r Resumable) file() NewFile {
 	return NewFile{FullFileName: r.FullFileName, MimeType: r.MimeType, Length: r.Size, Upsert: r.Upsert,
 		CacheControl: r.CacheControl, Metadata: r.Metadata}
 }
 
-// CreateResumable starts a resumable upload of n.Length bytes to a container of project p. It fails
-// as [CreateFile] does, as far as the announced values allow.
+// CreateResumable starts a resumable upload to a container, n.Length bytes long. It fails as
+// [CreateFile] does, as far as the announced values allow.
 //
 // Announced bytes count toward the quota. If n.Length is negative, the length is deferred and the
 // received bytes count.
@@ -117,12 +116,12 @@ func insertResumable(
 		limits.MaxFileSize = min(limits.MaxFileSize, n.Most)
 	}
 
-	size, deferred := n.Length, n.Length < 0
-	if deferred {
+	size, isDeferred := n.Length, n.Length < 0
+	if isDeferred {
 		n.Length, size = 0, limits.MaxFileSize
 	}
 
-	claimed := claimedType(n.MimeType)
+	mimeType := claimedType(n.MimeType)
 	invalid := checkFileName(n.FullFileName)
 	switch {
 	case invalid != nil:
@@ -131,7 +130,7 @@ func insertResumable(
 	case limits.Taken && !n.Upsert:
 		invalid = nameTaken()
 	default:
-		invalid = limits.checkClaimed(claimed)
+		invalid = limits.checkClaimed(mimeType)
 	}
 
 	if invalid != nil {
@@ -156,16 +155,16 @@ func insertResumable(
 		)
 		select `+resumableColumns+`, 0::bigint as offset from u join storage.containers c on c.uuid = u.container_uuid`,
 		pgx.StrictNamedArgs{
-			"id": id, "container": to.UUID, "name": n.FullFileName, "type": claimed, "size": size,
-			"deferred": deferred, "application": !a.Member, "upsert": n.Upsert, "owner_id": optional(ownerID(a)),
+			"id": id, "container": to.UUID, "name": n.FullFileName, "type": mimeType, "size": size,
+			"deferred": isDeferred, "application": !a.Member, "upsert": n.Upsert, "owner_id": optional(ownerID(a)),
 			"cache_control": optional(n.CacheControl), "metadata": optional(string(n.Metadata)),
 			"metadata_header": n.MetadataHeader,
 		})
 }
 
 // GetResumable returns a resumable upload. It fails with NotFound if the upload does not exist or
-// has expired, or is a part of a file that the previous release would concatenate. The caller
-// checks [Resumable.Access].
+// has expired, or is part of a file that the previous release would concatenate. The caller checks
+// [Resumable.Access].
 func GetResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Resumable, error) {
 	return pg.One[Resumable](ctx, p.Trusted(), `
 		select `+resumableColumns+`, case
@@ -177,9 +176,9 @@ func GetResumable(ctx context.Context, p *projectdb.Project, id uuid.UUID) (Resu
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// Access fails with NotFound for the upload of another user: members have theirs in common, and
-// each end user has its own. An upload by a key belongs to every application with the right to
-// insert its file: Access fails with Forbidden for others.
+// Access fails with NotFound for another user's upload: members share theirs, and each end user has
+// separate ones. An upload by a key belongs to every application with the right to insert its file:
+// Access fails with Forbidden for others.
 func (r Resumable) Access(ctx context.Context, p *projectdb.Project, a actor.Actor) error {
 	switch {
 	case r.Application == a.Member || r.Owner != ownerID(a):
@@ -196,7 +195,7 @@ func (r Resumable) Access(ctx context.Context, p *projectdb.Project, a actor.Act
 	return question.ask(ctx)
 }
 
-// DeleteResumable cancels a resumable upload. [Discard] removes its bytes. It fails with NotFound
+// DeleteResumable cancels a resumable upload. [Discard] removes the bytes. It fails with NotFound
 // if it does not exist.
 func DeleteResumable(ctx context.Context, p *projectdb.Project, container, id uuid.UUID) error {
 	return p.InTx(ctx, func(tx pgx.Tx) error {

@@ -13,9 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// SignDownload records in the audit log that a download URL is signed for a file of a container of
-// project p, and returns the file. It fails with NotFound if the file does not exist, else with the
-// error of check.
+// SignDownload records in the audit log that a download URL is signed for a file, and returns the
+// file. It fails with NotFound if the file does not exist, else with check's error.
 func SignDownload(
 	ctx context.Context, p *projectdb.Project, container, file uuid.UUID, check func() error,
 ) (File, error) {
@@ -33,9 +32,9 @@ func SignDownload(
 	})
 }
 
-// SignUpload creates a ticket for one upload to a container of project p, valid until a time. It
-// fails with NotFound if the container does not exist, and with Unprocessable on full_file_name if
-// the name is invalid.
+// SignUpload creates a ticket for one upload to a container, valid until a time. It fails with
+// NotFound if the container does not exist, and with Unprocessable on full_file_name if the name is
+// invalid.
 func SignUpload(
 	ctx context.Context, p *projectdb.Project, container uuid.UUID, fullFileName string, until time.Time,
 ) (uuid.UUID, error) {
@@ -45,7 +44,7 @@ func SignUpload(
 	}
 
 	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (uuid.UUID, error) {
-		created, err := pg.Value[uuid.UUID](ctx, tx, `
+		ticketUUID, err := pg.Value[uuid.UUID](ctx, tx, `
 			insert into storage.signed_uploads (uuid, container_uuid, expires_at)
 			select @id::uuid, c.uuid, @until from storage.containers c where c.uuid = @container and not c.deleting
 			for key share
@@ -55,12 +54,12 @@ func SignUpload(
 		}
 
 		audit.CreatedUUID(ctx, id)
-		return created, err
+		return ticketUUID, err
 	})
 }
 
-// CheckTicket checks a ticket of project p. It fails with NotFound if its container does not exist,
-// and with Unauthenticated if the ticket was used or never existed.
+// CheckTicket checks a ticket. It fails with NotFound if the container does not exist, and with
+// Unauthenticated if the ticket was used or never existed.
 func CheckTicket(ctx context.Context, p *projectdb.Project, container, ticket uuid.UUID) error {
 	exists, err := pg.Value[bool](ctx, p.Trusted(), `
 		select exists (select from storage.signed_uploads where uuid = @ticket)

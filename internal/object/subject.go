@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Subject returns the subject of containers and files.
+// Subject returns the subject "storage": containers and files.
 func (c *Cleaner) Subject() projectdb.Subject {
 	return projectdb.Subject{
 		Schema: "storage",

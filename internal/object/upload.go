@@ -20,17 +20,17 @@ import (
 type NewFile struct {
 	FullFileName string    // up to 1024 bytes; slashes separate folders; no "..", "." or empty part
 	MimeType     string    // claimed by the client; detected from the content if invalid
-	Content      io.Reader // read once, to its end
+	Content      io.Reader // read once, to the end
 	Length       int64     // bytes announced by the client; 0: unknown
-	Most         int64     // limit in bytes besides that of the container; 0: none
+	Most         int64     // limit in bytes besides the container's; 0: none
 
-	// Values of an application, which come with each download.
+	// An application's values, which come with each download.
 	CacheControl string
 	Metadata     []byte // a JSON object; nil means none
 	Headers      Headers
 
-	// Upsert replaces an existing file of the name, which keeps its UUID. Check is called with it,
-	// or nil, before the bytes and after them, and aborts the upload with its error.
+	// Upsert replaces an existing file with the name, which keeps the UUID. Check is called with
+	// it, or nil, before the bytes and after them, and aborts the upload with its error.
 	Upsert bool
 	Check  func(present *File) error // nil: none
 
@@ -41,23 +41,23 @@ type NewFile struct {
 // errNotCreated ends an upload that did not fail.
 var errNotCreated = errors.New("the file was not created")
 
-// asyncCommit turns off synchronous_commit for a transaction. The recorded upload survives a crash
-// of the server, which does not affect PostgreSQL. If the row is lost in a crash of the machine,
-// the blob is an orphan. The commit that creates the file flushes this one too.
+// asyncCommit turns off synchronous_commit for a transaction. The recorded upload survives a server
+// crash, which does not affect PostgreSQL. If the row is lost because the machine crashes, the blob
+// is an orphan. The commit that creates the file flushes this one too.
 const asyncCommit = `set_config('synchronous_commit', 'off', true)`
 
-// CreateFile stores a file in a container of project p. It asks the policies before the first byte
-// and again after the last one. It holds no connection while the bytes arrive. On success both
-// bytes and row are durable; on failure neither exists. replaced reports whether bytes were
-// replaced, which [Discard] must remove.
+// CreateFile stores a file in a container. It asks the policies before the first byte and again
+// after the last one. It holds no connection while the bytes arrive. On success both bytes and row
+// are durable; on failure neither exists. discard reports whether it replaced bytes, which
+// [Discard] must remove.
 //
 // It fails with NotFound if the container does not exist, with Forbidden if the policies refuse the
 // file, with Unprocessable or Conflict on full_file_name if the name is invalid or taken, with
 // TooLarge on file beyond the container's limit or if the project's database is full, and with the
-// wrapped error of the content.
+// content's error, wrapped.
 func CreateFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, n NewFile,
-) (f File, replaced bool, err error) {
+) (f File, discard bool, err error) {
 	var ends completion
 	if n.Ticket != uuid.Nil {
 		ends = ticket(n.Ticket)
@@ -70,7 +70,7 @@ func CreateFile(
 func createFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, to ContainerRef, n NewFile,
 	ends completion,
-) (f File, replaced bool, err error) {
+) (f File, discard bool, err error) {
 	u, err := newUpload(p, store, a, to, n, ends)
 	if err != nil {
 		return File{}, false, err
@@ -91,13 +91,13 @@ func createFile(
 	return f, u.replacedBlob != uuid.Nil, err
 }
 
-// CopyFile stores a copy of a file, in the same container or another one. The copy has the type of
-// the source, and its metadata unless n has some of its own. It fails with NotFound if the policies
-// hide the source, and otherwise as [CreateFile] does.
+// CopyFile copies a file, within a container or to another one. The copy has the source's type, and
+// the source's metadata unless n brings its own. It fails with NotFound if the policies hide the
+// source, and otherwise as [CreateFile] does.
 func CopyFile(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, a actor.Actor, from FileRef, to ContainerRef,
 	n NewFile,
-) (f File, replaced bool, err error) {
+) (f File, discard bool, err error) {
 	source, content, err := OpenFile(ctx, p, store, a, from)
 	if err != nil {
 		return File{}, false, err
@@ -150,7 +150,7 @@ type upload struct {
 	blob      uuid.UUID
 
 	file     File  // values so far
-	present  *File // file to be replaced, in the version that the policies have decided about; nil: none
+	present  *File // file to replace, in the version that the policies decided on; nil: none
 	inserted bool  // the row was inserted; the commit may have been sent
 
 	replacedBlob uuid.UUID // zero if the file is new
@@ -178,7 +178,7 @@ func newUpload(
 			Size: max(n.Length, 0)}}, nil
 }
 
-// values returns the arguments of the columns that come with the upload.
+// values adds the arguments for columns that come with the upload to args.
 func (u *upload) values(args pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 	args["owner"], args["owner_id"] = ownerUUID(u.actor), optional(ownerID(u.actor))
 	args["cache_control"], args["metadata"] = optional(u.in.CacheControl), optional(string(u.in.Metadata))
@@ -194,7 +194,7 @@ func (u *upload) ask(ctx context.Context) error {
 	u.present = nil
 	if u.in.Upsert {
 		existing, err := pg.One[File](ctx, u.project.Trusted(), `
-			select `+fileColumns+` from storage.files where `+named,
+			select `+fileColumns+` from storage.files where `+byName,
 			pgx.StrictNamedArgs{"container": u.container.UUID, "name": u.file.FullFileName})
 		if fault.Ignore(err, fault.NotFound) != nil {
 			return err
@@ -226,7 +226,7 @@ func (u *upload) ask(ctx context.Context) error {
 		update storage.objects
 		set owner = @owner, owner_id = @owner_id, cache_control = @cache_control, user_metadata = @metadata,
 		    headers = @headers, mime_type = @type, size = @size, sha256 = coalesce(@sha256, sha256), updated_at = now()
-		where uuid = (select uuid from storage.objects where `+named+`)`, args)
+		where uuid = (select uuid from storage.objects where `+byName+`)`, args)
 	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
 	}
@@ -243,13 +243,13 @@ func (u *upload) checkRights(ctx context.Context) error {
 	return u.ask(ctx)
 }
 
-// nameExists is a condition: container c has a file with a name. It compares the first name from
-// that on, for which PostgreSQL always reads the index of names, see [named].
+// nameExists is a condition: container c has a file with a name. It compares the first name not
+// before it, for which PostgreSQL always reads the name index, see [byName].
 const nameExists = `coalesce((
 	select f.full_file_name from storage.files f where f.container_uuid = c.uuid and f.full_file_name >= @name
 	order by f.full_file_name limit 1) = @name, false)`
 
-// begin checks the conditions known before the bytes arrive, records the upload, and returns its
+// begin checks the conditions known before the bytes arrive, records the upload, and returns the
 // limits.
 func (u *upload) begin(ctx context.Context) (limits uploadLimits, err error) {
 	if invalid := checkFileName(u.file.FullFileName); invalid != nil {
@@ -330,8 +330,8 @@ func (u *upload) receive(ctx context.Context, limits uploadLimits) error {
 	return nil
 }
 
-// commit creates the file in a transaction of its own. It asks the policies first, also after a
-// concurrent change of the file to be replaced.
+// commit creates the file in a separate transaction. It asks the policies first, and again if the
+// file to be replaced changes concurrently.
 func (u *upload) commit(ctx context.Context) (File, error) {
 	for range maxReplaceAttempts {
 		if !u.actor.BypassesPolicies() {
@@ -354,7 +354,7 @@ func (u *upload) commit(ctx context.Context) (File, error) {
 	return File{}, errContention
 }
 
-// uploadExpired is the failure of an upload whose record the sweep has deleted.
+// uploadExpired is the failure for an upload whose record the sweep has deleted.
 func uploadExpired() *fault.Error {
 	return fault.New(fault.Conflict, "the upload took too long and was discarded; send the file again").
 		WithCode("expired")
@@ -365,7 +365,7 @@ func partExpired() *fault.Error {
 	return fault.New(fault.Conflict, "the part took too long and was discarded; send it again").WithCode("expired")
 }
 
-// fileNameTaken gives a kind to the failure of a change whose name is that of another file.
+// fileNameTaken turns a unique violation on a file's name into Conflict.
 func fileNameTaken(err error) error {
 	if pg.Violates(err, "files_full_file_name_key") {
 		return nameTaken().WithCause(err)

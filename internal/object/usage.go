@@ -16,18 +16,17 @@ type Usage struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// GetUsage returns the usage of project p.
 func GetUsage(ctx context.Context, p *projectdb.Project) (Usage, error) {
 	return pg.One[Usage](ctx, p.Trusted(), `select files as count, bytes from storage.usage`)
 }
 
-// Default quota of a project's files.
+// Default file quota per project.
 const (
 	DefaultQuotaFiles int64 = 10_000_000
 	DefaultQuotaBytes int64 = 1 << 40
 )
 
-// Quota holds the quota of a project's files and its current usage.
+// Quota holds a project's file quota and current usage.
 type Quota struct {
 	MaxFiles int64 `json:"maxFiles"`
 	MaxBytes int64 `json:"maxBytes"`
@@ -40,13 +39,12 @@ const quotaColumns = `
 
 var quotaDefaults = pgx.StrictNamedArgs{"files": DefaultQuotaFiles, "bytes": DefaultQuotaBytes}
 
-// GetQuota returns the quota of project p.
 func GetQuota(ctx context.Context, p *projectdb.Project) (Quota, error) {
 	return pg.One[Quota](ctx, p.Trusted(), `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// UpdateQuota sets the quota of the project of transaction tx; nil leaves a value unchanged.
-// Existing files stay, even if they exceed the new quota.
+// UpdateQuota sets the quota in the transaction's project; nil leaves a value unchanged. Existing
+// files stay, even if they exceed the new quota.
 func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quota, error) {
 	if _, err := pg.Exec(ctx, tx, `
 		update storage.usage set max_files = coalesce(@files, max_files), max_bytes = coalesce(@bytes, max_bytes)`,
@@ -57,8 +55,8 @@ func UpdateQuota(ctx context.Context, tx pgx.Tx, maxFiles, maxBytes *int64) (Quo
 	return pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 }
 
-// checkDatabase fails with TooLarge if the database of project p is full. Every upload calls it
-// before its first byte, whichever way it comes in: files, parts and their metadata are rows.
+// checkDatabase fails with TooLarge if the project's database is full. Every upload calls it before
+// the first byte, whichever way it comes in: files, parts and their metadata are rows.
 func checkDatabase(p *projectdb.Project) error {
 	if p.OverQuota() {
 		return projectdb.ErrOverQuota
@@ -66,9 +64,9 @@ func checkDatabase(p *projectdb.Project) error {
 	return nil
 }
 
-// checkQuota fails with TooLarge if the files of the project, including those of the transaction,
-// exceed the quota. The transaction has locked the row of storage.usage, so that no other adds
-// files before it ends.
+// checkQuota fails with TooLarge if the project's files, including those in the transaction, exceed
+// the quota. The transaction has locked the storage.usage row, so that no other adds files before
+// it ends.
 func checkQuota(ctx context.Context, tx pgx.Tx) error {
 	q, err := pg.One[Quota](ctx, tx, `select `+quotaColumns+` from storage.usage`, quotaDefaults)
 	switch {
@@ -83,7 +81,7 @@ func checkQuota(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// quotaExceededBy returns the failure of a change that storage.check_quota refused.
+// quotaExceededBy returns the failure for a change that storage.check_quota refused.
 func quotaExceededBy(ctx context.Context, p *projectdb.Project, cause error) error {
 	q, err := GetQuota(ctx, p)
 	switch {

@@ -23,24 +23,23 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Limits of the variants of a project. Variants are a cache and do not count toward the quota.
-// Beyond a limit the oldest are evicted until both are undercut by a tenth, so that eviction stays
-// rare.
+// Variant limits per project. Variants are a cache and do not count toward the quota. Beyond a
+// limit the oldest are evicted until both are undercut by a tenth, so that eviction stays rare.
 const (
 	maxVariants     = 10_000
 	maxVariantBytes = 1 << 30
 )
 
-// renderTimeout limits the rendering of a variant, which continues if the client disconnects, since
-// other requests may wait for it.
+// renderTimeout limits rendering a variant, which continues if the client disconnects, since other
+// requests may wait for it.
 const renderTimeout = 30 * time.Second
 
 // maxOpenAttempts limits the attempts to open a variant: the source may be replaced and the variant
 // evicted meanwhile.
 const maxOpenAttempts = 5
 
-// Variants renders variants of pictures and caches them as blobs, shared by all servers. Its
-// methods may be called concurrently.
+// Variants renders picture variants and caches them as blobs, shared by all servers. Its methods
+// may be called concurrently.
 type Variants struct {
 	store    *blob.Store
 	maker    *picture.Maker
@@ -53,23 +52,22 @@ func NewVariants(store *blob.Store, discard func(ctx context.Context, project uu
 	return &Variants{store: store, maker: picture.NewMaker(), discard: discard}
 }
 
-// variant is a cached variant.
 type variant struct {
 	BlobUUID uuid.UUID
 	MimeType string
 	Size     int64
 	SHA256   []byte `db:"sha256"`
-	content  []byte `db:"-"` // content of a variant that was not cached; else nil
+	content  []byte `db:"-"` // set if the variant was not cached; else nil
 }
 
 const variantColumns = `blob_uuid, mime_type, size, sha256`
 
-// errLostRace reports that the source of a variant is gone or that another server cached the
-// variant first.
+// errLostRace reports that a variant's source is gone or that another server cached the variant
+// first.
 var errLostRace = errors.New("the source is gone, or another server stored the variant first")
 
-// Open is [OpenFile] for a variant of the file, which it renders unless it is cached. It also fails
-// as [picture.Maker.Make] does.
+// Open is [OpenFile] for a variant, which it renders unless it is cached. It also fails as
+// [picture.Maker.Make] does.
 func (v *Variants) Open(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, r FileRef, spec picture.Spec,
 ) (StoredFile, *Content, error) {
@@ -79,9 +77,9 @@ func (v *Variants) Open(
 			return StoredFile{}, nil, err
 		}
 
-		cached, err := findVariant(ctx, p, f.BlobUUID, spec)
+		entry, err := findVariant(ctx, p, f.BlobUUID, spec)
 		if fault.Is(err, fault.NotFound) {
-			cached, err = v.renderOnce(ctx, p, f, spec)
+			entry, err = v.renderOnce(ctx, p, f, spec)
 		}
 
 		if errors.Is(err, errLostRace) {
@@ -91,28 +89,28 @@ func (v *Variants) Open(
 			return StoredFile{}, nil, err
 		}
 
-		as := f.asVariant(cached)
-		if cached.content != nil {
-			content, err := newContent(as.File, memoryContent{bytes.NewReader(cached.content)}, nil)
+		as := f.asVariant(entry)
+		if entry.content != nil {
+			content, err := newContent(as.File, memoryContent{bytes.NewReader(entry.content)}, nil)
 			return as, content, err
 		}
 
-		stored, size, err := v.store.Open(ctx, blobKey(p.UUID, cached.BlobUUID))
+		reader, size, err := v.store.Open(ctx, blobKey(p.UUID, entry.BlobUUID))
 		switch {
-		case err == nil && size == cached.Size:
-			content, err := newContent(as.File, stored, v.store.VerifiedFile(stored, as.SHA256))
+		case err == nil && size == entry.Size:
+			content, err := newContent(as.File, reader, v.store.VerifiedFile(reader, as.SHA256))
 			if !errors.Is(err, blob.ErrChecksumMismatch) {
 				return as, content, err
 			}
 		case err == nil:
-			stored.Close()
+			reader.Close()
 		case !fault.Is(err, fault.NotFound):
 			return StoredFile{}, nil, fmt.Errorf("open variant of file %s: %w", f.UUID, err)
 		}
 
 		// The cached bytes are missing or damaged: render the variant again.
 		if _, err := pg.Exec(ctx, p.Trusted(), `delete from storage.variants where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
+			pgx.StrictNamedArgs{"blob": entry.BlobUUID}); err != nil {
 			return StoredFile{}, nil, err
 		}
 	}
@@ -126,10 +124,10 @@ func findVariant(ctx context.Context, p *projectdb.Project, source uuid.UUID, sp
 		pgx.StrictNamedArgs{"source": source, "spec": spec.CacheKey()})
 }
 
-// asVariant describes the variant as a file. The extension of the name follows the media type.
-func (f StoredFile) asVariant(cached variant) StoredFile {
-	if f.MimeType != cached.MimeType {
-		format := strings.TrimPrefix(cached.MimeType, "image/")
+// asVariant describes the variant as a file. The name's extension follows the media type.
+func (f StoredFile) asVariant(entry variant) StoredFile {
+	if f.MimeType != entry.MimeType {
+		format := strings.TrimPrefix(entry.MimeType, "image/")
 		if format == picture.JPEG {
 			format = "jpg"
 		}
@@ -137,7 +135,7 @@ func (f StoredFile) asVariant(cached variant) StoredFile {
 		f.FullFileName = strings.TrimSuffix(f.FullFileName, path.Ext(path.Base(f.FullFileName))) + "." + format
 	}
 
-	f.MimeType, f.Size, f.SHA256, f.Headers = cached.MimeType, cached.Size, cached.SHA256, nil
+	f.MimeType, f.Size, f.SHA256, f.Headers = entry.MimeType, entry.Size, entry.SHA256, nil
 	return f
 }
 
@@ -145,7 +143,7 @@ func (f StoredFile) asVariant(cached variant) StoredFile {
 func (v *Variants) renderOnce(
 	ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec,
 ) (variant, error) {
-	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.CacheKey(), func() (rendered any, err error) {
+	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.CacheKey(), func() (value any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
 		defer cancel()
 		defer func() {
@@ -160,63 +158,62 @@ func (v *Variants) renderOnce(
 	case <-ctx.Done():
 		return variant{}, ctx.Err()
 	case result := <-done:
-		rendered, _ := result.Val.(variant)
-		return rendered, result.Err
+		value, _ := result.Val.(variant)
+		return value, result.Err
 	}
 }
 
 func (v *Variants) render(ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec) (variant, error) {
 	// The previous flight may have just ended.
-	if cached, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
-		return cached, err
+	if entry, err := findVariant(ctx, p, f.BlobUUID, spec); !fault.Is(err, fault.NotFound) {
+		return entry, err
 	}
 
-	rendered, err := v.maker.Make(ctx, p.Key(ctx), f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
-		_, content, err := open(ctx, p, v.store, func() (StoredFile, error) { return f, nil })
+	output, err := v.maker.Make(ctx, p.Key(ctx), f.Size, func(ctx context.Context) (io.ReadSeekCloser, error) {
+		_, content, err := openContent(ctx, p, v.store, func() (StoredFile, error) { return f, nil })
 		return content, err
 	}, spec)
 	if err != nil {
 		return variant{}, v.explainFailure(ctx, p, f, err)
 	}
 
-	cached := variant{MimeType: "image/" + rendered.Format}
-	if cached.BlobUUID, err = uuid.NewRandom(); err != nil {
-		return cached, err
+	entry := variant{MimeType: "image/" + output.Format}
+	if entry.BlobUUID, err = uuid.NewRandom(); err != nil {
+		return entry, err
 	}
 
 	if _, err := pg.Exec(ctx, p.Trusted(), `insert into storage.uploads (blob_uuid) values (@blob)`,
-		pgx.StrictNamedArgs{"blob": cached.BlobUUID}); err != nil {
-		return cached, err
+		pgx.StrictNamedArgs{"blob": entry.BlobUUID}); err != nil {
+		return entry, err
 	}
 
-	key, size := blobKey(p.UUID, cached.BlobUUID), int64(len(rendered.Bytes))
-	stored, err := v.store.Put(ctx, key, bytes.NewReader(rendered.Bytes), size)
-	cached.Size, cached.SHA256 = stored.Size, stored.SHA256
+	key, size := blobKey(p.UUID, entry.BlobUUID), int64(len(output.Bytes))
+	object, err := v.store.Put(ctx, key, bytes.NewReader(output.Bytes), size)
+	entry.Size, entry.SHA256 = object.Size, object.SHA256
 	if err == nil {
-		err = v.insert(ctx, p, f, spec, cached)
+		err = v.insert(ctx, p, f, spec, entry)
 	}
 	if err == nil {
-		return cached, v.evict(ctx, p, maxVariants, maxVariantBytes)
+		return entry, v.evict(ctx, p, maxVariants, maxVariantBytes)
 	}
 
 	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 
-	exists, discardErr := discard(cleanupCtx, p, v.store, cached.BlobUUID)
-	if exists { // its commit succeeded
-		return cached, nil
+	exists, discardErr := discardBlob(cleanupCtx, p, v.store, entry.BlobUUID)
+	if exists { // the commit succeeded
+		return entry, nil
 	}
 
 	if errors.Is(err, errLostRace) && discardErr == nil { // usable, although not cached
-		cached.content = rendered.Bytes
-		return cached, nil
+		entry.content = output.Bytes
+		return entry, nil
 	}
 
-	return cached, errors.Join(err, discardErr)
+	return entry, errors.Join(err, discardErr)
 }
 
-// explainFailure returns errLostRace if a failure is due to the replacement or deletion of the
-// source.
+// explainFailure returns errLostRace if a failure is due to a replaced or deleted source.
 func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f StoredFile, failure error) error {
 	if !fault.Is(failure, fault.Internal) {
 		return failure
@@ -233,11 +230,11 @@ func (v *Variants) explainFailure(ctx context.Context, p *projectdb.Project, f S
 
 // insert records a variant whose bytes are stored.
 func (v *Variants) insert(
-	ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec, cached variant,
+	ctx context.Context, p *projectdb.Project, f StoredFile, spec picture.Spec, entry variant,
 ) error {
 	err := pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
-		deleted, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
-			pgx.StrictNamedArgs{"blob": cached.BlobUUID})
+		rows, err := pg.Exec(ctx, tx, `delete from storage.uploads where blob_uuid = @blob`,
+			pgx.StrictNamedArgs{"blob": entry.BlobUUID})
 		if err != nil {
 			return err
 		}
@@ -247,13 +244,13 @@ func (v *Variants) insert(
 			values (@blob, @source, @spec, @type, @size, @sha256)
 			on conflict on constraint variants_spec_key do nothing`,
 			pgx.StrictNamedArgs{
-				"blob": cached.BlobUUID, "source": f.BlobUUID, "spec": spec.CacheKey(), "type": cached.MimeType,
-				"size": cached.Size, "sha256": cached.SHA256,
+				"blob": entry.BlobUUID, "source": f.BlobUUID, "spec": spec.CacheKey(), "type": entry.MimeType,
+				"size": entry.Size, "sha256": entry.SHA256,
 			})
 		if err != nil {
 			return err
 		}
-		if n == 0 || deleted == 0 {
+		if n == 0 || rows == 0 {
 			return errLostRace
 		}
 

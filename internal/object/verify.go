@@ -23,26 +23,26 @@ import (
 
 // Inconsistency is a file without valid bytes, or a blob without a file.
 type Inconsistency struct {
-	Key  string    // key of the blob
+	Key  string    // blob key
 	File uuid.UUID // zero for a blob without a file
 	What string    // description of the problem
 }
 
-// Verified holds the counts of [Verify].
+// Verified holds counts from [Verify].
 type Verified struct {
 	Files   int
 	Damaged int // files whose bytes are missing or damaged
 	Orphans int // unreferenced blobs older than [projectdb.MinOrphanAge]
-	Moving  int // blobs of uploads and deletions in progress
-	Kept    int // variants of pictures, which can be rendered again
+	Moving  int // blobs in an upload or deletion in progress
+	Kept    int // picture variants, which can be rendered again
 }
 
-// verifyBatch is the number of rows or blobs per statement.
+// verifyBatch is the row or blob count per statement.
 const verifyBatch = 1000
 
-// Verify compares the files of project p with the blobs in store and calls report for each
-// disagreement. With sums it also verifies checksums. Concurrent changes are not reported. It uses
-// some hundred bytes of memory per blob.
+// Verify compares a project's files with the blobs in store and calls report for each
+// inconsistency. With sums it also verifies checksums. Concurrent changes are not reported. It uses
+// a few hundred bytes per blob.
 func Verify(
 	ctx context.Context, p *projectdb.Project, store *blob.Store, sums bool, report func(Inconsistency),
 ) (Verified, error) {
@@ -77,7 +77,7 @@ type verifier struct {
 	blobs   map[uuid.UUID]blob.Entry // blobs without a known file so far
 }
 
-// fileBlob is a file's reference to its blob.
+// fileBlob links a file to its blob.
 type fileBlob struct {
 	UUID     uuid.UUID
 	BlobUUID uuid.UUID
@@ -85,7 +85,7 @@ type fileBlob struct {
 	SHA256   []byte
 }
 
-// checkFiles looks for the blob of each file.
+// checkFiles looks for each file's blob.
 func (v *verifier) checkFiles(ctx context.Context) error {
 	var after uuid.UUID
 	for {
@@ -119,17 +119,17 @@ func (v *verifier) checkFiles(ctx context.Context) error {
 	}
 }
 
-// checkFile returns the problem of a file's bytes, or "". A file that was deleted meanwhile has
-// none.
+// checkFile describes what is wrong with a file's bytes, or returns "". A file that was deleted
+// meanwhile has none.
 func (v *verifier) checkFile(ctx context.Context, f fileBlob) (string, error) {
-	e, listed := v.blobs[f.BlobUUID]
+	e, inStore := v.blobs[f.BlobUUID]
 	delete(v.blobs, f.BlobUUID)
 
 	var problem string
 	switch {
-	case listed && e.Size != f.Size:
+	case inStore && e.Size != f.Size:
 		problem = fmt.Sprintf("has %d of %d bytes", e.Size, f.Size)
-	case listed && !v.sums:
+	case inStore && !v.sums:
 		return "", nil
 	default:
 		var err error
@@ -197,15 +197,15 @@ func (v *verifier) checkUnreferenced(ctx context.Context) error {
 		v.Kept += len(variants)
 		v.Moving -= len(variants) // not in motion
 
-		unreferenced, err := unreferencedBlobs(ctx, v.project, ids)
+		orphans, err := unreferencedBlobs(ctx, v.project, ids)
 		if err != nil {
 			return err
 		}
 
-		v.Moving += len(ids) - len(unreferenced)
+		v.Moving += len(ids) - len(orphans)
 
-		for _, id := range unreferenced {
-			// A blob that was listed during its deletion may be gone.
+		for _, id := range orphans {
+			// A blob that was listed during deletion may be gone.
 			content, _, err := v.store.Open(ctx, blobKey(v.project.UUID, id))
 			if fault.Is(err, fault.NotFound) {
 				continue
@@ -232,7 +232,7 @@ func (v *verifier) countOrphan(e blob.Entry) {
 	v.report(Inconsistency{Key: e.Key, What: fmt.Sprintf("%d bytes without a file", e.Size)})
 }
 
-// isReferenced is an SQL condition: a file, a variant or a part of an upload refers to the blob b.
+// isReferenced is an SQL condition: a file, a variant or an upload part refers to blob b.
 const isReferenced = `(
 	exists (select from storage.files where blob_uuid = b)
 	or exists (select from storage.variants where blob_uuid = b)
@@ -250,20 +250,20 @@ func unreferencedBlobs(ctx context.Context, p *projectdb.Project, blobs []uuid.U
 		pgx.StrictNamedArgs{"blobs": blobs})
 }
 
-// RemoveOrphans removes unreferenced blobs of project p older than age and returns their number.
-// They are left when a reply of the storage was lost or the database was restored to an earlier
-// state. Keys of another form are ignored.
+// RemoveOrphans removes a project's unreferenced blobs older than age and returns their number.
+// They remain when a storage reply was lost or the database was restored to an earlier state. It
+// ignores keys in other forms.
 func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store, age time.Duration) (int, error) {
-	removed := 0
+	count := 0
 	var batch []uuid.UUID
 	remove := func() error {
-		unreferenced, err := unreferencedBlobs(ctx, p, batch)
+		orphans, err := unreferencedBlobs(ctx, p, batch)
 		batch = batch[:0]
-		for _, id := range unreferenced {
+		for _, id := range orphans {
 			if err = errors.Join(err, store.Delete(ctx, blobKey(p.UUID, id))); err != nil {
 				return err
 			}
-			removed++
+			count++
 		}
 
 		return err
@@ -271,7 +271,7 @@ func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store,
 
 	for e, err := range store.List(ctx, filesFolder(p.UUID)) {
 		if err != nil {
-			return removed, err
+			return count, err
 		}
 
 		id, ok := blobOf(p.UUID, e.Key)
@@ -281,21 +281,21 @@ func RemoveOrphans(ctx context.Context, p *projectdb.Project, store *blob.Store,
 
 		if batch = append(batch, id); len(batch) == verifyBatch {
 			if err := remove(); err != nil {
-				return removed, err
+				return count, err
 			}
 		}
 	}
 
-	return removed, remove()
+	return count, remove()
 }
 
-// projectsFolder is the folder of all projects.
+// projectsFolder holds all projects' folders.
 const projectsFolder = "projects"
 
 // filesFolder returns the folder with the blobs of a project's files.
 func filesFolder(project uuid.UUID) string { return projectsFolder + "/" + project.String() + "/files" }
 
-// blobOf returns the UUID of the blob with a key, and whether the key is one of a blob.
+// blobOf returns the blob UUID in a key, and whether key is a blob key.
 func blobOf(project uuid.UUID, key string) (uuid.UUID, bool) {
 	id, err := uuid.Parse(key[strings.LastIndexByte(key, '/')+1:])
 	return id, err == nil && blobKey(project, id) == key

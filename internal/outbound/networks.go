@@ -2,12 +2,12 @@ package outbound
 
 import "net/netip"
 
-// global is the address space of IPv6 that is assigned to the internet.
+// global is the IPv6 address space that is assigned to the internet.
 var global = netip.MustParsePrefix("2000::/3")
 
-// special are the networks that are not the internet, by IANA's registries of special-purpose
-// addresses: private, shared, loopback, link-local with the metadata services of clouds, multicast,
-// reserved, and those of IPv6 that contain an address of IPv4.
+// special are the networks outside the internet, by IANA's special-purpose address registries:
+// private, shared, loopback, link-local with clouds' metadata services, multicast, reserved, and
+// IPv6 networks that contain an IPv4 address.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
@@ -25,7 +25,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// isPublic reports whether an address is one of the internet.
+// isPublic reports whether an address is on the internet.
 func isPublic(a netip.Addr) bool {
 	return a.Zone() == "" && (a.Is4() || global.Contains(a)) && !contains(special, a)
 }

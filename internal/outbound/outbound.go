@@ -1,7 +1,7 @@
-// Package outbound sends HTTP requests to addresses that tenants choose, such as those of identity
-// providers.
+// Package outbound sends HTTP requests to addresses that tenants choose, such as identity
+// providers'.
 //
-// A tenant must not reach the networks of the server through it. The address is checked when the
+// A tenant must not reach the server's networks through it. The address is checked when the
 // connection is opened, after name resolution, so neither a DNS name nor an unusual notation leads
 // to a private network. Redirects to another host are errors. Bytes, time and concurrency are
 // bounded.
@@ -24,19 +24,19 @@ import (
 )
 
 const (
-	// Timeout bounds a request with its redirects and its response.
+	// Timeout bounds a request with redirects and the response.
 	Timeout = 10 * time.Second
-	// MaxResponse is the maximum number of bytes of a response's body, but see [Client.Within].
+	// MaxResponse is the maximum response body size in bytes, but see [Client.Within].
 	MaxResponse = 256 << 10
 
 	maxHeader    = 64 << 10
 	maxRedirects = 3
-	// memory bounds the responses of all requests of a client, and so their number: 64 of
+	// memory bounds the responses to all requests from a client, and so their number: 64 with
 	// MaxResponse.
 	memory = 64 * MaxResponse
 )
 
-// Failures of [Client.Do].
+// Failures from [Client.Do].
 var (
 	ErrNetwork  = errors.New("address in a network that requests of tenants may not reach")
 	ErrRedirect = errors.New("redirect to another host")
@@ -51,38 +51,38 @@ type Client struct {
 	dialer        *net.Dialer // dialer behind [Client.Dial]
 }
 
-// New returns a client that reaches public addresses by HTTPS, and those of the allowed networks by
-// HTTPS and HTTP.
-func New(allowed []netip.Prefix) *Client {
-	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(allowed, a) })
+// New returns a client that reaches public addresses by HTTPS, and addresses in the allowed
+// networks by HTTPS and HTTP.
+func New(networks []netip.Prefix) *Client {
+	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(networks, a) })
 	return &Client{
 		places:      newPlaces("outbound_requests", MaxResponse),
 		maxResponse: MaxResponse,
 		secure:      newHTTPClient(internet),
-		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(allowed, a) })),
+		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(networks, a) })),
 		dialer:      internet,
 	}
 }
 
-// newPlaces returns the pool of a client's requests. The requests of a network in a project have a
-// quarter of the places, those of an account half.
+// newPlaces returns the pool for a client's requests. A network in a project gets a quarter of the
+// places, an account half.
 func newPlaces(name string, maxResponse int64) *fair.Pool {
 	places := memory / maxResponse
 	return fair.New(fair.Config{Name: name, Capacity: places, PerAccount: places / 2, PerPart: places / 4,
 		Reserve: places / 4, Waiting: int(4 * places), Revocable: true})
 }
 
-// Within returns a client for responses of at most n bytes. Its requests neither wait for those of
-// c nor delay them. name is that of its pool in metrics.
+// Within returns a client for responses up to n bytes. Its requests neither wait for c's nor delay
+// them. name is the pool's name in metrics.
 func (c *Client) Within(n int64, name string) *Client {
-	bounded := *c
-	bounded.places, bounded.maxResponse = newPlaces(name, n), n
+	client := *c
+	client.places, client.maxResponse = newPlaces(name, n), n
 
-	return &bounded
+	return &client
 }
 
-// Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or an error
-// of the connection, whose reads fail with ErrTooLarge beyond MaxResponse.
+// Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or a
+// connection error. Reads from the connection fail with ErrTooLarge beyond MaxResponse.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := c.dialer.DialContext(ctx, network, address)
 	if err != nil {
@@ -95,17 +95,17 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 // boundedConn is a connection from which at most some bytes can be read.
 type boundedConn struct {
 	net.Conn
-	left int
+	remaining int
 }
 
 // Read reads at most the bytes that are left.
 func (c *boundedConn) Read(p []byte) (int, error) {
-	if c.left <= 0 {
+	if c.remaining <= 0 {
 		return 0, ErrTooLarge
 	}
 
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
-	c.left -= n
+	n, err := c.Conn.Read(p[:min(len(p), c.remaining)])
+	c.remaining -= n
 
 	return n, err
 }
@@ -125,7 +125,7 @@ func newDialer(admits func(netip.Addr) bool) *net.Dialer {
 	}
 }
 
-// newHTTPClient returns a client that connects by a dialer. It uses no proxy of the environment,
+// newHTTPClient returns a client that connects by a dialer. It uses no proxy from the environment,
 // keeps no connection and accepts no compression.
 func newHTTPClient(dialer *net.Dialer) *http.Client {
 	return &http.Client{
@@ -152,8 +152,8 @@ type Response struct {
 }
 
 // Do sends a request for a tenant. It waits while too many requests are in flight, and is cancelled
-// if another tenant needs its place more. It fails with
-// ErrNetwork, ErrRedirect, ErrTooLarge, [fair.ErrBusy], or an error of the connection.
+// if another tenant needs its place more. It fails with ErrNetwork, ErrRedirect, ErrTooLarge,
+// [fair.ErrBusy], or a connection error.
 func (c *Client) Do(ctx context.Context, tenant fair.Key, r *http.Request) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// CheckURL fails unless text is an address of a tenant: by HTTPS, or by HTTP in a network that
-// [New] allows, without user, query and fragment.
+// CheckURL fails unless text is an address that a tenant may choose: by HTTPS, or by HTTP in a
+// network that [New] allows, without user, query and fragment.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	minWebhookKey  = 24 // bytes of a key that signs webhooks
+	minWebhookKey  = 24 // bytes in a webhook signing key
 	maxWebhookKeys = 5  // keys that sign one webhook
 )
 
-// ParseWebhookSecrets returns the keys of secrets, separated by |. Each has the form of Standard
-// Webhooks: whsec_ and the key in base64, after an optional version such as v1.
+// ParseWebhookSecrets returns the keys in secrets, separated by |. Each has the Standard Webhooks
+// form: whsec_ and the key in base64, after an optional version such as v1.
 func ParseWebhookSecrets(text string) ([][]byte, error) {
 	secrets := strings.Split(text, "|")
 	if len(secrets) > maxWebhookKeys {
@@ -38,8 +38,8 @@ func ParseWebhookSecrets(text string) ([][]byte, error) {
 }
 
 func parseWebhookSecret(text string) ([]byte, error) {
-	encoded, ok := strings.CutPrefix(strings.TrimPrefix(text, "v1,"), "whsec_")
-	key, err := base64.StdEncoding.DecodeString(encoded)
+	base64Key, ok := strings.CutPrefix(strings.TrimPrefix(text, "v1,"), "whsec_")
+	key, err := base64.StdEncoding.DecodeString(base64Key)
 	switch {
 	case !ok, err != nil:
 		return nil, errors.New("must be whsec_ and a key in base64, or several with | between them")
@@ -51,7 +51,7 @@ func parseWebhookSecret(text string) ([]byte, error) {
 }
 
 // SignWebhook signs a request with a body by Standard Webhooks, once with each key: a receiver
-// accepts it by any of them. A receiver that has seen the id before ignores the request.
+// accepts it by any key. A receiver that has seen the id before ignores the request.
 func SignWebhook(h http.Header, keys [][]byte, id string, now time.Time, body []byte) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	signatures := make([]string, len(keys))

@@ -17,19 +17,19 @@ import (
 	"github.com/socle-dev/socle/internal/pgtest/tmpdir"
 )
 
-// cluster is the PostgreSQL of this test binary.
+// cluster is this test binary's PostgreSQL.
 type cluster struct {
 	server *pgserver.Server
-	binDir string        // directory of the programs
-	admin  *pgxpool.Pool // pool of the superuser
+	binDir string        // PostgreSQL binary directory
+	admin  *pgxpool.Pool // superuser's pool
 	dir    *tmpdir.Dir
 }
 
 // started is the cluster that has a directory; it may have failed to start.
 var started atomic.Pointer[cluster]
 
-// stop stops the PostgreSQL of a test binary, which outlives the process that started it. The data
-// is temporary: it skips the checkpoint.
+// stop stops a test binary's PostgreSQL, which outlives the process that started it. The data is
+// temporary: it skips the checkpoint.
 const stop = `
 if read -r pid <"$0/cluster/data/postmaster.pid"; then
 	kill -QUIT "$pid"
@@ -37,7 +37,7 @@ if read -r pid <"$0/cluster/data/postmaster.pid"; then
 	while kill -0 "$pid" && [ $((rounds += 1)) -lt 500 ]; do sleep 0.02; done
 fi`
 
-// password is the superuser's. Only the OS user of the tests reaches the socket.
+// password is the superuser's. Only the tests' OS user reaches the socket.
 const password = "password-of-the-test-clusters"
 
 func startCluster() (*cluster, error) {
@@ -83,16 +83,16 @@ func startCluster() (*cluster, error) {
 	return c, nil
 }
 
-// copyData creates the data directory of a cluster by copying that in the folder
-// SOCLE_TEST_CLUSTER, which the first test binary of a run makes. It leaves it to [pgserver.Start]
-// if the variable is not set. A copy takes 60 ms of processor time, and initdb 620 ms.
+// copyData creates a cluster's data directory by copying the one in the folder SOCLE_TEST_CLUSTER,
+// which the first test binary in a run makes. Without the variable, [pgserver.Start] creates it. A
+// copy takes 60 ms of processor time, and initdb 620 ms.
 func copyData(ctx context.Context, config pgserver.Config) error {
-	shared := os.Getenv("SOCLE_TEST_CLUSTER")
-	if shared == "" {
+	source := os.Getenv("SOCLE_TEST_CLUSTER")
+	if source == "" {
 		return nil
 	}
 
-	lock, err := os.Create(filepath.Join(shared, "lock"))
+	lock, err := os.Create(filepath.Join(source, "lock"))
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,9 @@ func copyData(ctx context.Context, config pgserver.Config) error {
 		return err
 	}
 
-	original := filepath.Join(shared, "data")
+	original := filepath.Join(source, "data")
 	if _, err := os.Stat(original); errors.Is(err, fs.ErrNotExist) {
-		if err := makeData(ctx, config, filepath.Join(shared, "cluster"), original); err != nil {
+		if err := makeData(ctx, config, filepath.Join(source, "cluster"), original); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,13 @@
 package pgtest
 
 // LitterSQL creates user code that changes all that a session has beyond a transaction, and a
-// function that shows what is left of it.
+// function that shows leftovers.
 //
 //	select public.litter('anon')
 //	select public.leftovers() -- equals NoLeftovers in a clean session
 //
 // litter leaves out changes that its transaction or its login may not make: a read-only one no
-// table, one in a trigger of a foreign key no role.
+// table, one in a foreign key's trigger no role.
 const LitterSQL = `
 	create sequence public.littered;
 	grant all on sequence public.littered to public;
@@ -48,5 +48,5 @@ const LitterSQL = `
 	end $leftovers$;
 	grant execute on function public.litter, public.leftovers to public`
 
-// NoLeftovers is the result of leftovers in a clean session.
+// NoLeftovers is the result from leftovers in a clean session.
 const NoLeftovers = ""

@@ -22,7 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgserver"
 )
 
-// stepTimeout is the timeout of a step of the setup.
+// stepTimeout is the timeout for a setup step.
 const stepTimeout = time.Minute
 
 var (
@@ -31,12 +31,12 @@ var (
 	templates sync.Map     // func() error by name
 )
 
-// Main runs the tests, then stops PostgreSQL, if a test has used it, and removes its directory.
+// Main runs the tests, then stops PostgreSQL, if a test has used it, and removes the directory.
 func Main(m *testing.M) {
-	Run(m) // its exit code becomes the binary's when TestMain returns
+	Run(m) // the exit code becomes the binary's when TestMain returns
 }
 
-// Run is [Main] for a TestMain with cleanup of its own, which runs before PostgreSQL stops. It
+// Run is [Main] for a TestMain with a separate cleanup, which runs before PostgreSQL stops. It
 // returns the exit code.
 func Run(m *testing.M, cleanup ...func() error) int {
 	defer endCluster()
@@ -52,8 +52,8 @@ func Run(m *testing.M, cleanup ...func() error) int {
 	return code
 }
 
-// Server returns the PostgreSQL of this test binary, for tests of the server itself. It is shared:
-// a test that stops or kills a server must start its own. It panics if there is no PostgreSQL.
+// Server returns this test binary's PostgreSQL, for tests about the server itself. It is shared: a
+// test that stops or kills a server must start its own. It panics if there is no PostgreSQL.
 func Server() *pgserver.Server {
 	c, err := start()
 	if err != nil {
@@ -63,7 +63,7 @@ func Server() *pgserver.Server {
 	return c.server
 }
 
-// BinDir returns the directory of the PostgreSQL binaries in use, to save callers the search. It
+// BinDir returns the directory with the PostgreSQL binaries in use, to save callers the search. It
 // panics if there is no PostgreSQL.
 func BinDir() string {
 	c, err := start()
@@ -74,14 +74,14 @@ func BinDir() string {
 	return c.binDir
 }
 
-// URL returns the connection URI of a new empty database, which is dropped when the test ends.
+// URL returns the connection URI for a new empty database, which is dropped when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()
 
 	return create(t, "template1")
 }
 
-// Clone returns the connection URI of a new copy of a template database, which is dropped when the
+// Clone returns the connection URI for a new copy of a template database, which is dropped when the
 // test ends. The first call with the template's name in a test binary creates the template by
 // calling fill with an empty database.
 func Clone(t testing.TB, template string, fill func(ctx context.Context, url string) error) string {
@@ -111,7 +111,7 @@ func Keep(ctx context.Context, template string, fill func(ctx context.Context, u
 	return c.server.URL(name), err
 }
 
-// prepare makes the template database unless it exists, and returns its name.
+// prepare makes the template database unless it exists, and returns the name.
 func prepare(template string, fill func(ctx context.Context, url string) error) (string, error) {
 	name := "template_" + template
 	once, _ := templates.LoadOrStore(name, sync.OnceValue(func() error { return makeTemplate(name, fill) }))
@@ -138,8 +138,8 @@ func makeTemplate(name string, fill func(ctx context.Context, url string) error)
 		return err
 	}
 
-	// A database can't be copied while a session is connected to it, and the session of a closed
-	// connection takes a moment to end.
+	// A database can't be copied while a session is connected to it, and a closed connection's
+	// session takes a moment to end.
 	return c.exec(ctx, "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1", name)
 }
 
@@ -172,7 +172,7 @@ func create(t testing.TB, template string) string {
 	return c.server.URL(name)
 }
 
-// create creates a copy of a database and returns its name.
+// create copies a database and returns the copy's name.
 func (c *cluster) create(ctx context.Context, template string) (string, error) {
 	name := "test_" + strconv.FormatInt(serial.Add(1), 10)
 
@@ -198,7 +198,7 @@ func Drop(ctx context.Context, names ...string) error {
 }
 
 // DropRoles drops the roles whose names begin with a prefix. It leaves those that still own objects
-// or are being changed: a role that stays costs only the time of queries that read all roles.
+// or are being changed: a role that stays costs only time in queries that read all roles.
 func DropRoles(ctx context.Context, prefix string) error {
 	c, err := start()
 	if err != nil {

@@ -32,7 +32,7 @@ func Exec(t testing.TB, conn *pgx.Conn, sql string) {
 	}
 }
 
-// State executes statements, as one text, and returns the SQLSTATE of the error, or "" on success.
+// State executes statements, as one text, and returns the error's SQLSTATE, or "" on success.
 func State(t testing.TB, conn *pgx.Conn, sql string) string {
 	t.Helper()
 

@@ -30,7 +30,7 @@ var formats = []*format{
 	{"RIFF????WEBP", "", webp.DecodeConfig, decodeWebP, (*head).readWebP},
 }
 
-// readHead is the metadata of a picture.
+// head holds a picture's metadata.
 type head struct {
 	format        *format
 	width, height int
@@ -43,7 +43,7 @@ type head struct {
 // maxHeadBytes bounds the bytes that are read for metadata before the pixels.
 const maxHeadBytes = 2 << 20
 
-// readHead reads the metadata of a picture and rejects pictures with too many pixels.
+// readHead reads a picture's metadata and rejects pictures with too many pixels.
 func readHead(s *source) (head, error) {
 	h := head{orientation: 1}
 
@@ -75,7 +75,7 @@ func readHead(s *source) (head, error) {
 		return h, unprocessable("too_many_pixels", "the picture of %d × %d exceeds the limit of %d pixels", c.Width,
 			c.Height, MaxPixels)
 	}
-	if err := h.format.readMetadata(&h, s); s.failed != nil {
+	if err := h.format.readMetadata(&h, s); s.err != nil {
 		return h, err
 	}
 
@@ -100,7 +100,7 @@ func (h head) upright() (width, height int) {
 	return h.width, h.height
 }
 
-// memoryBudget returns an upper estimate of the bytes needed to decode the picture.
+// memory returns an upper estimate for the bytes needed to decode the picture.
 func (h head) memory() int64 {
 	pixels := int64(h.width) * int64(h.height)
 	values := int64(4) // bytes per pixel
@@ -124,7 +124,7 @@ func (h head) memory() int64 {
 		if h.multiPass { // coefficients of four bytes each
 			values *= 5
 		}
-	case "": // WebP: the pixels, and the intermediate pixels of a transformation
+	case "": // WebP: the pixels, and a transformation's intermediate pixels
 		values = 12
 	default:
 		if h.multiPass {
@@ -136,7 +136,7 @@ func (h head) memory() int64 {
 	return pixels * values
 }
 
-// limitedSource reads a source from its start, up to a limit.
+// limitedSource reads a source from the start, up to a limit.
 type limitedSource struct {
 	s         *source
 	started   bool
@@ -212,7 +212,7 @@ func (h *head) readJPEG(s *source) error {
 			h.readOrientation(exif)
 		}
 
-		// A profile is split into parts, each with its index and the number of parts.
+		// A profile is split into parts, each with an index and the part count.
 		if part, ok := bytes.CutPrefix(segment, []byte(profileName)); ok && marker[1] == 0xe2 && len(part) > 2 {
 			h.profile = append(h.profile, part[2:]...)
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	memoryBudget = 512 << 20       // memory of all pictures in progress, in bytes
+	memoryBudget = 512 << 20       // bytes for all pictures in progress
 	maxPending   = 48              // pictures in progress or waiting
 	retryAfter   = 2 * time.Second // Retry-After if the queue is full
 )
@@ -29,8 +29,7 @@ const (
 type Maker struct {
 	pending *fair.Pool // pictures in progress or waiting
 	memory  *fair.Pool // bytes in use
-	// minimum charge per picture, which bounds the number of concurrent decoders by that of
-	// processors
+	// minimum charge per picture, which bounds concurrent decoders by the processor count
 	minCharge int64
 }
 
@@ -46,7 +45,8 @@ func NewMaker() *Maker {
 
 // Make scales the picture in a source of size bytes for owner, and closes the source. It fails with
 // TooMany if too many pictures are waiting or ctx ends in the queue, with Unprocessable if the
-// source is no picture, damaged or too large, and with the wrapped error of open or of reading.
+// source is no picture, damaged or too large, and with the error, wrapped, from open or from
+// reading.
 func (m *Maker) Make(
 	ctx context.Context, owner fair.Key, size int64, open func(context.Context) (io.ReadSeekCloser, error), spec Spec,
 ) (Picture, error) {
@@ -92,21 +92,21 @@ func (m *Maker) Make(
 	}
 	defer memory.Release()
 
-	decoded, err := s.decode(h)
+	img, err := s.decode(h)
 	if err != nil {
 		return Picture{}, s.explain(err)
 	}
 
-	p, err := render(ctx, decoded, h, l, spec)
+	p, err := render(ctx, img, h, l, spec)
 
-	if s.failed = ctx.Err(); s.failed != nil {
-		return Picture{}, s.explain(s.failed)
+	if s.err = ctx.Err(); s.err != nil {
+		return Picture{}, s.explain(s.err)
 	}
 
 	return p, err
 }
 
-// readHead reads the metadata of a picture, which needs memory too.
+// readHead reads a picture's metadata, which needs memory too.
 func (m *Maker) readHead(ctx context.Context, s *source, owner fair.Key) (head, error) {
 	const need = 2 * maxHeadBytes // the metadata and a profile
 	memory := m.memory.TryAcquire(owner, need)
@@ -129,23 +129,23 @@ func unprocessable(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unprocessable, format, args...).WithCode(code)
 }
 
-// source reads a picture. It distinguishes damaged pictures from failures of the storage.
+// source reads a picture. It distinguishes damaged pictures from storage failures.
 type source struct {
 	ctx     context.Context
 	content io.ReadSeeker
-	failed  error
+	err     error
 }
 
 // Read implements io.Reader. It fails after ctx ends, which stops the decoder.
 func (s *source) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
-		s.failed = err
+		s.err = err
 		return 0, err
 	}
 
 	n, err := s.content.Read(p)
 	if err != nil && err != io.EOF {
-		s.failed = err
+		s.err = err
 	}
 
 	return n, err
@@ -155,19 +155,19 @@ func (s *source) Read(p []byte) (int, error) {
 func (s *source) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.content.Seek(offset, whence)
 	if err != nil {
-		s.failed = err
+		s.err = err
 	}
 
 	return at, err
 }
 
-// explain returns the error of the source, if any, instead of the decoder's.
+// explain returns the source's error, if any, in place of the decoder's.
 func (s *source) explain(err error) error {
 	switch {
-	case errors.Is(s.failed, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, "scaling the picture took too long").WithCause(s.failed)
-	case s.failed != nil:
-		return fmt.Errorf("read a picture: %w", s.failed)
+	case errors.Is(s.err, context.DeadlineExceeded):
+		return fault.New(fault.Unavailable, "scaling the picture took too long").WithCause(s.err)
+	case s.err != nil:
+		return fmt.Errorf("read a picture: %w", s.err)
 	}
 
 	if _, ok := errors.AsType[*fault.Error](err); ok {
@@ -190,31 +190,31 @@ func (s *source) decode(h head) (image.Image, error) {
 		return nil, err
 	}
 
-	decoded, err := h.format.decode(bufio.NewReaderSize(s, 64<<10))
+	img, err := h.format.decode(bufio.NewReaderSize(s, 64<<10))
 	if err != nil {
 		return nil, err
 	}
 
 	// the first frame may cover only a part of the canvas
-	if screen := image.Rect(0, 0, h.width, h.height); decoded.Bounds() != screen {
+	if screen := image.Rect(0, 0, h.width, h.height); img.Bounds() != screen {
 		canvas := image.NewRGBA(screen)
-		draw.Draw(canvas, decoded.Bounds(), decoded, decoded.Bounds().Min, draw.Src)
-		decoded = canvas
+		draw.Draw(canvas, img.Bounds(), img, img.Bounds().Min, draw.Src)
+		img = canvas
 	}
 
-	return decoded, nil
+	return img, nil
 }
 
 // render scales a decoded picture, turns it upright and encodes it. l is the layout in the stored
 // orientation.
-func render(ctx context.Context, decoded image.Image, h head, l layout, spec Spec) (Picture, error) {
-	scaled := scale(ctx, decoded, l)
+func render(ctx context.Context, img image.Image, h head, l layout, spec Spec) (Picture, error) {
+	dst := scale(ctx, img, l)
 
 	if err := ctx.Err(); err != nil {
 		return Picture{}, err
 	}
 
-	upright := applyOrientation(scaled, h.orientation)
+	upright := applyOrientation(dst, h.orientation)
 
 	if spec.Format == "" {
 		spec.Format = h.format.output

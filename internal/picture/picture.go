@@ -2,7 +2,7 @@
 // writes JPEG or PNG.
 //
 // The input is untrusted. So the header is read and validated before decoding, and a [Maker] bounds
-// the memory of all pictures in progress. The output has the pixels and their color profile, but no
+// the memory for all pictures in progress. The output has the pixels and the color profile, but no
 // other metadata, which could identify a person or a place. Packages object and api store pictures
 // and authorize callers.
 package picture
@@ -18,18 +18,18 @@ const (
 	PNG  = "png"
 )
 
-// Fits, for specs with both sides. The values are those of CSS's object-fit.
+// Fits, for specs with both sides. The values are CSS object-fit keywords.
 const (
 	Cover   = "cover"   // fills both sides; crops the excess equally at both ends
 	Contain = "contain" // as large as possible within both sides
 	Fill    = "fill"    // stretches to both sides
 )
 
-// Limits of pictures, and the default quality.
+// Picture limits, and the default quality.
 const (
-	MaxSide        = 4096       // pixels per side of the output
-	MaxPixels      = 50_000_000 // pixels of a source
-	MaxSourceBytes = 64 << 20   // bytes of a source
+	MaxSide        = 4096       // pixels per output side
+	MaxPixels      = 50_000_000 // pixels in a source
+	MaxSourceBytes = 64 << 20   // source size in bytes
 	DefaultQuality = 80
 )
 
@@ -41,10 +41,10 @@ type Spec struct {
 	// "" means the source's format if it can be written, otherwise JPEG for an opaque WebP and PNG
 	// for the rest
 	Format  string
-	Quality int // JPEG quality, 1 to 100; 0 means UsualQuality
+	Quality int // JPEG quality, 1 to 100; 0 means DefaultQuality
 }
 
-// CacheKey returns a cache key: equivalent specs have the same key. Its version prefix changes with
+// CacheKey returns a cache key: equivalent specs have the same key. The version prefix changes with
 // the output.
 func (s Spec) CacheKey() string {
 	s = s.clean()
@@ -76,14 +76,14 @@ type Picture struct {
 	Bytes  []byte
 }
 
-// layout maps a region of a source to the size of the output.
+// layout maps a region in a source to the output size.
 type layout struct {
-	x, y, w, h    float64 // region of the source, in pixels
+	x, y, w, h    float64 // source region in pixels
 	width, height int
 }
 
-// layout computes the layout of a spec for a source of the given size. It never enlarges: sides
-// that exceed the source shrink in proportion.
+// layout computes the layout for a source with the given size. It never enlarges: sides that exceed
+// the source shrink in proportion.
 func (s Spec) layout(width, height int) layout {
 	w, h := float64(width), float64(height)
 	l := layout{w: w, h: h}

@@ -9,21 +9,21 @@ import (
 )
 
 // decodePNG decodes a picture whose chunks may have wrong checksums, as browsers do. The pixels
-// have a checksum of their own.
+// have a separate checksum.
 func decodePNG(r io.Reader) (image.Image, error) { return png.Decode(&checksumWriter{r: r, skip: 8}) }
 
 func decodePNGConfig(r io.Reader) (image.Config, error) {
 	return png.DecodeConfig(&checksumWriter{r: r, skip: 8})
 }
 
-// checksumWriter reads a PNG and replaces the checksums of its chunks by those of their bytes.
+// checksumWriter reads a PNG and replaces the chunk checksums by correct ones.
 type checksumWriter struct {
 	r    io.Reader
 	skip int64 // bytes before the first chunk
 
-	header    [8]byte // length and kind of the chunk, as far as read
-	read      int     // bytes of the header, or of the checksum behind the data
-	data      int64   // bytes of the chunk that follow
+	header    [8]byte // length and kind of the current chunk, as far as read
+	read      int     // bytes read from the header, or from the checksum after the data
+	data      int64   // chunk bytes that follow
 	sum       uint32
 	inTrailer bool
 }
@@ -38,7 +38,7 @@ func (c *checksumWriter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pass processes the beginning of some bytes and returns its length.
+// pass processes a prefix of b and returns the prefix's length.
 func (c *checksumWriter) pass(b []byte) int {
 	switch {
 	case c.skip > 0:

@@ -9,13 +9,13 @@ import (
 	"io"
 )
 
-// A color profile defines the meaning of the pixel values. Without it, photos of a wide gamut look
+// A color profile defines what the pixel values mean. Without it, photos with a wide gamut look
 // pale. So the output keeps it if the pixels still match it.
 
 const (
 	profileName     = "ICC_PROFILE\x00"
 	maxProfileBytes = 512 << 10 // bytes
-	maxSegmentBytes = 65533     // bytes of a JPEG segment, without its length
+	maxSegmentBytes = 65533     // bytes in a JPEG segment, without the length field
 )
 
 // keepsProfile reports whether there is a profile that applies to the output, which is RGB.
@@ -28,12 +28,12 @@ func (h head) keepsProfile() bool {
 
 // inflateProfile returns the profile in a PNG chunk, nil if it is invalid.
 func inflateProfile(chunk []byte) []byte {
-	_, packed, ok := bytes.Cut(chunk, []byte{0})
-	if !ok || len(packed) < 2 || packed[0] != 0 {
+	_, data, ok := bytes.Cut(chunk, []byte{0})
+	if !ok || len(data) < 2 || data[0] != 0 {
 		return nil
 	}
 
-	r, err := zlib.NewReader(bytes.NewReader(packed[1:]))
+	r, err := zlib.NewReader(bytes.NewReader(data[1:]))
 	if err != nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func inflateProfile(chunk []byte) []byte {
 	return profile
 }
 
-// withProfile inserts a profile into the bytes of a picture.
+// withProfile inserts a profile into a picture's bytes.
 func withProfile(p Picture, profile []byte) []byte {
 	if p.Format == PNG {
 		const header = 8 + 4 + 4 + 13 + 4 // signature and first chunk
@@ -67,7 +67,7 @@ func withProfile(p Picture, profile []byte) []byte {
 	return bytes.Join(append(parts, p.Bytes[2:]), nil)
 }
 
-// profileChunk returns the PNG chunk of a profile.
+// profileChunk returns a profile's PNG chunk.
 func profileChunk(profile []byte) []byte {
 	var chunk bytes.Buffer
 	chunk.WriteString("\x00\x00\x00\x00iCCPicc\x00\x00")

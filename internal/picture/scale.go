@@ -9,10 +9,10 @@ import (
 	kernel "golang.org/x/image/draw"
 )
 
-// scale scales a region of a picture with the Catmull-Rom kernel, one source row at a time. Beside
-// the source and the result it needs [layout.memory] bytes; [kernel.Kernel.Scale] would need 32
-// bytes per pixel of the result's width times the source's height. Transparent pixels contribute no
-// color. scale stops when ctx ends.
+// scale scales a picture region with the Catmull-Rom kernel, one source row at a time. Beside the
+// source and the result it needs [layout.memory] bytes; [kernel.Kernel.Scale] would need 32 bytes
+// times the result's width times the source's height. Transparent pixels contribute no color. scale
+// stops when ctx ends.
 func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	b := src.Bounds()
 	dst := image.NewRGBA(image.Rect(0, 0, l.width, l.height))
@@ -71,9 +71,9 @@ func scale(ctx context.Context, src image.Image, l layout) *image.RGBA {
 	return dst
 }
 
-// memoryBudget returns an upper bound of the bytes that scaling a source of the given size needs
-// beside the source and the result: the weights of columns and rows, a source row, and the result
-// rows in progress.
+// memory returns an upper bound for the bytes that scaling a source with the given size needs
+// beside the source and the result: column and row weights, a source row, and the result rows in
+// progress.
 func (l layout) memory(width, height int) int64 {
 	// a source pixel contributes to at most four result pixels, and as many rows are spare
 	const underWay = 2 * 4
@@ -81,9 +81,9 @@ func (l layout) memory(width, height int) int64 {
 		16*underWay*int64(l.width)
 }
 
-// tapsMemory returns an upper bound of the bytes that taps allocates.
+// tapsMemory returns an upper bound for the bytes that taps allocates.
 func tapsMemory(length float64, n, size int) int64 {
-	const tapSize = 48 // the struct, and the rounding of its weights
+	const tapSize = 48 // the struct, and rounding up for weights
 	weights := min(2*reach(length/float64(n))+1, float64(size))
 
 	return int64(n) * (tapSize + 4*int64(math.Ceil(weights)))
@@ -92,13 +92,14 @@ func tapsMemory(length float64, n, size int) int64 {
 // reach returns how many pixels on each side contribute to a result pixel at the given ratio.
 func reach(ratio float64) float64 { return kernel.CatmullRom.Support * max(1, ratio) }
 
-// tap has the source pixels of a row or column that make one result pixel, with their weights.
+// tap has the source pixels in a row or column that make one result pixel, with weights.
 type tap struct {
 	from    int
-	weights []float32 // their sum is 1
+	weights []float32 // sum to 1
 }
 
-// taps returns the taps of the n pixels that a part of a row of size pixels is scaled to.
+// taps returns the taps for the n pixels to which length pixels from start are scaled, in a row
+// with size pixels.
 func taps(start, length float64, n, size int) []tap {
 	ratio := length / float64(n)
 	stretch := max(1, ratio)
@@ -126,7 +127,6 @@ func taps(start, length float64, n, size int) []tap {
 	return all
 }
 
-// scaleRow scales a row.
 func scaleRow(dst []float32, src []uint8, across []tap) {
 	for i, t := range across {
 		var r, g, b, a float32
@@ -144,7 +144,7 @@ func scaleRow(dst []float32, src []uint8, across []tap) {
 	}
 }
 
-// roundRow rounds sums to a row of pixels. The kernel overshoots in both directions, and a
+// roundRow rounds sums to a row's pixels. The kernel overshoots in both directions, and a
 // premultiplied color is at most its alpha.
 func roundRow(dst []uint8, sums []float32) {
 	for i := 0; i < len(dst); i += 4 {

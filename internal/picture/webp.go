@@ -32,7 +32,7 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 	return decodeAnimation(b, canvas)
 }
 
-// decodeAnimation decodes the first frame of an animation's chunks.
+// decodeAnimation decodes the first frame in an animation's chunks.
 func decodeAnimation(b *bufio.Reader, canvas image.Rectangle) (image.Image, error) {
 	for {
 		var start [8]byte
@@ -51,8 +51,8 @@ func decodeAnimation(b *bufio.Reader, canvas image.Rectangle) (image.Image, erro
 	}
 }
 
-// decodeFrame decodes a frame as a picture of its own. Its header has the position and the size, by
-// which x/image checks the size of the pixels.
+// decodeFrame decodes a frame as a separate picture. Its header has the position and the size, with
+// which x/image checks the pixels' size.
 func decodeFrame(b *bufio.Reader, length int64, canvas image.Rectangle) (image.Image, error) {
 	const headerBytes, alphaBit, extendedBytes = 16, 1 << 4, 18
 
@@ -80,17 +80,17 @@ func decodeFrame(b *bufio.Reader, length int64, canvas image.Rectangle) (image.I
 	}
 	still = append(append(still, flags[:]...), header[6:12]...)
 
-	decoded, err := webp.Decode(io.MultiReader(bytes.NewReader(still), io.LimitReader(b, length-headerBytes)))
+	img, err := webp.Decode(io.MultiReader(bytes.NewReader(still), io.LimitReader(b, length-headerBytes)))
 	if err != nil {
 		return nil, err
 	}
 
-	return placed{decoded, at}, nil
+	return placed{img, at}, nil
 }
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// placed is a picture at a place of a canvas.
+// placed is a picture at a position on a canvas.
 type placed struct {
 	picture image.Image
 	at      image.Point

@@ -16,11 +16,11 @@ func (s *Store) Certificate(ctx context.Context, name string) ([]byte, error) {
 }
 
 // SetCertificate stores sealed bytes under a name.
-func (s *Store) SetCertificate(ctx context.Context, name string, sealed []byte) error {
+func (s *Store) SetCertificate(ctx context.Context, name string, ciphertext []byte) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.certificates (name, sealed) values (@name, @sealed)
 		on conflict (name) do update set sealed = excluded.sealed, updated_at = now()`,
-		pgx.StrictNamedArgs{"name": name, "sealed": sealed})
+		pgx.StrictNamedArgs{"name": name, "sealed": ciphertext})
 	return err
 }
 
@@ -39,8 +39,8 @@ type StoredCertificate struct {
 	UpdatedAt time.Time
 }
 
-// Certificates describes the bytes stored under a name, and under those that it is a path to, in
-// the order of their names.
+// Certificates describes the bytes stored under a name, and under names below it as a path, ordered
+// by name.
 func (s *Store) Certificates(ctx context.Context, path string) ([]StoredCertificate, error) {
 	return pg.All[StoredCertificate](ctx, s.q, `
 		select name, octet_length(sealed)::bigint as size, updated_at

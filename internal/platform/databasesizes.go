@@ -9,20 +9,20 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// DefaultDatabaseQuota is the quota of a project's database without a quota of its own.
+// DefaultDatabaseQuota is the quota for a project's database without a separate quota.
 const DefaultDatabaseQuota int64 = 1 << 40
 
-// DatabaseSize holds the size and the quota of a project's database, in bytes.
+// DatabaseSize holds a project's database size and quota, in bytes.
 type DatabaseSize struct {
 	Project     uuid.UUID
 	Bytes, Most int64
 }
 
-// DatabaseSizes measures the databases of projects; names[i] is the database of projects[i].
-// Missing databases are left out.
+// DatabaseSizes measures project databases; names[i] is the database for projects[i]. Missing
+// databases are left out.
 //
-// PostgreSQL stats each file of a database. That costs 0.6 ms of CPU for a new database (385
-// files), 62 ms for 100 of them and 0.63 s for 1000.
+// PostgreSQL stats each file in a database. That costs 0.6 ms of CPU for a new database (385
+// files), 62 ms for 100 databases and 0.63 s for 1000.
 func (s *Store) DatabaseSizes(ctx context.Context, projects []uuid.UUID, names []string) ([]DatabaseSize, error) {
 	return pg.All[DatabaseSize](ctx, s.q, `
 		select p.uuid as project, coalesce(pg_database_size(d.oid), 0) as bytes, coalesce(p.max_database_bytes, @most::bigint) as most

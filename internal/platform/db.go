@@ -11,21 +11,21 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// DB is a handle on the platform database, or on one transaction of it. The packages that own
-// tables of the database share it. It is safe for concurrent use outside a transaction.
+// DB is a handle on the platform database, or on one transaction in it. The packages that own
+// tables in the database share it. It is safe for concurrent use outside a transaction.
 type DB struct {
 	pool *pgxpool.Pool // nil in a transaction
 	tx   pgx.Tx        // nil outside a transaction
 }
 
-// NewDB returns the handle on the database of pool.
+// NewDB returns the handle on pool's database.
 func NewDB(pool *pgxpool.Pool) *DB { return &DB{pool: pool} }
 
 // WithTx returns the handle on a transaction that the caller has begun and ends.
 func (db *DB) WithTx(tx pgx.Tx) *DB { return &DB{tx: tx} }
 
 // InTx runs f in a transaction that ends with an entry in the audit log, see [audit.Write]. Within
-// a transaction, f runs in a savepoint of it.
+// a transaction, f runs in a savepoint.
 func (db *DB) InTx(ctx context.Context, f func(tx *DB) error) error {
 	return audit.Write(ctx, db.Beginner(), func(tx pgx.Tx) error { return f(db.WithTx(tx)) })
 }
@@ -49,8 +49,8 @@ func (db *DB) Beginner() pg.Beginner {
 // PgxTx returns the transaction, for enqueuing jobs in it. It is nil outside a transaction.
 func (db *DB) PgxTx() pgx.Tx { return db.tx }
 
-// LockProject locks the row of a project until the end of the transaction, so that concurrent
-// transactions count the project's rows one after the other.
+// LockProject locks a project's row until the transaction ends, so that concurrent transactions
+// count the project's rows one after the other.
 func (db *DB) LockProject(ctx context.Context, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, db.Querier(), `select from platform.projects where uuid = @project for no key update`,
 		pgx.StrictNamedArgs{"project": project})

@@ -9,21 +9,21 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// IndexForm records the project of a form. Call it before the form is created: an entry without a
-// form is harmless, a form without an entry is unreachable.
+// IndexForm records a form's project. Call it before the form is created: an entry without a form
+// is harmless, a form without an entry is unreachable.
 func (s *Store) IndexForm(ctx context.Context, form, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `insert into platform.forms (uuid, project_uuid) values (@form, @project)`,
 		pgx.StrictNamedArgs{"form": form, "project": project})
 	return err
 }
 
-// UnindexForm deletes the entry of a deleted form.
+// UnindexForm deletes a deleted form's entry.
 func (s *Store) UnindexForm(ctx context.Context, form uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.forms where uuid = @form`, pgx.StrictNamedArgs{"form": form})
 	return err
 }
 
-// FormProject returns the project of a form. It fails with NotFound if the form is unknown or its
+// FormProject returns a form's project. It fails with NotFound if the form is unknown or the
 // project not active.
 func (s *Store) FormProject(ctx context.Context, form uuid.UUID) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, s.q, `

@@ -15,27 +15,27 @@ import (
 const (
 	answerTTL = 24 * time.Hour // retention of responses to requests with an Idempotency-Key
 
-	// A claim with a live holder expires after claimTTL all the same, because its release may have
+	// A claim with a live holder expires after claimTTL all the same, because the release may have
 	// failed. A claim without a holder expires after unheldClaimTTL.
 	claimTTL       = time.Hour
 	unheldClaimTTL = time.Minute
 
-	// claimLockClass is the first half of the key of the advisory lock that each server's LISTEN
-	// session holds. The second half is the PID of the session. The value is arbitrary and belongs
-	// to this package.
+	// claimLockClass is the first half of the advisory lock key that each server's LISTEN session
+	// holds. The second half is the session's PID. The value is arbitrary and belongs to this
+	// package.
 	claimLockClass = 0x50c1f
 )
 
 // Claim assigns a request with an Idempotency-Key to a server.
 type Claim struct {
-	Key         []byte // hash of the caller, the operation and the Idempotency-Key
+	Key         []byte // hash over the caller, the operation and the Idempotency-Key
 	Fingerprint []byte // hash of the request's content
 	Holder      uint32 // PID of the server's LISTEN session, see [HoldClaims]; 0: none
 	InFlight    bool   // this server already processes a request with the key
 }
 
-// HoldClaims ties a server's claims to its LISTEN session, so that other servers take over the
-// claims of a dead one. The holder of the claims is l.PID.
+// HoldClaims ties a server's claims to its LISTEN session, so that other servers take over a dead
+// server's claims. The claims' holder is l.PID.
 func HoldClaims(l *pg.Listener) {
 	l.OnConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := pg.Exec(ctx, conn, `select pg_advisory_lock($1, pg_backend_pid())`, claimLockClass)
@@ -97,24 +97,24 @@ func (s *Store) KeepAnswer(ctx context.Context, key []byte, status int, answer [
 	return err
 }
 
-// ReleaseRequest deletes the claim of a failed request.
+// ReleaseRequest deletes a failed request's claim.
 func (s *Store) ReleaseRequest(ctx context.Context, key []byte) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.idempotency where key = @key and status is null`,
 		pgx.StrictNamedArgs{"key": key})
 	return err
 }
 
-// CheckRequestDone checks for the effects of an earlier request under an Idempotency-Key. auditKey
-// is its hash in audit entries. It fails with Conflict, code already_done, if a committed change of
-// the platform was made under the key. It fails with Conflict, code in_progress, if a project
+// CheckRequestDone checks for effects from an earlier request under an Idempotency-Key. auditKey is
+// the key's hash in audit entries. It fails with Conflict, code already_done, if a committed
+// platform change was made under the key. It fails with Conflict, code in_progress, if a project
 // created under the key is unfinished: its server died, and another one completes it.
 func (s *Store) CheckRequestDone(ctx context.Context, auditKey string) error {
-	done, err := audit.HasKey(ctx, s.q, auditKey)
+	exists, err := audit.HasKey(ctx, s.q, auditKey)
 	if err != nil {
 		return err
 	}
 
-	if done {
+	if exists {
 		return audit.AlreadyDone(nil)
 	}
 

@@ -1,7 +1,7 @@
-// Package platform owns the platform database: its handle and migrations, the settings and keys of
-// the install, projects, and the index of forms. Each entity has one file with its SQL. Users and
-// organizations belong to package account, the rows of backups and restores to package backup, the
-// content of projects to package projectdb, the audit log to package audit.
+// Package platform owns the platform database: its handle and migrations, the install's settings
+// and keys, projects, and the form index. Each entity has one file with its SQL. Users and
+// organizations belong to package account, backup and restore rows to package backup, project
+// content to package projectdb, the audit log to package audit.
 package platform
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Schema is the schema of the platform's tables.
+// Schema is the schema that holds the platform's tables.
 const Schema = "platform"
 
 // Migrate migrates the platform database, to which conn is connected. The caller holds the
@@ -35,7 +35,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn) error {
 	return pg.Migrate(ctx, conn, Schema, dir)
 }
 
-// Store runs operations on the platform database, or in one transaction of it.
+// Store runs operations on the platform database, or in one transaction in it.
 type Store struct {
 	defaults Settings // settings without an override by an administrator
 
@@ -44,13 +44,13 @@ type Store struct {
 	b  pg.Beginner
 }
 
-// New returns the store of the database of pool.
+// New returns the store on pool's database.
 func New(pool *pgxpool.Pool) *Store {
 	s := &Store{defaults: defaultSettings}
 	return s.In(NewDB(pool))
 }
 
-// WithSignUp returns the store with another default of the setting sign_up.
+// WithSignUp returns the store with another default for the setting sign_up.
 func (s *Store) WithSignUp(open bool) *Store {
 	other := *s
 	other.defaults.SignUp = open
@@ -58,7 +58,7 @@ func (s *Store) WithSignUp(open bool) *Store {
 	return &other
 }
 
-// In returns the store on another handle, such as that of a transaction.
+// In returns the store on another handle, such as a transaction's.
 func (s *Store) In(db *DB) *Store {
 	return &Store{defaults: s.defaults, db: db, q: db.Querier(), b: db.Beginner()}
 }
@@ -74,22 +74,22 @@ func (s *Store) InTx(ctx context.Context, f func(tx *Store) error) error {
 // WithTx returns the store in a transaction that the caller has begun and ends.
 func (s *Store) WithTx(tx pgx.Tx) *Store { return s.In(s.db.WithTx(tx)) }
 
-// Audit returns a page of the platform's audit log and the number of entries that match the filter.
+// Audit returns a page of the platform's audit log and the count that matches the filter.
 func (s *Store) Audit(ctx context.Context, f audit.Filter, page pg.Page) ([]audit.Recorded, int64, error) {
 	return audit.List(ctx, s.q, f, page)
 }
 
-// ChainAudit chains the pending entries of the platform's audit log, see [audit.Chain].
+// ChainAudit chains pending entries in the platform's audit log, see [audit.Chain].
 func (s *Store) ChainAudit(ctx context.Context, key []byte) error {
 	return audit.Chain(ctx, s.db.Beginner(), key)
 }
 
-// AuditPosition returns the position of the platform's audit log.
+// AuditPosition returns the platform's audit log position.
 func (s *Store) AuditPosition(ctx context.Context) (audit.Position, error) {
 	return audit.PositionOf(ctx, s.q)
 }
 
-// Tx returns the transaction of the store, see [DB.PgxTx].
+// Tx returns the store's transaction, see [DB.PgxTx].
 func (s *Store) Tx() pgx.Tx { return s.db.PgxTx() }
 
 // Ping fails unless the platform database completes a transaction that takes a lock and is
@@ -108,7 +108,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// ServerVersion returns the version of the PostgreSQL server and the duration of the query.
+// ServerVersion returns the PostgreSQL server version and the query's duration.
 func (s *Store) ServerVersion(ctx context.Context) (string, time.Duration, error) {
 	start := time.Now()
 	version, err := pg.Value[string](ctx, s.q, `select current_setting('server_version')`)

@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Project is the platform's record of a project. The content of the project is in its own database.
+// Project is the platform's record of a project. A separate database has the project's content.
 type Project struct {
 	UUID             uuid.UUID  `json:"uuid"`
 	OrganizationUUID uuid.UUID  `json:"organizationUuid"`
@@ -30,18 +30,18 @@ type Project struct {
 	BackupBeforeDestructive bool `json:"backupBeforeDestructive" doc:"Whether destructive operations require a completed backup first."`
 }
 
-// Statuses of a project that its members see.
+// Project statuses that members see.
 const (
 	Creating = "creating"
 	Active   = "active"
-	Paused   = "paused"  // its data is kept but inaccessible
+	Paused   = "paused"  // data is kept but inaccessible
 	Deleted  = "deleted" // as paused, and hidden until restored; later purged
 )
 
 const projectColumns = ` p.uuid, p.organization_uuid, p.name, p.description, p.status, p.created_at, p.created_by, p.updated_at, p.updated_by, p.deleted_at,
 	p.backup_before_destructive `
 
-// NewProject holds the parameters of a project.
+// NewProject holds a new project's parameters.
 type NewProject struct {
 	Organization      uuid.UUID
 	Name, Description string
@@ -64,7 +64,7 @@ const (
 
 // CreateProject records a project in status creating. It fails with Unprocessable if the name is
 // empty or too long or the organization or its account has the allowed number of projects, and with
-// Conflict if the organization has a project of that name. Deleted projects count until they are
+// Conflict if the organization has a project with that name. Deleted projects count until they are
 // purged, because they occupy space.
 func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject) (Project, error) {
 	name, err := cleanProjectName(n.Name)
@@ -132,8 +132,8 @@ func (s *Store) CreateProject(ctx context.Context, user uuid.UUID, n NewProject)
 	return p, err
 }
 
-// checkAccountProjects fails with Unprocessable if the account of an organization has the allowed
-// number of projects. Until the end of the transaction it has no other project created.
+// checkAccountProjects fails with Unprocessable if an organization's account has the allowed number
+// of projects. Until the transaction ends, no other project can be created in the account.
 func checkAccountProjects(ctx context.Context, tx pgx.Tx, organization uuid.UUID, most int64) error {
 	account, err := pg.Value[uuid.UUID](ctx, tx, `
 		select a.account from (select platform.account_of(@organization) as account) a
@@ -177,7 +177,7 @@ func (s *Store) AccountOf(ctx context.Context, project uuid.UUID) (uuid.UUID, er
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// ProjectFilter narrows a list of projects.
+// ProjectFilter narrows a project list.
 type ProjectFilter struct {
 	Search       string        // part of the name, case-insensitive; "": any
 	Organization uuid.NullUUID // null: any
@@ -185,7 +185,7 @@ type ProjectFilter struct {
 	Status       string        // [Active], [Paused] or [Deleted]; "": the first two
 }
 
-// ListProjects returns a page of the projects that a user may see and the total count.
+// ListProjects returns a page of projects that a user may see and the total count.
 func (s *Store) ListProjects(
 	ctx context.Context, user uuid.UUID, f ProjectFilter, page pg.Page,
 ) ([]Project, int64, error) {
@@ -252,7 +252,7 @@ func (s *Store) UpdateProject(ctx context.Context, id, user uuid.UUID, u Project
 	})
 }
 
-// cleanProjectName returns a name in its stored form.
+// cleanProjectName returns a name in stored form.
 func cleanProjectName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {
@@ -275,7 +275,7 @@ func checkProjectDescription(text string) error {
 	return nil
 }
 
-// projectNameConflict translates a violation of the unique name into a Conflict on its field.
+// projectNameConflict turns a unique violation on a project's name into Conflict on the field.
 func projectNameConflict(err error) error {
 	if pg.Violates(err, "projects_name_key") {
 		return fault.OnField(fault.Conflict, "name", "already_exists",
@@ -285,8 +285,8 @@ func projectNameConflict(err error) error {
 	return err
 }
 
-// OwnerOf returns the account that owns a project: the first owner of its organization. Limits that
-// several projects share are those of one account, so that nobody counts for another.
+// OwnerOf returns the account that owns a project: the first owner of its organization. Projects
+// share limits within one account, so that no account counts for another.
 func (s *Store) OwnerOf(ctx context.Context, project uuid.UUID) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, s.q, `
 		select m.user_uuid

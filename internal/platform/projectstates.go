@@ -49,7 +49,7 @@ func (s *Store) DeleteProject(ctx context.Context, id, user uuid.UUID) (Project,
 	})
 }
 
-// MarkDatabaseClosed records that the database of a paused or deleted project rejects connections.
+// MarkDatabaseClosed records that a paused or deleted project's database rejects connections.
 func (s *Store) MarkDatabaseClosed(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`update platform.projects set closed = true where uuid = @id and status in ('paused', 'deleted')`,
@@ -57,7 +57,7 @@ func (s *Store) MarkDatabaseClosed(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// MarkDatabaseOpening records that the database of a project in this status, paused or deleted, is
+// MarkDatabaseOpening records that the database for a project in this status, paused or deleted, is
 // about to be opened. A background job closes it again unless the project becomes active. It fails
 // with NotFound if the project has another status.
 func (s *Store) MarkDatabaseOpening(ctx context.Context, id uuid.UUID, state string) error {
@@ -69,7 +69,7 @@ func (s *Store) MarkDatabaseOpening(ctx context.Context, id uuid.UUID, state str
 
 // ReactivateProject sets a project in this status, paused or deleted, to active. Its database is
 // open and at this schema version. It fails with NotFound if the project has another status, and
-// with Conflict if its name was taken meanwhile.
+// with Conflict if the name was taken meanwhile.
 func (s *Store) ReactivateProject(
 	ctx context.Context, id, user uuid.UUID, state string, version int64,
 ) (Project, error) {
@@ -86,7 +86,7 @@ func (s *Store) ReactivateProject(
 
 // StartPurge sets a project to deleting. It fails with NotFound unless the project is active,
 // paused or deleted. It fails with Conflict if the project requires a backup before destructive
-// operations, because its backups are removed with it.
+// operations, because the backups are removed with it.
 func (s *Store) StartPurge(ctx context.Context, id, user uuid.UUID) (Project, error) {
 	p, err := pg.One[Project](ctx, s.q, `
 		update platform.projects p
@@ -124,8 +124,9 @@ func (s *Store) ExpireProject(ctx context.Context, id uuid.UUID, keep time.Durat
 	return err == nil, err
 }
 
-// DeletePurgedProject deletes the row of a purged project and its request log. Its restores go with
-// it, so the new projects of unfinished ones are set to deleting: nothing would fill them.
+// DeletePurgedProject deletes a purged project's row and request log. The project's restores go
+// with it, so the new projects from unfinished restores are set to deleting: nothing would fill
+// them.
 func (s *Store) DeletePurgedProject(ctx context.Context, id uuid.UUID) error {
 	return pg.InTx(ctx, s.b, func(tx pgx.Tx) error {
 		args := pgx.StrictNamedArgs{"id": id}
@@ -181,7 +182,7 @@ func (s *Store) ProjectNames(ctx context.Context) ([]NamedProject, error) {
 	return pg.All[NamedProject](ctx, s.q, `select uuid, name, status from platform.projects order by name, uuid`)
 }
 
-// NamedProject is the name and the status of a project.
+// NamedProject holds a project's name and status.
 type NamedProject struct {
 	UUID         uuid.UUID
 	Name, Status string
@@ -199,7 +200,7 @@ func (s *Store) InactiveProjects(ctx context.Context) ([]uuid.UUID, error) {
 		`select uuid from platform.projects where status in ('paused', 'deleted') order by uuid`)
 }
 
-// ProjectStatuses returns the status of every project that has a row.
+// ProjectStatuses returns every recorded project's status.
 func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, error) {
 	all, err := pg.All[struct {
 		UUID   uuid.UUID
@@ -213,8 +214,8 @@ func (s *Store) ProjectStatuses(ctx context.Context) (map[uuid.UUID]string, erro
 	return statuses, err
 }
 
-// PurgedProjects returns the projects of a list of unknown ones that existed according to the audit
-// log. It scans the whole log.
+// PurgedProjects returns which unknown projects existed according to the audit log. It scans the
+// whole log.
 func (s *Store) PurgedProjects(ctx context.Context, projects []uuid.UUID) ([]uuid.UUID, error) {
 	if len(projects) == 0 {
 		return nil, nil
@@ -227,10 +228,10 @@ func (s *Store) PurgedProjects(ctx context.Context, projects []uuid.UUID) ([]uui
 		pgx.StrictNamedArgs{"of": projects})
 }
 
-// ProjectCreation holds the origin of a project.
+// ProjectCreation holds a project's origin.
 type ProjectCreation struct {
 	User       uuid.UUID
-	RequestKey string // hash of the request's Idempotency-Key; "": none
+	RequestKey string // hash for the request's Idempotency-Key; "": none
 }
 
 // ProjectCreation returns the user and the request that create a project. It fails with NotFound
@@ -241,13 +242,13 @@ func (s *Store) ProjectCreation(ctx context.Context, id uuid.UUID) (ProjectCreat
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// ProjectStatus returns the status of a project. It fails with NotFound for an unknown project.
+// ProjectStatus returns a project's status. It fails with NotFound for an unknown project.
 func (s *Store) ProjectStatus(ctx context.Context, id uuid.UUID) (string, error) {
 	return pg.Value[string](ctx, s.q, `select status from platform.projects where uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// SwapDatabase swaps in another database of a project by the renames, and records the project's
+// SwapDatabase swaps in another database for a project by the renames, and records the project's
 // forms and schema version. It needs a store in a transaction. It fails with Conflict if the
 // project is not active.
 func (s *Store) SwapDatabase(

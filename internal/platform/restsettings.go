@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// RestSettings holds the settings of a project's rows API.
+// RestSettings holds the settings for a project's rows API.
 type RestSettings struct {
 	Schemas    []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
 	MaxRows    int      `json:"maxRows" doc:"Maximum number of rows of a response, and of each embedded list. 0: no limit."`
@@ -20,13 +20,13 @@ type RestSettings struct {
 	Plan       bool     `json:"plan" doc:"Whether requests may ask for the plan of their statement."`
 	TxEnd      string   `json:"txEnd" enum:"commit,commit-allow-override,rollback,rollback-allow-override" doc:"How transactions end, and whether requests may choose by Prefer: tx."`
 
-	// Timeouts of statements by role, in milliseconds.
+	// Statement timeouts by role, in milliseconds.
 	AnonTimeoutMS          int `json:"anonTimeoutMs" doc:"Timeout of a statement of anon in milliseconds. 0: only the limit of 30 seconds."`
 	AuthenticatedTimeoutMS int `json:"authenticatedTimeoutMs" doc:"Timeout of a statement of authenticated in milliseconds. 0: only the limit of 30 seconds."`
 	ServiceRoleTimeoutMS   int `json:"serviceRoleTimeoutMs" doc:"Timeout of a statement of service_role in milliseconds. 0: only the limit of 30 seconds."`
 }
 
-// RestSettingsUpdate changes settings of a project's rows API. Nil fields are left unchanged.
+// RestSettingsUpdate changes settings for a project's rows API. Nil fields are left unchanged.
 type RestSettingsUpdate struct {
 	Schemas          []string
 	MaxRows          *int
@@ -40,14 +40,14 @@ const restColumns = ` rest_schemas as schemas, rest_max_rows as max_rows, rest_a
 	rest_plan as plan, rest_tx_end as tx_end, rest_anon_timeout_ms as anon_timeout_ms,
 	rest_authenticated_timeout_ms as authenticated_timeout_ms, rest_service_role_timeout_ms as service_role_timeout_ms `
 
-// platformSchemas are the schemas of a project database that belong to the platform. The rows API
+// platformSchemas are the schemas in a project database that belong to the platform. The rows API
 // never exposes them.
 var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 
 // maxSchemaName is PostgreSQL's limit for names, in bytes.
 const maxSchemaName = 63
 
-// GetRestSettings returns the settings of a project's rows API. It fails with NotFound for an
+// GetRestSettings returns the settings for a project's rows API. It fails with NotFound for an
 // unknown project.
 func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSettings, error) {
 	return pg.One[RestSettings](ctx, s.q,
@@ -55,7 +55,7 @@ func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSet
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// UpdateRestSettings changes the settings of a project's rows API. All servers apply them within
+// UpdateRestSettings changes the settings for a project's rows API. All servers apply them within
 // seconds. A listed schema need not exist yet. It fails with Unprocessable if a schema belongs to
 // PostgreSQL or the platform or is listed twice, or nothing is to change, and with NotFound for an
 // unknown project.

@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// RetireLogins records logins of a purged project for later removal.
+// RetireLogins records a purged project's logins for later removal.
 func (s *Store) RetireLogins(ctx context.Context, names []string) error {
 	_, err := pg.Exec(ctx, s.q, `
 		insert into platform.retired_roles (name) select unnest(@names::text[]) on conflict (name) do nothing`,
@@ -28,7 +28,7 @@ func (s *Store) DueRetiredRole(ctx context.Context) (string, error) {
 		returning name`)
 }
 
-// ForgetRetiredRole deletes the record of a dropped login.
+// ForgetRetiredRole deletes a dropped login's record.
 func (s *Store) ForgetRetiredRole(ctx context.Context, name string) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.retired_roles where name = @name`,
 		pgx.StrictNamedArgs{"name": name})

@@ -21,28 +21,28 @@ type Settings struct {
 	ProjectsPerOrganization int64
 	ProjectsPerUser         int64 // in all organizations that count to a user
 	MaxUploadSize           int64 // bytes
-	DeletedProjectDays      int64 // retention of deleted projects
-	RequestDays             int64 // retention of the request log
-	RequestBytes            int64 // bound of the request log of a project and day
-	MaxImportedBackup       int64 // bytes of its whole content
-	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB of its dump
+	DeletedProjectDays      int64 // retention for deleted projects
+	RequestDays             int64 // request log retention
+	RequestBytes            int64 // request log limit per project and day
+	MaxImportedBackup       int64 // whole content in bytes
+	MaxRestoreSeconds       int64 // base for restoring a database, plus as much per GiB in the dump
 }
 
-// DeletedKept returns the retention of deleted projects.
+// DeletedKept returns the retention for deleted projects.
 func (s Settings) DeletedKept() time.Duration {
 	return time.Duration(s.DeletedProjectDays) * 24 * time.Hour
 }
 
-// RequestsKept returns the retention of the request log.
+// RequestsKept returns the request log retention.
 func (s Settings) RequestsKept() time.Duration { return time.Duration(s.RequestDays) * 24 * time.Hour }
 
-// RestoreTimeout returns the timeout for restoring a dump of this size in bytes.
+// RestoreTimeout returns the timeout for restoring a dump with this size in bytes.
 func (s Settings) RestoreTimeout(dump int64) time.Duration {
 	return time.Duration(s.MaxRestoreSeconds) *
 		(time.Second + time.Duration(float64(time.Second)*float64(dump)/(1<<30)))
 }
 
-// DefaultRequestBytes is the default of Settings.RequestBytes.
+// DefaultRequestBytes is the default for Settings.RequestBytes.
 const DefaultRequestBytes = 100 << 20
 
 // defaultSettings holds the defaults.
@@ -51,12 +51,12 @@ var defaultSettings = Settings{SignUp: true, OrganizationsPerUser: 20, MembersPe
 	DeletedProjectDays: 7, RequestDays: 7, RequestBytes: DefaultRequestBytes,
 	MaxImportedBackup: 100 << 30, MaxRestoreSeconds: 3600}
 
-// declaration declares a setting: a boolean, or an integer with its range.
+// declaration declares a setting: a boolean, or an integer with a range.
 type declaration struct {
 	name, meaning string
 	flag          func(*Settings) *bool  // nil: an integer
 	number        func(*Settings) *int64 // nil: a boolean
-	min, max      int64                  // range of an integer
+	min, max      int64                  // an integer's range
 }
 
 // declarations declares all run-time settings.
@@ -117,7 +117,7 @@ type Setting struct {
 	UpdatedBy *uuid.UUID `json:"updatedBy" nullable:"true"`
 }
 
-// settingRow is a row of platform.settings. Unknown names and invalid values are ignored.
+// settingRow is a row in platform.settings. Unknown names and invalid values are ignored.
 type settingRow struct {
 	Name, Value string
 	UpdatedAt   time.Time
@@ -140,14 +140,14 @@ func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	settings := s.defaults
 	for _, d := range declarations {
 		if row, ok := rows[d.name]; ok {
-			_ = d.read(&settings, row.Value) // an invalid value leaves the default
+			_ = d.parse(&settings, row.Value) // an invalid value leaves the default
 		}
 	}
 
 	return settings, nil
 }
 
-// ListSettings returns all settings in the order of declaration.
+// ListSettings returns all settings in declaration order.
 func (s *Store) ListSettings(ctx context.Context) ([]Setting, error) {
 	rows, err := s.storedSettings(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 		return Setting{}, err
 	}
 
-	if err := d.read(&Settings{}, value); err != nil {
+	if err := d.parse(&Settings{}, value); err != nil {
 		return Setting{}, err
 	}
 
@@ -206,7 +206,7 @@ func (s *Store) UpdateSetting(ctx context.Context, user uuid.UUID, name, value s
 	return d.show(s.defaults, row, true), err
 }
 
-// ResetSetting resets a setting to its default. It fails with NotFound for an unknown setting.
+// ResetSetting resets a setting to the default. It fails with NotFound for an unknown setting.
 func (s *Store) ResetSetting(ctx context.Context, name string) (Setting, error) {
 	d, err := findSetting(name)
 	if err != nil {
@@ -229,8 +229,8 @@ func findSetting(name string) (declaration, error) {
 	return declaration{}, fault.New(fault.NotFound, "there is no such setting")
 }
 
-// read parses a JSON value into its field of s.
-func (d declaration) read(s *Settings, value string) error {
+// parse parses a JSON value into the setting's field in s.
+func (d declaration) parse(s *Settings, value string) error {
 	if d.flag != nil {
 		if value != "true" && value != "false" {
 			return fault.OnField(fault.Unprocessable, "value", "invalid_type", "must be a boolean")
@@ -254,21 +254,21 @@ func (d declaration) read(s *Settings, value string) error {
 	return nil
 }
 
-// show returns the setting with the value of row, if set and valid, or with its default.
+// show returns the setting with row's value, if set and valid, or with the default.
 func (d declaration) show(defaults Settings, row settingRow, set bool) Setting {
 	settings := defaults
-	shown := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
-	if set && d.read(&settings, row.Value) == nil {
-		shown.UpdatedAt, shown.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
+	result := Setting{Name: d.name, Meaning: d.meaning, Type: "boolean"}
+	if set && d.parse(&settings, row.Value) == nil {
+		result.UpdatedAt, result.UpdatedBy = &row.UpdatedAt, &row.UpdatedBy
 	}
 
 	if d.flag != nil {
-		shown.Value, shown.Default = *d.flag(&settings), *d.flag(&defaults)
-		return shown
+		result.Value, result.Default = *d.flag(&settings), *d.flag(&defaults)
+		return result
 	}
 
-	shown.Type, shown.Minimum, shown.Maximum = "integer", &d.min, &d.max
-	shown.Value, shown.Default = *d.number(&settings), *d.number(&defaults)
+	result.Type, result.Minimum, result.Maximum = "integer", &d.min, &d.max
+	result.Value, result.Default = *d.number(&settings), *d.number(&defaults)
 
-	return shown
+	return result
 }

@@ -43,7 +43,7 @@ func (s *Store) RotateSigningKey(ctx context.Context, id string, sealed []byte) 
 	})
 }
 
-// SigningKeyAge returns the age of the active signing key for access tokens. It fails with NotFound
+// SigningKeyAge returns how old the active signing key for access tokens is. It fails with NotFound
 // without one.
 func (s *Store) SigningKeyAge(ctx context.Context) (time.Duration, error) {
 	return pg.Value[time.Duration](ctx, s.q,

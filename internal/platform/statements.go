@@ -17,7 +17,7 @@ type SlowStatements struct {
 	Statements []Statement `json:"statements"`
 }
 
-// Statement is a normalized statement, without its values.
+// Statement is a normalized statement, without values.
 type Statement struct {
 	Text      string  `json:"text" doc:"First 1000 characters."`
 	Calls     int64   `json:"calls"`
@@ -26,7 +26,7 @@ type Statement struct {
 	MeanTime  float64 `json:"meanTime" doc:"Milliseconds."`
 }
 
-// statementsLoaded reports whether PostgreSQL has loaded pg_stat_statements, which records all its
+// statementsLoaded reports whether PostgreSQL has loaded pg_stat_statements, which records all
 // databases.
 const statementsLoaded = `'pg_stat_statements' = any (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))`
 
@@ -49,24 +49,24 @@ func EnableStatementStats(ctx context.Context, q pg.Querier) error {
 
 // StatementStatsStatus reports whether PostgreSQL has loaded pg_stat_statements, and whether the
 // extension is available.
-func (s *Store) StatementStatsStatus(ctx context.Context) (loaded, installed bool, err error) {
+func (s *Store) StatementStatsStatus(ctx context.Context) (isLoaded, isInstalled bool, err error) {
 	state, err := pg.One[struct{ Loaded, Installed bool }](ctx, s.q, `
 		select `+statementsLoaded+
 		` as loaded, exists (select from pg_available_extensions where name = 'pg_stat_statements') as installed`)
 	return state.Loaded, state.Installed, err
 }
 
-// GetSlowStatements returns the slowest statements of a project's database, without those of
-// superusers.
+// GetSlowStatements returns the slowest statements in a project's database, except superusers'
+// statements.
 func (s *Store) GetSlowStatements(ctx context.Context, database string) (SlowStatements, error) {
 	result := SlowStatements{Statements: []Statement{}}
 
-	loaded, _, err := s.StatementStatsStatus(ctx)
+	isLoaded, _, err := s.StatementStatsStatus(ctx)
 	if err != nil {
 		return result, err
 	}
 
-	if !loaded {
+	if !isLoaded {
 		result.Reason = "PostgreSQL does not load pg_stat_statements at startup (shared_preload_libraries)."
 		return result, nil
 	}

@@ -22,17 +22,17 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// maxLine is the maximum number of bytes of a line that frames chunks, and maxTrailers of the lines
-// after the last chunk.
+// maxLine is the maximum number of bytes in a line that frames chunks, maxTrailers the maximum
+// number of lines after the last chunk.
 const (
 	maxLine     = 1024
 	maxTrailers = 8
 )
 
-// nvme is the polynomial of CRC-64/NVME.
+// nvme is the CRC-64/NVME polynomial.
 const nvme = 0x9a6c9329ac4bc9b5
 
-// sums are the checksums that clients send, by header.
+// sums maps headers to the checksums that clients send in them.
 var sums = map[string]func() hash.Hash{
 	"X-Amz-Checksum-Crc32":     func() hash.Hash { return crc32.NewIEEE() },
 	"X-Amz-Checksum-Crc32c":    func() hash.Hash { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) },
@@ -44,26 +44,26 @@ var sums = map[string]func() hash.Hash{
 	"Content-Md5":              md5.New,
 }
 
-// sum is a checksum of a body under verification.
+// sum is a body checksum under verification.
 type sum struct {
 	header string
 	hash   hash.Hash
-	want   []byte // nil while it is in a trailer to come
+	want   []byte // nil until the trailer arrives
 }
 
-// body is the content of a request. Its last Read fails unless the bytes are the signed ones and
-// match all checksums.
+// body is a request's content. The last Read fails unless the bytes are the signed ones and match
+// all checksums.
 type body struct {
-	length int64 // length of the content; -1 if unknown
+	length int64 // content length; -1 if unknown
 	in     io.Reader
 	read   int64
 	sums   []sum
-	sha    hash.Hash // hash of a body signed as a whole, else nil
+	sha    hash.Hash // hash over a body signed as a whole, else nil
 	want   []byte
 	err    error
 }
 
-// newBody returns the content of a verified request. in has the bytes of r.Body.
+// newBody returns a verified request's content. in reads r.Body.
 func newBody(r *http.Request, s *signature, in io.Reader) (*body, error) {
 	b := &body{length: r.ContentLength, in: in}
 	if err := b.expect(r.Header); err != nil {
@@ -121,7 +121,7 @@ func (b *body) decodeChunks(r *http.Request, s *signature) error {
 	}
 
 	c := &chunks{in: bufio.NewReaderSize(b.in, 32<<10), body: b, signature: s, last: s.text,
-		signed: s.payload != unsignedTrailer, trailer: s.payload != signedChunks}
+		isSigned: s.payload != unsignedTrailer, trailer: s.payload != signedChunks}
 	for name := range strings.SplitSeq(r.Header.Get("X-Amz-Trailer"), ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
 		create := sums[name]
@@ -154,7 +154,7 @@ func (b *body) Read(to []byte) (int, error) {
 	}
 
 	if err == io.EOF {
-		if failure := b.check(); failure != nil {
+		if failure := b.verify(); failure != nil {
 			err = failure
 		}
 	}
@@ -163,8 +163,8 @@ func (b *body) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// check verifies the content after its last byte.
-func (b *body) check() error {
+// verify checks the content after the last byte.
+func (b *body) verify() error {
 	if b.length >= 0 && b.read != b.length {
 		return malformed("IncompleteBody", "You did not provide the number of bytes specified by the content length")
 	}
@@ -182,7 +182,7 @@ func (b *body) check() error {
 	return nil
 }
 
-// writeSums repeats the verified checksums in the headers of a response.
+// writeSums repeats the verified checksums in the response headers.
 func (b *body) writeSums(h http.Header) {
 	for _, s := range b.sums {
 		if s.header != "Content-Md5" {
@@ -193,17 +193,17 @@ func (b *body) writeSums(h http.Header) {
 
 var errChunk = malformed("InvalidChunkSizeError", "The framing of a chunk is invalid")
 
-// chunks decodes the transfer encoding aws-chunked and verifies the signatures of its chunks, each
-// of which covers that of the chunk before.
+// chunks decodes the transfer encoding aws-chunked and verifies the chunk signatures, each of which
+// covers the previous one.
 type chunks struct {
 	in        *bufio.Reader
 	body      *body
 	signature *signature
-	last      string // signature of the chunk before, or of the request
-	current   string // signature of the chunk
-	signed    bool
+	last      string // previous chunk's signature, or the request's
+	current   string // this chunk's signature
+	isSigned  bool
 	trailer   bool
-	remaining int64 // bytes of the chunk
+	remaining int64 // bytes left in the chunk
 	inside    bool
 	hash      hash.Hash
 	done      bool
@@ -233,7 +233,7 @@ func (c *chunks) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// next ends a chunk and begins the next one. After the last one, which is empty, it reads the
+// next ends the chunk and begins the next. After the last chunk, which is empty, it reads the
 // trailer.
 func (c *chunks) next() error {
 	if c.inside {
@@ -266,7 +266,7 @@ func (c *chunks) next() error {
 	return c.readTrailer()
 }
 
-// end reads the line end of a chunk and verifies its signature.
+// end reads a chunk's line end and verifies the chunk's signature.
 func (c *chunks) end() error {
 	if line, err := c.line(); err != nil || line != "" {
 		return errors.Join(err, errChunk)
@@ -275,7 +275,7 @@ func (c *chunks) end() error {
 }
 
 func (c *chunks) checkSignature() error {
-	if !c.signed {
+	if !c.isSigned {
 		return nil
 	}
 
@@ -286,7 +286,7 @@ func (c *chunks) checkSignature() error {
 	return c.compare(text, c.current)
 }
 
-// compare verifies the next signature of the chain.
+// compare verifies the next signature in the chain.
 func (c *chunks) compare(text, got string) error {
 	want := hex.EncodeToString(sign(c.signature.signing, text))
 	if subtle.ConstantTimeCompare([]byte(want), []byte(got)) != 1 {
@@ -333,7 +333,7 @@ func (c *chunks) readTrailer() error {
 		}
 	}
 
-	if !c.signed || !c.trailer {
+	if !c.isSigned || !c.trailer {
 		return nil
 	}
 
@@ -359,7 +359,7 @@ func (c *chunks) setSum(header, text string) error {
 	return nil
 }
 
-// line reads a line without its end.
+// line reads a line without the line end.
 func (c *chunks) line() (string, error) {
 	var line []byte
 	for {

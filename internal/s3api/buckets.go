@@ -16,7 +16,7 @@ type owner struct {
 	DisplayName string
 }
 
-// maxBuckets is the maximum number of buckets of a list, as in S3.
+// maxBuckets is the maximum number of buckets in a list, as in S3.
 const maxBuckets = 10_000
 
 func (c *call) listBuckets() error {
@@ -41,15 +41,15 @@ func (c *call) listBuckets() error {
 		return err
 	}
 
-	found, err := object.SearchContainers(c.r.Context(), c.Database, server,
+	containers, err := object.SearchContainers(c.r.Context(), c.Database, server,
 		object.ContainerListing{Prefix: result.Prefix, After: after, Sort: "id", Limit: limit + 1})
 	if err != nil {
 		return err
 	}
 
-	for i, b := range found {
+	for i, b := range containers {
 		if i == limit {
-			result.ContinuationToken = encodeToken(found[i-1].ID)
+			result.ContinuationToken = encodeToken(containers[i-1].ID)
 			break
 		}
 		result.Buckets = append(result.Buckets, bucket{b.ID, timestamp(b.CreatedAt)})
@@ -65,8 +65,8 @@ func (c *call) owner() owner {
 
 func (c *call) headBucket() error { return c.empty(http.StatusOK) }
 
-// createBucket creates a container. The location in the body has no meaning here. The access
-// control list public-read makes the container public, as Supabase does.
+// createBucket creates a container. The location in the body has no meaning here. The ACL
+// public-read makes the container public, as in Supabase.
 func (c *call) createBucket() error {
 	if err := c.checkBucketBody(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (c *call) deleteBucket() error {
 	return c.empty(http.StatusNoContent)
 }
 
-// intParam returns a number of the query, at most limit.
+// intParam returns a number from the query, at most limit, or missing without one.
 func (c *call) intParam(name string, missing, limit int) (int, error) {
 	text := c.query.Get(name)
 	if text == "" {

@@ -12,14 +12,14 @@ import (
 
 // configuration is a sub-resource that no bucket or object has here. Reads answer as Amazon does
 // for one that was never configured: clients read it in passing. Deletes succeed, since there is
-// nothing to delete. Writes are refused, as those of everything unknown are.
+// nothing to delete. Writes are refused, like anything unknown.
 type configuration struct {
 	resource string
-	root     string // element of the response
+	root     string // response element
 	content  string // XML in root
 
-	missing *fault.Error // the failure of a read, nil if it answers root
-	// byID is the root of the list of configurations with names, whose read by name fails with
+	missing *fault.Error // read failure, nil if a read answers root
+	// byID is the root element for a list of named configurations, whose read by name fails with
 	// missing.
 	byID    string
 	deletes bool
@@ -88,13 +88,14 @@ var objectConfigurations = []configuration{
 	{resource: "retention", missing: errNoLock},
 }
 
-// document is an XML response of constant content.
+// document is an XML response with constant content.
 type document struct {
 	XMLName xml.Name
 	Content string `xml:",innerxml"`
 }
 
-// configurationRoutes returns the operations on configurations. All have the query parameters.
+// configurationRoutes returns the operations on configurations, all with the query parameters
+// params.
 func configurationRoutes(all []configuration, params ...string) []route {
 	var routes []route
 	for _, f := range all {
@@ -139,7 +140,7 @@ func (c *call) deleteConfiguration(f configuration) error {
 	return c.empty(http.StatusNoContent)
 }
 
-// findKey fails unless the object of the request exists. A request on a bucket has none.
+// findKey fails unless the request's object exists. A bucket request has none.
 func (c *call) findKey() error {
 	if c.key == "" {
 		return nil
@@ -149,7 +150,7 @@ func (c *call) findKey() error {
 	return err
 }
 
-// describe returns the object of the request without its content.
+// describe returns the request's object without content.
 func (c *call) describe() (object.StoredFile, error) {
 	o, err := object.GetFile(c.r.Context(), c.Database, server,
 		object.FileRef{Container: c.bucket.UUID, Name: fileName(c.key)})
@@ -160,7 +161,7 @@ func (c *call) describe() (object.StoredFile, error) {
 	return o, err
 }
 
-// getACL answers the list of a bucket or an object: its owner may do all.
+// getACL answers a bucket's or an object's ACL: the owner may do all.
 func (c *call) getACL() error {
 	if err := c.findKey(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// failure is the body of an error.
+// failure is an error body.
 type failure struct {
 	XMLName   xml.Name `xml:"Error"`
 	Code      string
@@ -37,14 +37,14 @@ var (
 			WithCode("PreconditionFailed")
 )
 
-// statuses are the statuses of codes that differ from those of their kind.
+// statuses are HTTP statuses by code where they differ from the kind's.
 var statuses = map[string]int{
 	"MethodNotAllowed": http.StatusMethodNotAllowed, "NotImplemented": http.StatusNotImplemented,
 	"PreconditionFailed": http.StatusPreconditionFailed, "InvalidRange": http.StatusRequestedRangeNotSatisfiable,
 	"MissingContentLength": http.StatusLengthRequired, "EntityTooLarge": http.StatusBadRequest,
 }
 
-// kinds are the statuses and codes of failures that have no code of the protocol.
+// kinds are HTTP statuses and codes for failures without an S3 code.
 var kinds = map[fault.Kind]struct {
 	status int
 	code   string
@@ -59,7 +59,7 @@ var kinds = map[fault.Kind]struct {
 	fault.Unavailable:   {http.StatusServiceUnavailable, "ServiceUnavailable"},
 }
 
-// failureOf returns the status and the body of a failure. Texts of unknown errors stay in the log.
+// failureOf returns a failure's status and body. The log keeps the texts of unknown errors.
 func failureOf(err error) (int, failure) {
 	e := fault.Of(err)
 	kind, ok := kinds[e.Kind]
@@ -71,7 +71,7 @@ func failureOf(err error) (int, failure) {
 
 	f := failure{Code: kind.code, Message: e.Detail}
 	switch word := e.CodeWord(); {
-	case e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z': // a code of the protocol
+	case e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z': // an S3 code
 		f.Code = e.Code
 	case word == "quota_exceeded":
 		f.Code, kind.status = "QuotaExceeded", http.StatusForbidden
@@ -88,7 +88,7 @@ func failureOf(err error) (int, failure) {
 	return kind.status, f
 }
 
-// fail writes a failure.
+// fail writes an error response.
 func (c *call) fail(err error) {
 	status, f := failureOf(err)
 	if status >= http.StatusInternalServerError {

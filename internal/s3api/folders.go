@@ -9,10 +9,10 @@ const folderMarker = ".emptyFolderPlaceholder"
 
 var errFullFolder = malformed("InvalidArgument", "An object whose key ends in a slash must be empty")
 
-// isFolder reports whether a key is that of a marker.
+// isFolder reports whether a key is a marker's.
 func isFolder(key string) bool { return strings.HasSuffix(key, "/") }
 
-// fileName returns the name of the file with a key.
+// fileName returns a key's file name.
 func fileName(key string) string {
 	if isFolder(key) {
 		return key + folderMarker
@@ -20,7 +20,7 @@ func fileName(key string) string {
 	return key
 }
 
-// keyOf returns the key of a file in a list of the keys with a prefix.
+// keyOf returns a file's key in a list of keys with a prefix.
 func keyOf(name, prefix string) string {
 	if key, ok := strings.CutSuffix(name, folderMarker); ok && isFolder(key) && strings.HasPrefix(key, prefix) {
 		return key

@@ -14,15 +14,15 @@ import (
 // can't obey.
 type headers map[string]func(c *call, name, value string) error
 
-// conditions are the headers beyond those of the protocol that change the meaning of a request.
-// One that its operation does not check must not be ignored.
+// conditions are the standard HTTP headers that change a request's meaning. The server must not
+// ignore one that the operation does not check.
 var conditions = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range",
 	"Content-Range"}
 
-// nullVersion is the version of every object: buckets have no versions.
+// nullVersion is every object's version: buckets are not versioned.
 const nullVersion = "null"
 
-// Headers by subject. Those that ask for the default are obeyed by doing nothing.
+// Headers by subject. For those that ask for the default, there is nothing to do.
 var (
 	commonHeaders = headers{
 		"X-Amz-Date": obeyed, "X-Amz-Content-Sha256": obeyed, "X-Amz-User-Agent": obeyed,
@@ -30,13 +30,13 @@ var (
 		"X-Amz-Security-Token": refuseToken,
 	}
 
-	// bodyHeaders describe the body of a request.
+	// bodyHeaders describe a request body.
 	bodyHeaders = join(sumHeaders(), headers{
 		"X-Amz-Decoded-Content-Length": obeyed, "X-Amz-Trailer": obeyed,
 		"X-Amz-Sdk-Checksum-Algorithm": isAlgorithm, "X-Amz-Checksum-Algorithm": isAlgorithm,
 	})
 
-	// objectHeaders are those of an object to store.
+	// objectHeaders describe an object to store.
 	objectHeaders = headers{
 		metadataPrefix: obeyed, "X-Amz-Acl": isObjectACL, "X-Amz-Storage-Class": only("STANDARD"),
 		"X-Amz-Tagging": only(""), "X-Amz-Object-Lock-Legal-Hold": only("OFF"),
@@ -77,7 +77,7 @@ var (
 
 const publicRead = "public-read"
 
-// join returns the union of sets of headers.
+// join returns the union of header sets.
 func join(sets ...headers) headers {
 	all := headers{}
 	for _, set := range sets {
@@ -87,7 +87,7 @@ func join(sets ...headers) headers {
 	return all
 }
 
-// sumHeaders returns the checksums of the protocol.
+// sumHeaders returns the S3 checksum headers.
 func sumHeaders() headers {
 	all := headers{}
 	for name := range sums {
@@ -117,7 +117,7 @@ func unknownHeader(name string) error {
 		strings.ToLower(name)).WithCode("NotImplemented")
 }
 
-// isOwner fails if a client expects a bucket of another owner.
+// isOwner fails if a client expects another bucket owner.
 func isOwner(c *call, name, value string) error {
 	if value != c.owner().ID {
 		return denied("AccessDenied", "Access Denied: "+strings.ToLower(name)+" is not the owner of the bucket")
@@ -137,7 +137,7 @@ func isAlgorithm(_ *call, name, value string) error {
 	return nil
 }
 
-// isObjectACL accepts lists that give no one more than the bucket does.
+// isObjectACL accepts ACLs that give no one more than the bucket does.
 func isObjectACL(c *call, name, value string) error {
 	switch value {
 	case "private", "bucket-owner-read", "bucket-owner-full-control":

@@ -20,7 +20,7 @@ type listedObject struct {
 
 type commonPrefix struct{ Prefix string }
 
-// listResult is the result of both versions of the list.
+// listResult is the result in both list versions.
 type listResult struct {
 	XMLName        xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
 	Name           string
@@ -39,18 +39,18 @@ type listResult struct {
 	CommonPrefixes []commonPrefix
 }
 
-// page is a page of the objects of a bucket.
+// page is a page of a bucket's objects.
 type page struct {
 	prefix, delimiter string
 	limit             int
-	truncated         bool
-	last              object.Entry // last entry of a truncated page
+	hasMore           bool
+	last              object.Entry // last entry in a truncated page
 	objects           []object.Entry
 	prefixes          []commonPrefix
-	encode            func(string) string // encoding of keys in the response
+	encode            func(string) string // key encoding in the response
 }
 
-// list reads the page behind a key, or from a position if there is one.
+// list reads the page after a key, or from a position if there is one.
 func (c *call) list(after, from string) (page, error) {
 	p := page{prefix: c.query.Get("prefix"), delimiter: c.query.Get("delimiter")}
 
@@ -74,25 +74,25 @@ func (c *call) list(after, from string) (page, error) {
 		keys.After = after
 	}
 	if isFolder(after) {
-		keys.Limit++ // for the marker of this folder, whose name is behind its key
+		keys.Limit++ // for this folder's marker, whose name sorts after the key
 	}
 
-	var found []object.Entry
+	var entries []object.Entry
 	if p.limit > 0 {
-		if found, err = object.ListEntries(c.r.Context(), c.Database, server, c.bucket.UUID, keys); err != nil {
+		if entries, err = object.ListEntries(c.r.Context(), c.Database, server, c.bucket.UUID, keys); err != nil {
 			return p, err
 		}
 	}
 
-	found = slices.DeleteFunc(found, func(e object.Entry) bool {
+	entries = slices.DeleteFunc(entries, func(e object.Entry) bool {
 		return e.UUID != nil && isFolder(after) && e.Name == fileName(after)
 	})
-	if len(found) > p.limit {
-		p.last, p.truncated = found[p.limit-1], true
-		found = found[:p.limit]
+	if len(entries) > p.limit {
+		p.last, p.hasMore = entries[p.limit-1], true
+		entries = entries[:p.limit]
 	}
 
-	for _, e := range found {
+	for _, e := range entries {
 		if e.UUID == nil {
 			p.prefixes = append(p.prefixes, commonPrefix{p.encode(e.Name)})
 		} else {
@@ -103,7 +103,7 @@ func (c *call) list(after, from string) (page, error) {
 	return p, nil
 }
 
-// encoding returns the encoding of keys in a response.
+// encoding returns the key encoding for a response.
 func (c *call) encoding() (func(string) string, error) {
 	switch c.query.Get("encoding-type") {
 	case "":
@@ -115,7 +115,7 @@ func (c *call) encoding() (func(string) string, error) {
 	return nil, malformed("InvalidArgument", "Invalid Encoding Method specified in Request")
 }
 
-func (p page) listed(e object.Entry) listedObject {
+func (p page) item(e object.Entry) listedObject {
 	return listedObject{Key: p.encode(keyOf(e.Name, p.prefix)), LastModified: timestamp(*e.UpdatedAt),
 		ETag: tag(e.SHA256), Size: *e.Size, StorageClass: "STANDARD"}
 }
@@ -143,33 +143,33 @@ func (c *call) listObjects() error {
 	}
 
 	result := listResult{Name: c.name, Prefix: p.encode(p.prefix), Delimiter: p.encode(p.delimiter), MaxKeys: p.limit,
-		EncodingType: q.Get("encoding-type"), IsTruncated: p.truncated, CommonPrefixes: p.prefixes}
+		EncodingType: q.Get("encoding-type"), IsTruncated: p.hasMore, CommonPrefixes: p.prefixes}
 	for _, e := range p.objects {
-		listed := p.listed(e)
+		item := p.item(e)
 		if !second || q.Get("fetch-owner") == "true" {
-			listed.Owner = new(c.owner())
+			item.Owner = new(c.owner())
 		}
-		result.Contents = append(result.Contents, listed)
+		result.Contents = append(result.Contents, item)
 	}
 
 	if second {
 		result.StartAfter, result.Token = p.encode(after), q.Get("continuation-token")
 		result.KeyCount = new(len(p.objects) + len(p.prefixes))
-		if p.truncated {
+		if p.hasMore {
 			result.NextToken = encodeToken(p.last.Following())
 		}
 		return c.respond(result)
 	}
 
 	result.Marker = new(p.encode(after))
-	if p.truncated {
+	if p.hasMore {
 		result.NextMarker = p.encode(p.last.Name)
 	}
 
 	return c.respond(result)
 }
 
-// listVersions lists the only version of each object.
+// listVersions lists each object's only version.
 func (c *call) listVersions() error {
 	marker, version := c.query.Get("key-marker"), c.query.Get("version-id-marker")
 	if version != "" && (version != nullVersion || marker == "") {
@@ -197,14 +197,14 @@ func (c *call) listVersions() error {
 		CommonPrefixes      []commonPrefix
 	}{Name: c.name, Prefix: p.encode(p.prefix), KeyMarker: p.encode(marker), VersionIDMarker: version,
 		Delimiter: p.encode(p.delimiter), MaxKeys: p.limit, EncodingType: c.query.Get("encoding-type"),
-		IsTruncated: p.truncated, CommonPrefixes: p.prefixes}
+		IsTruncated: p.hasMore, CommonPrefixes: p.prefixes}
 
 	for _, e := range p.objects {
-		listed := p.listed(e)
-		listed.VersionID, listed.IsLatest, listed.Owner = nullVersion, true, new(c.owner())
-		result.Version = append(result.Version, listed)
+		item := p.item(e)
+		item.VersionID, item.IsLatest, item.Owner = nullVersion, true, new(c.owner())
+		result.Version = append(result.Version, item)
 	}
-	if p.truncated {
+	if p.hasMore {
 		result.NextKeyMarker, result.NextVersionIDMarker = p.encode(p.last.Name), nullVersion
 		if p.last.UUID == nil { // a prefix has no version
 			result.NextVersionIDMarker = ""

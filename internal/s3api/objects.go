@@ -20,21 +20,21 @@ import (
 
 const (
 	metadataPrefix = "X-Amz-Meta-"
-	maxMetadata    = 2 << 10 // bytes of the metadata of an object, as in S3
-	maxHeaders     = 8 << 10 // bytes of the headers that an object keeps, as in S3
+	maxMetadata    = 2 << 10 // bytes in an object's metadata, as in S3
+	maxHeaders     = 8 << 10 // bytes in the headers that an object keeps, as in S3
 )
 
-// tag returns the entity tag of bytes. The suffix tells clients that it is no MD5 of them.
+// tag returns an entity tag for a checksum. The suffix tells clients that it is no MD5.
 func tag(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `-1"` }
 
-// headers returns the name, type and metadata of the object in the headers of a request.
+// headers returns the object's name, type and metadata from the request headers.
 func (c *call) headers() (object.NewFile, error) {
 	h := c.r.Header
 	n := object.NewFile{CacheControl: textOf(h, "Cache-Control")}
 	n.FullFileName, n.MimeType = fileName(c.key), h.Get("Content-Type")
 
 	var err error
-	if n.Headers, err = keptIn(h); err != nil {
+	if n.Headers, err = storedHeaders(h); err != nil {
 		return n, err
 	}
 
@@ -56,10 +56,10 @@ func (c *call) headers() (object.NewFile, error) {
 	return n, err
 }
 
-// keptIn returns the headers of a request that its object keeps. aws-chunked is an encoding of the
-// request's body, not of the object.
-func keptIn(h http.Header) (object.Headers, error) {
-	var kept object.Headers
+// storedHeaders returns the request headers that the object keeps. aws-chunked encodes the
+// request's body, not the object.
+func storedHeaders(h http.Header) (object.Headers, error) {
+	var headers object.Headers
 	size := len(h.Get("Cache-Control"))
 	for _, name := range object.HeaderNames {
 		value := textOf(h, name)
@@ -71,10 +71,10 @@ func keptIn(h http.Header) (object.Headers, error) {
 			value = strings.TrimSpace(strings.Join(codings, ","))
 		}
 		if value != "" {
-			if kept == nil {
-				kept = object.Headers{}
+			if headers == nil {
+				headers = object.Headers{}
 			}
-			kept[name] = value
+			headers[name] = value
 			size += len(value)
 		}
 	}
@@ -82,7 +82,7 @@ func keptIn(h http.Header) (object.Headers, error) {
 		return nil, malformed("MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size")
 	}
 
-	return kept, nil
+	return headers, nil
 }
 
 // textOf returns a header as text that PostgreSQL can store.
@@ -90,15 +90,15 @@ func textOf(h http.Header, name string) string {
 	return strings.ToValidUTF8(strings.Join(h.Values(name), ","), "?")
 }
 
-// store stores an object of the request, or fails with a code of the protocol.
+// store stores the request's object, or fails with an S3 code.
 func (c *call) store(n object.NewFile) (object.File, error) {
 	if isFolder(c.key) && (n.Length > 0 || c.body.length < 0) {
 		return object.File{}, errFullFolder
 	}
 	n.Upsert = c.r.Header.Get("If-None-Match") == ""
 
-	f, replaced, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), n)
-	if replaced {
+	f, discard, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), n)
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 
@@ -133,7 +133,7 @@ func (c *call) putObject() error {
 	return c.empty(http.StatusOK)
 }
 
-// bodyFailure prefers the failure of the body to that of the storage that it led to.
+// bodyFailure prefers the body's failure to the storage failure that it led to.
 func (c *call) bodyFailure(err error) error {
 	if c.body.err != nil && c.body.err != io.EOF {
 		return readFailure(c.body.err)
@@ -145,7 +145,7 @@ func (c *call) getObject() error {
 	return c.send(c.bucket, c.key)
 }
 
-// send sends an object, or the requested range. The policy of its content keeps browsers from
+// send sends an object, or the requested range. The content security policy keeps browsers from
 // treating it as a page of this origin.
 func (c *call) send(b object.Container, key string) error {
 	if part := c.query.Get("partNumber"); part != "" && part != "1" {
@@ -191,7 +191,7 @@ func (c *call) send(b object.Container, key string) error {
 	return nil
 }
 
-// metadataOf returns those metadata of an object that are texts.
+// metadataOf returns an object's metadata that are texts and valid headers.
 func metadataOf(f object.StoredFile) map[string]string {
 	var all map[string]any
 	_ = json.Unmarshal(f.UserMetadata, &all) // without metadata: none
@@ -206,14 +206,14 @@ func metadataOf(f object.StoredFile) map[string]string {
 	return texts
 }
 
-// isToken reports whether text can be a part of the name of a header.
+// isToken reports whether text can be part of a header name.
 func isToken(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
 	})
 }
 
-// refuse writes the failure of a range or a condition.
+// refuse writes the failure for a range or a condition.
 func (c *call) refuse(_ http.ResponseWriter, status int) {
 	if status == http.StatusPreconditionFailed {
 		c.fail(errPrecondition)
@@ -224,11 +224,11 @@ func (c *call) refuse(_ http.ResponseWriter, status int) {
 }
 
 func (c *call) deleteObject() error {
-	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, []string{fileName(c.key)})
+	files, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, []string{fileName(c.key)})
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
+	if len(files) > 0 {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 
@@ -276,11 +276,11 @@ func (c *call) deleteObjects() error {
 		}
 	}
 
-	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, keys)
+	files, err := object.DeleteFilesByName(c.r.Context(), c.Database, server, c.bucket.UUID, keys)
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
+	if len(files) > 0 {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 
@@ -296,12 +296,12 @@ func (c *call) deleteObjects() error {
 	return c.respond(result)
 }
 
-// source opens the object that the request copies, if its conditions hold.
+// source opens the object that the request copies, if the request's conditions hold.
 func (c *call) source() (object.StoredFile, *object.Content, error) {
 	path, query, _ := strings.Cut(c.r.Header.Get("X-Amz-Copy-Source"), "?")
-	decoded, err := url.PathUnescape(path)
-	id, key, ok := strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
-	if err != nil || !ok || !pg.Storable(decoded) || (query != "" && query != "versionId=null") {
+	sourcePath, err := url.PathUnescape(path)
+	id, key, ok := strings.Cut(strings.TrimPrefix(sourcePath, "/"), "/")
+	if err != nil || !ok || !pg.Storable(sourcePath) || (query != "" && query != "versionId=null") {
 		return object.StoredFile{}, nil, malformed("InvalidArgument",
 			"Copy Source must mention the source bucket and key: "+
 				"sourcebucket/sourcekey")
@@ -328,19 +328,19 @@ func (c *call) source() (object.StoredFile, *object.Content, error) {
 	return f, content, err
 }
 
-// sourceMatches reports whether the conditions on the source of a copy hold.
+// sourceMatches reports whether the conditions on a copy's source hold.
 func (c *call) sourceMatches(f object.StoredFile) bool {
 	h := c.r.Header
 	plain := strings.Trim(tag(f.SHA256), `"`)
 	same := func(header string) bool { return strings.Trim(h.Get(header), `"`) == plain }
-	modified := f.UpdatedAt.Truncate(time.Second)
+	modTime := f.UpdatedAt.Truncate(time.Second)
 
 	if h.Get("X-Amz-Copy-Source-If-Match") != "" {
 		if !same("X-Amz-Copy-Source-If-Match") {
 			return false
 		}
 	} else if at, err := http.ParseTime(h.Get("X-Amz-Copy-Source-If-Unmodified-Since")); err == nil &&
-		modified.After(at) {
+		modTime.After(at) {
 		return false
 	}
 
@@ -349,7 +349,7 @@ func (c *call) sourceMatches(f object.StoredFile) bool {
 	}
 
 	at, err := http.ParseTime(h.Get("X-Amz-Copy-Source-If-Modified-Since"))
-	return err != nil || modified.After(at)
+	return err != nil || modTime.After(at)
 }
 
 type copyResult struct {
@@ -379,16 +379,16 @@ func (c *call) copyObject() error {
 	}
 
 	n.Content, n.Length = content, f.Size
-	made, err := c.store(n)
+	file, err := c.store(n)
 	if err != nil {
 		return err
 	}
 
-	return c.respond(copyResult{xml.Name{Space: namespace, Local: "CopyObjectResult"}, timestamp(made.UpdatedAt),
-		tag(made.SHA256)})
+	return c.respond(copyResult{xml.Name{Space: namespace, Local: "CopyObjectResult"}, timestamp(file.UpdatedAt),
+		tag(file.SHA256)})
 }
 
-// sourceRange returns the range of the source that becomes a part.
+// sourceRange returns the source range that becomes a part.
 func (c *call) sourceRange(size int64) (first, length int64, err error) {
 	text := c.r.Header.Get("X-Amz-Copy-Source-Range")
 	if text == "" {

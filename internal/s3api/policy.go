@@ -10,18 +10,18 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// policy is what a form may upload, and until when.
+// policy tells what a form may upload, and until when.
 type policy struct {
 	expires    time.Time
 	conditions []condition
-	min, max   int64 // bytes of the file; a negative max is none
+	min, max   int64 // file size in bytes; a negative max is none
 }
 
-// condition is one on a field of the form.
+// condition is a condition on a form field.
 type condition struct {
 	field  string // lower case
 	value  string
-	prefix bool // value is the beginning of that of the field
+	prefix bool // value is only a prefix
 }
 
 var errPolicy = malformed("InvalidPolicyDocument", "The content of the form does not meet the conditions specified "+
@@ -48,7 +48,7 @@ func parsePolicy(text string) (policy, error) {
 	}
 
 	for _, raw := range in.Conditions {
-		if err := p.add(raw); err != nil {
+		if err := p.addCondition(raw); err != nil {
 			return p, err
 		}
 	}
@@ -56,8 +56,9 @@ func parsePolicy(text string) (policy, error) {
 	return p, nil
 }
 
-// add adds a condition: an object of fields and values, or a list of an operator and its operands.
-func (p *policy) add(raw json.RawMessage) error {
+// addCondition adds a condition: an object with fields and values, or a list with an operator and
+// operands.
+func (p *policy) addCondition(raw json.RawMessage) error {
 	var exact map[string]string
 	if json.Unmarshal(raw, &exact) == nil && len(exact) > 0 {
 		for field, value := range exact {
@@ -99,7 +100,7 @@ func (p *policy) add(raw json.RawMessage) error {
 	return errPolicy
 }
 
-// size reads a number of bytes, a JSON number or a text of one.
+// size reads a size in bytes, a JSON number or a number in a string.
 func size(v any) (int64, error) {
 	switch v := v.(type) {
 	case float64:
@@ -110,16 +111,16 @@ func size(v any) (int64, error) {
 	return 0, strconv.ErrSyntax
 }
 
-// check fails if the policy has expired, if a field breaks a condition, or if no condition is about
-// a field.
+// check fails if the policy has expired, if a field breaks a condition, or if a field has no
+// condition.
 func (p policy) check(fields map[string]string, bucket string, now time.Time) error {
 	if now.After(p.expires) {
 		return denied("AccessDenied", "Invalid according to Policy: Policy expired.")
 	}
 
-	known := map[string]bool{}
+	conditions := map[string]bool{}
 	for _, want := range p.conditions {
-		known[want.field] = true
+		conditions[want.field] = true
 		got := fields[want.field]
 		if want.field == "bucket" {
 			got = bucket
@@ -131,20 +132,20 @@ func (p policy) check(fields map[string]string, bucket string, now time.Time) er
 
 	for field := range fields {
 		switch {
-		case known[field], field == "policy", field == "x-amz-signature", strings.HasPrefix(field, "x-ignore-"):
+		case conditions[field], field == "policy", field == "x-amz-signature", strings.HasPrefix(field, "x-ignore-"):
 			continue
 		}
 		return brokenPolicy("Extra input fields: " + field)
 	}
-	if !known["bucket"] || (fields["bucket"] != "" && fields["bucket"] != bucket) {
+	if !conditions["bucket"] || (fields["bucket"] != "" && fields["bucket"] != bucket) {
 		return brokenPolicy("it is for another bucket")
 	}
 
 	return nil
 }
 
-// meets reports whether a value begins as it must. A field of media types is a list of which each
-// does.
+// meets reports whether a value has the prefix. In a Content-Type field, every listed media type
+// must.
 func (c condition) meets(value string) bool {
 	if c.field != "content-type" {
 		return strings.HasPrefix(value, c.value)

@@ -19,10 +19,10 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Uploads by a form of a page, whose policy a key has signed. The fields of the form go before the
-// file and take the place of headers.
+// Uploads by an HTML form, whose policy a key has signed. The form's fields precede the file and
+// replace headers.
 
-// maxForm is the maximum number of bytes of a form before its file.
+// maxForm is the maximum number of bytes in a form before the file.
 const maxForm = 64 << 10
 
 var (
@@ -31,20 +31,20 @@ var (
 	errNoFile = malformed("InvalidArgument", "POST requires exactly one file upload per request.")
 )
 
-// form is the part of a form before its file, by lower-case names of fields.
+// form is a form's part before the file, fields by lower-case name.
 type form struct {
 	fields map[string]string
 	file   *multipart.Part
 }
 
-// isForm reports whether the request is an upload by a form. Its signature is in the form.
+// isForm reports whether the request is an upload by a form. The signature is in the form.
 func (c *call) isForm() bool {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	return err == nil && kind == "multipart/form-data" && c.r.Method == http.MethodPost && c.key == "" &&
 		c.name != "" && len(c.query) == 0 && c.r.Header.Get("Authorization") == ""
 }
 
-// postObject stores the file of a form.
+// postObject stores a form's file.
 func (c *call) postObject() error {
 	f, err := c.readForm()
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *call) postObject() error {
 	if c.Inactive != nil {
 		return c.Inactive
 	}
-	if err := p.check(f.fields, c.name, c.started); err != nil {
+	if err := p.check(f.fields, c.name, c.start); err != nil {
 		return err
 	}
 
@@ -71,14 +71,14 @@ func (c *call) postObject() error {
 	}
 
 	c.r = f.request(c.r)
-	if err := c.check(formRoute); err != nil {
+	if err := c.checkRequest(formRoute); err != nil {
 		return err
 	}
 
 	return c.storeForm(f, p)
 }
 
-// formRoute is an upload as a form describes it.
+// formRoute is an upload by form.
 var formRoute = route{headers: join(objectHeaders, bodyHeaders, absentOnly)}
 
 func (c *call) storeForm(f form, p policy) error {
@@ -96,15 +96,15 @@ func (c *call) storeForm(f form, p policy) error {
 	}
 
 	n.Content = c.body
-	stored, err := c.store(n)
+	file, err := c.store(n)
 	if err != nil {
 		return c.bodyFailure(err)
 	}
 
-	return c.answerForm(f.fields, tag(stored.SHA256))
+	return c.answerForm(f.fields, tag(file.SHA256))
 }
 
-// readForm reads a form up to its file.
+// readForm reads a form up to the file.
 func (c *call) readForm() (form, error) {
 	_, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -112,7 +112,7 @@ func (c *call) readForm() (form, error) {
 			"multipart/form-data.")
 	}
 
-	head := &headReader{in: httpx.NewPacedReader(c.w, c.r), left: maxForm}
+	head := &headReader{in: httpx.NewPacedReader(c.w, c.r), remaining: maxForm}
 	parts := multipart.NewReader(head, params["boundary"])
 	f := form{fields: map[string]string{}}
 	for {
@@ -129,7 +129,7 @@ func (c *call) readForm() (form, error) {
 
 		name := strings.ToLower(part.FormName())
 		if name == "file" {
-			head.left = -1
+			head.remaining = -1
 			f.file = part
 			if key, ok := f.fields["key"]; ok {
 				file := part.FileName()
@@ -155,30 +155,30 @@ func (c *call) readForm() (form, error) {
 	}
 }
 
-// headReader bounds the bytes before the file of a form.
+// headReader bounds the bytes before a form's file.
 type headReader struct {
-	in   io.Reader
-	left int // bytes, negative without a bound
+	in        io.Reader
+	remaining int // bytes, negative without a bound
 }
 
 // Read implements io.Reader.
 func (h *headReader) Read(p []byte) (int, error) {
-	if h.left == 0 {
+	if h.remaining == 0 {
 		return 0, errLargeForm
 	}
-	if h.left > 0 {
-		p = p[:min(len(p), h.left)]
+	if h.remaining > 0 {
+		p = p[:min(len(p), h.remaining)]
 	}
 
 	n, err := h.in.Read(p)
-	if h.left > 0 {
-		h.left -= n
+	if h.remaining > 0 {
+		h.remaining -= n
 	}
 
 	return n, err
 }
 
-// authenticateForm verifies the signature of the policy and returns the policy.
+// authenticateForm verifies the policy's signature and returns the policy.
 func (c *call) authenticateForm(f form) (policy, error) {
 	if f.fields["policy"] == "" || f.fields["x-amz-signature"] == "" {
 		return policy{}, denied("AccessDenied", "The form has no signed policy")
@@ -208,10 +208,10 @@ func (c *call) authenticateForm(f form) (policy, error) {
 	return parsePolicy(f.fields["policy"])
 }
 
-// headerNames are the names of headers whose fields are named otherwise.
+// headerNames maps form fields to headers with a different name.
 var headerNames = map[string]string{"acl": "X-Amz-Acl", "tagging": "X-Amz-Tagging"}
 
-// request returns the request with the fields of the form as headers.
+// request returns the request with the form's fields as headers.
 func (f form) request(r *http.Request) *http.Request {
 	as := *r
 	as.Header = http.Header{}
@@ -268,7 +268,7 @@ func (c *call) answerForm(fields map[string]string, etag string) error {
 	return c.empty(http.StatusNoContent)
 }
 
-// sizedReader fails unless the content has a size in a range.
+// sizedReader fails unless the content size is in a range.
 type sizedReader struct {
 	in       io.Reader
 	min, max int64 // bytes; a negative max is none

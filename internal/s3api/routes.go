@@ -8,23 +8,23 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// route is an operation of the protocol and all that a request for it may have. A request with
-// anything else is refused: a server that ignores what it does not know would, for example, replace
-// an object by the bytes that the client asked to append.
+// route is an S3 operation with all that a request for it may have. A request with anything else is
+// refused: a server that ignores what it does not know would, for example, replace an object by the
+// bytes that the client asked to append.
 type route struct {
 	method   string
 	resource string   // query parameter that selects the operation, "" for none
 	header   string   // header that selects it, "" for none
-	params   []string // further query parameters
-	headers  headers  // headers that the operation obeys, beside those of all
+	params   []string // other query parameters
+	headers  headers  // headers that the operation obeys, beside the common ones
 	serve    func(c *call) error
 
-	creates bool // the bucket of the request
-	// objectSums reports that checksums in the headers are those of the object, not of the body.
+	creates bool // creates the request's bucket
+	// objectSums reports that checksum headers cover the object, not the body.
 	objectSums bool
 }
 
-// Query parameters of lists and of downloads.
+// Query parameters for lists and downloads.
 var (
 	listParams    = []string{"prefix", "delimiter", "max-keys", "encoding-type"}
 	versionParams = []string{"versionId"}
@@ -81,11 +81,11 @@ var (
 	}...)
 )
 
-// signatureParams are the query parameters of a presigned URL that are its signature.
+// signatureParams are the query parameters that make up a presigned URL's signature.
 var signatureParams = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires",
 	"x-amz-signedheaders", "x-amz-signature", "x-amz-content-sha256"}
 
-// route returns the operation of the request.
+// route returns the request's operation.
 func (c *call) route() (route, error) {
 	routes := objectRoutes
 	switch {
@@ -108,8 +108,9 @@ func (c *call) route() (route, error) {
 	return route{}, errMethod
 }
 
-// check fails unless the operation has all query parameters of the request and obeys its headers.
-func (c *call) check(r route) error {
+// checkRequest fails unless the operation knows all the request's query parameters and obeys its
+// headers.
+func (c *call) checkRequest(r route) error {
 	for name := range c.query {
 		if name == r.resource || slices.Contains(r.params, name) || c.isForeign(name) {
 			continue
@@ -144,24 +145,24 @@ func (c *call) check(r route) error {
 	return nil
 }
 
-// isForeign reports whether a query parameter is none of an operation: the name of the operation,
-// which clients add, a part of the signature, a header, which is checked as such, or a word for a
-// log of requests.
+// isForeign reports whether a query parameter belongs to no operation: the operation name, which
+// clients add, a part of the signature, a header, which is checked as such, or a word for a request
+// log.
 func (c *call) isForeign(name string) bool {
 	if isProtocolHeader(name) {
-		return c.signature.presigned
+		return c.signature.isPresigned
 	}
 	return strings.HasPrefix(strings.ToLower(name), "x-")
 }
 
-// isProtocolHeader reports whether a name is that of a header of the protocol, in any case.
+// isProtocolHeader reports whether name is an S3 header, in any case.
 func isProtocolHeader(name string) bool {
 	const prefix = "x-amz-"
 	return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
 }
 
-// requestSums returns the request with those checksums that are of its body. It keeps those of the
-// object for the operation.
+// requestSums returns the request with only the checksums that cover the body. The operation checks
+// those that cover the object.
 func (c *call) requestSums(r route) *http.Request {
 	if !r.objectSums {
 		return c.r

@@ -122,7 +122,7 @@ func (c *call) routed() error {
 	if err != nil {
 		return err
 	}
-	return c.check(route)
+	return c.checkRequest(route)
 }
 
 // TestHeadersOfOperations checks each operation with each header: all but those that the operation
@@ -203,7 +203,7 @@ func TestHoist(t *testing.T) {
 	t.Parallel()
 
 	c := newRequest(t, "PUT /b/k?X-Amz-Signature=1&X-Amz-Date=2&x-amz-meta-a=b&X-Amz-Acl=private&x-id=PutObject")
-	c.signature.presigned = true
+	c.signature.isPresigned = true
 	if err := c.hoist(); err != nil || c.r.Header.Get("X-Amz-Meta-A") != "b" || c.routed() != nil {
 		t.Errorf("got %v, %v", c.r.Header, err)
 	}
@@ -212,13 +212,13 @@ func TestHoist(t *testing.T) {
 	}
 
 	c = newRequest(t, "PUT /b/k?x-amz-tagging=a")
-	c.signature.presigned = true
+	c.signature.isPresigned = true
 	if err := c.hoist(); err != nil || codeOf(c.routed()) != "NotImplemented" {
 		t.Errorf("tags in the query: got %v", c.routed())
 	}
 
 	c = newRequest(t, "PUT /b/k?x-amz-meta-a=b x-amz-meta-a=c")
-	c.signature.presigned = true
+	c.signature.isPresigned = true
 	if got := codeOf(c.hoist()); got != "InvalidArgument" {
 		t.Errorf("two values: got %q, want InvalidArgument", got)
 	}

@@ -1,8 +1,8 @@
-// Package s3api serves a project's files by the S3 protocol, so that programs made for Amazon S3
+// Package s3api serves a project's files over the S3 protocol, so that programs made for Amazon S3
 // work unchanged: signatures, chunked bodies, routes, XML and errors.
 //
-// Rules and rows belong to package object. Keys bypass policies. Package gateway finds the project
-// of a request and its keys.
+// Rules and rows belong to package object. Keys bypass policies. Package gateway finds a request's
+// project and its keys.
 package s3api
 
 import (
@@ -29,29 +29,29 @@ import (
 )
 
 const (
-	// maxBody is the maximum number of bytes of an XML body: 10,000 parts with checksums.
+	// maxBody is the maximum XML body size in bytes: 10,000 parts with checksums.
 	maxBody   = 4 << 20
-	maxDelete = 1000 // objects of one request
-	maxList   = 1000 // entries of a list
+	maxDelete = 1000 // objects per request
+	maxList   = 1000 // entries per list
 	namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 )
 
-// server is the actor of all requests: a key has the rights of a secret key of the project.
+// server is the actor in all requests: a key has the same rights as a project's secret key.
 var server = actor.Service()
 
-// Prefix is the path of the root of the protocol behind that of the project.
+// Prefix is the S3 root path below the project's.
 const Prefix = "/storage/v1/s3"
 
 // Config has the dependencies that projects share.
 type Config struct {
 	Blobs *blob.Store
-	// Discard enqueues the removal of the bytes of deleted objects.
+	// Discard enqueues removing the bytes that deleted objects leave.
 	Discard func(ctx context.Context, project uuid.UUID)
-	// Bodies bounds the memory of the XML bodies of all requests.
+	// Bodies bounds the memory for XML bodies in all requests.
 	Bodies *fair.Pool
 }
 
-// New returns the interface.
+// New returns the gateway interface.
 func New(c Config) gateway.Interface {
 	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {
 		return gateway.Handler{Serve: (&project{&c, p}).serve}, nil
@@ -60,35 +60,34 @@ func New(c Config) gateway.Interface {
 	return gateway.Interface{Prefix: Prefix, Open: open, Fail: fail}
 }
 
-// project is a project that requests are served for.
 type project struct {
 	*Config
 	*gateway.Project
 }
 
-// call is a request under way.
+// call is a request in progress.
 type call struct {
 	*project
-	w       http.ResponseWriter
-	r       *http.Request
-	query   url.Values
-	body    *body
-	name    string // name of the bucket
-	key     string // key of the object, "" for a request on a bucket
-	bucket  object.Container
-	started time.Time
+	w      http.ResponseWriter
+	r      *http.Request
+	query  url.Values
+	body   *body
+	name   string // bucket name
+	key    string // object key, "" for a bucket request
+	bucket object.Container
+	start  time.Time
 
 	signature *signature
-	rootPath  string // escaped path of the root of the protocol
+	rootPath  string // escaped path of the S3 root
 }
 
-// serve serves a request. path is the escaped part of the path behind [Prefix].
+// serve serves a request. path is the escaped URL path after [Prefix].
 func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 	if httpx.ApplicationCORS(w, r) {
 		return
 	}
 
-	c := &call{project: p, w: w, r: r, query: r.URL.Query(), started: time.Now(),
+	c := &call{project: p, w: w, r: r, query: r.URL.Query(), start: time.Now(),
 		rootPath: strings.TrimSuffix(r.URL.EscapedPath(), path)}
 	if err := c.dispatch(path); err != nil {
 		c.fail(err)
@@ -107,14 +106,14 @@ func (c *call) dispatch(path string) error {
 	request.Route = "/projects/{projectUUID}" + Prefix
 	request.Target, _, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/") // the bucket
 
-	decoded, err := url.PathUnescape(path)
-	if err != nil || !pg.Storable(decoded) {
+	plainPath, err := url.PathUnescape(path)
+	if err != nil || !pg.Storable(plainPath) {
 		return malformed("InvalidURI", "Couldn't parse the specified URI")
 	}
 	if part := httpx.HostileText(c.r); part == "query" {
 		return malformed("InvalidArgument", "Parameters must be UTF-8 without null characters")
 	}
-	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(decoded, "/"), "/")
+	c.name, c.key, _ = strings.Cut(strings.TrimPrefix(plainPath, "/"), "/")
 
 	if c.isForm() {
 		return c.postObject()
@@ -136,7 +135,7 @@ func (c *call) dispatch(path string) error {
 			return err
 		}
 	}
-	if err := c.check(route); err != nil {
+	if err := c.checkRequest(route); err != nil {
 		return err
 	}
 
@@ -148,7 +147,7 @@ func (c *call) dispatch(path string) error {
 	return route.serve(c)
 }
 
-// findBucket finds the bucket of the request.
+// findBucket finds the request's bucket.
 func (c *call) findBucket() (err error) {
 	c.bucket, err = object.GetContainer(c.r.Context(), c.Database, server, object.ContainerRef{ID: c.name})
 	if fault.Is(err, fault.NotFound) {
@@ -160,7 +159,7 @@ func (c *call) findBucket() (err error) {
 
 // authenticate verifies the signature.
 func (c *call) authenticate() error {
-	s, err := parseSignature(c.r, c.query, c.started)
+	s, err := parseSignature(c.r, c.query, c.start)
 	if err != nil {
 		return err
 	}
@@ -191,10 +190,9 @@ func (c *call) hasKey(key uuid.UUID) error {
 	return err
 }
 
-// hoist moves headers of the protocol from the query of a presigned URL, where clients put them, to
-// the headers.
+// hoist moves S3 headers from a presigned URL's query, where clients put them, to the headers.
 func (c *call) hoist() error {
-	if !c.signature.presigned {
+	if !c.signature.isPresigned {
 		return nil
 	}
 
@@ -204,7 +202,7 @@ func (c *call) hoist() error {
 		}
 
 		value := strings.Join(values, ",")
-		if sent := c.r.Header.Values(name); len(sent) > 0 && strings.Join(sent, ",") != value {
+		if headers := c.r.Header.Values(name); len(headers) > 0 && strings.Join(headers, ",") != value {
 			return malformed("InvalidArgument", name+" has another value in the query than in the headers")
 		}
 		c.r.Header.Set(name, value)
@@ -245,7 +243,7 @@ func (c *call) decode(v any) error {
 	return nil
 }
 
-// readFailure returns the failure of a body that could not be read.
+// readFailure returns the failure for a body that could not be read.
 func readFailure(err error) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err

@@ -30,17 +30,17 @@ const (
 	unsignedTrailer = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 )
 
-// signature is the claim of a request to be signed (AWS Signature Version 4), and after a
-// successful verify the key that signs the chunks of its body.
+// signature is a request's claimed signature (AWS Signature Version 4). A successful verify sets
+// signing, the key for chunk signatures.
 type signature struct {
-	key       uuid.UUID // the access key
-	scope     string    // date, region, service and terminator
-	time      string
-	headers   []string // signed, lower case
-	text      string   // hexadecimal
-	payload   string   // SHA-256 of the body in hexadecimal, or one of the words above
-	presigned bool
-	signing   []byte
+	key         uuid.UUID // access key
+	scope       string    // DATE/REGION/s3/aws4_request
+	time        string
+	headers     []string // signed headers, lower case
+	text        string   // hexadecimal
+	payload     string   // body SHA-256 in hexadecimal, or a word from above
+	isPresigned bool
+	signing     []byte
 }
 
 func denied(code, message string) *fault.Error {
@@ -51,8 +51,8 @@ func malformed(code, message string) *fault.Error {
 	return fault.New(fault.Invalid, "%s", message).WithCode(code)
 }
 
-// parseSignature reads the signature of a request from its header or its query, and checks
-// everything about it but the MAC.
+// parseSignature reads a request's signature from the header or the query, and checks all but the
+// MAC.
 func parseSignature(r *http.Request, query url.Values, now time.Time) (*signature, error) {
 	read := readQuery
 	if r.Header.Get("Authorization") != "" {
@@ -75,7 +75,7 @@ func parseSignature(r *http.Request, query url.Values, now time.Time) (*signatur
 	return s, s.checkTime(query, date, now)
 }
 
-// readHeader reads the signature in the header Authorization.
+// readHeader reads the signature in the Authorization header.
 func readHeader(r *http.Request, _ url.Values) (s *signature, credential string, err error) {
 	fields, ok := strings.CutPrefix(r.Header.Get("Authorization"), algorithm)
 	if !ok {
@@ -102,7 +102,7 @@ func readHeader(r *http.Request, _ url.Values) (s *signature, credential string,
 	return s, credential, nil
 }
 
-// readQuery reads the signature of a presigned URL.
+// readQuery reads a presigned URL's signature.
 func readQuery(r *http.Request, query url.Values) (s *signature, credential string, err error) {
 	switch query.Get("X-Amz-Algorithm") {
 	case algorithm:
@@ -113,13 +113,13 @@ func readQuery(r *http.Request, query url.Values) (s *signature, credential stri
 	}
 
 	return &signature{
-		time: query.Get("X-Amz-Date"), text: query.Get("X-Amz-Signature"), presigned: true,
+		time: query.Get("X-Amz-Date"), text: query.Get("X-Amz-Signature"), isPresigned: true,
 		headers: strings.Split(query.Get("X-Amz-SignedHeaders"), ";"),
 		payload: cmp.Or(query.Get("X-Amz-Content-Sha256"), r.Header.Get("X-Amz-Content-Sha256"), unsignedPayload),
 	}, query.Get("X-Amz-Credential"), nil
 }
 
-// setCredential sets the key and the scope of a credential, and returns its date.
+// setCredential sets the key and scope from a credential, and returns the date.
 func (s *signature) setCredential(credential string) (date string, err error) {
 	access, scope, _ := strings.Cut(credential, "/")
 	key, err := uuid.Parse(access)
@@ -136,7 +136,7 @@ func (s *signature) setCredential(credential string) (date string, err error) {
 	return parts[0], nil
 }
 
-// checkHeaders fails unless the host and all headers of the protocol are signed.
+// checkHeaders fails unless the host and all S3 headers are signed.
 func (s *signature) checkHeaders(r *http.Request) error {
 	if !slices.Contains(s.headers, "host") {
 		return denied("AccessDenied", "The header host must be signed")
@@ -144,7 +144,7 @@ func (s *signature) checkHeaders(r *http.Request) error {
 
 	for name := range r.Header {
 		if name = strings.ToLower(name); strings.HasPrefix(name, "x-amz-") && !slices.Contains(s.headers, name) &&
-			!(s.presigned && name == "x-amz-content-sha256") {
+			!(s.isPresigned && name == "x-amz-content-sha256") {
 			return denied("AccessDenied", "There were headers present in the request which were not signed: "+name)
 		}
 	}
@@ -159,7 +159,7 @@ func (s *signature) checkTime(query url.Values, date string, now time.Time) erro
 		return denied("AccessDenied", "X-Amz-Date must be an ISO 8601 date, that of the credential")
 	}
 
-	if !s.presigned {
+	if !s.isPresigned {
 		if at.Before(now.Add(-maxSkew)) || at.After(now.Add(maxSkew)) {
 			return denied("RequestTimeTooSkewed",
 				"The difference between the request time and the server's time is too large")
@@ -202,7 +202,7 @@ func (s *signature) verify(r *http.Request, query url.Values, secret string) err
 var errSignature = denied("SignatureDoesNotMatch", "The request signature we calculated does not match the signature "+
 	"you provided. Check your key and signing method.")
 
-// derive returns the key of the scope.
+// derive returns the signing key for the scope.
 func (s *signature) derive(secret string) []byte {
 	key := []byte("AWS4" + secret)
 	for part := range strings.SplitSeq(s.scope, "/") {
@@ -244,20 +244,20 @@ func (s *signature) canonicalHeaders(r *http.Request) string {
 
 // canonicalQuery sorts parameters by their escaped names, then by their escaped values.
 func canonicalQuery(query url.Values) string {
-	escaped := make(map[string][]string, len(query))
+	params := make(map[string][]string, len(query))
 	for name, values := range query {
 		if name == "X-Amz-Signature" {
 			continue
 		}
 		for _, value := range values {
 			key := escape(name, false)
-			escaped[key] = append(escaped[key], escape(value, false))
+			params[key] = append(params[key], escape(value, false))
 		}
 	}
 
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(escaped)) {
-		for _, value := range slices.Sorted(slices.Values(escaped[name])) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		for _, value := range slices.Sorted(slices.Values(params[name])) {
 			pairs = append(pairs, name+"="+value)
 		}
 	}

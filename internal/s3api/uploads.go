@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 )
 
-// upload returns the multipart upload of the request.
+// upload returns the request's multipart upload.
 func (c *call) upload() (object.Multipart, error) {
 	id, err := uuid.Parse(c.query.Get("uploadId"))
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *call) createUpload() error {
 	}{Bucket: c.name, Key: c.key, UploadID: u.UUID.String()})
 }
 
-// putPart stores a part of the upload of the request.
+// putPart stores a part in the request's upload.
 func (c *call) putPart(content io.Reader, length int64) (object.MultipartPart, error) {
 	number, err := strconv.Atoi(c.query.Get("partNumber"))
 	if err != nil || number < 1 || number > object.MaxParts {
@@ -102,7 +102,7 @@ func (c *call) copyPart() error {
 		`"` + part.Tag() + `"`})
 }
 
-// completeUpload creates the object of the named parts.
+// completeUpload creates the object from the named parts.
 func (c *call) completeUpload() error {
 	var in struct {
 		XMLName xml.Name `xml:"CompleteMultipartUpload"`
@@ -136,9 +136,9 @@ func (c *call) completeUpload() error {
 		return err
 	}
 
-	f, replaced, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), u,
+	f, discard, err := object.CompleteMultipart(c.r.Context(), c.Database, c.Blobs, server, c.bucket.Ref(), u,
 		completion)
-	if replaced {
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if fault.Is(err, fault.NotFound) && u.FileUUID.Valid {
@@ -157,8 +157,8 @@ func (c *call) completeUpload() error {
 	}{Location: c.location(c.key), Bucket: c.name, Key: c.key, ETag: tag(f.SHA256)})
 }
 
-// verifyObject returns a function that makes the content of an object fail after its last byte
-// unless it has the checksums of the request.
+// verifyObject returns a function that wraps an object's content to fail after the last byte unless
+// it matches the request's checksums.
 func (c *call) verifyObject() (func(io.Reader) io.Reader, error) {
 	for header := range sums {
 		if strings.Contains(c.r.Header.Get(header), "-") { // not base64: a checksum of checksums
@@ -177,10 +177,10 @@ func (c *call) verifyObject() (func(io.Reader) io.Reader, error) {
 	}, nil
 }
 
-// location returns the address of an object in the bucket of the request.
+// location returns an object's URL in the request's bucket.
 func (c *call) location(key string) string {
 	root := c.URL(Prefix)
-	if root == "" { // the address that the client has used
+	if root == "" { // the URL that the client has used
 		scheme := "http"
 		if c.r.TLS != nil {
 			scheme = "https"
@@ -243,15 +243,15 @@ func (c *call) listParts() error {
 	}{Bucket: c.name, Key: c.key, UploadID: u.UUID.String(), Initiator: c.owner(), Owner: c.owner(),
 		StorageClass: "STANDARD", PartNumberMarker: after, MaxParts: limit}
 
-	found, err := object.ListParts(c.r.Context(), c.Database, u.UUID, after, limit+1)
+	parts, err := object.ListParts(c.r.Context(), c.Database, u.UUID, after, limit+1)
 	if err != nil {
 		return err
 	}
-	if len(found) > limit {
-		found, result.IsTruncated = found[:limit], true
+	if len(parts) > limit {
+		parts, result.IsTruncated = parts[:limit], true
 	}
 
-	for _, p := range found {
+	for _, p := range parts {
 		result.Part = append(result.Part, part{p.Number, timestamp(p.CreatedAt), `"` + p.Tag() + `"`, p.Size})
 		result.NextPartNumberMarker = p.Number
 	}
@@ -275,11 +275,11 @@ func (c *call) listUploads() error {
 		return err
 	}
 
-	found, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket.UUID, prefix)
+	uploads, err := object.ListMultiparts(c.r.Context(), c.Database, c.bucket.UUID, prefix)
 	if err != nil {
 		return err
 	}
-	found = found[uploadsBefore(found, after, afterID):]
+	uploads = uploads[uploadsBefore(uploads, after, afterID):]
 
 	type upload struct {
 		Key              string
@@ -302,15 +302,15 @@ func (c *call) listUploads() error {
 		Upload             []upload
 	}{Bucket: c.name, Prefix: encode(prefix), KeyMarker: encode(after), UploadIDMarker: afterID, MaxUploads: limit,
 		EncodingType: c.query.Get("encoding-type")}
-	if len(found) > limit {
-		found, result.IsTruncated = found[:limit], true
+	if len(uploads) > limit {
+		uploads, result.IsTruncated = uploads[:limit], true
 	}
 	if result.IsTruncated && limit > 0 {
-		last := found[limit-1]
+		last := uploads[limit-1]
 		result.NextKeyMarker, result.NextUploadIDMarker = encode(last.FullFileName), last.UUID.String()
 	}
 
-	for _, u := range found {
+	for _, u := range uploads {
 		result.Upload = append(result.Upload, upload{encode(u.FullFileName), u.UUID.String(), c.owner(), c.owner(),
 			"STANDARD", timestamp(u.CreatedAt)})
 	}
@@ -318,18 +318,18 @@ func (c *call) listUploads() error {
 	return c.respond(result)
 }
 
-// uploadsBefore returns the number of uploads, sorted by key, before the page that begins behind
-// the markers. Without the marker of an upload, that is behind all uploads of the key.
-func uploadsBefore(sorted []object.Multipart, key, id string) int {
-	before := 0
-	for i, u := range sorted {
+// uploadsBefore returns the number of uploads, sorted by key, before the page that begins after the
+// markers. Without an upload marker, the page begins after all the key's uploads.
+func uploadsBefore(uploads []object.Multipart, key, id string) int {
+	count := 0
+	for i, u := range uploads {
 		switch {
 		case key == "" || u.FullFileName > key:
-			return before
+			return count
 		case u.FullFileName < key || id == "" || u.UUID.String() == id:
-			before = i + 1
+			count = i + 1
 		}
 	}
 
-	return before
+	return count
 }

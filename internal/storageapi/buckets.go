@@ -14,14 +14,14 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 )
 
-// maxBucketList is the maximum number of buckets of a list.
+// maxBucketList is the maximum number of buckets in a list.
 const maxBucketList = 1000
 
-// bucketRow is a bucket as clients know it.
+// bucketRow is a bucket in responses.
 type bucketRow struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Owner     string    `json:"owner"` // "" for one of a key or a member
+	Owner     string    `json:"owner"` // "" if a key or a member created it
 	Public    bool      `json:"public"`
 	Type      string    `json:"type,omitempty"`
 	Limit     *int64    `json:"file_size_limit"`
@@ -62,13 +62,13 @@ func (c *call) listBuckets(string) error {
 	}
 
 	l.Limit = min(l.Limit, maxBucketList)
-	found, err := object.SearchContainers(c.r.Context(), c.Database, c.actor, l)
+	containers, err := object.SearchContainers(c.r.Context(), c.Database, c.actor, l)
 	if err != nil {
 		return err
 	}
 
-	rows := make([]bucketRow, 0, len(found))
-	for _, b := range found {
+	rows := make([]bucketRow, 0, len(containers))
+	for _, b := range containers {
 		row := newBucketRow(b)
 		row.Type = b.Type
 		rows = append(rows, row)
@@ -86,7 +86,7 @@ func (c *call) getBucket(id string) error {
 	return c.respond(http.StatusOK, newBucketRow(b))
 }
 
-// bucketBody is the body of a bucket to create or to change.
+// bucketBody is the request body that creates or changes a bucket.
 type bucketBody struct {
 	ID, Name  string
 	Type      *string // only STANDARD
@@ -181,7 +181,7 @@ func (c *call) createBucket(string) error {
 	}
 
 	if _, err := object.CreateContainer(c.r.Context(), c.Database, c.actor, n); err != nil {
-		return ofBucket(err, n)
+		return bucketError(err, n)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"name": in.Name})
@@ -217,8 +217,8 @@ func (c *call) deleteBucket(id string) error {
 	return c.respond(http.StatusOK, map[string]string{"message": "Successfully deleted"})
 }
 
-// emptyBucket deletes the objects of a bucket. The message is the contract's: they are gone when it
-// is sent, their bytes soon after.
+// emptyBucket deletes a bucket's objects. The message is the contract's: the objects are gone when
+// it is sent, their bytes soon after.
 func (c *call) emptyBucket(rest string) error {
 	id, ok := strings.CutSuffix(rest, "/empty")
 	if !ok {
@@ -240,8 +240,8 @@ func (c *call) emptyBucket(rest string) error {
 		"message": "Empty bucket has been queued. Completion may take up to an hour."})
 }
 
-// ofBucket gives the contract's names to the failures of a new bucket.
-func ofBucket(err error, n object.NewContainer) error {
+// bucketError gives the contract's error codes to failures to create a bucket.
+func bucketError(err error, n object.NewContainer) error {
 	e := fault.Of(err)
 	if len(e.Fields) == 0 {
 		return err
@@ -261,7 +261,7 @@ func ofBucket(err error, n object.NewContainer) error {
 	return fault.New(fault.Invalid, "Bucket name invalid").WithCode("InvalidBucketName").WithCause(err)
 }
 
-// missingBucket gives the contract's name to the failure to find a bucket.
+// missingBucket gives the contract's error code to the failure to find a bucket.
 func missingBucket(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return errNoBucket.WithCause(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// failure is the body of an error. StatusCode is the true status: the response has 400 for nearly
-// all failures of the client.
+// failure is an error body. StatusCode is the true status: the response has 400 for nearly all
+// client errors.
 type failure struct {
 	StatusCode string `json:"statusCode"`
 	Error      string `json:"error"`
@@ -18,7 +18,7 @@ type failure struct {
 	Code       string `json:"code"`
 }
 
-// failuresByCode are the failures with a form of their own.
+// failuresByCode maps error codes to bodies that differ from their kind's.
 var failuresByCode = map[string]failure{
 	"NoSuchBucket":  {"404", "Bucket not found", "Bucket not found", "NoSuchBucket"},
 	"RouteNotFound": {"404", "Not Found", "", "RouteNotFound"},
@@ -41,7 +41,7 @@ var failuresByCode = map[string]failure{
 	"policy_timeout":        {"544", "DatabaseTimeout", "", "DatabaseTimeout"},
 }
 
-// failures are the other failures, by kind. One without an error of its own has the code there.
+// failures maps kinds to the other bodies. Without an Error the body repeats its Code there.
 var failures = map[fault.Kind]failure{
 	fault.Invalid:         {"400", "", "", "InvalidRequest"},
 	fault.Unprocessable:   {"400", "", "", "InvalidRequest"},
@@ -56,16 +56,16 @@ var failures = map[fault.Kind]failure{
 	fault.Unavailable: {"503", "unavailable", "", "DatabaseError"},
 }
 
-// errNoBucket is the failure of a request to a bucket that does not exist or is hidden.
+// errNoBucket reports a bucket that does not exist or is hidden.
 var errNoBucket = fault.New(fault.NotFound, "Bucket not found").WithCode("NoSuchBucket")
 
-// failureOf returns the status and the body of a failure. Texts of unknown errors stay in the log.
+// failureOf returns a failure's status and body. The log keeps the texts of unknown errors.
 func failureOf(err error) (int, failure) {
 	e := fault.Of(err)
 	f, ok := failuresByCode[e.CodeWord()]
 	if !ok {
 		f, ok = failures[e.Kind]
-		if e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z' { // a code of the contract
+		if e.Code != "" && e.Code[0] >= 'A' && e.Code[0] <= 'Z' { // a contract code
 			f.Code = e.Code
 		}
 	}
@@ -90,7 +90,7 @@ func failureOf(err error) (int, failure) {
 	return http.StatusBadRequest, f
 }
 
-// tusMessage returns the text of a failure that differs for resumable uploads, or "".
+// tusMessage returns the message if it differs for resumable uploads, else "".
 func tusMessage(e *fault.Error) string {
 	switch word := e.CodeWord(); {
 	case word == "too_large":
@@ -101,7 +101,7 @@ func tusMessage(e *fault.Error) string {
 	return ""
 }
 
-// fail writes a failure.
+// fail writes an error response.
 func (c *call) fail(err error) {
 	status, body := failureOf(err)
 	if status >= http.StatusInternalServerError {

@@ -18,16 +18,16 @@ const (
 	maxQuality = 100
 )
 
-// transform describes the variant of a picture, in the query of a URL or in the body of a request
-// for a signed one.
+// transform describes a picture variant, in a URL's query or in the body that requests a signed
+// URL.
 type transform struct {
 	Width, Height int
 	Resize        string // cover, contain or fill; "" means cover
-	Format        string // origin; "" means the same
+	Format        string // origin; "" means unchanged
 	Quality       int
 }
 
-// transformOf reads the query of a URL.
+// transformOf reads a URL's query.
 func transformOf(query url.Values) (transform, error) {
 	t := transform{Resize: query.Get("resize"), Format: query.Get("format")}
 	for name, n := range map[string]*int{"width": &t.Width, "height": &t.Height, "quality": &t.Quality} {
@@ -45,7 +45,7 @@ func transformOf(query url.Values) (transform, error) {
 	return t, t.check()
 }
 
-// signedTransform reads the variant of a signed URL.
+// signedTransform reads a signed URL's variant.
 func signedTransform(text string) (transform, error) {
 	var t transform
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
@@ -70,12 +70,11 @@ func (t transform) check() error {
 	return nil
 }
 
-// spec returns the variant.
 func (t transform) spec() picture.Spec {
 	return picture.Spec{Width: t.Width, Height: t.Height, Fit: t.Resize, Quality: t.Quality}
 }
 
-// header returns the value of the header X-Transformations, in the words of Supabase's renderer.
+// header returns the X-Transformations header, in the words that Supabase's renderer uses.
 func (t transform) header() string {
 	var parts []string
 	if t.Height > 0 {
@@ -100,7 +99,7 @@ func invalidTransform(message string) error {
 	return fault.New(fault.Invalid, "%s", message).WithCode("InvalidRequest")
 }
 
-// render sends a variant of a picture that the policies show.
+// render sends a picture variant that the policies show.
 func (c *call) render(path string) error {
 	b, name, err := c.bucketOf(path)
 	if err != nil {
@@ -115,7 +114,7 @@ func (c *call) render(path string) error {
 	return c.sendPicture(b, name, t, false)
 }
 
-// renderPublic sends a variant of a picture of a public bucket, about which no policy decides.
+// renderPublic sends a picture variant from a public bucket, about which no policy decides.
 func (c *call) renderPublic(path string) error {
 	b, name, err := c.readable(path)
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *call) renderSigned(path string) error {
 	return c.sendPicture(b, g.Name, t, false)
 }
 
-// sendPicture sends a variant of a picture.
+// sendPicture sends a picture variant.
 func (c *call) sendPicture(b object.Container, name string, t transform, public bool) error {
 	f, content, err := c.Variants.Open(c.r.Context(), c.Database, c.actor, fileOf(b, name), t.spec())
 	if fault.Is(err, fault.Unprocessable) { // no picture, or too large a one

@@ -14,9 +14,9 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 )
 
-const defaultLimit = 100 // entries of a list
+const defaultLimit = 100 // entries per list
 
-// entry is an entry of a list. A folder has a name only.
+// entry is a list entry. A folder has a name only.
 type entry struct {
 	Key            string          `json:"key,omitempty"`
 	Name           string          `json:"name"`
@@ -32,15 +32,14 @@ func newEntry(o object.Entry) entry {
 		return entry{Name: o.Name}
 	}
 
-	created, updated := timestamp(*o.CreatedAt), timestamp(*o.UpdatedAt)
-	return entry{Name: o.Name, ID: o.UUID, CreatedAt: &created, UpdatedAt: &updated, LastAccessedAt: &updated,
+	createdAt, updatedAt := timestamp(*o.CreatedAt), timestamp(*o.UpdatedAt)
+	return entry{Name: o.Name, ID: o.UUID, CreatedAt: &createdAt, UpdatedAt: &updatedAt, LastAccessedAt: &updatedAt,
 		Metadata: metadataOf(*o.Size, *o.MimeType, o.SHA256, o.Cache, *o.UpdatedAt)}
 }
 
-// sortBy is the order of a list.
 type sortBy struct{ Column, Order string }
 
-// apply sets the order of a listing.
+// apply sets the listing's order.
 func (s sortBy) apply(l *object.EntryListing) error {
 	switch s.Column {
 	case "", "name", "created_at", "updated_at":
@@ -55,8 +54,8 @@ func (s sortBy) apply(l *object.EntryListing) error {
 	return nil
 }
 
-// pageSize returns the number of entries of a page for a requested limit. As in Supabase, a larger
-// one is served with the largest page.
+// pageSize returns the entries per page for a requested limit. As in Supabase, a larger limit is
+// served with the largest page.
 func pageSize(limit int) (int, error) {
 	if limit < 1 {
 		return 0, fault.New(fault.Invalid, "body/limit must be at least 1")
@@ -64,7 +63,7 @@ func pageSize(limit int) (int, error) {
 	return min(limit, object.MaxEntries), nil
 }
 
-// list lists a folder of a bucket. Names are relative to the folder.
+// list lists a folder in a bucket. Names are relative to the folder.
 func (c *call) list(path string) error {
 	in := struct {
 		Prefix, Search string
@@ -98,13 +97,13 @@ func (c *call) list(path string) error {
 		return err
 	}
 
-	found, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
+	objects, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
 	if err != nil {
 		return err
 	}
 
-	entries := make([]entry, 0, len(found))
-	for _, o := range found {
+	entries := make([]entry, 0, len(objects))
+	for _, o := range objects {
 		e := newEntry(o)
 		e.Name = strings.TrimSuffix(strings.TrimPrefix(e.Name, in.Prefix), "/")
 		entries = append(entries, e)
@@ -113,15 +112,15 @@ func (c *call) list(path string) error {
 	return c.respond(http.StatusOK, entries)
 }
 
-// cursor is the position of the next page of a list: the last entry of this one in the order of the
-// list. Objects that are created or deleted meanwhile move no page.
+// cursor is the next page's position in a list: this page's last entry in list order. Objects that
+// are created or deleted meanwhile move no page.
 type cursor struct {
 	After     string
-	AfterTime *time.Time `json:",omitempty"` // time of an object in an order by time
+	AfterTime *time.Time `json:",omitempty"` // an object's time in an order by time
 	Order     sortBy
 }
 
-// cursorBehind returns the cursor behind an entry.
+// cursorBehind returns the cursor after an entry.
 func cursorBehind(e object.Entry, order sortBy) cursor {
 	c := cursor{After: e.Name, Order: order}
 	switch order.Column {
@@ -155,7 +154,7 @@ func parseCursor(text string) (position cursor, err error) {
 	return position, nil
 }
 
-// listPage is the response of a list with a cursor.
+// listPage is the response to a list with a cursor.
 type listPage struct {
 	HasNext    bool    `json:"hasNext"`
 	NextCursor string  `json:"nextCursor,omitempty"`
@@ -163,7 +162,7 @@ type listPage struct {
 	Objects    []entry `json:"objects"`
 }
 
-// listByCursor lists the objects of a bucket by prefix, with or without folders.
+// listByCursor lists a bucket's objects by prefix, with or without folders.
 func (c *call) listByCursor(path string) error {
 	in := struct {
 		Prefix, Cursor string
@@ -200,20 +199,20 @@ func (c *call) listByCursor(path string) error {
 		return err
 	}
 
-	found, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
+	objects, err := object.ListEntries(c.r.Context(), c.Database, c.actor, b.UUID, l)
 	if err != nil {
 		return err
 	}
 
-	page := listPage{HasNext: len(found) > limit, Folders: []entry{}, Objects: []entry{}}
+	page := listPage{HasNext: len(objects) > limit, Folders: []entry{}, Objects: []entry{}}
 	if page.HasNext {
-		found = found[:limit]
-		if page.NextCursor, err = cursorBehind(found[limit-1], position.Order).encode(); err != nil {
+		objects = objects[:limit]
+		if page.NextCursor, err = cursorBehind(objects[limit-1], position.Order).encode(); err != nil {
 			return err
 		}
 	}
 
-	for _, o := range found {
+	for _, o := range objects {
 		e := newEntry(o)
 		if in.Delimited {
 			e.Key = strings.TrimSuffix(o.Name[strings.LastIndexByte(in.Prefix, '/')+1:], "/")

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	maxMetadata = 64 << 10 // bytes of an object's metadata
-	maxNames    = 1000     // objects of one request
+	maxMetadata = 64 << 10 // bytes in an object's metadata
+	maxNames    = 1000     // objects per request
 )
 
-// bucketOf returns the bucket and the name of the object in the rest of a path.
+// bucketOf returns the bucket and the object name in the rest of a path.
 func (c *call) bucketOf(path string) (object.Container, string, error) {
 	id, name, _ := strings.Cut(path, "/")
 	b, err := object.GetContainer(c.r.Context(), c.Database, actor.Service(), object.ContainerRef{ID: id})
@@ -34,7 +34,7 @@ func (c *call) bucketOf(path string) (object.Container, string, error) {
 	return b, name, missingBucket(err)
 }
 
-// fileOf identifies the object of a name in a bucket.
+// fileOf identifies an object by its name in a bucket.
 func fileOf(b object.Container, name string) object.FileRef {
 	return object.FileRef{Container: b.UUID, Name: name}
 }
@@ -57,10 +57,10 @@ func (c *call) replace(path string) error {
 	return c.store(b, name, true)
 }
 
-// cacheControl matches the values of Cache-Control that objects may have.
+// cacheControl matches the Cache-Control values that objects may have.
 var cacheControl = regexp.MustCompile(`^[ -~]{0,200}$`)
 
-// checkCacheControl fails with Invalid for a value that no download can have as its header.
+// checkCacheControl fails with Invalid for a value that no download can send as a header.
 func checkCacheControl(value string) error {
 	if !cacheControl.MatchString(value) {
 		return fault.New(fault.Invalid, "cache-control must be up to 200 ASCII characters")
@@ -68,7 +68,7 @@ func checkCacheControl(value string) error {
 	return nil
 }
 
-// store stores an object, whose bytes are the body or a part of it.
+// store stores an object, whose bytes are the body or a form part in it.
 func (c *call) store(b object.Container, name string, upsert bool) error {
 	n := object.NewFile{Upsert: upsert, CacheControl: c.r.Header.Get("Cache-Control")}
 	n.FullFileName, n.MimeType = name, c.r.Header.Get("Content-Type")
@@ -95,8 +95,8 @@ func (c *call) store(b object.Container, name string, upsert bool) error {
 	}
 
 	n.Content = uploadedBody{n.Content}
-	f, replaced, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, c.actor, b.Ref(), n)
-	if replaced {
+	f, discard, err := object.CreateFile(c.r.Context(), c.Database, c.Blobs, c.actor, b.Ref(), n)
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if fault.Of(err) != nil && fault.Of(err).CodeWord() == "mime_type_not_allowed" {
@@ -105,13 +105,13 @@ func (c *call) store(b object.Container, name string, upsert bool) error {
 			WithCode("InvalidMimeType").WithCause(err)
 	}
 	if err != nil {
-		return ofKey(err, name)
+		return keyError(err, name)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"Id": f.UUID.String(), "Key": b.ID + "/" + f.FullFileName})
 }
 
-// uploadedBody names the failures of a body.
+// uploadedBody gives body read failures their kinds.
 type uploadedBody struct{ io.Reader }
 
 // Read implements io.Reader.
@@ -127,8 +127,8 @@ func (b uploadedBody) Read(p []byte) (int, error) {
 	return n, fault.New(fault.Invalid, "The body is incomplete").WithCause(err)
 }
 
-// ofKey gives the contract's name to the failure of an invalid name of an object.
-func ofKey(err error, name string) error {
+// keyError gives the contract's error code to the failure for an invalid object name.
+func keyError(err error, name string) error {
 	e := fault.Of(err)
 	if e != nil && e.Kind == fault.Unprocessable && len(e.Fields) > 0 && e.Fields[0].Name == "full_file_name" {
 		return fault.New(fault.Invalid, "Invalid key: %s", strings.ToValidUTF8(name, "")).WithCode("InvalidKey").
@@ -138,10 +138,10 @@ func ofKey(err error, name string) error {
 	return err
 }
 
-// readForm reads the fields of a form up to the file, which is the part without a name. It returns
-// the field metadata.
+// readForm reads a form's fields up to the file, which is the part without a field name or with a
+// file name. It returns the field metadata.
 func readForm(form *multipart.Reader, n *object.NewFile) (metadata []byte, err error) {
-	n.Length = 0 // that of the form
+	n.Length = 0 // the form's length
 	kind := ""
 	for range 8 {
 		part, err := form.NextPart()
@@ -175,7 +175,7 @@ func readForm(form *multipart.Reader, n *object.NewFile) (metadata []byte, err e
 	return nil, fault.New(fault.Invalid, "The form has too many fields")
 }
 
-// checkMetadata checks that the metadata of an application are a JSON object, or empty.
+// checkMetadata checks that an application's metadata are a JSON object or empty.
 func checkMetadata(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -189,7 +189,7 @@ func checkMetadata(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// download sends an object. No policy decides about those of a public bucket.
+// download sends an object. No policy decides about objects in a public bucket.
 func (c *call) download(path string) error {
 	b, name, err := c.readable(path)
 	if err != nil {
@@ -199,7 +199,7 @@ func (c *call) download(path string) error {
 	return c.send(b, name, false)
 }
 
-// readable returns the bucket and the name of an object to read.
+// readable returns the bucket and object name to read from.
 func (c *call) readable(path string) (object.Container, string, error) {
 	b, name, err := c.bucketOf(path)
 	if err == nil && b.IsPublic {
@@ -221,7 +221,7 @@ func (c *call) downloadPublic(path string) error {
 	return c.send(b, name, true)
 }
 
-// send sends an object. Caches shared by several clients keep it only if its address is public.
+// send sends an object. Caches shared by several clients keep it only if the address is public.
 func (c *call) send(b object.Container, name string, public bool) error {
 	o, content, err := object.OpenFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(b, name))
 	if err != nil {
@@ -243,7 +243,7 @@ func (c *call) send(b object.Container, name string, public bool) error {
 	return nil
 }
 
-// refuseRange writes the failure of a range or a condition, with its own status.
+// refuseRange writes the failure for a range or a condition, with the status given.
 func (c *call) refuseRange(w http.ResponseWriter, status int) {
 	f := failure{"416", "InvalidRange", "The requested range is not satisfiable", "InvalidRange"}
 	if status == http.StatusPreconditionFailed {
@@ -253,7 +253,7 @@ func (c *call) refuseRange(w http.ResponseWriter, status int) {
 	_ = c.respond(status, f) // strings have no error
 }
 
-// info sends the description of an object.
+// info sends an object's description.
 func (c *call) info(path string) error {
 	b, name, err := c.readable(path)
 	if err != nil {
@@ -293,7 +293,7 @@ func (c *call) describe(b object.Container, name string) error {
 		"metadata": metadata})
 }
 
-// remove deletes the named objects of a bucket, or the one in the path.
+// remove deletes the named objects from a bucket, or the object in the path.
 func (c *call) remove(path string) error {
 	b, name, err := c.bucketOf(path)
 	if err != nil {
@@ -311,29 +311,29 @@ func (c *call) remove(path string) error {
 		return fault.New(fault.Invalid, "body/prefixes must have 1 to %d items", maxNames)
 	}
 
-	gone, err := object.DeleteFilesByName(c.r.Context(), c.Database, c.actor, b.UUID, in.Prefixes)
+	files, err := object.DeleteFilesByName(c.r.Context(), c.Database, c.actor, b.UUID, in.Prefixes)
 	if err != nil {
 		return err
 	}
-	if len(gone) > 0 {
+	if len(files) > 0 {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if name != "" {
-		if len(gone) == 0 {
+		if len(files) == 0 {
 			return fault.New(fault.NotFound, "Object not found")
 		}
 		return c.respond(http.StatusOK, map[string]string{"message": "Successfully deleted"})
 	}
 
-	removed := make([]map[string]any, 0, len(gone))
-	for _, f := range gone {
-		removed = append(removed, map[string]any{"id": f.UUID, "bucket_id": b.ID, "name": f.FullFileName,
+	rows := make([]map[string]any, 0, len(files))
+	for _, f := range files {
+		rows = append(rows, map[string]any{"id": f.UUID, "bucket_id": b.ID, "name": f.FullFileName,
 			"created_at": timestamp(f.CreatedAt), "updated_at": timestamp(f.UpdatedAt),
 			"last_accessed_at": timestamp(f.UpdatedAt),
 			"metadata":         metadataOf(f.Size, f.MimeType, f.SHA256, nil, f.UpdatedAt)})
 	}
 
-	return c.respond(http.StatusOK, removed)
+	return c.respond(http.StatusOK, rows)
 }
 
 // move renames an object, or moves it to another bucket.
@@ -351,13 +351,13 @@ func (c *call) move(string) error {
 	_, err = object.UpdateFile(c.r.Context(), c.Database, c.actor, fileOf(from, in.SourceKey),
 		object.FileUpdate{FullFileName: &in.DestinationKey, Container: new(to.Ref())})
 	if err != nil {
-		return ofKey(err, in.DestinationKey)
+		return keyError(err, in.DestinationKey)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"message": "Successfully moved"})
 }
 
-// copy copies an object, in its bucket or to another one.
+// copy copies an object, within a bucket or to another one.
 func (c *call) copy(string) error {
 	in := struct {
 		BucketID, SourceKey, DestinationBucket, DestinationKey string
@@ -390,13 +390,13 @@ func (c *call) copy(string) error {
 		n.Metadata = []byte("{}")
 	}
 
-	f, replaced, err := object.CopyFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(from, in.SourceKey),
+	f, discard, err := object.CopyFile(c.r.Context(), c.Database, c.Blobs, c.actor, fileOf(from, in.SourceKey),
 		to.Ref(), n)
-	if replaced {
+	if discard {
 		c.Discard(c.r.Context(), c.Database.UUID)
 	}
 	if err != nil {
-		return ofKey(err, in.DestinationKey)
+		return keyError(err, in.DestinationKey)
 	}
 
 	return c.respond(http.StatusOK, map[string]any{"Id": f.UUID, "Key": to.ID + "/" + f.FullFileName, "id": f.UUID,
@@ -405,7 +405,8 @@ func (c *call) copy(string) error {
 		"metadata": metadataOf(f.Size, f.MimeType, f.SHA256, optional(n.CacheControl), f.UpdatedAt)})
 }
 
-// bucketsOf returns the source and the destination of an object, the same unless another is named.
+// bucketsOf returns the source and the destination bucket, which are the same if destination is
+// empty.
 func (c *call) bucketsOf(source, destination string) (from, to object.Container, err error) {
 	if from, _, err = c.bucketOf(source); err != nil || destination == "" {
 		return from, from, err
@@ -423,7 +424,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// timestamp is a time as clients know it, in milliseconds.
+// timestamp is a time in responses, in milliseconds.
 type timestamp time.Time
 
 // MarshalJSON implements json.Marshaler.
@@ -432,10 +433,10 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(make([]byte, 0, len(layout)), layout), nil
 }
 
-// etagOf returns the entity tag of an object, as in the column metadata of storage.objects.
+// etagOf returns an object's entity tag, as in the column metadata of storage.objects.
 func etagOf(sha256 []byte) string { return `"` + hex.EncodeToString(sha256[:16]) + `"` }
 
-// objectMetadata are the metadata of an object as clients know them.
+// objectMetadata is an object's metadata in responses.
 type objectMetadata struct {
 	ETag           string    `json:"eTag"`
 	Size           int64     `json:"size"`
@@ -446,12 +447,12 @@ type objectMetadata struct {
 	HTTPStatusCode int       `json:"httpStatusCode"`
 }
 
-func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, modified time.Time) *objectMetadata {
+func metadataOf(size int64, mimeType string, sha256 []byte, cache *string, updatedAt time.Time) *objectMetadata {
 	control := "no-cache"
 	if cache != nil {
 		control = *cache
 	}
 
 	return &objectMetadata{ETag: etagOf(sha256), Size: size, MimeType: mimeType, CacheControl: control,
-		LastModified: timestamp(modified), ContentLength: size, HTTPStatusCode: http.StatusOK}
+		LastModified: timestamp(updatedAt), ContentLength: size, HTTPStatusCode: http.StatusOK}
 }

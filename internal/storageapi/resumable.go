@@ -17,37 +17,37 @@ import (
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (with upload, deferred
 // length), termination and expiration. Upload-Metadata has bucketName, objectName, contentType,
-// cacheControl and metadata. Failures have their true status, by which clients decide to retry.
+// cacheControl and metadata. Failures have the true status, which tells clients whether to retry.
 
 const (
 	tusPath     = "/upload/resumable"
 	tusSignPath = tusPath + "/sign"
 )
 
-// tusHeaders sets the headers of every response about resumable uploads.
+// tusHeaders sets the headers that every resumable upload response has.
 func tusHeaders(h http.Header) {
 	tus.SetHeaders(h)
 	tus.SetCapabilities(h, "creation,creation-with-upload,creation-defer-length,termination,expiration",
 		object.MaxFileSize)
 }
 
-// tus handles a request about resumable uploads with a key or token.
+// tus handles a resumable upload request with a key or token.
 func (c *call) tus(rest string) error { return c.serveTus(rest, false) }
 
-// tusSigned handles one with the token of a signed URL in the header x-signature.
+// tusSigned handles a resumable upload request with a signed URL's token in the header x-signature.
 func (c *call) tusSigned(rest string) error { return c.serveTus(rest, true) }
 
-func (c *call) serveTus(rest string, signed bool) error {
+func (c *call) serveTus(rest string, hasSignature bool) error {
 	if c.r.Header.Get("Tus-Resumable") != tus.Version {
 		return fault.New(fault.Precondition, "Tus-Resumable must be "+tus.Version)
 	}
 
 	id := strings.Trim(rest, "/")
 	if c.r.Method == http.MethodPost && id == "" {
-		return c.createTus(signed)
+		return c.createTus(hasSignature)
 	}
 
-	upload, err := c.findTus(id, signed)
+	upload, err := c.findTus(id, hasSignature)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *call) serveTus(rest string, signed bool) error {
 	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, c.r.URL.Path).WithCode("RouteNotFound")
 }
 
-// grantTus makes the signer of the token in x-signature the actor. Policies have decided when it
+// grantTus makes the signer named by the token in x-signature the actor. Policies decided when it
 // was signed.
 func (c *call) grantTus(path string) (grant, error) {
 	g, _, err := c.verify(c.r.Header.Get("X-Signature"), scopeUpload, path)
@@ -76,7 +76,7 @@ func (c *call) grantTus(path string) (grant, error) {
 }
 
 // findTus returns the upload in the path.
-func (c *call) findTus(text string, signed bool) (object.Resumable, error) {
+func (c *call) findTus(text string, hasSignature bool) (object.Resumable, error) {
 	missing := fault.New(fault.NotFound, "The upload does not exist, or has expired")
 	id, err := uuid.Parse(text)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *call) findTus(text string, signed bool) (object.Resumable, error) {
 	}
 
 	upload, err := object.GetResumable(c.r.Context(), c.Database, id)
-	if err == nil && signed {
+	if err == nil && hasSignature {
 		if _, err := c.grantTus(upload.BucketID + "/" + upload.FullFileName); err != nil {
 			return upload, err
 		}
@@ -100,7 +100,7 @@ func (c *call) findTus(text string, signed bool) (object.Resumable, error) {
 }
 
 // createTus starts an upload, and stores the first bytes if the request has some.
-func (c *call) createTus(signed bool) error {
+func (c *call) createTus(hasSignature bool) error {
 	header := c.r.Header.Get("Upload-Metadata")
 	metadata, err := tusMetadata(header)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *call) createTus(signed bool) error {
 
 	n := object.NewFile{Upsert: c.r.Header.Get("X-Upsert") == "true"}
 	path := metadata["bucketName"] + "/" + metadata["objectName"]
-	if signed {
+	if hasSignature {
 		g, err := c.grantTus(path)
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (c *call) createTus(signed bool) error {
 
 	upload, err := object.CreateResumable(c.r.Context(), c.Database, c.actor, b.Ref(), n)
 	if err != nil {
-		return ofKey(err, name)
+		return keyError(err, name)
 	}
 
 	c.w.Header().Set("Location", strings.TrimSuffix(c.r.URL.EscapedPath(), "/")+"/"+upload.UUID.String())
@@ -157,13 +157,13 @@ func (c *call) createTus(signed bool) error {
 
 // tusLength returns the announced length, or -1 if the client sends it later.
 func (c *call) tusLength() (int64, error) {
-	text, deferred := c.r.Header.Get("Upload-Length"), c.r.Header.Get("Upload-Defer-Length") == "1"
-	if text == "" && deferred {
+	text, isDeferred := c.r.Header.Get("Upload-Length"), c.r.Header.Get("Upload-Defer-Length") == "1"
+	if text == "" && isDeferred {
 		return -1, nil
 	}
 
 	length, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || length < 0 || deferred {
+	if err != nil || length < 0 || isDeferred {
 		return 0, fault.New(fault.Invalid, "Upload-Length must be a number of bytes, or Upload-Defer-Length 1").
 			WithCode("InvalidRequest")
 	}
@@ -171,7 +171,7 @@ func (c *call) tusLength() (int64, error) {
 	return length, nil
 }
 
-// tusMetadata parses the metadata of an upload.
+// tusMetadata parses the Upload-Metadata header.
 func tusMetadata(header string) (map[string]string, error) {
 	metadata, err := tus.ParseMetadata(header)
 	for _, value := range metadata {
@@ -187,7 +187,7 @@ func tusMetadata(header string) (map[string]string, error) {
 	return metadata, nil
 }
 
-// headTus tells the offset. Clients take the full offset as proof that the object exists.
+// headTus responds with the offset. Clients take the full offset as proof that the object exists.
 func (c *call) headTus(upload object.Resumable) error {
 	if err := c.finishTus(&upload); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (c *call) appendTus(upload *object.Resumable, offset int64) error {
 	return err
 }
 
-// finishTus creates the object of a complete upload, unless it exists.
+// finishTus creates the object for a complete upload, unless it exists.
 func (c *call) finishTus(upload *object.Resumable) error {
 	discard, err := object.FinishResumable(c.r.Context(), c.Database, c.Blobs, c.actor, upload)
 	if discard {
@@ -255,7 +255,7 @@ func (c *call) deleteTus(upload object.Resumable) error {
 	return nil
 }
 
-// writeTus writes a response about an upload.
+// writeTus writes an upload's state as response.
 func (c *call) writeTus(status int, upload object.Resumable) {
 	upload.State().SetHeaders(c.w.Header())
 	c.w.WriteHeader(status)

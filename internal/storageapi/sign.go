@@ -16,27 +16,27 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// The actions that the token of a signed URL permits.
+// The actions that a signed URL's token permits.
 const (
 	scopeDownload = "download"
 	scopeUpload   = "upload"
 	scopeRender   = "render"
 )
 
-// grant is the content of the token in a signed URL: one action on one object. Policies have
-// decided when it was signed, and are not asked again. It names the bucket by its UUID, so that it
-// is void for a later bucket with the same id.
+// grant is the token content in a signed URL: one action on one object. Policies decided when it
+// was signed, and are not asked again. It names the bucket by UUID, so that it is void for a later
+// bucket with the same ID.
 type grant struct {
 	Scope     string    `json:"scope"`
 	Bucket    uuid.UUID `json:"bucket"`
 	Name      string    `json:"name"`
-	Owner     string    `json:"owner,omitempty"`     // owner of an upload
+	Owner     string    `json:"owner,omitempty"`     // upload owner
 	Upsert    bool      `json:"upsert,omitempty"`    // the upload may replace an object
-	Transform string    `json:"transform,omitempty"` // variant of the picture that a render returns
+	Transform string    `json:"transform,omitempty"` // picture variant for a render
 	Expires   int64     `json:"exp"`                 // Unix time in seconds
 }
 
-// sign returns the token of a grant, which is valid in this project.
+// sign returns a grant's token, which is valid in this project.
 func (c *call) sign(g grant) (string, error) {
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -46,12 +46,12 @@ func (c *call) sign(g grant) (string, error) {
 	return encodeToken(text) + "." + encodeToken(c.mac(text)), nil
 }
 
-// verify returns the grant in a token, and the bucket of path, which is the id of a bucket and the
-// name of an object. It fails unless the token was signed for this action on this object. The
-// failure does not reveal whether the bucket exists.
+// verify returns the grant in a token, and the bucket in path, which has the form bucket ID/object
+// name. It fails unless the token was signed for this action on this object. The failure does not
+// reveal whether the bucket exists.
 func (c *call) verify(text, scope, path string) (grant, object.Container, error) {
-	signed, mac, _ := strings.Cut(text, ".")
-	body, err := base64.RawURLEncoding.Strict().DecodeString(signed)
+	payload, mac, _ := strings.Cut(text, ".")
+	body, err := base64.RawURLEncoding.Strict().DecodeString(payload)
 	if err != nil || !hmac.Equal([]byte(mac), []byte(encodeToken(c.mac(body)))) {
 		return grant{}, object.Container{}, fault.New(fault.Invalid, "invalid signature").WithCode("InvalidJWT")
 	}
@@ -70,14 +70,15 @@ func (c *call) verify(text, scope, path string) (grant, object.Container, error)
 	}
 
 	b, err := c.signedBucket(g, path)
-	if again, failed := url.PathUnescape(path); fault.Is(err, fault.Invalid) && failed == nil && pg.Storable(again) {
-		b, err = c.signedBucket(g, again) // the path of a client that escapes the URLs it gets
+	again, unescapeErr := url.PathUnescape(path)
+	if fault.Is(err, fault.Invalid) && unescapeErr == nil && pg.Storable(again) {
+		b, err = c.signedBucket(g, again) // the path from a client that escapes the URLs it gets
 	}
 
 	return g, b, err
 }
 
-// signedBucket returns the bucket of path, which must be that of the signed object.
+// signedBucket returns the bucket in path, which must address the signed object.
 func (c *call) signedBucket(g grant, path string) (object.Container, error) {
 	if _, name, _ := strings.Cut(path, "/"); name != g.Name {
 		return object.Container{}, invalidSignature("Invalid signature")
@@ -95,7 +96,7 @@ func invalidSignature(message string) error {
 	return fault.New(fault.Invalid, "%s", message).WithCode("InvalidSignature")
 }
 
-// mac returns the MAC of the content of a token.
+// mac returns the MAC over a token's content.
 func (c *call) mac(text []byte) []byte { return token.MAC(c.SignKey, c.Database.UUID[:], text) }
 
 func encodeToken(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxExpiry    = 100 * 365 * 24 * 60 * 60 // seconds that a signed URL is valid
+	maxExpiry    = 100 * 365 * 24 * 60 * 60 // validity in seconds
 	uploadExpiry = 2 * time.Hour
 )
 
-// expiry returns the end of validity of a URL signed now. The seconds are a JSON number or, from
-// Supabase's client for Python, a string of one.
+// expiry returns when a URL signed now expires. The seconds are a JSON number or, from Supabase's
+// client for Python, a number in a string.
 func expiry(seconds json.RawMessage) (int64, error) {
 	n, err := strconv.ParseInt(strings.Trim(string(seconds), `"`), 10, 64)
 	if err != nil || n < 1 || n > maxExpiry {
@@ -29,7 +29,7 @@ func expiry(seconds json.RawMessage) (int64, error) {
 	return time.Now().Unix() + n, nil
 }
 
-// signDownload signs the URL of an object, or the URLs of several objects of a bucket.
+// signDownload signs an object's URL, or the URLs for several objects in a bucket.
 func (c *call) signDownload(path string) error {
 	var in struct {
 		ExpiresIn json.RawMessage
@@ -74,19 +74,19 @@ func (c *call) signDownload(path string) error {
 	return c.respond(http.StatusOK, map[string]string{"signedURL": signedURL(root, b, name, token)})
 }
 
-// signDownloads signs the URLs of the objects that the policies show. The others have an error.
+// signDownloads signs URLs for the objects that the policies show. The others get an error.
 func (c *call) signDownloads(b object.Container, names []string, expires int64) error {
 	if len(names) == 0 || len(names) > maxNames {
 		return fault.New(fault.Invalid, "body/paths must have 1 to %d items", maxNames)
 	}
 
-	found, err := object.FindFiles(c.r.Context(), c.Database, c.actor, b.UUID, names)
+	present, err := object.FindFiles(c.r.Context(), c.Database, c.actor, b.UUID, names)
 	if err != nil {
 		return err
 	}
 
 	visible := map[string]bool{}
-	for _, name := range found {
+	for _, name := range present {
 		visible[name] = true
 	}
 
@@ -95,12 +95,12 @@ func (c *call) signDownloads(b object.Container, names []string, expires int64) 
 		Path      string  `json:"path"`
 		SignedURL *string `json:"signedURL"`
 	}
-	refused := "Either the object does not exist or you do not have access to it"
+	message := "Either the object does not exist or you do not have access to it"
 
 	all := make([]signed, 0, len(names))
 	for _, name := range names {
 		if !visible[name] {
-			all = append(all, signed{&refused, name, nil})
+			all = append(all, signed{&message, name, nil})
 			continue
 		}
 
@@ -116,13 +116,13 @@ func (c *call) signDownloads(b object.Container, names []string, expires int64) 
 	return c.respond(http.StatusOK, all)
 }
 
-// signedURL returns the URL of an object below the root of the interface, which opens as it is.
-// Supabase's clients escape it once more: verify takes both.
+// signedURL returns an object's URL relative to [Prefix], which opens as it is. Supabase's clients
+// escape it once more: verify takes both.
 func signedURL(root string, b object.Container, name, token string) string {
 	return (&url.URL{Path: root + b.ID + "/" + name, RawQuery: "token=" + token}).String()
 }
 
-// downloadSigned sends the object of a signed URL.
+// downloadSigned sends a signed URL's object.
 func (c *call) downloadSigned(path string) error {
 	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeDownload, path)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *call) signUpload(path string) error {
 	upsert := c.r.Header.Get("X-Upsert") == "true"
 	if err := object.CheckUpload(c.r.Context(), c.Database, c.actor, b.Ref(),
 		object.NewFile{FullFileName: name, Upsert: upsert}); err != nil {
-		return ofKey(err, name)
+		return keyError(err, name)
 	}
 
 	token, err := c.sign(grant{Scope: scopeUpload, Bucket: b.UUID, Name: name, Owner: c.actor.Subject, Upsert: upsert,
@@ -156,7 +156,7 @@ func (c *call) signUpload(path string) error {
 		"url": signedURL("/object/upload/sign/", b, name, token), "token": token})
 }
 
-// uploadSigned stores the object of a signed URL, as one of its signer.
+// uploadSigned stores a signed URL's object, owned by the signer.
 func (c *call) uploadSigned(path string) error {
 	g, b, err := c.verify(c.r.URL.Query().Get("token"), scopeUpload, path)
 	if err != nil {

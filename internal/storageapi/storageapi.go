@@ -1,8 +1,8 @@
-// Package storageapi serves the files of applications over HTTP by the contract of Supabase
-// Storage, so that its clients work unchanged: routes, bodies and errors.
+// Package storageapi serves applications' files over HTTP by the Supabase Storage contract, so that
+// its clients work unchanged: routes, bodies and errors.
 //
-// Rules and rows belong to package object. Package gateway finds the project of a request and
-// verifies keys and tokens.
+// Rules and rows belong to package object. Package gateway finds a request's project and verifies
+// keys and tokens.
 package storageapi
 
 import (
@@ -30,25 +30,25 @@ import (
 	"github.com/socle-dev/socle/internal/tus"
 )
 
-// maxBody is the maximum number of bytes of a JSON body: 1000 names.
+// maxBody is the maximum size in bytes for a JSON body: 1000 names.
 const maxBody = 2 << 20
 
-// Prefix is the path of the interface behind that of the project.
+// Prefix is the interface's path below the project's.
 const Prefix = "/storage/v1"
 
 // Config has the dependencies that projects share.
 type Config struct {
 	Blobs    *blob.Store
 	Variants *object.Variants // shared with the platform API, which bounds the memory of both
-	// Discard enqueues the removal of the bytes of deleted objects.
+	// Discard enqueues removing the bytes that deleted objects leave.
 	Discard func(ctx context.Context, project uuid.UUID)
-	// SignKey is the key of the tokens in signed URLs.
+	// SignKey is the HMAC key for tokens in signed URLs.
 	SignKey []byte
-	// Bodies bounds the memory of the JSON bodies of all requests.
+	// Bodies bounds the memory for JSON bodies in all requests.
 	Bodies *fair.Pool
 }
 
-// New returns the interface.
+// New returns the gateway interface.
 func New(c Config) gateway.Interface {
 	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {
 		return gateway.Handler{Serve: (&project{&c, p}).serve}, nil
@@ -57,13 +57,12 @@ func New(c Config) gateway.Interface {
 	return gateway.Interface{Prefix: Prefix, Open: open, Fail: fail}
 }
 
-// project is a project that requests are served for.
 type project struct {
 	*Config
 	*gateway.Project
 }
 
-// timeout returns the statement timeout of a role; 0 means none.
+// timeout returns a role's statement timeout; 0 means none.
 func (p *project) timeout(role string) time.Duration {
 	switch role {
 	case "anon":
@@ -75,18 +74,17 @@ func (p *project) timeout(role string) time.Duration {
 	return 0
 }
 
-// call is a request under way.
+// call is a request in progress.
 type call struct {
 	*project
 	w     http.ResponseWriter
 	r     *http.Request
 	path  string // escaped, behind /storage/v1
 	actor actor.Actor
-	// trueStatus reports that a failure has its true status, not 400.
+	// trueStatus reports that failures have the true status, not 400.
 	trueStatus bool
 }
 
-// route is an entry of the route table.
 type route struct {
 	method, prefix string // the rest of the path is passed to serve
 	access         access
@@ -94,26 +92,26 @@ type route struct {
 	serve          func(c *call, rest string) error
 }
 
-// access is the identification of a route's caller.
+// access tells how a route's caller is identified.
 type access int
 
 const (
-	byKey  access = iota // by a key, or the token of an end user
-	anyone               // not, or by the token in the address
+	byKey  access = iota // by a key or an end user's token
+	anyone               // not at all, or by the token in the URL
 )
 
-// work is the kind of a route's work, which decides about its limits.
+// work decides about a route's limits.
 type work int
 
 const (
 	brief     work = iota // ends within requestTimeout
-	streaming             // sends or takes bytes as long as the client goes on
+	streaming             // sends or receives bytes as long as the client goes on
 )
 
-// requestTimeout bounds a request without bytes of objects.
+// requestTimeout bounds a request that transfers no object bytes.
 const requestTimeout = 30 * time.Second
 
-// routes are the routes. A request takes the one with the longest prefix.
+// A request takes the route with the longest prefix.
 var routes = []route{
 	{"GET", "/status", anyone, brief, (*call).status},
 	{"HEAD", "/status", anyone, brief, (*call).status},
@@ -169,7 +167,7 @@ var routes = []route{
 	{"DELETE", tusSignPath + "/", anyone, brief, (*call).tusSigned},
 }
 
-// serve serves a request. path is the escaped part of the path behind [Prefix].
+// serve serves a request. path is the escaped URL path after [Prefix].
 func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 	resumable := strings.HasPrefix(path, tusPath)
 	if resumable {
@@ -194,12 +192,12 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (c *call) dispatch() error {
-	decoded, err := url.PathUnescape(c.path)
+	path, err := url.PathUnescape(c.path)
 	if err != nil {
 		return fault.New(fault.Invalid, "Invalid path")
 	}
-	if !pg.Storable(decoded) {
-		return fault.New(fault.Invalid, "Invalid key: %q", decoded).WithCode("InvalidKey")
+	if !pg.Storable(path) {
+		return fault.New(fault.Invalid, "Invalid key: %q", path).WithCode("InvalidKey")
 	}
 	switch part := httpx.HostileText(c.r); part {
 	case "":
@@ -209,22 +207,22 @@ func (c *call) dispatch() error {
 		return fault.New(fault.Invalid, "%s must be UTF-8 without null characters", part)
 	}
 
-	var found route
+	var match route
 	for _, route := range routes {
-		if route.matches(c.r.Method, decoded) && len(route.prefix) > len(found.prefix) {
-			found = route
+		if route.matches(c.r.Method, path) && len(route.prefix) > len(match.prefix) {
+			match = route
 		}
 	}
-	if found.serve == nil {
+	if match.serve == nil {
 		return c.noRoute()
 	}
 
 	request := httpx.From(c.r.Context())
-	request.Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(found.prefix, "/")
-	if strings.HasSuffix(found.prefix, "/") && !strings.HasPrefix(found.prefix, tusPath) { // a bucket follows
-		request.Target, _, _ = strings.Cut(c.path[min(len(found.prefix), len(c.path)):], "/")
+	request.Route = "/projects/{projectUUID}" + Prefix + strings.TrimSuffix(match.prefix, "/")
+	if strings.HasSuffix(match.prefix, "/") && !strings.HasPrefix(match.prefix, tusPath) { // a bucket follows
+		request.Target, _, _ = strings.Cut(c.path[min(len(match.prefix), len(c.path)):], "/")
 	}
-	if found.access == byKey {
+	if match.access == byKey {
 		if err := c.authenticate(); err != nil {
 			return err
 		}
@@ -233,21 +231,21 @@ func (c *call) dispatch() error {
 	if c.Inactive != nil {
 		return c.Inactive
 	}
-	if err := c.checkHeaders(found); err != nil {
+	if err := c.checkHeaders(match); err != nil {
 		return err
 	}
 
-	if found.work == brief {
+	if match.work == brief {
 		ctx, cancel := context.WithTimeout(c.r.Context(), requestTimeout)
 		defer cancel()
 
 		c.r = c.r.WithContext(ctx)
 	}
 
-	return found.serve(c, decoded[len(found.prefix):])
+	return match.serve(c, path[len(match.prefix):])
 }
 
-// matches reports whether the route serves a path. A prefix without a slash at its end is the whole
+// matches reports whether the route serves a path. A prefix without a trailing slash is the whole
 // path.
 func (r route) matches(method, path string) bool {
 	if r.method != method {
@@ -260,12 +258,14 @@ func (r route) matches(method, path string) bool {
 	return strings.TrimSuffix(path, "/") == r.prefix
 }
 
-// unobeyed are headers that change the meaning of a request, and that no change here obeys: one
-// that is ignored would, for example, replace an object by a part of it.
-var unobeyed = []string{"Content-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"}
+// unsupportedHeaders change a request's meaning, and no change here obeys them: ignoring one would,
+// for example, replace an object by a part.
+var unsupportedHeaders = []string{
+	"Content-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
+}
 
-// unobeyedTus are those of extensions of tus that the server does not announce.
-var unobeyedTus = []string{"Upload-Concat", "Upload-Checksum"}
+// unsupportedTusHeaders are headers from tus extensions that the server does not announce.
+var unsupportedTusHeaders = []string{"Upload-Concat", "Upload-Checksum"}
 
 // checkHeaders fails if the request is a change with a header that the change would ignore.
 func (c *call) checkHeaders(r route) error {
@@ -273,9 +273,9 @@ func (c *call) checkHeaders(r route) error {
 		return nil
 	}
 
-	names := unobeyed
+	names := unsupportedHeaders
 	if strings.HasPrefix(r.prefix, tusPath) {
-		names = slices.Concat(unobeyed, unobeyedTus)
+		names = slices.Concat(unsupportedHeaders, unsupportedTusHeaders)
 	}
 	for _, name := range names {
 		if c.r.Header.Get(name) != "" {
@@ -360,13 +360,13 @@ func (c *call) decode(v any) error {
 	return nil
 }
 
-// status answers probes of clients, with an empty body.
+// status answers client probes, with an empty body.
 func (c *call) status(string) error {
 	c.w.WriteHeader(http.StatusOK)
 	return nil
 }
 
-// version sends the version of the server.
+// version sends the server's version.
 func (c *call) version(string) error {
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)

@@ -21,19 +21,19 @@ const (
 	maxEchoedName = 64 // bytes of an unknown name repeated in an error
 )
 
-// File is a part of a response with a file, which is read while it arrives.
+// File is a form file that arrives as part of a response and is read meanwhile.
 type File struct {
-	Field    string // UUID or name of its field
+	Field    string // the field's UUID or name
 	Name     string // "" and no content: browsers send this for an empty input
 	MimeType string // as the client claims
 	Content  io.Reader
 }
 
-// NextFile returns the next file of a response, or nil at the end.
+// NextFile returns the next file in a response, or nil at the end.
 type NextFile func() (*File, error)
 
 // withFiles stores a complete response together with its files, or neither. The answers may be
-// filled in while the files are read. folder is the last part of the path of the response's files.
+// filled in while the files are read. folder is the last path segment for the response's files.
 func (s *Service) withFiles(
 	ctx context.Context, p *projectdb.Project, folder string, r Response, next NextFile,
 ) (form.Receipt, error) {
@@ -63,11 +63,11 @@ func (s *Service) receive(
 			return err
 		}
 
-		field, known := to.Find(part.Field)
+		field, ok := to.Find(part.Field)
 		name := "answers." + clip(part.Field)
 		_, again := files[field]
 		switch {
-		case !known:
+		case !ok:
 			return fault.OnField(fault.Unprocessable, name, "unknown", "is not a file field of the form")
 		case again:
 			return fault.OnField(fault.Unprocessable, name, "repeated", "must be a single file")
@@ -117,7 +117,7 @@ func errNoContainer(name string) *fault.Error {
 	return fault.OnField(fault.Unprocessable, name, "no_container", "cannot be stored: the form accepts no files")
 }
 
-// blameField replaces the field of an error by the form field that the file belongs to.
+// blameField replaces an error's field by the form field that the file belongs to.
 func blameField(name string, err error) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || len(e.Fields) == 0 {
@@ -129,11 +129,11 @@ func blameField(name string, err error) error {
 		message = "has an invalid file name: with its folder it " + message
 	}
 
-	named := *e
-	named.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: message}}
-	named.Detail = name + " " + message
+	fieldErr := *e
+	fieldErr.Fields = []fault.Field{{Name: name, Code: e.Fields[0].Code, Message: message}}
+	fieldErr.Detail = name + " " + message
 
-	return &named
+	return &fieldErr
 }
 
 // receivedFiles maps form fields to the files received for them.
@@ -168,8 +168,8 @@ func (a receivedFiles) store(ctx context.Context, tx pgx.Tx) (map[uuid.UUID]form
 	return answers, nil
 }
 
-// finish ends the uploads. It returns nil if the response was committed, else the response's
-// error. The files share the outcome of the response.
+// finish ends the uploads. It returns nil if the response was committed, else the response's error.
+// The files share the response's outcome.
 func (a receivedFiles) finish(ctx context.Context, failure error) error {
 	committed := false
 	var errs []error

@@ -17,22 +17,21 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// Anybody can name any address as a recipient of mails about responses. So an address first gets
-// one mail with a link, without a text of the project's choice, and further mails when a person has
-// confirmed it. Members are no exception: sign-up does not prove an address.
+// Anybody can name any address as a recipient for mails about responses. So an address first gets
+// one mail with a link, without a text that the project chooses, and further mails once a person
+// has confirmed it. Members are no exception: sign-up does not prove an address.
 
-// recipientTTL is the validity of a link to confirm an address.
+// recipientTTL is how long a confirmation link is valid.
 const recipientTTL = 7 * 24 * time.Hour
 
-// Limits of mails with links to confirm an address.
+// Limits for mails with confirmation links.
 var (
 	recipientLimit        = ratelimit.Limit{Name: "recipient confirmation", Most: 3, Window: 24 * time.Hour}
 	recipientProjectLimit = ratelimit.Limit{Name: "recipient confirmation project", Most: 50, Window: 24 * time.Hour}
 )
 
-// UpdateForm is [form.UpdateForm]. It mails a link to the addresses to notify that are not
-// confirmed. It also fails with Unprocessable on logo_uuid unless that is a picture that a page can
-// show.
+// UpdateForm is [form.UpdateForm]. It mails a link to the addresses to notify that are unconfirmed.
+// It also fails with Unprocessable on logo_uuid unless that is a picture that a page can show.
 func (s *Service) UpdateForm(
 	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u form.FormUpdate,
 ) (form.Form, error) {
@@ -44,16 +43,16 @@ func (s *Service) UpdateForm(
 		}
 	}
 
-	updated, err := form.UpdateForm(ctx, p, user, id, u)
+	f, err := form.UpdateForm(ctx, p, user, id, u)
 	if err == nil && u.NotifyEmails.Named {
-		s.askRecipients(ctx, p, updated)
+		s.askRecipients(ctx, p, f)
 	}
 
-	return updated, err
+	return f, err
 }
 
-// askRecipients mails a link to the unconfirmed addresses of a form. The form is committed, so a
-// failure is only logged: another update with the same addresses asks again.
+// askRecipients mails a link to a form's unconfirmed addresses. The form is committed, so a failure
+// is only logged: another update with the same addresses asks again.
 func (s *Service) askRecipients(ctx context.Context, p *projectdb.Project, f form.Form) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
@@ -83,15 +82,15 @@ type Recipient struct {
 	link  uuid.UUID
 }
 
-// PreviewRecipient returns the recipient of a link's token. It fails with Unprocessable on token if
+// PreviewRecipient returns the recipient in a link's token. It fails with Unprocessable on token if
 // that is invalid, or the form has dropped the address.
 func (s *Service) PreviewRecipient(ctx context.Context, linkToken string) (Recipient, error) {
 	r, _, err := s.findRecipient(ctx, linkToken)
 	return r, err
 }
 
-// ConfirmRecipient confirms the recipient of a link's token. It fails as
-// [Service.PreviewRecipient] does.
+// ConfirmRecipient confirms the recipient in a link's token. It fails as [Service.PreviewRecipient]
+// does.
 func (s *Service) ConfirmRecipient(ctx context.Context, linkToken string) (Recipient, error) {
 	r, p, err := s.findRecipient(ctx, linkToken)
 	if err != nil {
@@ -132,7 +131,7 @@ func (s *Service) findRecipient(ctx context.Context, linkToken string) (Recipien
 	return Recipient{link.Email, f, link.UUID}, p, nil
 }
 
-// orInvalidLink replaces NotFound: the form of a link is gone.
+// orInvalidLink turns NotFound into the failure for an invalid link: the link's form is gone.
 func orInvalidLink(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return account.InvalidLink()

@@ -1,8 +1,8 @@
-// Package submission takes responses from respondents: by the API and by the page of a form. It
-// admits them by a key or the form's public link, counts them, stores their files and has the mails
-// about them sent.
+// Package submission takes responses from respondents: by the API and by a form's page. It admits
+// them by a key or the form's public link, counts them, stores their files and enqueues mails about
+// them.
 //
-// Forms, rules of answers and rows of responses belong to package form, files to package object.
+// Forms, answer rules and response rows belong to package form, files to package object.
 package submission
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// Limits of responses.
+// Response limits.
 var (
 	networkLimit = ratelimit.Limit{Name: "response network", Most: 60, Window: time.Minute}
 	formLimit    = ratelimit.Limit{Name: "response form", Most: 600, Window: time.Minute}
 )
 
-// Config has the dependencies of a [Service].
+// Config has a [Service]'s dependencies.
 type Config struct {
 	Platform *platform.Store
 	Projects *projectdb.Registry
@@ -56,19 +56,19 @@ type Response struct {
 	Network string    // key of the client's network for rate limits
 	Answers form.Answers
 
-	// ID returns the UUID of the response, under which a repetition stores nothing. It is called
-	// when all answers have been read. nil: a new UUID.
+	// ID returns the response's UUID, under which a repetition stores nothing. It is called when
+	// all answers have been read. nil: a new UUID.
 	ID func() uuid.UUID
 }
 
-// ProjectByKey returns the project of a form for a respondent with a key of that project. It fails
-// with NotFound for an unknown form and for a key of another project.
+// ProjectByKey returns a form's project for a respondent with a key in that project. It fails with
+// NotFound for an unknown form and for another project's key.
 func (s *Service) ProjectByKey(ctx context.Context, id uuid.UUID, key string) (uuid.UUID, error) {
 	return appkey.FindFormProject(ctx, s.Platform.DB(), id, key)
 }
 
-// ProjectByLink returns the project of a form for a respondent with the form's public link. It
-// fails with NotFound for an unknown form and for an invalid link.
+// ProjectByLink returns a form's project for a respondent with the form's public link. It fails
+// with NotFound for an unknown form and for an invalid link.
 func (s *Service) ProjectByLink(ctx context.Context, id uuid.UUID, link string) (uuid.UUID, error) {
 	project, err := s.Platform.FormProject(ctx, id)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) ProjectByLink(ctx context.Context, id uuid.UUID, link string) 
 	return project, form.CheckLink(ctx, s.Projects.Open(project), id, link)
 }
 
-// Page returns a form for its page and its project, by the last segment of the page's path. It
+// Page returns a form for its page and its project, by the last segment in the page's path. It
 // fails with NotFound for an unknown form and for an invalid link.
 func (s *Service) Page(ctx context.Context, segment string) (form.Page, *projectdb.Project, error) {
 	id, link, ok := form.ParsePageLink(segment)
@@ -97,10 +97,9 @@ func (s *Service) Page(ctx context.Context, segment string) (form.Page, *project
 	return page, p, err
 }
 
-// Create stores a complete response to a form of project p, with the files that next returns; next
-// may be nil. A repetition has the same success, without a receipt. It fails as
-// [form.CreateResponse] does otherwise, with Unprocessable on a file, and with TooMany beyond the
-// limits.
+// Create stores a complete response, with the files that next returns; next may be nil. A
+// repetition has the same success, without a receipt. It fails as [form.CreateResponse] does
+// otherwise, with Unprocessable on a file, and with TooMany beyond the limits.
 func (s *Service) Create(ctx context.Context, p *projectdb.Project, r Response, next NextFile) (form.Receipt, error) {
 	if err := s.count(ctx, r); err != nil {
 		return form.Receipt{}, err
@@ -163,10 +162,10 @@ func (s *Service) count(ctx context.Context, r Response) error {
 	return s.Attempts.CountFrom(ctx, networkLimit, r.Network, formLimit, r.Form.String())
 }
 
-// notifyTimeout bounds the insertion of a job after a response.
+// notifyTimeout bounds enqueueing a job after a response.
 const notifyTimeout = 5 * time.Second
 
-// notify has mails about a stored response sent. The response is committed, so a failure is only
+// notify enqueues mails about a stored response. The response is committed, so a failure is only
 // logged: the next sweep repeats it.
 func (s *Service) notify(ctx context.Context, p *projectdb.Project, r form.Receipt, failure error) {
 	if failure != nil || !r.Notify {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Every yields the time after each interval until ctx ends. An interval that passes while the body
-// of the loop runs is not made up for.
+// Every yields the time after each interval until ctx ends. An interval that passes while the loop
+// body runs is not made up for.
 func Every(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		t := time.NewTicker(interval)
@@ -27,7 +27,7 @@ func Every(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
 	}
 }
 
-// Poll is [Every] that yields at once as well, even if ctx has ended: the body of the loop checks a
+// Poll is [Every] that yields at once as well, even if ctx has ended: the loop body checks a
 // state, which is checked at least once.
 func Poll(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {

@@ -12,18 +12,18 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// ChecksumAlgorithms lists the algorithms of a [Checksum], separated by commas. SHA-1 serves to
-// detect transmission errors; tampering is prevented by the client's token.
+// ChecksumAlgorithms lists the [Checksum] algorithms, separated by commas. SHA-1 serves to detect
+// transmission errors; tampering is prevented by the client's token.
 const ChecksumAlgorithms = "sha1,sha256"
 
-// Checksum is the checksum that a client sends along with the bytes of a part.
+// Checksum is the checksum that a client sends with a part.
 type Checksum struct {
 	hash hash.Hash
 	want []byte
 }
 
-// ParseChecksum parses an Upload-Checksum header of the tus protocol: an algorithm, a space and the
-// checksum in base64. It returns nil for "" and fails with Invalid on Upload-Checksum.
+// ParseChecksum parses an Upload-Checksum header: an algorithm, a space and the checksum in base64.
+// It returns nil for "" and fails with Invalid on Upload-Checksum.
 func ParseChecksum(text string) (*Checksum, error) {
 	if text == "" {
 		return nil, nil

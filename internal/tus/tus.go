@@ -1,7 +1,6 @@
-// Package tus has the parts of the tus protocol for resumable uploads that do not depend on where
-// the bytes go: https://tus.io/protocols/resumable-upload, version 1.0.0. Packages api and
-// storageapi have its routes, and word failures as their contracts do; package object has the
-// uploads.
+// Package tus implements what the tus protocol for resumable uploads requires wherever the bytes
+// go: https://tus.io/protocols/resumable-upload, version 1.0.0. Packages api and storageapi have
+// the routes, and word failures as their contracts do; package object has the uploads.
 package tus
 
 import (
@@ -14,20 +13,20 @@ import (
 )
 
 const (
-	// Version is the supported version of the protocol.
+	// Version is the supported protocol version.
 	Version = "1.0.0"
-	// ContentType is the media type of the body of a PATCH.
+	// ContentType is the media type for PATCH bodies.
 	ContentType = "application/offset+octet-stream"
-	// MaxMetadata is the limit of an Upload-Metadata header in bytes.
+	// MaxMetadata is the size limit for an Upload-Metadata header in bytes.
 	MaxMetadata = 8 << 10
-	// MethodOverride is the header with the method of a client that can't send PATCH or DELETE.
+	// MethodOverride is the header with the method from a client that can't send PATCH or DELETE.
 	MethodOverride = "X-HTTP-Method-Override"
 )
 
-// ErrMetadata is the failure of [ParseMetadata].
+// ErrMetadata is the failure that [ParseMetadata] returns.
 var ErrMetadata = errors.New("malformed Upload-Metadata header")
 
-// SetHeaders sets the headers of every response. Those to clients of another version tell the
+// SetHeaders sets the headers that every response has. They tell clients with another version the
 // supported one.
 func SetHeaders(h http.Header) {
 	h.Set("Tus-Resumable", Version)
@@ -35,23 +34,23 @@ func SetHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// SetCapabilities sets the headers with the extensions, separated by commas, and the maximum size
-// of a file in bytes.
+// SetCapabilities sets the headers with the extensions, separated by commas, and the maximum file
+// size in bytes.
 func SetCapabilities(h http.Header, extensions string, maxSize int64) {
 	h.Set("Tus-Extension", extensions)
 	h.Set("Tus-Max-Size", strconv.FormatInt(maxSize, 10))
 }
 
-// Upload is the state of an upload.
+// Upload is an upload's state.
 type Upload struct {
 	Offset   int64 // bytes received
-	Length   int64 // bytes of the file, unless Deferred
+	Length   int64 // file size in bytes, unless Deferred
 	Deferred bool  // the client sends the length later
 	Metadata string
 	Expires  time.Time
 }
 
-// SetHeaders sets the headers of a response about the upload.
+// SetHeaders sets the headers in a response about the upload.
 func (u Upload) SetHeaders(h http.Header) {
 	h.Set("Upload-Offset", strconv.FormatInt(u.Offset, 10))
 	h.Set("Upload-Expires", u.Expires.UTC().Format(http.TimeFormat))
@@ -67,16 +66,16 @@ func (u Upload) SetHeaders(h http.Header) {
 	}
 }
 
-// OverrideMethod replaces the method of a request by that of the header, which the protocol
-// requires.
+// OverrideMethod replaces a request's method by the one in the [MethodOverride] header, as the
+// protocol requires.
 func OverrideMethod(r *http.Request) {
 	if method := r.Header.Get(MethodOverride); method != "" {
 		r.Method = strings.ToUpper(method)
 	}
 }
 
-// ParseMetadata returns the pairs of an Upload-Metadata header: distinct keys, and values in
-// base64, which may be missing. It fails with [ErrMetadata].
+// ParseMetadata returns the pairs in an Upload-Metadata header: distinct keys, and base64 values,
+// which may be missing. It fails with [ErrMetadata].
 func ParseMetadata(header string) (map[string]string, error) {
 	metadata := map[string]string{}
 	if header == "" {
@@ -87,9 +86,9 @@ func ParseMetadata(header string) (map[string]string, error) {
 	}
 
 	for pair := range strings.SplitSeq(header, ",") {
-		key, encoded, _ := strings.Cut(strings.TrimSpace(pair), " ")
-		value, err := base64.StdEncoding.DecodeString(encoded)
-		if _, repeated := metadata[key]; err != nil || repeated || key == "" || !isASCII(key) {
+		key, text, _ := strings.Cut(strings.TrimSpace(pair), " ")
+		value, err := base64.StdEncoding.DecodeString(text)
+		if _, exists := metadata[key]; err != nil || exists || key == "" || !isASCII(key) {
 			return nil, ErrMetadata
 		}
 

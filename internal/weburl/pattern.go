@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxAlternatives bounds the alternatives of a pattern with braces.
+// maxAlternatives bounds the alternatives in a pattern with braces.
 const maxAlternatives = 64
 
-// Pattern matches addresses part by part: scheme, host, port, and path with query. The address of
-// an app has a scheme and a rest.
+// Pattern matches addresses part by part: scheme, host, port, and path with query. An app's address
+// has a scheme and a rest.
 //
 // * stands for characters except . and /, ** for any, ? for one except . and /, [abc] and [!abc]
-// for one of a class, {a,b} for alternatives, \ for the next character itself. In a host, * stays
+// for one in a class, {a,b} for alternatives, \ for the next character itself. In a host, * stays
 // within a label, and ** stands for whole labels; at the end of a host or port, ** stands for every
 // path as well. A scheme with wildcards stands for http and https, and an IP address needs a host
 // without.
@@ -24,22 +24,22 @@ type Pattern struct {
 	alternatives []parts
 }
 
-// parts are the parts of a pattern without braces.
+// parts are the parts in a pattern without braces.
 type parts struct {
 	scheme, host, port, rest *regexp.Regexp // host is nil for an app
 
 	literalHost bool
 }
 
-// ParsePattern returns the pattern of a text.
+// ParsePattern parses a pattern.
 func ParsePattern(text string) (Pattern, error) {
-	expanded, err := expand(text)
+	texts, err := expand(text)
 	if err != nil {
 		return Pattern{}, err
 	}
 
-	p := Pattern{alternatives: make([]parts, len(expanded))}
-	for i, alternative := range expanded {
+	p := Pattern{alternatives: make([]parts, len(texts))}
+	for i, alternative := range texts {
 		if p.alternatives[i], err = parseParts(alternative); err != nil {
 			return Pattern{}, err
 		}
@@ -100,8 +100,8 @@ func parseParts(text string) (p parts, err error) {
 	return p, err
 }
 
-// parseHost compiles the host and the port of a pattern, and returns the rest of it. A wildcard at
-// the end of the host or port stands for a part of the rest as well.
+// parseHost compiles a pattern's host and port, and returns the rest. A wildcard that ends the host
+// or port stands for a part of the rest as well.
 func (p *parts) parseHost(after string) (rest string, err error) {
 	after, ok := strings.CutPrefix(after, "//")
 	if !ok {
@@ -129,7 +129,7 @@ func (p *parts) parseHost(after string) (rest string, err error) {
 	return rest, p.compileHost(authority)
 }
 
-// authorityEnd returns the end of the host and port of a pattern, in which ? is a wildcard.
+// authorityEnd returns where a pattern's host and port end; ? is a wildcard in them.
 func authorityEnd(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -143,7 +143,7 @@ func authorityEnd(text string) int {
 	return len(text)
 }
 
-// compileHost compiles the host and the port of a pattern.
+// compileHost compiles a pattern's host and port.
 func (p *parts) compileHost(authority string) (err error) {
 	host, port := splitPort(authority)
 	if port != "" {
@@ -177,7 +177,7 @@ func isIPv6(host string) bool {
 	return err == nil && address.Is6() && len(inner)+2 == len(host)
 }
 
-// glob has the expressions of the wildcards in a part of an address.
+// glob has the expressions for the wildcards in a part.
 type glob struct{ many, one, all string }
 
 var (
@@ -185,7 +185,7 @@ var (
 	hostGlob = glob{many: `[a-z0-9_-]*`, one: `[a-z0-9_-]`, all: `[a-z0-9_-]+(?:\.[a-z0-9_-]+)*`}
 )
 
-// compile translates a part of a pattern.
+// compile translates a pattern part.
 func compile(pattern string, g glob) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString("^(?s:")
@@ -220,8 +220,8 @@ func compile(pattern string, g glob) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String())
 }
 
-// parseClass returns the expression of the class at the beginning of a text, and its length, 0 if
-// it has no end. A class never matches a separator of the part.
+// parseClass returns the expression for the class that begins a text, and the class's length, 0 if
+// it has no end. A class never matches the part's separators.
 func parseClass(text []rune, g glob) (expression string, length int) {
 	end := strings.IndexRune(string(text), ']')
 	if end < 0 {
@@ -230,14 +230,14 @@ func parseClass(text []rune, g glob) (expression string, length int) {
 
 	class := string(text)[1:end]
 	length = len([]rune(class)) + 2
-	class, negated := strings.CutPrefix(class, "!")
+	class, isNegated := strings.CutPrefix(class, "!")
 	if class == "" {
 		return "", 0
 	}
 
 	class = strings.NewReplacer(`\`, `\\`, "[", `\[`, "^", `\^`).Replace(class)
 	switch {
-	case !negated:
+	case !isNegated:
 		return "[" + class + "]", length
 	case g == hostGlob:
 		return "[^" + class + "./:]", length
@@ -246,7 +246,7 @@ func parseClass(text []rune, g glob) (expression string, length int) {
 	return "[^" + class + "]", length
 }
 
-// expand returns the alternatives of a pattern without braces.
+// expand returns a pattern's alternatives, which have no braces.
 func expand(text string) ([]string, error) {
 	begin, depth := -1, 0
 	var commas []int
@@ -279,17 +279,17 @@ func expand(text string) ([]string, error) {
 	return []string{text}, nil
 }
 
-// expandAt expands the alternatives between the brace at begin and the last of ends.
+// expandAt expands the alternatives between the brace at begin and the last end.
 func expandAt(text string, begin int, ends []int) ([]string, error) {
 	var all []string
 	head, from := text[:begin], begin+1
 	for _, end := range ends {
-		expanded, err := expand(head + text[from:end] + text[ends[len(ends)-1]+1:])
+		texts, err := expand(head + text[from:end] + text[ends[len(ends)-1]+1:])
 		if err != nil {
 			return nil, err
 		}
 
-		all, from = append(all, expanded...), end+1
+		all, from = append(all, texts...), end+1
 		if len(all) > maxAlternatives {
 			return nil, errors.New("must have at most 64 alternatives")
 		}

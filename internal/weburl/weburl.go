@@ -1,7 +1,7 @@
-// Package weburl reads addresses of pages and apps as browsers do, and matches them with patterns.
+// Package weburl reads page and app addresses as browsers do, and matches them with patterns.
 //
 // Browsers and package net/url read some texts differently: an ideographic full stop is a dot to a
-// browser, 0x7f.1 is 127.0.0.1, and a backslash is a slash. A check of one reading says nothing
+// browser, 0x7f.1 is 127.0.0.1, and a backslash is a slash. Checking one reading says nothing
 // about the other. So [Parse] accepts only texts that both read alike.
 package weburl
 
@@ -23,21 +23,21 @@ type URL struct {
 	Scheme string // in lower case
 	Host   string // domain in ASCII and lower case, or IP address; "" for an app
 	Port   string // given or default one; "" for an app
-	Rest   string // path and query, or all after the scheme of an app; percent-encoded beyond ASCII
+	Rest   string // path and query, or all after an app's scheme; percent-encoded beyond ASCII
 
 	numeric bool // Host is an IP address
 }
 
-// runnable are the schemes of addresses that a browser runs, or reads from the user's machine.
+// runnable are the schemes for addresses that a browser runs, or reads from the user's machine.
 var runnable = map[string]bool{"javascript": true, "data": true, "vbscript": true, "file": true, "blob": true,
 	"filesystem": true, "about": true, "view-source": true, "ftp": true, "ws": true, "wss": true}
 
-// defaultPorts are the ports of the schemes whose hosts are hosts of the web.
+// defaultPorts maps web schemes to default ports.
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // Parse returns an absolute address. It fails for a scheme that is no page and no app, for a user,
-// and for a text that browsers rewrite: with white space, control characters, backslashes, segments
-// of dots, or a host that is neither ASCII nor in its canonical form.
+// and for a text that browsers rewrite: with white space, control characters, backslashes, dot
+// segments, or a host that is neither ASCII nor in its canonical form.
 func Parse(text string) (URL, error) {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, '\\') || strings.ContainsFunc(text, isInvisible) {
 		return URL{}, errors.New("has white space, control characters or backslashes")
@@ -54,12 +54,12 @@ func Parse(text string) (URL, error) {
 
 	after, _, _ = strings.Cut(after, "#")
 	authority, rest, web := "", after, defaultPorts[scheme] != ""
-	if found, cut := strings.CutPrefix(after, "//"); cut {
-		end := len(found)
-		if i := strings.IndexAny(found, "/?"); i >= 0 {
+	if hierarchy, cut := strings.CutPrefix(after, "//"); cut {
+		end := len(hierarchy)
+		if i := strings.IndexAny(hierarchy, "/?"); i >= 0 {
 			end = i
 		}
-		authority, rest = found[:end], found[end:]
+		authority, rest = hierarchy[:end], hierarchy[end:]
 	} else if web {
 		return URL{}, errors.New("has no host")
 	}
@@ -93,7 +93,7 @@ func checkPlain(text string) error {
 	return nil
 }
 
-// parseHost splits the host and the port of an address of the web.
+// parseHost splits the host and the port in a web address.
 func (u *URL) parseHost(authority string) error {
 	host, port := splitPort(authority)
 	if u.Port = port; port == "" {
@@ -134,10 +134,10 @@ func (u *URL) parseHost(authority string) error {
 	return nil
 }
 
-// IsWeb reports whether the address is of http or https.
+// IsWeb reports whether the scheme is http or https.
 func (u URL) IsWeb() bool { return defaultPorts[u.Scheme] != "" }
 
-// Origin returns the origin of an address of the web, as browsers write it.
+// Origin returns a web address's origin, as browsers write it.
 func (u URL) Origin() string {
 	if u.Port == defaultPorts[u.Scheme] {
 		return u.Scheme + "://" + u.Host
@@ -145,8 +145,8 @@ func (u URL) Origin() string {
 	return u.Scheme + "://" + u.Host + ":" + u.Port
 }
 
-// ParseSite is [Parse] for an address of the web whose host may be beyond ASCII, as people write it
-// in settings.
+// ParseSite is [Parse] for a web address whose host may be beyond ASCII, as people write it in
+// settings.
 func ParseSite(text string) (URL, error) {
 	scheme, after, _ := strings.Cut(text, "://")
 	host, rest := after, ""
@@ -179,7 +179,7 @@ func splitPort(authority string) (host, port string) {
 	return authority[:i], authority[i+1:]
 }
 
-// isNumber reports whether browsers read a host with this last label as an address of IPv4.
+// isNumber reports whether browsers read a host with this last label as an IPv4 address.
 func isNumber(label string) bool {
 	if hex, ok := strings.CutPrefix(label, "0x"); ok {
 		return strings.Trim(hex, "0123456789abcdef") == ""
@@ -188,8 +188,7 @@ func isNumber(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// isLabel reports whether a text is a label of a domain. One of punycode has a Unicode form of its
-// own.
+// isLabel reports whether a text is a domain label. A Punycode label has a distinct Unicode form.
 func isLabel(label string) bool {
 	if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 		return false
@@ -198,21 +197,21 @@ func isLabel(label string) bool {
 		return true
 	}
 
-	decoded, err := idna.Lookup.ToUnicode(label)
-	if err != nil || isASCII(decoded) {
+	unicode, err := idna.Lookup.ToUnicode(label)
+	if err != nil || isASCII(unicode) {
 		return false
 	}
 
-	encoded, err := idna.Lookup.ToASCII(decoded)
-	return err == nil && encoded == label
+	ascii, err := idna.Lookup.ToASCII(unicode)
+	return err == nil && ascii == label
 }
 
 func isScheme(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// lowerASCII returns a text with the capital letters of ASCII in lower case. Lower case beyond
-// ASCII can be ASCII: that of İ is i, which browsers read as another host.
+// lowerASCII returns a text with ASCII capital letters in lower case. Lower case beyond ASCII can
+// be ASCII: İ becomes i, which browsers read as another host.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -229,10 +228,10 @@ func isASCII(s string) bool {
 // isInvisible reports whether browsers drop a character, or end the text with it.
 func isInvisible(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }
 
-// notInApp reports whether a character is not allowed in the host of an app's address.
+// notInApp reports whether a character is not allowed in an app address's host.
 func notInApp(r rune) bool { return r > unicode.MaxASCII || strings.ContainsRune("@<>^|%[]\"`{}", r) }
 
-// hasDotSegment reports whether browsers remove segments of a path.
+// hasDotSegment reports whether browsers remove segments from a path.
 func hasDotSegment(rest string) bool {
 	path, _, _ := strings.Cut(rest, "?")
 	for segment := range strings.SplitSeq(path, "/") {

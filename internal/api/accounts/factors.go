@@ -76,7 +76,7 @@ var deleteSecondFactor = operation.Operation{
 	Notes: "`code` is a code from the app or a recovery code. An unconfirmed second factor needs no code.",
 }
 
-// proof confirms an irreversible change of the user's own account.
+// proof confirms an irreversible change to the user's account.
 type proof struct {
 	Password string `json:"password" doc:"Your password."`
 	Code     string `json:"code,omitempty" maxLength:"64" doc:"Code from the app or a recovery code, if you have a second factor."`

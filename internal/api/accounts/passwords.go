@@ -79,7 +79,7 @@ type confirmEmailInput struct {
 	}
 }
 
-// confirmedEmail is the new address of a user.
+// confirmedEmail is a user's new address.
 type confirmedEmail struct {
 	Email string `json:"email"`
 }

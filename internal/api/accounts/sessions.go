@@ -20,7 +20,7 @@ func (s *Server) registerSessions(p *operation.Pipeline) {
 
 type signedInUser = operation.Answer[account.User, account.Tokens]
 
-// respondSignedIn responds with the tokens of a session.
+// respondSignedIn responds with a session's tokens.
 func respondSignedIn(in account.SignedIn, err error) (signedInUser, error) {
 	return signedInUser{
 		Content:  in.User,

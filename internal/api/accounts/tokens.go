@@ -50,11 +50,11 @@ func (s *Server) createToken(
 			"invalid_format", "must be an RFC 3339 time such as 2026-11-21T05:20:00Z")
 	}
 
-	created, text, err := s.Accounts.CreateToken(ctx, operation.Caller(ctx).User, account.NewToken{Name: in.Body.Name,
+	token, text, err := s.Accounts.CreateToken(ctx, operation.Caller(ctx).User, account.NewToken{Name: in.Body.Name,
 		Role:     account.Role(in.Body.RoleID),
 		Projects: in.Body.ProjectUUIDs, ExpiresAt: expires})
 	return operation.Answer[account.Token, tokenMetadata]{
-		Content:  created,
+		Content:  token,
 		Metadata: tokenMetadata{text},
 		Header:   http.Header{"Cache-Control": {"no-store"}},
 	}, err

@@ -19,14 +19,14 @@ import (
 	"github.com/socle-dev/socle/internal/server"
 )
 
-// secretKey is the secret key of every test server. The secrets in the template database are
-// encrypted with it.
+// secretKey is every test server's secret key. The secrets in the template database are encrypted
+// with it.
 var secretKey = rand.Text() + rand.Text()
 
 // userSession is a signed-in user.
 type userSession struct{ token, user, email, organization string }
 
-// accounts are the users of the template database.
+// accounts are the users in the template database.
 var accounts []userSession
 
 // templateAccounts is the number of users in the template database. Nearly every test needs fewer.
@@ -112,7 +112,7 @@ func createAccount(ctx context.Context, s *server.Server, name string, administr
 }
 
 // cheapHash returns a hash of [Password] with the minimum parameters of argon2id. Package password
-// tests the parameters of the product.
+// tests the product's parameters.
 var cheapHash = sync.OnceValue(func() string {
 	salt := []byte(rand.Text()[:16])
 	encoded := base64.RawStdEncoding.EncodeToString
@@ -121,8 +121,8 @@ var cheapHash = sync.OnceValue(func() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, encoded(salt), encoded(key))
 })
 
-// prepared holds the accounts of the template database that the test has not used yet. It is nil
-// for a database without the template.
+// prepared holds the template database's accounts that the test has not used yet. It is nil for a
+// database without the template.
 type prepared struct {
 	mu        sync.Mutex
 	remaining []userSession

@@ -1,5 +1,5 @@
-// Package apitest runs a complete Socle server for a test, on a database of its own, and calls it
-// over HTTP. It checks every response against the OpenAPI document of the server.
+// Package apitest runs a complete Socle server for a test, on a separate database, and calls it
+// over HTTP. It checks every response against the server's OpenAPI document.
 package apitest
 
 import (
@@ -27,13 +27,13 @@ import (
 	"github.com/socle-dev/socle/internal/server"
 )
 
-// Password is the password of every test user.
+// Password is every test user's password.
 const Password = "correct horse battery"
 
 // MissingUUID is a UUID that no entity has.
 const MissingUUID = "01890000-0000-7000-8000-000000000000"
 
-// API is a client of a running server, with the credentials of one user.
+// API is a client for a running server, with one user's credentials.
 type API struct {
 	t        testing.TB
 	Server   *server.Server
@@ -41,15 +41,15 @@ type API struct {
 	Config   config.Config
 	Log      *Log
 	doc      *document
-	counter  *atomic.Int64 // suffix of unique names; shared with subtests
+	counter  *atomic.Int64 // suffix for unique names; shared with subtests
 	changes  *changes
 	prepared *prepared
 	platform func() *pgxpool.Pool
 	projects *projectPools
 
 	// On a shared server:
-	users      *users // users that the test shares; nil on a server of its own
-	auditStart int64  // last entry of the platform's audit log before the test
+	users      *users // users that share the test's server; nil on a separate server
+	auditStart int64  // last entry in the platform's audit log before the test
 
 	Token        string // access token; "" for an anonymous client
 	User         string // UUID
@@ -58,11 +58,11 @@ type API struct {
 	Project      string // UUID, sent as X-Project with each request; "" sends no header
 }
 
-// Option changes the configuration of a test server.
+// Option changes a test server's configuration.
 type Option func(*config.Config)
 
 // New starts a server and returns a client for a user with a project. The user is not an
-// administrator: the first user of the server is another one.
+// administrator: the server's first user is another one.
 func New(t testing.TB, options ...Option) *API {
 	t.Helper()
 
@@ -100,7 +100,7 @@ func Empty(t testing.TB, options ...Option) *API {
 	return Start(t, configure(t, pgtest.Clone(t, "platform", migratePlatform), options))
 }
 
-// configure returns the configuration of a test server on the database at url.
+// configure returns a test server's configuration on the database at url.
 func configure(t testing.TB, url string, options []Option) config.Config {
 	t.Helper()
 
@@ -116,7 +116,7 @@ func configure(t testing.TB, url string, options []Option) config.Config {
 	return c
 }
 
-// settings returns the default configuration of a test server. Rate limits are off, since all tests
+// settings returns a test server's default configuration. Rate limits are off, since all tests
 // share one client address.
 func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
@@ -125,14 +125,14 @@ func settings(url, dir string) (config.Config, error) {
 		"SOCLE_POSTGRES_BIN=" + pgtest.BinDir()}, nil)
 }
 
-// Start starts a server with this configuration and stops it at the end of the test.
+// Start starts a server with this configuration and stops it when the test ends.
 func Start(t testing.TB, c config.Config) *API {
 	t.Helper()
 
 	a := &API{t: t, Config: c, Log: &Log{}, counter: new(atomic.Int64), changes: &changes{}, projects: &projectPools{}}
 	a.platform = sync.OnceValue(a.connect)
 
-	var projects []string // names of their databases
+	var projects []string // their database names
 	// after the server has stopped
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -150,8 +150,8 @@ func Start(t testing.TB, c config.Config) *API {
 	return a
 }
 
-// StartServer starts another server of the same install and returns a client with the same
-// credentials. The server stops at the end of the test, before the server of a.
+// StartServer starts another server in the same install and returns a client with the same
+// credentials. The server stops when the test ends, before a's server.
 func (a *API) StartServer() *API {
 	a.t.Helper()
 
@@ -202,7 +202,7 @@ func run(ctx context.Context, c config.Config, log slog.Handler) (s *server.Serv
 	}), nil
 }
 
-// checkAudit checks the audit logs and returns the databases of the test's projects, which live on
+// checkAudit checks the audit logs and returns the databases for the test's projects, which live on
 // the PostgreSQL server shared by all tests. It returns nil if the test has made the platform
 // database unreachable.
 func (a *API) checkAudit() (databases []string) {
@@ -265,7 +265,7 @@ func (a *API) WithT(t testing.TB) *API {
 	return &other
 }
 
-// SignUp returns a client for a new user: the next account of the template database, or a created
+// SignUp returns a client for a new user: the next account in the template database, or a created
 // one whose username and address begin with name.
 func (a *API) SignUp(name string) *API {
 	a.t.Helper()
@@ -305,8 +305,8 @@ func (a *API) create(name string) userSession {
 	return userSession{r.Metadata("token").(string), r.Get("uuid").(string), email, r.Get("organizationUuid").(string)}
 }
 
-// OtherUser returns a client for a new user who has a project of their own, and sends the project
-// of a in X-Project.
+// OtherUser returns a client for a new user who has another project, and sends a's project in
+// X-Project.
 func (a *API) OtherUser() *API {
 	a.t.Helper()
 
@@ -331,7 +331,7 @@ func (a *API) Member(role int) *API {
 	return m
 }
 
-// Administrator returns a client for a new administrator of the install.
+// Administrator returns a client for a new install administrator.
 func (a *API) Administrator() *API {
 	a.t.Helper()
 
@@ -341,8 +341,8 @@ func (a *API) Administrator() *API {
 	return user
 }
 
-// DisableProofs turns off proofs of the project's backups, for a test of another subject. A proof
-// takes as long as a restore.
+// DisableProofs turns off proofs for the project's backups, for tests about another subject. A
+// proof takes as long as a restore.
 func (a *API) DisableProofs() {
 	a.t.Helper()
 
@@ -372,7 +372,7 @@ func (a *API) StoredFiles(pattern string) []string {
 	return names
 }
 
-// CreateProject creates a project and returns its UUID.
+// CreateProject creates a project and returns the UUID.
 func (a *API) CreateProject(name string) string {
 	a.t.Helper()
 
@@ -392,7 +392,7 @@ func (a *API) CreateTable(name string, columns ...string) *Reply {
 	return a.Post("/tables", fmt.Sprintf(`{"name": %q, "columns": [%s]}`, name, strings.Join(all, ", "))).Want(201)
 }
 
-// Create posts a body and returns the UUID of the created entity.
+// Create posts a body and returns the created entity's UUID.
 func (a *API) Create(path, body string) string {
 	a.t.Helper()
 
@@ -489,7 +489,7 @@ func (a *API) ReadReply(r *http.Request, res *http.Response) *Reply {
 		}
 	}
 
-	a.doc.check(a.t, r, reply)
+	a.doc.checkReply(a.t, r, reply)
 	a.changes.record(reply, r.Method)
 
 	return reply

@@ -15,8 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// changes collects the successful changes of a test. Each must have exactly one entry in an audit
-// log.
+// changes collects a test's successful changes. Each must have exactly one entry in an audit log.
 type changes struct {
 	mu       sync.Mutex
 	requests map[string]string // method and path by request ID
@@ -43,8 +42,8 @@ func (c *changes) record(r *Reply, method string) {
 type databaseAccess struct {
 	pool     *pgxpool.Pool
 	address  string
-	database string // "" selects the database of the address
-	start    int64  // last entry of the audit log before the test
+	database string // "" selects the database in the address
+	start    int64  // last entry in the audit log before the test
 }
 
 // use runs f on a connection.
@@ -68,14 +67,14 @@ func (c databaseAccess) use(ctx context.Context, f func(q pg.Querier) error) err
 	return f(conn)
 }
 
-// AuditLog is an SQL table of the entries of an audit log. Pending ones are last.
+// AuditLog is an SQL table with an audit log's entries. Pending ones are last.
 const AuditLog = `(
 	select seq, entry from socle.audit union all
 	select 9223372036854775807, entry from socle.audit_pending
 ) audit_log`
 
-// check compares the changes with the audit logs: the platform's, which is the first, and those of
-// all existing projects. The log of a removed project is gone with it.
+// check compares the changes with the audit logs: the platform's, which is the first, and all
+// existing projects'. A removed project takes its log with it.
 func (c *changes) check(ctx context.Context, t testing.TB, logs []databaseAccess) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
-// connect returns a connection pool of the test's own for the platform database.
+// connect returns a separate connection pool for the platform database.
 func (a *API) connect() *pgxpool.Pool {
 	pool, err := pgxpool.New(a.t.Context(), string(a.Config.DatabaseURL))
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *API) TryExec(sql string, args ...any) error {
 	return err
 }
 
-// Value returns the single value of a query on the platform database, bypassing the server.
+// Value returns the single value from a query on the platform database, bypassing the server.
 func Value[T any](a *API, sql string, args ...any) T {
 	a.t.Helper()
 
@@ -54,11 +54,11 @@ func Value[T any](a *API, sql string, args ...any) T {
 	return v
 }
 
-// DatabaseName returns the name of the project's database.
+// DatabaseName returns the project's database name.
 func (a *API) DatabaseName() string { return a.Server.Projects().Database(uuid.MustParse(a.Project)) }
 
-// ConnectProject connects to the project's database as superuser. The connection is closed at the
-// end of the test.
+// ConnectProject connects to the project's database as superuser. The connection closes when the
+// test ends.
 func (a *API) ConnectProject() *pgx.Conn {
 	a.t.Helper()
 
@@ -77,9 +77,9 @@ func (a *API) ConnectProject() *pgx.Conn {
 	return conn
 }
 
-// ProjectPool returns a pool of the test's own, as superuser, for the project's database. It lasts
-// until the test ends, and dials anew after sessions were terminated, as by a restore. A test that
-// holds locks or changes its session uses [API.ConnectProject].
+// ProjectPool returns a separate pool, as superuser, for the project's database. It lasts until the
+// test ends, and dials anew after sessions were terminated, as by a restore. A test that holds
+// locks or changes its session uses [API.ConnectProject].
 func (a *API) ProjectPool() *pgxpool.Pool {
 	a.t.Helper()
 
@@ -136,8 +136,8 @@ func (p *projectPools) close() {
 	}
 }
 
-// dropProjects drops the databases of projects and their logins. A server's watchdog reads all
-// logins of the PostgreSQL that the tests of a binary share.
+// dropProjects drops project databases with their logins. A server's watchdog reads all logins in
+// the PostgreSQL that a binary's tests share.
 func dropProjects(ctx context.Context, databases []string) error {
 	if err := pgtest.Drop(ctx, databases...); err != nil {
 		return err

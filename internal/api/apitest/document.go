@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// document is the compiled OpenAPI document of a server, for the validation of responses.
+// document is a server's compiled OpenAPI document, which validates responses.
 type document struct {
 	operations map[string][]operation // by method
 	responses  map[string]any         // that operations share, by reference
@@ -28,10 +28,10 @@ type operation struct {
 	responses map[string]any
 }
 
-// documentURL is the base URI of the schemas; it is never fetched.
+// documentURL is the schemas' base URI; it is never fetched.
 const documentURL = "https://example.com/openapi.json"
 
-// cachedDocument caches the document of the first server of the test binary. It is the same for all
+// cachedDocument caches the document from the test binary's first server. It is the same for all
 // servers, and slow to compile.
 var cachedDocument struct {
 	sync.Mutex
@@ -99,8 +99,7 @@ func parseDocument(text []byte) (*document, error) {
 	return d, d.compiler.AddResource(documentURL, root)
 }
 
-// closeSchemas forbids additional properties in every object schema except the metadata of
-// failures.
+// closeSchemas forbids additional properties in every object schema except failure metadata.
 func closeSchemas(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -121,8 +120,8 @@ func closeSchemas(v any) {
 	}
 }
 
-// find returns the operation of a request.
-func (d *document) find(method, path string) (operation, bool) {
+// findOperation returns a request's operation.
+func (d *document) findOperation(method, path string) (operation, bool) {
 	segments := strings.Split(path, "/")
 	best, score := operation{}, -1
 	for _, o := range d.operations[method] {
@@ -134,8 +133,7 @@ func (d *document) find(method, path string) (operation, bool) {
 	return best, score >= 0
 }
 
-// matches reports whether the path of the operation matches the segments, and how many of them
-// literally.
+// matches reports whether the operation's path matches the segments, and how many literally.
 func (o operation) matches(segments []string) (literal int, ok bool) {
 	rest := o.id == "readFile" || o.id == "writeFile" // the last parameter takes the remaining path
 	if len(segments) != len(o.segments) && !(rest && len(segments) > len(o.segments)) {
@@ -155,15 +153,15 @@ func (o operation) matches(segments []string) (literal int, ok bool) {
 	return literal, true
 }
 
-// check fails the test unless the document declares the response for the request.
-func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
+// checkReply fails the test unless the document declares the response for the request.
+func (d *document) checkReply(t testing.TB, r *http.Request, reply *Reply) {
 	t.Helper()
 
 	if reply.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%s: the response has no X-Request-Id", reply.request)
 	}
 
-	o, ok := d.find(r.Method, r.URL.EscapedPath())
+	o, ok := d.findOperation(r.Method, r.URL.EscapedPath())
 	if !ok {
 		return // not an operation: the test asserts the response
 	}
@@ -196,8 +194,8 @@ func (d *document) check(t testing.TB, r *http.Request, reply *Reply) {
 	}
 }
 
-// schema returns the compiled schema at a JSON pointer. The compiler's own lookup of a compiled
-// schema takes longer than the validation of most responses.
+// schema returns the compiled schema at a JSON pointer. The compiler's own lookup for a compiled
+// schema takes longer than validating most responses.
 func (d *document) schema(pointer string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,7 +226,7 @@ func recordStatus(id string, status int) {
 }
 
 // MissingResponses returns the declared responses, each an operation ID and a status, that no
-// request of this test binary has provoked. text is the OpenAPI document.
+// request from this test binary has provoked. text is the OpenAPI document.
 func MissingResponses(text []byte) ([]string, error) {
 	d, err := parseDocument(text)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Reply is the response of the server.
+// Reply is the server's response.
 type Reply struct {
 	t       testing.TB
 	request string
@@ -32,8 +32,8 @@ func (r *Reply) Want(status int) *Reply {
 	return r
 }
 
-// Content fails the test unless a member of the content has this value: a string, bool, nil, or an
-// int. The member is a path with dots and array indexes.
+// Content fails the test unless a content member has this value: a string, bool, nil, or an int.
+// The member is a path with dots and array indexes.
 func (r *Reply) Content(member string, want any) *Reply {
 	r.t.Helper()
 
@@ -41,7 +41,7 @@ func (r *Reply) Content(member string, want any) *Reply {
 	return r
 }
 
-// Total fails the test unless the list has this total number of items.
+// Total fails the test unless the list has this total item count.
 func (r *Reply) Total(want int) *Reply {
 	r.t.Helper()
 
@@ -77,25 +77,25 @@ func (r *Reply) Field(want ...string) *Reply {
 	return r
 }
 
-// Get returns a member of the content, or the content itself if member is "".
+// Get returns a content member, or the content itself if member is "".
 func (r *Reply) Get(member string) any {
 	r.t.Helper()
 
-	return r.find("content", member)
+	return r.findMember("content", member)
 }
 
-// Metadata returns a member of the metadata.
+// Metadata returns a metadata member.
 func (r *Reply) Metadata(member string) any {
 	r.t.Helper()
 
-	return r.find("metadata", member)
+	return r.findMember("metadata", member)
 }
 
-func (r *Reply) find(part, member string) any {
+func (r *Reply) findMember(part, member string) any {
 	r.t.Helper()
 
 	v := r.json
-	if array, ok := v.([]any); ok && len(array) == 1 { // the result of a multi-file upload
+	if array, ok := v.([]any); ok && len(array) == 1 { // the result from a multi-file upload
 		v = array[0]
 	}
 
@@ -136,8 +136,8 @@ func (r *Reply) equal(description string, got, want any) {
 	}
 }
 
-// Until polls a condition until it holds, with increasing intervals, so that other tests keep their
-// share of the machine.
+// Until polls a condition until it holds, with increasing intervals, so that other tests get CPU
+// time.
 func Until(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 
@@ -154,8 +154,8 @@ func Until(t testing.TB, description string, condition func() bool) {
 	}
 }
 
-// Log is a concurrency-safe buffer for the log of a server, or a view of such a buffer from a
-// position on.
+// Log is a concurrency-safe buffer for a server log, or a view into such a buffer from a position
+// on.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -164,7 +164,7 @@ type Log struct {
 	start int
 }
 
-// fromNow returns a view of the log that begins with the next record.
+// fromNow returns a view into the log that begins with the next record.
 func (l *Log) fromNow() *Log { return &Log{of: l, start: len(l.String())} }
 
 // Write appends to the log.

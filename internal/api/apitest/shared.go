@@ -19,7 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/server"
 )
 
-// sharedServer is the server of the tests that need none of their own.
+// sharedServer is the server for tests that need no separate one.
 type sharedServer struct {
 	server   *server.Server
 	config   config.Config
@@ -73,9 +73,9 @@ func StopShared() error {
 	return errors.Join(s.stop(), os.RemoveAll(s.config.DataDir))
 }
 
-// Shared returns a client for a user with a project, on a server that all such tests of the binary
-// share. Tests of anything that belongs to the install (settings, jobs, logs, limits, rows of the
-// platform database) need a server of their own, see [New].
+// Shared returns a client for a user with a project, on a server that all such tests in the binary
+// share. Tests about anything that belongs to the install (settings, jobs, logs, limits, rows in
+// the platform database) need a separate server, see [New].
 func Shared(t testing.TB) *API {
 	t.Helper()
 
@@ -111,8 +111,8 @@ func SharedUser(t testing.TB) *API {
 	return a.SignUp("user")
 }
 
-// BlobDir returns the folder of the stored bytes that are the test's: of the project on a shared
-// server, of all projects on its own.
+// BlobDir returns the folder with the test's stored bytes: the project's on a shared server, all
+// projects' on a separate one.
 func (a *API) BlobDir() string {
 	if a.users == nil {
 		return a.Config.StorageDir()
@@ -121,7 +121,7 @@ func (a *API) BlobDir() string {
 	return filepath.Join(a.Config.StorageDir(), "projects", a.Project)
 }
 
-// leave checks the audit logs of the test's changes and removes its projects.
+// leave checks the audit logs for the test's changes and removes the projects.
 func (a *API) leave() {
 	databases := a.checkAudit()
 
@@ -135,7 +135,7 @@ func (a *API) leave() {
 }
 
 // users are the users that a test has signed up on a shared server. A nil value stands for all
-// users of a server.
+// users on a server.
 type users struct {
 	mu    sync.Mutex
 	uuids []string

@@ -82,7 +82,7 @@ func (s *Server) downloadBackup(
 	return streamBackup(e, p.UUID), nil
 }
 
-// streamBackup returns the response with a backup of a project as an archive.
+// streamBackup returns the response with a project's backup as an archive.
 func streamBackup(e *backup.Export, project uuid.UUID) operation.Stream {
 	var size int64
 	return operation.Stream{Errors: downloadBackup.Errors, Headers: func(h http.Header) {
@@ -115,10 +115,10 @@ type importBackupInput struct {
 	operation.Upload
 }
 
-// importTimeout is the timeout for storing and checking a backup after its last byte has arrived.
+// importTimeout is the timeout for storing and checking a backup after the last byte has arrived.
 const importTimeout = time.Hour
 
-// importBody is a body that extends the connection's deadlines at its end, for the import.
+// importBody is a body that extends the connection's deadlines at the end, for the import.
 type importBody struct{ *operation.Upload }
 
 func (p importBody) Read(b []byte) (int, error) {

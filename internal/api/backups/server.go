@@ -1,4 +1,4 @@
-// Package backups has the operations on backups of a project, their schedules and restores.
+// Package backups has the operations on project backups, backup schedules and restores.
 package backups
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Backups  *backup.Service
 	Platform *platform.Store

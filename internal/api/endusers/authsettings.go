@@ -28,7 +28,7 @@ var getAuthSettings = operation.Operation{
 	Access: operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
 }
 
-// authSettings are a project's settings with the names of its secrets.
+// authSettings are a project's settings with the names of secrets.
 type authSettings struct {
 	rules.Settings
 	SecretNames []string `json:"secretNames" doc:"Secrets that are set. Their values are never shown."`
@@ -138,7 +138,7 @@ var rotateAuthKey = operation.Operation{
 		"those of older keys do not.",
 }
 
-// rotatedKey has the number of a new key.
+// rotatedKey has a new key's number.
 type rotatedKey struct {
 	Generation int `json:"generation" doc:"Number of the key, from 1."`
 }

@@ -22,7 +22,7 @@ var importEndUsers = operation.Operation{
 	Example: `{"users": [{"uuid": "5e1f4c1c-3f0e-4a4b-9a51-0d7f6f6b2f10", "email": "grace@example.com", "email_confirmed_at": "2026-01-31T12:00:00Z"}]}`,
 }
 
-// importedUser has the members of a user of another system.
+// importedUser describes a user from another system.
 type importedUser struct {
 	UUID             uuid.UUID          `json:"uuid" format:"uuid"`
 	Email            string             `json:"email,omitempty" maxLength:"254"`
@@ -41,7 +41,7 @@ type importedUser struct {
 	Identities       []importedIdentity `json:"identities,omitempty" maxItems:"20" doc:"Accounts with other providers."`
 }
 
-// importedIdentity has the members of an account with a provider.
+// importedIdentity describes an account at a provider.
 type importedIdentity struct {
 	Provider   string          `json:"provider" minLength:"1" maxLength:"63"`
 	ProviderID string          `json:"provider_id" minLength:"1" maxLength:"255"`
@@ -62,7 +62,7 @@ func (u importedUser) user() enduser.UserImport {
 	return in
 }
 
-// rawOf returns the text of an optional member, nil if it is absent.
+// rawOf returns an optional member's text, nil if it is absent.
 func rawOf(v *jsontext.Value) []byte {
 	if v == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// registerEndUsers registers the operations on the users of a project's application. Package
-// authapi serves those users themselves.
+// registerEndUsers registers the operations on a project's end users. Package authapi serves those
+// users themselves.
 func (s *Server) registerEndUsers(p *operation.Pipeline) {
 	operation.HandleInProject(p, createEndUser, s.createEndUser, nil)
 	operation.HandleInProject(p, importEndUsers, s.importEndUsers, nil)
@@ -29,8 +29,8 @@ func (s *Server) registerEndUsers(p *operation.Pipeline) {
 	operation.HandleInProject(p, createEndUserToken, s.createEndUserToken, nil)
 }
 
-// asRule returns a failure of package enduser in the words of this API: a member of the body that
-// breaks a rule is unprocessable.
+// asRule translates a failure from package enduser for this API: a body member that breaks a rule
+// is unprocessable.
 func asRule(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Missing().WithCause(err)
@@ -45,7 +45,7 @@ func asRule(err error) error {
 	return &e
 }
 
-// endUserClient returns the origin of a request.
+// endUserClient returns a request's origin.
 func endUserClient(ctx context.Context) enduser.Client {
 	request := httpx.From(ctx)
 	return enduser.Client{Address: request.Client, Network: httpx.Network(request.Client), Agent: request.UserAgent}
@@ -58,7 +58,7 @@ var createEndUser = operation.Operation{
 	Example: `{"email": "grace@example.com", "password": "correct horse battery", "is_confirmed": true}`,
 }
 
-// endUserBody has the members of a new or changed end user.
+// endUserBody describes a new or changed end user.
 type endUserBody struct {
 	Email            *string         `json:"email,omitempty" maxLength:"254"`
 	Phone            *string         `json:"phone,omitempty" maxLength:"32" doc:"Number by E.164, such as +491701234567."`

@@ -1,4 +1,4 @@
-// Package endusers has the operations on end users of applications, their settings and mails.
+// Package endusers has the operations on applications' end users, auth settings and mails.
 package endusers
 
 import (
@@ -6,7 +6,7 @@ import (
 	"github.com/socle-dev/socle/internal/operation"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	EndUsers *enduser.Service
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/operation"
 )
 
-// download responds with the bytes of a file.
+// download responds with a file's bytes.
 type download struct {
 	file    object.File
 	content *object.Content

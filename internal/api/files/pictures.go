@@ -12,8 +12,8 @@ import (
 const picturesNote = "With `width`, `height`, `format` or `quality`, a picture (JPEG, PNG, GIF, WebP) is scaled " +
 	"and re-encoded: upright, without metadata, and never enlarged."
 
-// PictureQuery is embedded in the input of an operation that returns a file, or a variant of it if
-// it is a picture.
+// PictureQuery is embedded in the input when an operation returns a file, or a variant if the file
+// is a picture.
 type PictureQuery struct {
 	Width   int    `query:"width" minimum:"1" maximum:"4096" doc:"Width in pixels. Without height, the aspect ratio is kept."`
 	Height  int    `query:"height" minimum:"1" maximum:"4096" doc:"Height in pixels. Without width, the aspect ratio is kept."`
@@ -22,7 +22,7 @@ type PictureQuery struct {
 	Quality int    `query:"quality" minimum:"1" maximum:"100" doc:"JPEG quality. Default: 80."`
 }
 
-// SignedPicture is the [PictureQuery] of a signed URL.
+// SignedPicture is a signed URL's [PictureQuery].
 type SignedPicture struct {
 	Width   int    `json:"width,omitempty" minimum:"1" maximum:"4096"`
 	Height  int    `json:"height,omitempty" minimum:"1" maximum:"4096"`
@@ -74,8 +74,8 @@ func (q PictureQuery) spec() (*picture.Spec, error) {
 	return &picture.Spec{Width: q.Width, Height: q.Height, Fit: q.Fit, Format: q.Format, Quality: q.Quality}, nil
 }
 
-// openFile opens a file or a variant of the picture. No policy decides about downloads by the
-// platform API.
+// openFile opens a file or a picture variant. No policy decides about downloads by the platform
+// API.
 func (s *Server) openFile(
 	ctx context.Context, p *projectdb.Project, r object.FileRef, q PictureQuery,
 ) (download, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Accounts   *account.Service
 	Blobs      *blob.Store
@@ -24,7 +24,7 @@ type Server struct {
 	Variants   *object.Variants
 }
 
-// member returns the caller as an actor on the files of its project.
+// member returns the caller as an actor on the project's files.
 func member(ctx context.Context) actor.Actor { return actor.Member(operation.Caller(ctx).User) }
 
 // Register registers the operations.

@@ -20,27 +20,27 @@ import (
 
 // A signed URL permits one method on one path until it expires, on behalf of the user who signed
 // it, as long as that user has the right. The query parameter signature holds the payload and its
-// MAC under a key of the instance.
+// MAC under an instance key.
 
-// urlTerms is the payload of a signed URL: its terms beyond method and path.
+// urlTerms is a signed URL's payload: the terms beyond method and path.
 type urlTerms struct {
 	Expires int64          `json:"e"` // Unix time in seconds
 	User    uuid.UUID      `json:"u"`
 	File    uuid.UUID      `json:"f,omitzero"` // the only readable file
 	Picture *SignedPicture `json:"p,omitzero"` // the only readable variant; nil: the file and all variants
 	Ticket  uuid.UUID      `json:"t,omitzero"` // upload, see [object.SignUpload]
-	MaxSize int64          `json:"m,omitzero"` // bytes of an upload; 0: no limit of its own
+	MaxSize int64          `json:"m,omitzero"` // bytes per upload; 0: no separate limit
 }
 
 type urlTermsKey struct{}
 
-// urlTermsOf returns the payload of the request's signed URL, or nil.
+// urlTermsOf returns the payload from the request's signed URL, or nil.
 func urlTermsOf(ctx context.Context) *urlTerms {
 	terms, _ := ctx.Value(urlTermsKey{}).(*urlTerms)
 	return terms
 }
 
-// sign returns a signed URL of a path of this server.
+// sign returns a signed URL for a path on this server.
 func (s *Server) sign(method, path string, terms urlTerms) string {
 	text, err := json.Marshal(terms)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Server) sign(method, path string, terms urlTerms) string {
 	return s.PublicURL + address.String()
 }
 
-// AuthenticateSignature verifies the signature of the request's URL. It returns the user who signed
-// it, and a context with its payload.
+// AuthenticateSignature verifies the signature in the request's URL. It returns the user who signed
+// it, and a context with the payload.
 func (s *Server) AuthenticateSignature(
 	ctx context.Context, r *http.Request,
 ) (context.Context, account.Caller, error) {

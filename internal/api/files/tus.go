@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/tus"
 )
 
-// IsTus reports whether a path is one of resumable uploads.
+// IsTus reports whether a path belongs to resumable uploads.
 func IsTus(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/containers/")
 	_, rest, slash := strings.Cut(rest, "/")
@@ -24,9 +24,9 @@ func IsTus(path string) bool {
 }
 
 // Resumable uploads by the tus protocol 1.0, with the extensions creation (including deferred
-// length), termination, expiration and checksum. The rules for files apply.
-// Upload-Metadata has the file's name as filename and its type as filetype. Success responses
-// follow tus; failures are envelopes.
+// length), termination, expiration and checksum. The rules for files apply. Upload-Metadata has the
+// file's name as filename and the type as filetype. Success responses follow tus; failures are
+// envelopes.
 
 const (
 	tusUploads = "/containers/{containerUUID}/tus"
@@ -63,7 +63,7 @@ func tusHeaders(h http.Header) {
 			"Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset, X-Request-Id")
 }
 
-// TusVersion is embedded in the input of a tus request.
+// TusVersion is embedded in every tus request's input.
 type TusVersion struct {
 	Version string `header:"Tus-Resumable"`
 }
@@ -116,7 +116,7 @@ func (s *Server) createTusUpload(
 		return tusAnswer{}, err
 	}
 
-	if in.Concat != "" { // ignored, a part of a file would become a file
+	if in.Concat != "" { // ignored, a partial upload would become a file
 		return tusAnswer{}, fault.OnField(fault.Invalid, "Upload-Concat", "not_applicable", "must be omitted")
 	}
 	if (in.Length < 0) != (in.Deferred == "1") {
@@ -162,7 +162,7 @@ type tusInput struct {
 	TusVersion
 }
 
-// findTusUpload returns an upload of a container.
+// findTusUpload returns a container's upload.
 func findTusUpload(ctx context.Context, p *projectdb.Project, container, upload uuid.UUID) (object.Resumable, error) {
 	u, err := object.GetResumable(ctx, p, upload)
 	if err == nil && u.ContainerUUID != container {
@@ -175,7 +175,7 @@ func findTusUpload(ctx context.Context, p *projectdb.Project, container, upload 
 	return u, err
 }
 
-// finishTus creates the file of a complete upload, unless it exists.
+// finishTus creates the file for a complete upload, unless it exists.
 func (s *Server) finishTus(ctx context.Context, p *projectdb.Project, u *object.Resumable) error {
 	discard, err := object.FinishResumable(ctx, p, s.Blobs, member(ctx), u)
 	if discard {

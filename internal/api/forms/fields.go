@@ -39,7 +39,7 @@ type createFieldBody struct {
 	operation.ProjectInBody
 }
 
-// fieldMetadata has the name of a field, which the specified field lacks.
+// fieldMetadata has a field's name, which the specified field lacks.
 type fieldMetadata struct {
 	Name *string `json:"name" nullable:"true" doc:"Name of the field in answers, beside its UUID."`
 }
@@ -48,7 +48,7 @@ func answerField(f form.Field, err error) (operation.Answer[form.Field, fieldMet
 	return operation.WithMetadata(f, fieldMetadata{f.Name}), err
 }
 
-// namesMetadata has the names of listed fields.
+// namesMetadata has the listed fields' names.
 type namesMetadata struct {
 	Names map[string]string `json:"names" doc:"Names of the fields by their UUIDs. Fields without a name are absent."`
 }
@@ -128,7 +128,7 @@ func (s *Server) listFields(
 	return answerFields(form.ListFields(ctx, p, in.Form))
 }
 
-// fieldInput is the input of an operation that takes only the path of a field.
+// fieldInput is the input when an operation takes only a field's path.
 type fieldInput struct {
 	Form  uuid.UUID `path:"formUUID" format:"uuid"`
 	Field uuid.UUID `path:"fieldUUID" format:"uuid"`

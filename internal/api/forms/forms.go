@@ -72,7 +72,7 @@ func (s *Server) listForms(
 	return operation.ListOf(forms, page, total), err
 }
 
-// formInput is the input of an operation that takes only the path of a form.
+// formInput is the input when an operation takes only a form's path.
 type formInput struct {
 	Form uuid.UUID `path:"formUUID" format:"uuid"`
 }
@@ -125,13 +125,13 @@ type deleteFormInput struct {
 }
 
 func (s *Server) deleteForm(ctx context.Context, p *projectdb.Project, in *deleteFormInput) (form.Form, error) {
-	deleted, err := form.DeleteForm(ctx, p, in.Form, in.Force == "true", object.DeleteFiles)
+	f, err := form.DeleteForm(ctx, p, in.Form, in.Force == "true", object.DeleteFiles)
 	if err != nil {
 		return form.Form{}, err
 	}
 
 	s.Cleaner.Discard(ctx, p.UUID)
-	return deleted, s.Platform.UnindexForm(ctx, in.Form)
+	return f, s.Platform.UnindexForm(ctx, in.Form)
 }
 
 var linkForm = operation.Operation{

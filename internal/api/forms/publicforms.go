@@ -12,8 +12,8 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// apiKeyOf returns the API key of a request, from its bearer token or from the header apikey. The
-// header does not count beside another bearer token.
+// apiKeyOf returns a request's API key, from the bearer token or the header apikey. The header does
+// not count beside another bearer token.
 func apiKeyOf(r *http.Request) (key string, ok bool) {
 	bearer := r.Header.Get("Authorization")
 	if scheme, text, found := strings.Cut(bearer, " "); found && strings.EqualFold(scheme, "Bearer") &&
@@ -25,9 +25,9 @@ func apiKeyOf(r *http.Request) (key string, ok bool) {
 	return key, key != "" && bearer == ""
 }
 
-// AuthenticateRespondent admits a respondent to the project of a form by an API key or by the
-// form's public link. An unknown form, a key of another project and an invalid link fail alike. ok
-// is false if the request has a member's token instead.
+// AuthenticateRespondent admits a respondent to a form's project by an API key or by the form's
+// public link. An unknown form, another project's key and an invalid link fail alike. ok is false
+// if the request has a member's token instead.
 func (s *Server) AuthenticateRespondent(
 	ctx context.Context, r *http.Request,
 ) (c account.Caller, ok bool, err error) {

@@ -21,7 +21,7 @@ func (s *Server) registerResponses(p *operation.Pipeline) {
 	operation.HandleInProject(p, getFormStatistics, s.getFormStatistics, nil)
 }
 
-// ResponseFilter is embedded in the input of an operation that reads a form's responses.
+// ResponseFilter is embedded in the input when an operation reads a form's responses.
 type ResponseFilter struct {
 	State  string `query:"state" enum:"partial,complete" doc:"State of the responses. Default: both."`
 	From   string `query:"from" doc:"Start of the range by start time, inclusive: a date or an RFC 3339 time."`
@@ -53,7 +53,7 @@ func (s *Server) listResponses(
 	return operation.ListOf(responses, page, total), err
 }
 
-// responseInput is the input of an operation that takes only the path of a response.
+// responseInput is the input when an operation takes only a response's path.
 type responseInput struct {
 	Form     uuid.UUID `path:"formUUID" format:"uuid"`
 	Response uuid.UUID `path:"responseUUID" format:"uuid"`
@@ -78,12 +78,12 @@ var deleteResponse = operation.Operation{
 }
 
 func (s *Server) deleteResponse(ctx context.Context, p *projectdb.Project, in *responseInput) (form.Response, error) {
-	deleted, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
+	r, err := form.DeleteResponse(ctx, p, in.Form, in.Response, object.DeleteFiles)
 	if err == nil {
 		s.Cleaner.Discard(ctx, p.UUID)
 	}
 
-	return deleted, err
+	return r, err
 }
 
 var getFormStatistics = operation.Operation{

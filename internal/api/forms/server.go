@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/submission"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Cleaner     *object.Cleaner
 	Platform    *platform.Store

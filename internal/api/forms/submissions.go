@@ -23,10 +23,10 @@ func (s *Server) registerSubmissions(p *operation.Pipeline) {
 	operation.HandleInProject(p, updateResponse, s.updateResponse, s.findFormToContinue)
 }
 
-// answersSchema is the schema type of answers.
+// answersSchema is the schema type for answers.
 type answersSchema struct{}
 
-// Schema returns the schema of answers, whose members depend on the form's fields.
+// Schema returns the schema for answers, whose members depend on the form's fields.
 func (answersSchema) Schema(operation.Registry) *operation.Schema {
 	return &operation.Schema{Type: operation.TypeObject, AdditionalProperties: true}
 }
@@ -62,7 +62,7 @@ type createResponseInput struct {
 	}
 }
 
-// receiptMetadata has the secret of a partial response, which is shown once.
+// receiptMetadata has a partial response's secret, which is shown once.
 type receiptMetadata struct {
 	Token string `json:"token,omitempty" doc:"Secret for continuing a partial response. It is shown only in this response."`
 }
@@ -90,7 +90,7 @@ func (s *Server) createResponse(
 	return receiptOf(receipt, ""), err
 }
 
-// nextFile returns the next file of the body.
+// nextFile returns the next file in the body.
 func (in *createResponseInput) nextFile() (*submission.File, error) {
 	part, err := in.NextFile()
 	if part == nil || err != nil {
@@ -101,7 +101,7 @@ func (in *createResponseInput) nextFile() (*submission.File, error) {
 		Content: part}, nil
 }
 
-// responseOf returns the response of the caller.
+// responseOf returns the caller's response.
 func responseOf(ctx context.Context, form uuid.UUID, answers form.Answers) submission.Response {
 	return submission.Response{
 		Form: form, User: operation.Caller(ctx).User, Network: operation.ClientOf(ctx).Network, Answers: answers,

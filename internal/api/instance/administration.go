@@ -119,7 +119,7 @@ type updateSettingInput struct {
 	}
 }
 
-// settingValue is the text of a JSON value. The setting's declaration defines the valid values.
+// settingValue is a JSON value as text. The setting's declaration defines the valid values.
 type settingValue string
 
 // UnmarshalJSON stores the text.
@@ -128,7 +128,7 @@ func (v *settingValue) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Schema returns the schema of a boolean or an integer.
+// Schema returns the schema for a boolean or an integer.
 func (settingValue) Schema(operation.Registry) *operation.Schema {
 	return &operation.Schema{Description: "A boolean or an integer, according to the setting's `type`.",
 		OneOf: []*operation.Schema{{Type: operation.TypeBoolean}, {Type: operation.TypeInteger}}}

@@ -14,14 +14,14 @@ func (s *Server) registerHealth(p *operation.Pipeline) {
 	operation.Handle(p, listParts, s.listParts, nil)
 }
 
-// Health of a component.
+// Component health.
 const (
 	healthy  = "ok"
 	degraded = "degraded"
 	down     = "down"
 )
 
-// Thresholds of the status degraded.
+// Thresholds for the status degraded.
 const (
 	maxDatabaseLatency = time.Second
 	maxQueueWait       = 10 * time.Minute
@@ -30,7 +30,7 @@ const (
 	checkTimeout       = 3 * time.Second // limit per check
 )
 
-// Part is the health of a component of the instance.
+// Part is the health of an instance component.
 type Part struct {
 	Name    string           `json:"name"`
 	Status  string           `json:"status" enum:"ok,degraded,down"`

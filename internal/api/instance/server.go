@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/queue"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Accounts *account.Service
 	Blobs    *blob.Store

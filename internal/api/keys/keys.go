@@ -42,9 +42,9 @@ type createKeyInput struct {
 func (s *Server) createKey(
 	ctx context.Context, p *projectdb.Project, in *createKeyInput,
 ) (operation.Answer[appkey.ProjectKey, keyMetadata], error) {
-	created, key, err := appkey.CreateProjectKey(ctx, s.Platform.DB(), p.UUID, operation.Caller(ctx).User, in.Body.Name,
+	record, key, err := appkey.CreateProjectKey(ctx, s.Platform.DB(), p.UUID, operation.Caller(ctx).User, in.Body.Name,
 		in.Body.Kind)
-	return operation.Secret(created, keyMetadata{key}), err
+	return operation.Secret(record, keyMetadata{key}), err
 }
 
 var listKeys = operation.Operation{

@@ -18,7 +18,7 @@ func (s *Server) registerS3Keys(p *operation.Pipeline) {
 	operation.HandleInProject(p, deleteS3Key, s.deleteS3Key, nil)
 }
 
-// s3KeyMetadata has the secret of a new key, which is shown once.
+// s3KeyMetadata has a new key's secret, which is shown once.
 type s3KeyMetadata struct {
 	SecretAccessKey string `json:"secretAccessKey" doc:"The secret key. It is shown only in this response."`
 }
@@ -41,9 +41,9 @@ type createS3KeyInput struct {
 func (s *Server) createS3Key(
 	ctx context.Context, p *projectdb.Project, in *createS3KeyInput,
 ) (operation.Answer[appkey.S3Key, s3KeyMetadata], error) {
-	created, err := appkey.CreateS3Key(ctx, s.Platform.DB(), p.UUID, operation.Caller(ctx).User, in.Body.Name)
-	return operation.Answer[appkey.S3Key, s3KeyMetadata]{Content: created,
-		Metadata: s3KeyMetadata{s.Projects.S3Secret(p.UUID, created.UUID)},
+	key, err := appkey.CreateS3Key(ctx, s.Platform.DB(), p.UUID, operation.Caller(ctx).User, in.Body.Name)
+	return operation.Answer[appkey.S3Key, s3KeyMetadata]{Content: key,
+		Metadata: s3KeyMetadata{s.Projects.S3Secret(p.UUID, key.UUID)},
 		Header:   http.Header{"Cache-Control": {"no-store"}}}, err
 }
 

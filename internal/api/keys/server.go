@@ -1,4 +1,4 @@
-// Package keys has the operations on credentials of applications.
+// Package keys has the operations on application credentials.
 package keys
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Platform *platform.Store
 	Projects *projectdb.Registry

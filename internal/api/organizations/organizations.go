@@ -17,14 +17,14 @@ func (s *Server) registerOrganizations(p *operation.Pipeline) {
 	operation.Handle(p, deleteOrganization, s.deleteOrganization, nil)
 }
 
-// Failure statuses of operations that change an organization.
+// Failure statuses for operations that change an organization.
 var organizationErrors = []int{400, 401, 403, 404, 422, 500}
 
 type organizationInput struct {
 	UUID uuid.UUID `path:"organizationUUID" format:"uuid"`
 }
 
-// OrganizationBody has the fields of an organization that users set.
+// OrganizationBody has the organization fields that users set.
 type OrganizationBody struct {
 	Name string `json:"name" minLength:"1" maxLength:"100"`
 }

@@ -38,7 +38,7 @@ type listAuditInput struct {
 	AuditFilter
 }
 
-// AuditFilter is embedded in the input of a list of audit entries.
+// AuditFilter is embedded in the input when an operation lists audit entries.
 type AuditFilter struct {
 	Actor  string    `query:"actor" maxLength:"320" doc:"UUID, user name or e-mail address of a user."`
 	Action string    `query:"action" maxLength:"63" doc:"ID of an operation."`
@@ -58,14 +58,14 @@ func (s *Server) listAudit(
 	return s.auditEntries(ctx, log, in.AuditFilter, page)
 }
 
-// auditLog is the log of a database, or the part of it that concerns a project.
+// auditLog is a database's log, or the part that concerns a project.
 type auditLog struct {
 	list    func(context.Context, audit.Filter, pg.Page) ([]audit.Recorded, int64, error)
 	querier pg.Querier
 	project string // "": all entries
 }
 
-// auditEntries returns a page of a log. It refuses an actor and an action that it can't resolve.
+// auditEntries returns a page from a log. It refuses an actor and an action that it can't resolve.
 func (s *Server) auditEntries(
 	ctx context.Context, log auditLog, in AuditFilter, page pg.Page,
 ) (operation.Answer[[]account.AuditEntry, operation.PageMetadata], error) {

@@ -20,7 +20,7 @@ func (s *Server) registerQuotas(p *operation.Pipeline) {
 	operation.HandleInProject(p, updateQuota, s.updateQuota, nil)
 }
 
-// quota is the quota and the current usage of a project's files and database.
+// quota holds the quota and the current usage for a project's files and database.
 type quota struct {
 	object.Quota
 	lifecycle.Size

@@ -76,7 +76,7 @@ func (s *Server) explainRequest(
 	return explain.Request(ctx, p.Trusted(), p.UUID, r)
 }
 
-// requestsMetadata has the cursor of the next page.
+// requestsMetadata has the cursor for the next page.
 type requestsMetadata struct {
 	Limit int     `json:"limit"`
 	Next  *string `json:"next" nullable:"true" doc:"Cursor of the next page; null on the last page."`
@@ -118,7 +118,7 @@ func (s *Server) listRequests(
 	return operation.WithMetadata(requests, requestsMetadata{in.Limit, formatCursor(next)}), err
 }
 
-// uuidFilter returns the UUID of an optional parameter.
+// uuidFilter returns the UUID in an optional parameter.
 func uuidFilter(text *string) uuid.NullUUID {
 	if text == nil {
 		return uuid.NullUUID{}
@@ -141,7 +141,7 @@ func parseTime(name, text string) (time.Time, error) {
 	return at, nil
 }
 
-// A cursor encodes the microseconds of a request's time and its UUID. It is opaque to clients.
+// A cursor encodes a request's time in microseconds and UUID. It is opaque to clients.
 
 func formatCursor(k *requestlog.Key) *string {
 	if k == nil {

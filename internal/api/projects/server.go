@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Accounts  *account.Service
 	Backups   *backup.Service

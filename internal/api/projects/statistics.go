@@ -24,7 +24,7 @@ var getStatistics = operation.Operation{
 		"are limited to the first twenty.",
 }
 
-// statistics has the statistics of a project.
+// statistics has a project's statistics.
 type statistics struct {
 	schema.Statistics
 	SlowStatements platform.SlowStatements `json:"slowStatements"`

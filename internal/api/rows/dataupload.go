@@ -31,7 +31,7 @@ var dataFile = operation.FileOfTypes("multipart/form-data, text/csv, text/tab-se
 	"application/x-ndjson, application/octet-stream or the type of an XLSX workbook", slices.Collect(maps.Keys(dataTypes))...)
 
 // receiveData stores the whole file, so that no database connection waits for a slow client. name
-// is the base name of the file without extension and may be empty. The caller closes the file.
+// is the file's base name without extension and may be empty. The caller closes the file.
 func (s *Server) receiveData(
 	ctx context.Context, u *operation.Upload, format string,
 ) (file *os.File, name, foundFormat string, err error) {

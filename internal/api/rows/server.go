@@ -1,4 +1,4 @@
-// Package rows has the operations on the rows API of a project, and whole tables as files.
+// Package rows has the operations on a project's rows API, and whole tables as files.
 package rows
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Blobs *blob.Store
 
-	// DescribeRows returns the OpenAPI document of a project's rows API.
+	// DescribeRows returns the OpenAPI document for a project's rows API.
 	DescribeRows func(ctx context.Context, project uuid.UUID) ([]byte, error)
 	Platform     *platform.Store
 }

@@ -72,8 +72,8 @@ func (s *Server) connectDatabase(
 	}), nil
 }
 
-// checkAccess returns a function that fails if the caller of a request may connect to a project's
-// database no longer.
+// checkAccess returns a function that fails once a request's caller may no longer connect to a
+// project's database.
 func (s *Server) checkAccess(c account.Caller, r *http.Request, project uuid.UUID) func(context.Context) error {
 	scope := account.Scope{Project: uuid.NullUUID{UUID: project, Valid: true}}
 	token, _ := operation.BearerToken(r) // "" is refused
@@ -123,11 +123,11 @@ type createDatabaseCredentialInput struct {
 func (s *Server) createDatabaseCredential(
 	ctx context.Context, p *projectdb.Project, in *createDatabaseCredentialInput,
 ) (operation.Answer[pgproxy.Credential, databasePassword], error) {
-	created, password, err := pgproxy.CreateCredential(ctx, s.Platform.DB(), pgproxy.NewCredential{
+	credential, password, err := pgproxy.CreateCredential(ctx, s.Platform.DB(), pgproxy.NewCredential{
 		Project: p.UUID, User: operation.Caller(ctx).User, Name: in.Body.Name, Access: in.Body.Access,
 		ExpiresAt: in.Body.ExpiresAt,
 	})
-	return operation.Secret(created, databasePassword{password}), err
+	return operation.Secret(credential, databasePassword{password}), err
 }
 
 var listDatabaseCredentials = operation.Operation{

@@ -49,7 +49,7 @@ var applyMigrations = operation.Operation{
 		"the migration, and `metadata.applied` those that were applied before it.",
 }
 
-// maxMigrationsBody is the maximum size of a request with migrations, in bytes.
+// maxMigrationsBody is the maximum size for a request with migrations, in bytes.
 const maxMigrationsBody = 4 << 20
 
 type applyMigrationsInput struct {

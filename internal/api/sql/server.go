@@ -1,5 +1,5 @@
 // Package sql has the operations on SQL in a project's database: statements, migrations, functions,
-// extensions, clients of PostgreSQL.
+// extensions, PostgreSQL clients.
 package sql
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// Server serves the operations of this package. Its fields are their dependencies.
+// Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Accounts   *account.Service
 	Migrations *migration.Service
 	Platform   *platform.Store
-	Proxy      *pgproxy.Proxy // proxy for clients of PostgreSQL's protocol
+	Proxy      *pgproxy.Proxy // proxy for PostgreSQL clients
 }
 
 // Register registers the operations.

@@ -77,7 +77,7 @@ func (s *Server) createColumn(
 	return operation.WithMetadata(columns[0], columnsMetadata{columns}), nil
 }
 
-// snakeNames maps the alternative spelling of column members to the specified one.
+// snakeNames maps the alternative spelling for column members to the specified one.
 var snakeNames = map[string]string{"not_null": "notNull", "default_value": "defaultValue",
 	"reference_table": "referenceTable", "reference_column": "referenceColumn"}
 
@@ -170,6 +170,6 @@ func (s *Server) deleteColumn(
 		return operation.Answer[schema.Column, deletedMetadata]{}, err
 	}
 
-	c, deleted, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
-	return operation.WithMetadata(c, deletedMetadata{deleted, mentions}), err
+	c, dependents, err := schema.DeleteColumn(ctx, p.Owner(), p.UUID, in.Table, in.Column, in.cascade())
+	return operation.WithMetadata(c, deletedMetadata{dependents, mentions}), err
 }

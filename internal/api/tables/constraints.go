@@ -88,11 +88,11 @@ type deleteConstraintInput struct {
 func (s *Server) deleteConstraint(
 	ctx context.Context, p *projectdb.Project, in *deleteConstraintInput,
 ) (operation.Answer[schema.Constraint, deletedMetadata], error) {
-	c, deleted, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
+	c, dependents, err := schema.DeleteConstraint(ctx, p.Owner(), p.UUID, in.Table, in.Constraint, in.cascade())
 	if err != nil {
 		return operation.Answer[schema.Constraint, deletedMetadata]{}, err
 	}
 
 	mentions, err := schema.Mentions(ctx, p.Trusted(), c.Name)
-	return operation.WithMetadata(c, deletedMetadata{deleted, mentions}), err
+	return operation.WithMetadata(c, deletedMetadata{dependents, mentions}), err
 }

@@ -63,7 +63,7 @@ func (s *Server) getIndex(ctx context.Context, p *projectdb.Project, in *indexIn
 	return all[i], nil
 }
 
-// indexesOf returns the indexes of a table, including those being built and those that failed.
+// indexesOf returns a table's indexes, including those being built and those that failed.
 func (s *Server) indexesOf(ctx context.Context, p *projectdb.Project, t schema.Table) ([]schema.Index, error) {
 	// The jobs are listed before the catalog, which has the index if a job completes in between.
 	builds, err := s.TableJobs.ListIndexes(ctx, p.UUID, t.ID)
@@ -142,14 +142,14 @@ func (s *Server) deleteIndex(ctx context.Context, p *projectdb.Project, in *inde
 
 	failed := i >= 0 && all[i].Status == "failed"
 
-	deleted, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
+	index, err := schema.DeleteIndex(ctx, p.Owner(), p.UUID, in.Table, in.Index)
 	if failed && fault.Is(err, fault.NotFound) {
-		deleted, err = all[i], nil // the failed build left operation.Nothing in the database
+		index, err = all[i], nil // the failed build left operation.Nothing in the database
 	}
 
 	if err != nil || !failed {
-		return deleted, err
+		return index, err
 	}
 
-	return deleted, s.TableJobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
+	return index, s.TableJobs.ForgetIndex(ctx, p.UUID, t.ID, in.Index)
 }

@@ -22,14 +22,14 @@ func (s *Server) registerTables(p *operation.Pipeline) {
 	operation.HandleInProject(p, deleteTable, s.deleteTable, nil)
 }
 
-// tableMetadata has the UUID of a table, which the specified Table lacks.
+// tableMetadata has a table's UUID, which the specified Table lacks.
 type tableMetadata struct {
 	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
 }
 
 type oneTable = operation.Answer[schema.Table, tableMetadata]
 
-// detailedMetadata has the properties of a table that the specified Table lacks.
+// detailedMetadata has the table properties that the specified Table lacks.
 type detailedMetadata struct {
 	UUID uuid.UUID `json:"uuid" doc:"Stable across renames of the table."`
 	schema.TableDetails
@@ -37,7 +37,7 @@ type detailedMetadata struct {
 
 type detailedTable = operation.Answer[schema.Table, detailedMetadata]
 
-// answerWithDetails responds with a table and its details, unless err is set.
+// answerWithDetails responds with a table and the details, unless err is set.
 func answerWithDetails(ctx context.Context, p *projectdb.Project, t schema.Table, err error) (detailedTable, error) {
 	if err != nil {
 		return detailedTable{}, err
@@ -230,7 +230,7 @@ var deleteTable = operation.Operation{
 	Notes:       "A table with dependents is not deleted, and `metadata.dependents` lists them, unless `cascade` is true.",
 }
 
-// CascadeQuery is embedded in the input of a deletion that may delete dependents.
+// CascadeQuery is embedded in the input when a deletion may delete dependents.
 type CascadeQuery struct {
 	Cascade string `query:"cascade" enum:"true,false" default:"false" doc:"Whether to delete dependents too."`
 }
@@ -262,6 +262,6 @@ func (s *Server) deleteTable(
 		return operation.Answer[schema.Table, deletedTableMetadata]{}, err
 	}
 
-	t, deleted, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
-	return operation.WithMetadata(t, deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), deleted, mentions}), err
+	t, dependents, err := schema.DeleteTable(ctx, p.Owner(), p.UUID, in.Table, in.cascade())
+	return operation.WithMetadata(t, deletedTableMetadata{schema.TableUUID(p.UUID, t.ID), dependents, mentions}), err
 }

@@ -34,7 +34,7 @@ const (
 	secretKey = "secret-of-the-test"
 )
 
-// service is the program of this test binary, which serves all tests, each with its own bucket.
+// service is this test binary's S3 program. It serves all tests, each with a separate bucket.
 type service struct {
 	dir    string // buckets, a folder each
 	socket string
@@ -42,15 +42,15 @@ type service struct {
 }
 
 var (
-	shared  = sync.OnceValues(start)
-	buckets atomic.Int64 // numbers the buckets
+	startOnce = sync.OnceValues(start)
+	buckets   atomic.Int64 // numbers the buckets
 )
 
 // S3 is a running service with an empty bucket.
 type S3 struct {
 	StorageURL string // for SOCLE_STORAGE_URL
-	Bucket     string // its name
-	Dir        string // folder of the objects, each in a file named after its key
+	Bucket     string // bucket name
+	Dir        string // object folder, each object in a file named after its key
 	onRequest  atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 	lost       atomic.Pointer[lostResponse]
 }
@@ -58,14 +58,14 @@ type S3 struct {
 // lostResponse describes which responses are lost.
 type lostResponse struct {
 	match func(*http.Request) bool
-	bytes int // bytes of the body that arrive; -1: no response at all
+	bytes int // bytes that arrive from the body; -1: no response at all
 }
 
 // New returns a service with an empty bucket that is removed at the end of the test.
 func New(t testing.TB) *S3 {
 	t.Helper()
 
-	program, err := shared()
+	program, err := startOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func New(t testing.TB) *S3 {
 	return s
 }
 
-// findGateway returns the path of the program. A test runs in the folder of its package.
+// findGateway returns the program's path. A test runs in the package's folder.
 func findGateway() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -138,7 +138,7 @@ func findGateway() (string, error) {
 }
 
 // lifetime runs the program until its input closes, which happens when the test process ends in
-// whatever way, and removes its folder.
+// whatever way, and removes the folder.
 const lifetime = `"$@" & cat >/dev/null; kill -9 $!; wait; rm -rf "$0"`
 
 // start starts the program and waits until it accepts connections.
@@ -194,7 +194,7 @@ func (s *service) await() error {
 	}
 }
 
-// Configure sets the storage of a configuration to the service.
+// Configure makes a configuration use the service as storage.
 func (s *S3) Configure(c *config.Config) {
 	c.StorageURL, c.S3AccessKey, c.S3SecretKey = s.StorageURL, accessKey, secretKey
 }
@@ -217,12 +217,12 @@ func (s *S3) OnRequest(f func(http.ResponseWriter, *http.Request) bool) {
 	s.onRequest.Store(&f)
 }
 
-// DropResponses drops the responses to requests for which of returns true: the request succeeds,
+// DropResponses drops the responses to requests for which match returns true: the request succeeds,
 // then the connection is closed.
 func (s *S3) DropResponses(match func(*http.Request) bool) { s.lost.Store(&lostResponse{match, -1}) }
 
-// TruncateResponses truncates the body of such responses after a number of bytes, some of which may
-// be lost. Shorter bodies arrive whole.
+// TruncateResponses truncates the bodies in such responses after a number of bytes, some of which
+// may be lost. Shorter bodies arrive whole.
 func (s *S3) TruncateResponses(bytes int, match func(*http.Request) bool) {
 	s.lost.Store(&lostResponse{match, bytes})
 }
@@ -249,18 +249,18 @@ func (s *S3) dropResponse(r *http.Response) error {
 	return nil
 }
 
-// Objects returns the paths of the objects' files and of parts of unfinished uploads.
+// Objects returns the paths of object files and of parts in unfinished uploads.
 func (s *S3) Objects(t testing.TB) []string {
 	t.Helper()
 
-	var found []string
+	var paths []string
 	err := filepath.WalkDir(s.Dir, func(name string, d fs.DirEntry, err error) error {
 		if os.IsNotExist(err) { // an upload ended during the walk
 			return nil
 		}
 
 		if err == nil && !d.IsDir() {
-			found = append(found, name)
+			paths = append(paths, name)
 		}
 
 		return err
@@ -269,5 +269,5 @@ func (s *S3) Objects(t testing.TB) []string {
 		t.Fatal(fmt.Errorf("list objects of the S3 service: %w", err))
 	}
 
-	return found
+	return paths
 }

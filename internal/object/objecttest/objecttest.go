@@ -1,11 +1,10 @@
-// Package objecttest has names of files that tests of URLs share.
+// Package objecttest has file names that URL tests share.
 package objecttest
 
 import "strings"
 
-// HostileNames are valid names of files that break URLs which are put together carelessly:
-// characters with a meaning in a URL, text that looks escaped, and what clients cut off, fold or
-// normalize.
+// HostileNames are valid file names that break URLs which are put together carelessly: characters
+// with a meaning in a URL, text that looks escaped, and what clients cut off, fold or normalize.
 var HostileNames = []string{
 	"plain.txt", "a?b.txt", "a#b.txt", "a%b.txt", "a%2Fb.txt", "a%3Fb.txt", "a%253Fb.txt", "a%zz", "100%",
 	"a&b=c;d,e+f@g$h!i'j.txt", `q"u(o)t[e]s{}.txt`, "a<b>c|d~e^f`g.txt", "a:b", "a;b", "http:/x/y", "?", "#",

@@ -1,4 +1,4 @@
-// Package tmpdir provides a test binary with a directory of temporary files that is in memory if
+// Package tmpdir provides a test binary with a directory for temporary files that is in memory if
 // there is room, and removed however the binary ends.
 package tmpdir
 
@@ -15,7 +15,7 @@ type Dir struct {
 	Path string
 
 	guard      *exec.Cmd
-	guardInput io.Closer // standard input of guard
+	guardInput io.Closer // guard's standard input
 }
 
 // New creates a directory. It is removed at Close, or when the test binary ends in any way (a
@@ -27,7 +27,7 @@ func New(cleanup string) (*Dir, error) {
 		return nil, err
 	}
 
-	// Programs of another OS user, such as pg_upgrade, also use directories in it.
+	// Programs under another OS user, such as pg_upgrade, also use directories in it.
 	if err := os.Chmod(path, 0o711); err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func New(cleanup string) (*Dir, error) {
 	return d, nil
 }
 
-// Use makes the directory that of all temporary files of the test binary and of the processes that
-// it starts.
+// Use makes the test binary and the processes that it starts create temporary files in the
+// directory.
 func (d *Dir) Use() { _ = os.Setenv("TMPDIR", d.Path) } // fails only for an invalid name
 
 // Close runs the cleanup, removes the directory and returns when that is done.
@@ -56,8 +56,8 @@ func (d *Dir) Close() error {
 	return d.guard.Wait()
 }
 
-// parent returns the parent of the directory: one in memory if there is room for many databases of
-// some 8 MB and programs may run in it, else "" for the default. Copying an install of 84 MB takes
+// parent returns the directory's parent: one in memory if there is room for many databases, some 8
+// MB each, and programs may run in it, else "" for the default. Copying an install of 84 MB takes
 // 0.2 s of processor time in memory and 1.7 s on a disk.
 func parent() string {
 	const memory, room, noexec = "/dev/shm", 4 << 30, 8

@@ -1,5 +1,5 @@
-// Package platformtest provides tests with a platform database of their own, which has one user and
-// the rows of projects, but no databases of these.
+// Package platformtest provides tests with separate platform databases, each with one user and
+// project rows, but no project databases.
 package platformtest
 
 import (
@@ -59,7 +59,7 @@ func (i Install) Exec(sql string, args ...any) {
 	}
 }
 
-// Project creates the row of an active project.
+// Project creates an active project's row.
 func (i Install) Project() uuid.UUID {
 	i.t.Helper()
 
@@ -70,7 +70,7 @@ func (i Install) Project() uuid.UUID {
 	return id
 }
 
-// SetStatus sets the status of a project.
+// SetStatus sets a project's status.
 func (i Install) SetStatus(project uuid.UUID, status string) {
 	i.t.Helper()
 	i.Exec(`update platform.projects set status = $2, deleted_at = now() where uuid = $1`, project, status)
