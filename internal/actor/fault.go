@@ -5,8 +5,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Fault assigns a kind to the error of an actor's statement, which may come from the user code of
-// policies. Their texts stay in the log.
+// Fault classifies an error from an actor's statement, which may come from user code in policies.
+// Error texts stay in the log.
 func Fault(err error) error {
 	const queryCanceled, insufficientPrivilege, readOnlyTransaction = "57014", "42501", "25006"
 
@@ -18,9 +18,9 @@ func Fault(err error) error {
 		return fault.New(fault.Forbidden, "new row violates row-level security policy").WithCause(err)
 	}
 
-	classified := pg.Fault(err)
-	if state == "" || (state != readOnlyTransaction && fault.Of(classified).Kind != fault.Internal) {
-		return classified
+	failure := pg.Fault(err)
+	if state == "" || (state != readOnlyTransaction && fault.Of(failure).Kind != fault.Internal) {
+		return failure
 	}
 
 	return fault.New(fault.Unprocessable, "a policy of the project failed with SQLSTATE %s", state).

@@ -15,14 +15,14 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Querier executes the statements of an actor. Each is a transaction of its own and takes one round
-// trip: settings, the statement, the end of the transaction, and the reset of the session.
+// Querier executes an actor's statements, each in its own transaction and in one round trip:
+// settings, the statement, commit, and the session reset.
 type Querier struct {
 	pool  *pgxpool.Pool
 	actor Actor
 }
 
-// Query executes a statement in a read-only transaction. The errors of its rows are faults.
+// Query executes a statement in a read-only transaction. Row errors are faults.
 func (q Querier) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	rows, err := q.start(ctx, true, sql, args)
 	if err != nil {
@@ -32,7 +32,7 @@ func (q Querier) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 	return rows, nil
 }
 
-// Exec executes a statement. Its errors are those of PostgreSQL.
+// Exec executes a statement. It returns PostgreSQL errors unclassified.
 func (q Querier) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	rows, err := q.start(ctx, false, sql, args)
 	if err != nil {
@@ -43,8 +43,8 @@ func (q Querier) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 	return rows.CommandTag(), rows.Rows.Err()
 }
 
-// start sends a statement. If the prepared one was deallocated by user code or is out of date, it
-// sends it again on another connection.
+// start sends a statement. If user code deallocated its prepared statement, or that is out of date,
+// start retries on another connection.
 func (q Querier) start(ctx context.Context, readOnly bool, sql string, args []any) (*sessionRows, error) {
 	var settings [][]byte
 	for _, s := range q.actor.settings(readOnly) {
@@ -58,14 +58,14 @@ func (q Querier) start(ctx context.Context, readOnly bool, sql string, args []an
 		}
 
 		s := sessionOf(conn.Conn())
-		reused := s.statements[statementKey{q.actor.Role, sql}] != nil
+		isPrepared := s.statements[statementKey{q.actor.Role, sql}] != nil
 		rows, err := s.start(ctx, q.actor.Role, settings, sql, args)
 		if err == nil {
-			rows.pooled = conn
+			rows.conn = conn
 			return rows, nil
 		}
 
-		stale := reused && stalePlanStates[pg.State(err)]
+		stale := isPrepared && stalePlanStates[pg.State(err)]
 		if stale {
 			s.close()
 		}
@@ -77,30 +77,30 @@ func (q Querier) start(ctx context.Context, readOnly bool, sql string, args []an
 	}
 }
 
-// stalePlanStates are the SQLSTATEs of a prepared statement that does not exist, or whose result
-// has other types.
+// stalePlanStates are the SQLSTATEs for a prepared statement that does not exist, or whose result
+// types have changed.
 var stalePlanStates = map[string]bool{"26000": true, "0A000": true}
 
-// setLocal sets the parameters of a transaction. Their names are those of every actor.
+// setLocal sets the transaction parameters, which have the same names for every actor.
 var setLocal = "select " + SettingsSQL(Actor{}.settings(false))
 
-// resetStatements undo the effects of user code on a session. The last one finds the prepared
-// statements that it left.
+// resetStatements undo the effects of user code on a session. The last one lists the prepared
+// statements it left.
 var resetStatements = append(ResetStatements(), SelectUserStatements)
 
 const closeTimeout = time.Second
 
-// session is a connection with its prepared statements.
+// session is a connection and its prepared statements.
 type session struct {
 	conn       *pgx.Conn
 	statements map[statementKey]*pgconn.StatementDescription
 }
 
-// statementKey identifies a statement. Each role has its own, since row security makes plans depend
-// on the role.
+// statementKey identifies a statement. Statements are prepared per role, because row security makes
+// plans role-dependent.
 type statementKey struct{ role, sql string } // role is "" for settings and resets
 
-// sessionKey is the key of the session in the connection's custom data.
+// sessionKey is the session's key in the connection's custom data.
 const sessionKey = "actor/session"
 
 func sessionOf(conn *pgx.Conn) *session {
@@ -120,9 +120,9 @@ func (s *session) start(
 ) (*sessionRows, error) {
 	query, values := sql, args
 	if len(args) == 1 {
-		if named, ok := args[0].(pgx.QueryRewriter); ok {
+		if rewriter, ok := args[0].(pgx.QueryRewriter); ok {
 			var err error
-			if query, values, err = named.RewriteQuery(ctx, s.conn, sql, nil); err != nil {
+			if query, values, err = rewriter.RewriteQuery(ctx, s.conn, sql, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -133,8 +133,8 @@ func (s *session) start(
 		return nil, err
 	}
 
-	var encoded pgx.ExtendedQueryBuilder
-	if err := encoded.Build(s.conn.TypeMap(), statement, values); err != nil {
+	var params pgx.ExtendedQueryBuilder
+	if err := params.Build(s.conn.TypeMap(), statement, values); err != nil {
 		return nil, err
 	}
 
@@ -142,7 +142,7 @@ func (s *session) start(
 	rows := &sessionRows{session: s, pipeline: s.conn.PgConn().StartPipeline(ctx), span: span}
 
 	rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: setLocal}], settings, nil, nil)
-	rows.pipeline.SendQueryStatement(statement, encoded.ParamValues, encoded.ParamFormats, encoded.ResultFormats)
+	rows.pipeline.SendQueryStatement(statement, params.ParamValues, params.ParamFormats, params.ResultFormats)
 	rows.pipeline.SendPipelineSync()
 	for _, reset := range resetStatements {
 		rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: reset}], nil, nil, nil)
@@ -160,8 +160,8 @@ func (s *session) start(
 	return rows, nil
 }
 
-// prepare prepares the statements that the session lacks, in the role that executes them: the
-// session's login has no rights of its own.
+// prepare prepares the statements that the session lacks. It prepares sql in the caller's role,
+// because the session's login role has no privileges.
 func (s *session) prepare(
 	ctx context.Context, role string, settings [][]byte, sql, query string,
 ) (*pgconn.StatementDescription, error) {
@@ -171,7 +171,7 @@ func (s *session) prepare(
 
 	if len(s.statements) == 0 {
 		for _, text := range append([]string{setLocal}, resetStatements...) {
-			if err := s.add(ctx, statementKey{sql: text}, text); err != nil {
+			if err := s.prepareAs(ctx, statementKey{sql: text}, text); err != nil {
 				return nil, err
 			}
 		}
@@ -184,11 +184,11 @@ func (s *session) prepare(
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 
-	err = s.add(ctx, statementKey{role, sql}, query)
+	err = s.prepareAs(ctx, statementKey{role, sql}, query)
 	return s.statements[statementKey{role, sql}], err
 }
 
-func (s *session) add(ctx context.Context, key statementKey, query string) error {
+func (s *session) prepareAs(ctx context.Context, key statementKey, query string) error {
 	st, err := s.conn.PgConn().Prepare(ctx, "actor_"+strconv.Itoa(len(s.statements)), query, nil)
 	if err == nil {
 		s.statements[key] = st
@@ -204,17 +204,16 @@ func (s *session) close() {
 	_ = s.conn.Close(ctx)
 }
 
-// sessionRows are the rows of a statement. Closing them resets the session and releases its
-// connection.
+// sessionRows are a statement's rows. Closing them resets the session and releases its connection.
 type sessionRows struct {
 	pgx.Rows
 	session  *session
 	pipeline *pgconn.Pipeline
-	pooled   *pgxpool.Conn // nil once it is released
+	conn     *pgxpool.Conn // nil after release
 	span     trace.Span
 }
 
-// first sends the queued messages and returns the result of the statement.
+// first sends the queued messages and returns the statement's result.
 func (r *sessionRows) first() (*pgconn.ResultReader, error) {
 	if err := r.pipeline.Sync(); err != nil {
 		return nil, err
@@ -231,24 +230,24 @@ func (r *sessionRows) first() (*pgconn.ResultReader, error) {
 	return result.(*pgconn.ResultReader), nil
 }
 
-// finish reads the remaining replies. The session is closed if it could not be reset, or if user
-// code prepared statements, which may have names of ours.
+// finish reads the remaining replies. It closes the session if the reset failed, or if user code
+// prepared statements, whose names may collide with ours.
 func (r *sessionRows) finish() {
 	r.span.End()
 
-	prepared, err := r.readReset()
-	if err = errors.Join(err, r.pipeline.Close()); err != nil || prepared {
+	hasPrepared, err := r.readReset()
+	if err = errors.Join(err, r.pipeline.Close()); err != nil || hasPrepared {
 		r.session.close()
 	}
 }
 
 // readReset reads the replies to resetStatements. It reports whether user code left prepared
 // statements.
-func (r *sessionRows) readReset() (prepared bool, err error) {
+func (r *sessionRows) readReset() (hasPrepared bool, err error) {
 	for {
 		reply, err := r.pipeline.GetResults()
 		if err != nil || reply == nil {
-			return prepared, err
+			return hasPrepared, err
 		}
 
 		if result, ok := reply.(*pgconn.ResultReader); ok {
@@ -258,12 +257,12 @@ func (r *sessionRows) readReset() (prepared bool, err error) {
 			}
 
 			// Only the last statement returns a text.
-			prepared = len(read.Rows) == 1 && len(read.Rows[0][0]) > 0
+			hasPrepared = len(read.Rows) == 1 && len(read.Rows[0][0]) > 0
 		}
 	}
 }
 
-// Next reads the next row. After the last one it closes the rows.
+// Next reads the next row. It closes the rows after the last one.
 func (r *sessionRows) Next() bool {
 	if r.Rows.Next() {
 		return true
@@ -273,10 +272,10 @@ func (r *sessionRows) Next() bool {
 	return false
 }
 
-// Close reads the rest, and releases the connection.
+// Close reads the remaining rows and releases the connection.
 func (r *sessionRows) Close() {
 	r.Rows.Close()
-	if r.pooled == nil {
+	if r.conn == nil {
 		return
 	}
 
@@ -284,9 +283,9 @@ func (r *sessionRows) Close() {
 		r.span.SetStatus(codes.Error, "")
 	}
 	r.finish()
-	r.pooled.Release()
-	r.pooled = nil
+	r.conn.Release()
+	r.conn = nil
 }
 
-// Err returns the failure of the statement.
+// Err returns the statement's failure.
 func (r *sessionRows) Err() error { return Fault(r.Rows.Err()) }

@@ -2,12 +2,12 @@ package actor
 
 import "github.com/socle-dev/socle/internal/pg"
 
-// UnlockAdvisory is an expression that releases the session's advisory locks. It is the only step
-// of a reset that other sessions wait for, so a statement may evaluate it before the rest.
+// UnlockAdvisory is an expression that releases the session's advisory locks. Other sessions wait
+// for no other reset step, so a statement may evaluate it before the rest.
 const UnlockAdvisory = pg.UnlockAdvisory
 
-// SelectUserStatements selects the DEALLOCATE of the prepared statements that user code left in the
-// session, null if there are none.
+// SelectUserStatements selects the DEALLOCATE commands for the prepared statements that user code
+// left in the session, or null.
 const SelectUserStatements = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) " +
 	"pg_catalog.quote_ident(name), '; ') from pg_catalog.pg_prepared_statements where from_sql"
 

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Setting is a configuration parameter of a transaction.
+// Setting is a transaction parameter.
 type Setting struct {
 	Name  string // constant, or from the configuration: becomes SQL text
 	Value []byte
 }
 
-// SettingsSQL returns the columns of a SELECT that set parameters for its transaction. The values
-// are its arguments from $1 on.
+// SettingsSQL returns SELECT columns that set parameters for the transaction. The values are
+// arguments from $1 on.
 func SettingsSQL(settings []Setting) string {
 	columns := make([]string, len(settings))
 	for i, s := range settings {

@@ -1,7 +1,7 @@
-// Package appkey owns the keys by which applications reach a project: API keys, keys of the S3
-// protocol, and public keys that verify tokens.
+// Package appkey owns the keys that applications present to a project: API keys, S3 keys, and
+// public keys that verify tokens.
 //
-// Package gateway verifies requests by them.
+// Package gateway verifies requests against them.
 package appkey
 
 import (
@@ -16,16 +16,17 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// creation is how a key is created.
+// creation describes the creation of a key.
 type creation[K any] struct {
-	// insert inserts the key, and no row if the project has reached its limit.
+	// insert inserts the key, or returns no row if the project has reached its limit.
 	insert     func(q pg.Querier, id uuid.UUID) (K, error)
-	constraint string       // violated by a key like another one of the project
-	taken      *fault.Error // the failure in that case
-	limit      *fault.Error // the failure of a project with the allowed number of keys
+	constraint string       // violated if the project already has such a key
+	conflict   *fault.Error // failure if constraint is violated
+	limit      *fault.Error // failure if the project has reached its limit
 }
 
-// create creates a key, in a transaction that counts the keys of the project alone.
+// create creates a key in a transaction that locks the project, so that no other one counts its
+// keys.
 func create[K any](ctx context.Context, db *platform.DB, project uuid.UUID, c creation[K]) (K, error) {
 	var none K
 	id, err := uuid.NewV7()
@@ -43,7 +44,7 @@ func create[K any](ctx context.Context, db *platform.DB, project uuid.UUID, c cr
 	})
 	switch {
 	case pg.Violates(err, c.constraint):
-		return none, c.taken.WithCause(err)
+		return none, c.conflict.WithCause(err)
 	case fault.Is(err, fault.NotFound):
 		return none, c.limit
 	}
@@ -51,7 +52,7 @@ func create[K any](ctx context.Context, db *platform.DB, project uuid.UUID, c cr
 	return key, err
 }
 
-// trimName returns a name without spaces around it. It fails with Unprocessable for a blank one.
+// trimName trims spaces around a name. It fails with Unprocessable for a blank one.
 func trimName(name string) (string, error) {
 	if name = strings.TrimSpace(name); name == "" {
 		return "", fault.OnField(fault.Unprocessable, "name", "required", "must not be blank")

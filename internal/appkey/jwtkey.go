@@ -14,8 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// JWTKey is a public key of a project. Its interfaces accept tokens signed by the matching private
-// key.
+// JWTKey is a project's public key. The project accepts tokens signed by the matching private key.
 type JWTKey struct {
 	UUID        uuid.UUID       `json:"uuid"`
 	ProjectUUID uuid.UUID       `json:"projectUuid"`
@@ -28,11 +27,11 @@ type JWTKey struct {
 
 const (
 	jwtKeyColumns = ` uuid, project_uuid, kid, algorithm, jwk, created_at, created_by `
-	maxJWTKeys    = 10 // each may cost every request a verification
+	maxJWTKeys    = 10 // each may add a verification to every request
 )
 
 // CreateJWTKey adds a public key to a project. It fails with Conflict if the project has a key with
-// that id, and with Unprocessable if it has the allowed number of keys.
+// that id, and with Unprocessable if the project has reached its limit.
 func CreateJWTKey(
 	ctx context.Context, db *platform.DB, project, user uuid.UUID, key token.PublicKey,
 ) (JWTKey, error) {
@@ -49,13 +48,13 @@ func CreateJWTKey(
 				})
 		},
 		constraint: "project_jwt_keys_kid_key",
-		taken: fault.OnField(fault.Conflict, "kid", "already_exists",
+		conflict: fault.OnField(fault.Conflict, "kid", "already_exists",
 			"is already the id of another key of the project"),
 		limit: limitReached(maxJWTKeys, "public keys"),
 	})
 }
 
-// ListJWTKeys returns a page of the public keys of a project and the total count.
+// ListJWTKeys returns a page of a project's public keys and the total count.
 func ListJWTKeys(ctx context.Context, db *platform.DB, project uuid.UUID, page pg.Page) ([]JWTKey, int64, error) {
 	return pg.List[JWTKey](ctx, db.Querier(), pg.Listing{
 		Columns: jwtKeyColumns,

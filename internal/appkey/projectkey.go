@@ -19,7 +19,7 @@ const (
 	Secret      = "secret"
 )
 
-// ProjectKey is an API key of a project. Its text is shown once, on creation.
+// ProjectKey is a project's API key. Its text is shown once, on creation.
 type ProjectKey struct {
 	UUID        uuid.UUID `json:"uuid"`
 	ProjectUUID uuid.UUID `json:"projectUuid"`
@@ -35,9 +35,9 @@ const (
 	maxProjectKeys    = 100
 )
 
-// CreateProjectKey creates a key of kind publishable or secret and returns its row and its text. It
-// fails with Conflict if the project has a key of that name, and with Unprocessable if it has the
-// allowed number of keys.
+// CreateProjectKey creates a publishable or secret key and returns its row and its text. It fails
+// with Conflict if the project has a key with that name, and with Unprocessable if the project has
+// reached its limit.
 func CreateProjectKey(
 	ctx context.Context, db *platform.DB, project, user uuid.UUID, name, kind string,
 ) (ProjectKey, string, error) {
@@ -63,7 +63,7 @@ func CreateProjectKey(
 					"hint": token.Hint(prefix, text), "hash": token.Hash(text), "user": user, "max": maxProjectKeys})
 		},
 		constraint: "project_keys_name_key",
-		taken:      fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another key of the project"),
+		conflict:   fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another key of the project"),
 		limit:      limitReached(maxProjectKeys, "keys"),
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func CreateProjectKey(
 	return key, text, nil
 }
 
-// ListProjectKeys returns a page of the keys of a project and the total count.
+// ListProjectKeys returns a page of a project's keys and the total count.
 func ListProjectKeys(
 	ctx context.Context, db *platform.DB, project uuid.UUID, page pg.Page,
 ) ([]ProjectKey, int64, error) {
@@ -95,14 +95,14 @@ func DeleteProjectKey(ctx context.Context, db *platform.DB, project, id uuid.UUI
 	})
 }
 
-// Identity identifies the key of a request.
+// Identity identifies the key that a request presents.
 type Identity struct {
 	UUID uuid.UUID
 	Kind string // Publishable or Secret
 }
 
-// FindProjectKey returns the key with this [token.Hash]. It fails with NotFound unless it is a key
-// of the project, and the project is active, paused or deleted.
+// FindProjectKey returns the key with this [token.Hash]. It fails with NotFound unless the key
+// belongs to the project, and the project is active, paused or deleted.
 func FindProjectKey(ctx context.Context, db *platform.DB, project uuid.UUID, hash []byte) (Identity, error) {
 	return pg.One[Identity](ctx, db.Querier(), `
 		select k.uuid, k.kind from platform.project_keys k join platform.projects p on p.uuid = k.project_uuid
@@ -110,8 +110,8 @@ func FindProjectKey(ctx context.Context, db *platform.DB, project uuid.UUID, has
 		pgx.StrictNamedArgs{"hash": hash, "project": project})
 }
 
-// FindFormProject returns the project of a form to a respondent with a key of it. It fails with
-// NotFound if the form is unknown, its project not active, or the key that of another project.
+// FindFormProject returns a form's project if the key belongs to the same project. It fails with
+// NotFound if the form is unknown, its project not active, or the key another project's.
 func FindFormProject(ctx context.Context, db *platform.DB, form uuid.UUID, key string) (uuid.UUID, error) {
 	return pg.Value[uuid.UUID](ctx, db.Querier(), `
 		select p.uuid from platform.forms f
@@ -121,7 +121,7 @@ func FindFormProject(ctx context.Context, db *platform.DB, form uuid.UUID, key s
 		pgx.StrictNamedArgs{"form": form, "hash": token.Hash(key)})
 }
 
-// KeyNames returns the names of a project's keys.
+// KeyNames maps the UUIDs of a project's keys to names.
 func KeyNames(ctx context.Context, db *platform.DB, project uuid.UUID) (map[uuid.UUID]string, error) {
 	rows, err := pg.All[struct {
 		UUID uuid.UUID

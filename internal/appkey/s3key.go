@@ -45,12 +45,13 @@ func CreateS3Key(ctx context.Context, db *platform.DB, project, user uuid.UUID, 
 				pgx.StrictNamedArgs{"id": id, "project": project, "name": name, "user": user, "max": maxS3Keys})
 		},
 		constraint: "s3_keys_name_key",
-		taken:      fault.OnField(fault.Conflict, "name", "already_exists", "is taken by another S3 key of the project"),
-		limit:      limitReached(maxS3Keys, "S3 keys"),
+		conflict: fault.OnField(fault.Conflict, "name", "already_exists",
+			"is taken by another S3 key of the project"),
+		limit: limitReached(maxS3Keys, "S3 keys"),
 	})
 }
 
-// ListS3Keys returns a page of the S3 keys of a project and the total count.
+// ListS3Keys returns a page of a project's S3 keys and the total count.
 func ListS3Keys(ctx context.Context, db *platform.DB, project uuid.UUID, page pg.Page) ([]S3Key, int64, error) {
 	return pg.List[S3Key](ctx, db.Querier(), pg.Listing{
 		Columns: s3KeyColumns,
@@ -70,7 +71,7 @@ func DeleteS3Key(ctx context.Context, db *platform.DB, project, id uuid.UUID) (S
 	})
 }
 
-// FindS3Key fails with NotFound unless id is an S3 key of the project.
+// FindS3Key fails with NotFound unless id is an S3 key in the project.
 func FindS3Key(ctx context.Context, db *platform.DB, project, id uuid.UUID) error {
 	_, err := pg.Value[bool](ctx, db.Querier(),
 		`select true from platform.s3_keys where uuid = @id and project_uuid = @project`,

@@ -10,11 +10,11 @@ import (
 // Limits bound a cache. A limit of 0 is none.
 type Limits struct {
 	Entries     int
-	Weight      int64         // sum of all entries, in a unit of the caller's choice
-	EntryWeight int64         // maximum for one entry
-	TTL         time.Duration // age from [Cache.Put] on at which an entry is outdated
+	Weight      int64         // total weight, in a unit of the caller's choice
+	EntryWeight int64         // maximum per entry
+	TTL         time.Duration // age since [Cache.Put] at which an entry expires
 
-	Now func() time.Time // the clock of the TTL; nil means time.Now
+	Now func() time.Time // clock for the TTL; nil means time.Now
 }
 
 // Cache maps keys to values. Beyond a limit it evicts entries that were not read since the last
@@ -32,7 +32,7 @@ type entry[V any] struct {
 	value  V
 	weight int64
 	putAt  time.Time
-	used   atomic.Bool // read since the last eviction that passed it
+	recent atomic.Bool // read since the last eviction pass
 }
 
 // New returns an empty cache.
@@ -44,8 +44,8 @@ func New[K comparable, V any](l Limits) *Cache[K, V] {
 	return &Cache[K, V]{limits: l, entries: map[K]*entry[V]{}}
 }
 
-// Get returns the value of a key, unless its TTL has passed. An entry from the future, put before
-// the system's clock was set back, counts as fresh.
+// Get returns the value for a key, unless its TTL has passed. An entry from the future, put before
+// the system clock was set back, counts as fresh.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	if c == nil {
 		return value, false
@@ -68,17 +68,17 @@ func (c *Cache[K, V]) GetYounger(key K, ttl time.Duration) (value V, ok bool) {
 		return value, false
 	}
 
-	if !e.used.Load() { // a store would take the cache line from other processors
-		e.used.Store(true)
+	if !e.recent.Load() { // a store would take the cache line from other processors
+		e.recent.Store(true)
 	}
 
 	return e.value, true
 }
 
-// Put stores a value of weight 1.
+// Put stores a value with weight 1.
 func (c *Cache[K, V]) Put(key K, value V) { c.PutWeighted(key, value, 1) }
 
-// PutWeighted stores a value. One that outweighs a limit by itself is not stored.
+// PutWeighted stores a value, unless it outweighs a limit by itself.
 func (c *Cache[K, V]) PutWeighted(key K, value V, weight int64) {
 	if c == nil {
 		return
@@ -120,15 +120,15 @@ func (c *Cache[K, V]) isTooHeavy(weight int64) bool {
 		(c.limits.EntryWeight > 0 && weight > c.limits.EntryWeight)
 }
 
-// makeRoom evicts entries until there is room for more of them, of some weight together. The first
-// pass spares entries that were read, and forgets that they were.
+// makeRoom evicts entries until there is room for more, with the given total weight. The first pass
+// spares entries that were read, and clears their marks.
 func (c *Cache[K, V]) makeRoom(entries int, weight int64) {
 	for !c.hasRoom(entries, weight) {
 		for key, e := range c.entries {
 			if c.hasRoom(entries, weight) {
 				return
 			}
-			if !e.used.Swap(false) {
+			if !e.recent.Swap(false) {
 				c.remove(key)
 			}
 		}
@@ -140,7 +140,7 @@ func (c *Cache[K, V]) hasRoom(entries int, weight int64) bool {
 		(c.limits.Weight == 0 || c.weight+weight <= c.limits.Weight)
 }
 
-// Delete removes the entry of a key, if there is one.
+// Delete removes a key's entry, if there is one.
 func (c *Cache[K, V]) Delete(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +177,7 @@ func (c *Cache[K, V]) Len() int {
 	return len(c.entries)
 }
 
-// Weight returns the weight of all entries, outdated ones included.
+// Weight returns the total weight, outdated entries included.
 func (c *Cache[K, V]) Weight() int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -1,7 +1,7 @@
-// Package explain tells why a logged request of an application answered as it did: the statement's
-// shape, the role, the policies that apply and the privileges that are missing, with the command
-// that mends it. It reads the request log and the catalog, and never runs the statement again. So
-// it tells what holds now, which may differ from what held then.
+// Package explain explains the response to a logged application request: the statement's shape, the
+// role, the policies that apply and the missing privileges, with the command that grants them. It
+// reads the request log and the catalog, and never reruns the statement. So it tells the current
+// state, which may differ from the state at the time.
 package explain
 
 import (
@@ -30,26 +30,26 @@ type Explanation struct {
 	Causes      []Cause            `json:"causes" nullable:"false" doc:"What the answer comes from, the likeliest first."`
 }
 
-// Cause is a cause of an answer.
+// Cause is a possible cause of a response.
 type Cause struct {
 	Text    string  `json:"text"`
 	Command *string `json:"command" nullable:"true" doc:"Command that mends it, or shows more."`
 }
 
-// facts is what the catalog tells about the target of a request.
+// facts holds what the catalog says about a request's target.
 type facts struct {
 	table       string   // as commands take it; "": no such table
 	privileges  []string // held by the role and by public
-	own         []string // held by the role alone, which a change of grants replaces
+	grants      []string // granted to the role alone; a grants update replaces these
 	rowSecurity bool
-	policies    []schema.Policy // all of the table
-	tables      []string        // names of other tables, if there is no such table
+	policies    []schema.Policy // all policies on the table
+	tables      []string        // other table names, if there is no such table
 }
 
-// maxTables bounds the tables among which the nearest name is searched.
+// maxTables bounds the tables searched for the nearest name.
 const maxTables = 1000
 
-// Request explains a request of the log of a project. q reads the project's catalog.
+// Request explains a request from a project's log. q reads the project's catalog.
 func Request(ctx context.Context, q pg.Querier, project uuid.UUID, r requestlog.Request) (Explanation, error) {
 	e := Explanation{Request: r, Role: r.Role, Claims: claimsOf(r), Privileges: []string{}, Policies: []schema.Policy{},
 		Causes: []Cause{}}
@@ -69,10 +69,10 @@ func Request(ctx context.Context, q pg.Querier, project uuid.UUID, r requestlog.
 
 	if f.table != "" {
 		e.Table, e.RowSecurity, e.Privileges = &f.table, &f.rowSecurity, f.privileges
-		e.Policies = applying(f.policies, t.command, *r.Role)
+		e.Policies = policiesFor(f.policies, t.command, *r.Role)
 	}
 
-	e.Causes = append(e.Causes, find(r, t, f, e.Policies)...)
+	e.Causes = append(e.Causes, findCauses(r, t, f, e.Policies)...)
 	return e, nil
 }
 
@@ -88,7 +88,7 @@ func claimsOf(r requestlog.Request) map[string]string {
 	return claims
 }
 
-// readFacts reads the privileges and policies of a table for a role.
+// readFacts reads a role's privileges and policies on a table.
 func readFacts(ctx context.Context, q pg.Querier, project uuid.UUID, name, role string) (facts, error) {
 	t, err := schema.GetTable(ctx, q, project, name)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
@@ -112,7 +112,7 @@ func readFacts(ctx context.Context, q pg.Querier, project uuid.UUID, name, role 
 
 	for _, g := range grants {
 		if g.Role == role {
-			f.own = g.Privileges
+			f.grants = g.Privileges
 		}
 		if g.Role == role || g.Role == "public" {
 			f.privileges = append(f.privileges, g.Privileges...)
@@ -129,11 +129,11 @@ func readFacts(ctx context.Context, q pg.Querier, project uuid.UUID, name, role 
 	return f, err
 }
 
-// shortName returns the full name of a table as commands print it.
+// shortName shortens a full table name to the form that commands print.
 func shortName(full string) string { return strings.TrimPrefix(full, "public.") }
 
-// applying returns the policies that apply to a command of a role.
-func applying(policies []schema.Policy, command, role string) []schema.Policy {
+// policiesFor returns the policies that apply to a role's command.
+func policiesFor(policies []schema.Policy, command, role string) []schema.Policy {
 	all := []schema.Policy{}
 	for _, p := range policies {
 		if (p.Command == "all" || p.Command == command) &&

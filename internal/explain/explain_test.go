@@ -41,7 +41,7 @@ func TestFind(t *testing.T) {
 	own := schema.Policy{Name: "own", Command: "all", Roles: []string{"authenticated"}, Permissive: true,
 		Using: new("(owner = auth.uid())")}
 	user := uuid.Must(uuid.NewV7())
-	guarded := facts{table: "books", rowSecurity: true, privileges: []string{"select"}, own: []string{"select"}}
+	guarded := facts{table: "books", rowSecurity: true, privileges: []string{"select"}, grants: []string{"select"}}
 	open := guarded
 	open.policies = []schema.Policy{own}
 
@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 
 		target := targetOf(r)
 		var got []string
-		for _, f := range find(r, target, c.facts, applying(c.facts.policies, target.command, "authenticated")) {
+		for _, f := range findCauses(r, target, c.facts, policiesFor(c.facts.policies, target.command, "authenticated")) {
 			got = append(got, f.Text+" | "+text(f.Command))
 		}
 

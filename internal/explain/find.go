@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// advice has the meaning of codes that need no look at the catalog.
+// advice explains codes that need no look at the catalog.
 var advice = map[string]string{
 	"22P02":    "A value in the request is not one of its column's type.",
 	"23502":    "A column that must not be null got no value: send one, or give it a default.",
@@ -28,13 +28,13 @@ var advice = map[string]string{
 	"PGRST303": "The claims of the token are not valid, for example its expiry.",
 }
 
-// commandsByCode show more about the failures with a code.
+// commandsByCode maps codes to commands that show more about the failure.
 var commandsByCode = map[string]string{
 	"57014": "socle rest-settings get", "PGRST301": "socle keys list",
 }
 
-// find returns what an answer comes from.
-func find(r requestlog.Request, t target, f facts, policies []schema.Policy) []Cause {
+// findCauses returns the causes of a response, the likeliest first.
+func findCauses(r requestlog.Request, t target, f facts, policies []schema.Policy) []Cause {
 	code := ""
 	if r.ErrorCode != nil {
 		code = *r.ErrorCode
@@ -66,7 +66,7 @@ func isEmpty(r requestlog.Request, t target) bool {
 	return t.table != "" && r.Rows != nil && *r.Rows == 0 && r.Status < 300 && t.command != "insert"
 }
 
-// findRefusal explains the failure 42501: a privilege is missing, or a policy refuses a new row.
+// findRefusal explains SQLSTATE 42501: a missing privilege, or a policy that rejects a new row.
 func findRefusal(r requestlog.Request, t target, f facts, policies []schema.Policy) []Cause {
 	role, message := text(r.Role), text(r.ErrorMessage)
 	switch {
@@ -86,7 +86,7 @@ func findRefusal(r requestlog.Request, t target, f facts, policies []schema.Poli
 	}
 
 	var missing []string
-	for _, p := range needed(r, t) {
+	for _, p := range requiredPrivileges(r, t) {
 		if !slices.Contains(f.privileges, p) {
 			missing = append(missing, p)
 		}
@@ -107,9 +107,9 @@ func findRefusal(r requestlog.Request, t target, f facts, policies []schema.Poli
 	}
 }
 
-// needed returns the privileges that a request needs on its table. Filters and returned rows need
-// select.
-func needed(r requestlog.Request, t target) []string {
+// requiredPrivileges returns the privileges that a request needs on its table. Filters and returned
+// rows need select.
+func requiredPrivileges(r requestlog.Request, t target) []string {
 	query := text(r.Query)
 	privileges := []string{t.command}
 	if t.command == "insert" && (r.Method == "PUT" || strings.Contains(query, "on_conflict=")) {
@@ -122,10 +122,10 @@ func needed(r requestlog.Request, t target) []string {
 	return privileges
 }
 
-// grantCommand returns the command that gives a role the missing privileges. It replaces all of the
-// role, so it names those that it has.
+// grantCommand returns the command that grants a role the missing privileges. The command replaces
+// the role's privileges, so it repeats those already granted.
 func grantCommand(f facts, role string, missing []string) string {
-	privileges := append(slices.Clone(f.own), missing...)
+	privileges := append(slices.Clone(f.grants), missing...)
 	slices.Sort(privileges)
 	grant := schema.Grant{Role: role, Privileges: slices.Compact(privileges)}
 	grants, _ := json.Marshal([]schema.Grant{grant}) // texts have no error
@@ -158,7 +158,7 @@ func findRefusedRow(t target, f facts, policies []schema.Policy, role string) []
 	return all
 }
 
-// findHiddenRows explains an answer without rows.
+// findHiddenRows explains a response without rows.
 func findHiddenRows(r requestlog.Request, t target, f facts, policies []schema.Policy) []Cause {
 	role := text(r.Role)
 	switch {

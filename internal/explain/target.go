@@ -7,13 +7,13 @@ import (
 	"github.com/socle-dev/socle/internal/requestlog"
 )
 
-// target is what a request of the rows API names.
+// target is the table or function that a rows API request addresses.
 type target struct {
 	table, function string // schema.name, or a name in the default schema; "": none
 	command         string // select, insert, update or delete
 }
 
-// commands are the commands of methods on a table.
+// commands maps methods on a table to SQL commands.
 var commands = map[string]string{"GET": "select", "HEAD": "select", "POST": "insert", "PUT": "insert",
 	"PATCH": "update", "DELETE": "delete"}
 
@@ -34,27 +34,27 @@ func targetOf(r requestlog.Request) target {
 	return target{table: name, command: commands[r.Method]}
 }
 
-// relationOf returns the table that a failure names, or else that of the request: a policy, trigger
-// or view may read another one.
+// relationOf returns the table that the failure names, or else the request's table. The failing one
+// may be another, read by a policy, trigger or view.
 func relationOf(r requestlog.Request, t target) string {
 	if r.ErrorCode == nil || *r.ErrorCode != "42501" || r.ErrorMessage == nil {
 		return t.table
 	}
 
 	name, ok := strings.CutPrefix(*r.ErrorMessage, "permission denied for table ")
-	if _, plain, qualified := strings.Cut(t.table, "."); !ok || name == t.table || (qualified && name == plain) {
+	if _, plain, hasSchema := strings.Cut(t.table, "."); !ok || name == t.table || (hasSchema && name == plain) {
 		return t.table
 	}
 
 	return name
 }
 
-// sqlOperators are the operators of filters in SQL.
+// sqlOperators maps filter operators to SQL.
 var sqlOperators = map[string]string{"eq": "=", "neq": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=",
 	"like": "like", "ilike": "ilike", "match": "~", "imatch": "~*", "in": "in", "is": "is", "cs": "@>", "cd": "<@",
 	"ov": "&&", "fts": "@@"}
 
-// statementOf returns the shape of the statement of a request, "" for no request for rows.
+// statementOf returns the shape of the request's statement, or "" if the request is not for rows.
 func statementOf(r requestlog.Request, t target) string {
 	query := ""
 	if r.Query != nil {
@@ -91,29 +91,29 @@ func statementOf(r requestlog.Request, t target) string {
 		if r.Method != "GET" && r.Method != "HEAD" {
 			arguments = []string{"…"}
 		}
-		return "select " + columns + " from " + quoted(t.function) + "(" + strings.Join(arguments, ", ") + ")" + where +
+		return "select " + columns + " from " + quoteName(t.function) + "(" + strings.Join(arguments, ", ") + ")" + where +
 			order + page
 	case t.table == "":
 		return ""
 	case t.command == "select":
-		return "select " + columns + " from " + quoted(t.table) + where + order + page
+		return "select " + columns + " from " + quoteName(t.table) + where + order + page
 	case t.command == "insert":
-		return "insert into " + quoted(t.table) + " (…) values (…)"
+		return "insert into " + quoteName(t.table) + " (…) values (…)"
 	case t.command == "update":
-		return "update " + quoted(t.table) + " set …" + where
+		return "update " + quoteName(t.table) + " set …" + where
 	case t.command == "delete":
-		return "delete from " + quoted(t.table) + where
+		return "delete from " + quoteName(t.table) + where
 	}
 
 	return ""
 }
 
-// condition returns a filter in SQL. A group of filters stays as it was sent.
+// condition returns a filter in SQL. A group of filters stays as sent.
 func condition(name, value string) string {
-	rest, negated := strings.CutPrefix(value, "not.")
+	rest, isNegated := strings.CutPrefix(value, "not.")
 	operator, operand, ok := strings.Cut(rest, ".")
-	sql, known := sqlOperators[operator]
-	if !ok || !known {
+	sql, isOperator := sqlOperators[operator]
+	if !ok || !isOperator {
 		return name + "=" + value
 	}
 	if operator == "in" {
@@ -121,11 +121,11 @@ func condition(name, value string) string {
 	}
 
 	text := name + " " + sql + " " + strings.ReplaceAll(operand, "not_null", "not null")
-	if negated {
+	if isNegated {
 		text = "not (" + text + ")"
 	}
 
 	return text
 }
 
-func quoted(name string) string { return pg.Quote(strings.SplitN(name, ".", 2)...) }
+func quoteName(name string) string { return pg.Quote(strings.SplitN(name, ".", 2)...) }

@@ -1,8 +1,8 @@
 // Package fault owns the error type for failures that clients may see.
 //
-// A package of a domain returns an [Error] with a [Kind]; it knows no status codes. The API layer
-// chooses the status from the kind and from the declaration of the operation. An error without a
-// kind is [Internal]: its text goes to the log and never to a client.
+// A domain package returns an [Error] with a [Kind]; it knows no status codes. The API layer
+// derives the status from the kind and the operation's declaration. An error without a kind is
+// [Internal]: its text goes to the log and never to a client.
 package fault
 
 import (
@@ -26,7 +26,7 @@ const (
 	Conflict                    // 409: conflict with the current state
 	Precondition                // 412: state differs from the client's precondition
 	TooLarge                    // 413
-	Mismatch                    // 460 in the tus protocol: checksum of the body does not match
+	Mismatch                    // 460 in the tus protocol: body checksum mismatch
 	TooSlow                     // 408: body arrives below the minimum rate
 	TooMany                     // 429: retry after RetryAfter
 	Unavailable                 // 503: dependency unavailable
@@ -42,7 +42,7 @@ var codes = [...]string{
 // Error is a failure that may be shown to the client.
 type Error struct {
 	Kind       Kind
-	Code       string         // stable snake_case word; "": the kind's own, see [Error.CodeWord]
+	Code       string         // stable snake_case word; "": the kind's default, see [Error.CodeWord]
 	Detail     string         // one clause for the client: lower case, no full stop, no secret, no SQL
 	Fields     []Field        // invalid fields, if any
 	Extra      map[string]any // further members of the response's metadata
@@ -80,7 +80,7 @@ func (e *Error) CodeWord() string {
 	return codes[e.Kind]
 }
 
-// New returns an error of a kind. The text is shown to the client.
+// New returns an error with a kind. The text is shown to the client.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
@@ -89,13 +89,12 @@ func New(kind Kind, format string, args ...any) *Error {
 // see: one text for both, so that responses do not reveal which.
 func Missing() *Error { return New(NotFound, "the resource does not exist") }
 
-// NothingToChange returns the error for an update that names no member to change.
+// NothingToChange returns the error for an update without any member to change.
 func NothingToChange() *Error {
 	return New(Unprocessable, "the request changes nothing").WithCode("nothing_to_change")
 }
 
-// OnField returns an error of a kind about one field of the request. The text is shown to the
-// client.
+// OnField returns an error about one request field. The text is shown to the client.
 func OnField(kind Kind, field, code, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
 	return &Error{Kind: kind, Code: code, Detail: field + " " + message,
@@ -117,7 +116,7 @@ func (e *Error) WithCause(cause error) *Error {
 	return &because
 }
 
-// Join merges several errors on fields to one. An error of any other kind takes precedence.
+// Join merges several field errors into one. An error that is not Unprocessable takes precedence.
 func Join(errs ...error) error {
 	var all *Error
 	for _, err := range errs {
@@ -131,8 +130,8 @@ func Join(errs ...error) error {
 		}
 
 		if all == nil {
-			copied := *e
-			all = &copied
+			first := *e
+			all = &first
 			continue
 		}
 
@@ -146,8 +145,8 @@ func Join(errs ...error) error {
 	return all
 }
 
-// Of returns the first Error in err's chain, or an Internal one that wraps err. It returns nil for
-// nil.
+// Of returns the first Error in err's chain, an Internal one that wraps err if there is none, or
+// nil for nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil
@@ -155,10 +154,10 @@ func Of(err error) *Error {
 
 	if e, ok := errors.AsType[*Error](err); ok {
 		if e != err {
-			wrapped := *e
-			wrapped.Err = err
+			outer := *e
+			outer.Err = err
 
-			return &wrapped
+			return &outer
 		}
 
 		return e
@@ -167,7 +166,7 @@ func Of(err error) *Error {
 	return &Error{Kind: Internal, Err: err}
 }
 
-// Is reports whether err is of the kind.
+// Is reports whether err is an error of the kind.
 func Is(err error, kind Kind) bool { return err != nil && Of(err).Kind == kind }
 
 // Ignore returns nil for an error of the kind, and any other err unchanged.
@@ -178,10 +177,10 @@ func Ignore(err error, kind Kind) error {
 	return err
 }
 
-// maxClipped is the maximum number of bytes of a clipped text.
+// maxClipped bounds a clipped text, in bytes.
 const maxClipped = 1000
 
-// Clip bounds a text of another party, such as a tenant's server, that goes into an error.
+// Clip truncates a third party's text, such as a tenant server's, that goes into an error.
 func Clip(text string) string {
 	if len(text) <= maxClipped {
 		return text

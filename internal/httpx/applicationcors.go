@@ -12,9 +12,9 @@ const (
 		"tus-max-size, upload-offset, upload-length, upload-defer-length, upload-metadata, upload-expires"
 )
 
-// ApplicationCORS sets the headers for scripts of other origins and answers preflight requests,
-// without a key. It reports whether it has written the response. Credentials are in headers, never
-// in cookies, so any origin may call.
+// ApplicationCORS sets the CORS headers and answers preflight requests, without a key. It reports
+// whether it has written the response. Credentials are in headers, never in cookies, so any origin
+// may call.
 func ApplicationCORS(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.Header.Get("Origin") != "" {

@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// proxyHeaders are headers of requests through a proxy or from a browser page, which may be of any
-// origin.
+// proxyHeaders show that a request came through a proxy or from a browser page, which may be from
+// any origin.
 var proxyHeaders = []string{
 	"Origin", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
 }
 
-// clientAddr returns the address of the client and whether the request is direct. It reads
+// clientAddr returns the client's address and whether the request is direct. It reads
 // X-Forwarded-For from its end and trusts an entry while the hop that reported it is trusted.
-func clientAddr(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
+func clientAddr(r *http.Request, proxies []netip.Prefix) (netip.Addr, bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}, false
@@ -25,30 +25,30 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	addr := peer.Addr().Unmap()
 	direct := !slices.ContainsFunc(proxyHeaders, func(h string) bool { return len(r.Header[h]) > 0 })
 
-	forwarded := r.Header["X-Forwarded-For"]
-	if len(forwarded) == 0 {
+	header := r.Header["X-Forwarded-For"]
+	if len(header) == 0 {
 		return addr.WithZone(""), direct
 	}
 
-	hops := strings.Split(strings.Join(forwarded, ","), ",")
+	hops := strings.Split(strings.Join(header, ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		if !slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 			break
 		}
 
-		forwarded, err := netip.ParseAddr(strings.TrimSpace(hop))
+		hopAddr, err := netip.ParseAddr(strings.TrimSpace(hop))
 		if err != nil {
 			break
 		}
 
-		addr = forwarded.Unmap()
+		addr = hopAddr.Unmap()
 	}
 
 	return addr.WithZone(""), direct
 }
 
-// Network returns the rate-limit key of an address: the address itself, or its /64 in IPv6, which
-// is one customer's.
+// Network returns an address's rate-limit key: the address itself, or in IPv6 its /64, which
+// belongs to one customer.
 func Network(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -13,28 +13,28 @@ import (
 	"unicode/utf8"
 )
 
-// Download responds with the bytes of a file, or with a range of them. Its headers keep browsers
-// from treating the file as a page of this origin.
+// Download responds with a file or a byte range. Its headers keep browsers from treating the file
+// as a page from this origin.
 type Download struct {
 	Content      Content
 	MimeType     string
 	Size         int64  // bytes
-	SHA256       []byte // SHA-256 of the whole file
+	SHA256       []byte // SHA-256 sum, also if only a range is sent
 	ETag         string // strong, with its quotes
 	Modified     time.Time
 	CacheControl string
-	Encoding     string // Content-Encoding of the bytes; "" means none
+	Encoding     string // Content-Encoding; "" means none
 	Language     string // Content-Language; "" means none
 
 	// Name is the name under which browsers save the file, without folders; "" leaves it to them.
 	Name string
 	// Attachment makes browsers save the file. Otherwise they display it if its type is harmless.
 	Attachment bool
-	// Refuse writes the failure of a range (416) or a condition (412).
+	// Refuse writes the failure for a range (416) or a condition (412).
 	Refuse func(w http.ResponseWriter, status int)
 }
 
-// Content is the content of a file.
+// Content is a file's content.
 type Content interface {
 	io.ReadSeekCloser
 	// Send writes the next n bytes to w, with sendfile if possible.
@@ -50,7 +50,7 @@ var inlineTypes = []string{
 }
 
 const (
-	maxRangeLength = 200 // bytes of a Range header; longer ones are ignored, which RFC 9110 allows
+	maxRangeLength = 200 // longer Range headers are ignored, which RFC 9110 allows
 
 	// dateResolution is the resolution of Last-Modified plus a margin. A younger file may be
 	// replaced within the same second, so its date must not validate a range.
@@ -89,7 +89,7 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ServeContent(w, r, d.Content, d.Size, d.Modified, d.Refuse)
 }
 
-// lastModified returns the date of a change. A date in the future, by another clock, is now.
+// lastModified formats a modification time. A time in the future, by another clock, becomes now.
 func lastModified(at time.Time) string {
 	if now := time.Now(); at.After(now) {
 		at = now
@@ -97,23 +97,24 @@ func lastModified(at time.Time) string {
 	return at.UTC().Format(http.TimeFormat)
 }
 
-// ServeContent is [http.ServeContent] for a content of size bytes. refuse writes the failure of a
-// range (416) or a condition (412). A content that changed is aborted before its end.
+// ServeContent is [http.ServeContent] for a content of size bytes. refuse writes the failure for a
+// range (416) or a condition (412). If the content has changed, the response is aborted before its
+// end.
 func ServeContent(
-	w http.ResponseWriter, r *http.Request, c Content, size int64, modified time.Time,
+	w http.ResponseWriter, r *http.Request, c Content, size int64, mtime time.Time,
 	refuse func(w http.ResponseWriter, status int),
 ) {
-	if requested := rangeOf(r, size); requested == "" {
+	if ranges := rangeOf(r, size); ranges == "" {
 		r.Header.Del("Range")
 	} else {
-		r.Header.Set("Range", requested)
+		r.Header.Set("Range", ranges)
 	}
 
-	if time.Since(modified) < dateResolution {
-		modified = time.Time{} // suppresses Last-Modified and its conditions
+	if time.Since(mtime) < dateResolution {
+		mtime = time.Time{} // suppresses Last-Modified and its conditions
 	}
 
-	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), size: size, refuse: refuse}, r, "", modified, c)
+	http.ServeContent(&rangeWriter{ResponseWriter: NewPacedWriter(w), size: size, refuse: refuse}, r, "", mtime, c)
 	if err := c.Err(); err != nil {
 		From(r.Context()).Err = err
 		panic(http.ErrAbortHandler) // Content withheld the last bytes, so no client takes the file for complete
@@ -121,8 +122,8 @@ func ServeContent(
 }
 
 // rangeOf returns the requested range in the syntax that http.ServeContent accepts, or "" to ignore
-// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only. No Content-Range can describe a part
-// of an empty file.
+// it (RFC 9110, 14.2). Ranges apply to GET and to bytes only, and never to an empty file: no
+// Content-Range can describe a part.
 func rangeOf(r *http.Request, size int64) string {
 	text := r.Header.Get("Range")
 	unit, ranges, _ := strings.Cut(text, "=")
@@ -137,11 +138,11 @@ func rangeOf(r *http.Request, size int64) string {
 	return "bytes=" + hugeNumber.ReplaceAllLiteralString(ranges, "999999999999999999")
 }
 
-// hugeNumber matches offsets beyond the end of any file, which overflow in net/http.
+// hugeNumber matches offsets beyond any file's end, which overflow in net/http.
 var hugeNumber = regexp.MustCompile(`[1-9][0-9]{18,}`)
 
-// fileNameParam returns the parameters of Content-Disposition that name a file: filename alone if
-// it is plain ASCII, else an ASCII fallback and filename* (RFC 6266, RFC 8187).
+// fileNameParam returns the Content-Disposition parameters for a file name: filename alone if it is
+// plain ASCII, else an ASCII fallback and filename* (RFC 6266, RFC 8187).
 func fileNameParam(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune("\"\\%", r) {
@@ -171,9 +172,9 @@ func fileNameParam(name string) string {
 // rangeWriter replaces the plain-text responses of net/http for failed ranges and conditions.
 type rangeWriter struct {
 	http.ResponseWriter
-	size    int64 // bytes of the whole file
+	size    int64 // bytes in the whole file
 	refuse  func(w http.ResponseWriter, status int)
-	refused bool
+	discard bool // the failure was written; drop the file's bytes
 }
 
 // WriteHeader writes the status, or a failure.
@@ -186,7 +187,7 @@ func (w *rangeWriter) WriteHeader(status int) {
 		return
 	}
 
-	w.refused = true
+	w.discard = true
 	for _, name := range []string{"Content-Disposition", "Content-Encoding", "Content-Language",
 		"Expires", "Accept-Ranges", "Last-Modified", "Repr-Digest", "ETag"} {
 		w.Header().Del(name) // they describe the file
@@ -195,9 +196,9 @@ func (w *rangeWriter) WriteHeader(status int) {
 	w.refuse(w.ResponseWriter, status)
 }
 
-// Write writes a part of the file.
+// Write writes file bytes.
 func (w *rangeWriter) Write(b []byte) (int, error) {
-	if w.refused {
+	if w.discard {
 		return len(b), nil
 	}
 	return w.ResponseWriter.Write(b)
@@ -205,7 +206,7 @@ func (w *rangeWriter) Write(b []byte) (int, error) {
 
 // ReadFrom lets the kernel send a file where possible, without copying it through this process.
 func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
-	if w.refused {
+	if w.discard {
 		return io.Copy(io.Discard, r)
 	}
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxHeadLine bounds the buffered part of an incomplete line. It exceeds the server's limit of a
+// maxHeadLine bounds the buffered part of an incomplete line. It exceeds the server's limit for a
 // whole head, which answers 431.
 const maxHeadLine = 128 << 10
 
@@ -19,12 +19,11 @@ var errFraming = errors.New("httpx: ambiguous request framing")
 // StrictListener returns l with connections that reject ambiguous request framing, against request
 // smuggling. It rejects Transfer-Encoding in HTTP/1.0, Transfer-Encoding beside Content-Length,
 // lines that end in a bare LF or contain a bare CR, and folded header lines (RFC 9112, sections
-// 2.2, 5.2 and 6.1). A rejected request gets 400 and ends its connection. net/http accepts all of
+// 2.2, 5.2 and 6.1). A rejected request gets 400 and ends its connection. net/http accepts all
 // these or repairs them silently before it calls a handler.
 //
-// The connection checks the bytes before net/http reads them. So a connection is hijacked only by
-// [Upgrade], and a chunked request must be the last one of its connection, which [Wrap]
-// ensures.
+// The connection checks the bytes before net/http reads them. So only [Upgrade] hijacks a
+// connection, and a chunked request must be its last one, which [Wrap] ensures.
 func StrictListener(l net.Listener) net.Listener { return strictListener{l} }
 
 type strictListener struct{ net.Listener }
@@ -42,7 +41,7 @@ func (l strictListener) Accept() (net.Conn, error) {
 type strictConn struct {
 	net.Conn
 	framing framing
-	err     error // error of all further reads
+	err     error // error for all further reads
 }
 
 // Read reads up to the first rejected line.
@@ -53,14 +52,14 @@ func (c *strictConn) Read(p []byte) (int, error) {
 
 	n, err := c.Conn.Read(p)
 
-	accepted, rejected := c.framing.scan(p[:n])
-	if rejected {
+	size, bad := c.framing.scan(p[:n])
+	if bad {
 		c.err = errFraming
-		if accepted == 0 {
+		if size == 0 {
 			return 0, c.err
 		}
 
-		return accepted, nil
+		return size, nil
 	}
 
 	return n, err
@@ -77,19 +76,19 @@ func (c *strictConn) CloseWrite() error {
 	return nil
 }
 
-// framing is the parser state of a connection. Its zero value is at the start of the first request.
+// framing is a connection's parser state. The zero value is at the start of the first request.
 type framing struct {
-	line    []byte // incomplete line
-	body    int64  // remaining bytes of a body; -1: ignore the rest of the connection
-	inHead  bool   // request line was read
-	http10  bool
-	chunked bool
-	length  int64 // Content-Length; -1: none
+	line      []byte // incomplete line
+	body      int64  // remaining bytes in a body; -1: ignore the rest of the connection
+	inHead    bool   // request line was read
+	http10    bool
+	isChunked bool
+	length    int64 // Content-Length; -1: none
 }
 
 // scan parses the next bytes. It returns the number of accepted bytes and whether the following
-// ones are rejected.
-func (f *framing) scan(p []byte) (accepted int, rejected bool) {
+// byte is rejected.
+func (f *framing) scan(p []byte) (size int, bad bool) {
 	rest := p
 	for len(rest) > 0 {
 		if f.body < 0 {
@@ -127,7 +126,7 @@ func (f *framing) scan(p []byte) (accepted int, rejected bool) {
 	return len(p), false
 }
 
-// parseLine parses one line of a head and reports whether it is valid.
+// parseLine parses one line in a head and reports whether it is valid.
 func (f *framing) parseLine(line []byte) bool {
 	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
 	if !ok || bytes.IndexByte(line, '\r') >= 0 {
@@ -135,7 +134,7 @@ func (f *framing) parseLine(line []byte) bool {
 	}
 
 	switch {
-	case !f.inHead && len(line) == 0: // net/http accepts it after the body of a POST and rejects it elsewhere
+	case !f.inHead && len(line) == 0: // net/http accepts it after a POST body and rejects it elsewhere
 		return true
 	case !f.inHead:
 		*f = framing{inHead: true, http10: bytes.HasSuffix(line, []byte(" HTTP/1.0")), length: -1}
@@ -147,13 +146,13 @@ func (f *framing) parseLine(line []byte) bool {
 	f.inHead = false
 
 	switch {
-	case f.chunked:
+	case f.isChunked:
 		f.body = -1
 	case f.length > 0:
 		f.body = f.length
 	}
 
-	return !f.chunked || (!f.http10 && f.length < 0)
+	return !f.isChunked || (!f.http10 && f.length < 0)
 }
 
 // parseHeader parses one header line and reports whether it is valid.
@@ -172,7 +171,7 @@ func (f *framing) parseHeader(line []byte) bool {
 
 		f.length = int64(n)
 	case len(name) == len("Transfer-Encoding") && strings.EqualFold(string(name), "Transfer-Encoding"):
-		f.chunked = true
+		f.isChunked = true
 	}
 
 	return true

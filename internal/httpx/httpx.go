@@ -1,5 +1,5 @@
-// Package httpx owns the HTTP layer around all interfaces: request ids, client addresses, recovery
-// from panics, request logging, strict framing, minimum transfer rates and the memory budget of
+// Package httpx owns the HTTP layer around all interfaces: request ids, client addresses, panic
+// recovery, request logging, strict framing, minimum transfer rates and the memory budget for
 // bodies. It knows no routes and no response formats.
 package httpx
 
@@ -21,38 +21,38 @@ import (
 	"github.com/socle-dev/socle/internal/fair"
 )
 
-// Request holds the facts of a request for the log. The interface that serves the request fills in
-// the rest.
+// Request holds a request's facts for the log. The interface that serves the request fills in the
+// rest.
 type Request struct {
 	ID        string
 	Start     time.Time  // when the handler started
 	Client    netip.Addr // client address, as far as trusted proxies report it
-	Direct    bool       // no header of a proxy or a browser page
+	Direct    bool       // no header from a proxy or a browser page
 	UserAgent string     // User-Agent, truncated
-	Route     string     // pattern of the route, never the path, which may contain secrets
+	Route     string     // route pattern, never the path, which may contain secrets
 	User      uuid.UUID
 	Project   uuid.UUID
 	Share     fair.Key  // see [Share]; set before other goroutines use the request
-	Key       uuid.UUID // UUID of the project key that the client presented
-	Token     bool      // client presented a token of the project's own users
-	Role      string    // role in the database that the key or token gives
-	Subject   string    // claim sub of the token
-	Interface string    // prefix of the interface of applications; "" for other routes
+	Key       uuid.UUID // project key that the client presented
+	Token     bool      // client presented a token issued to one of the project's own users
+	Role      string    // database role that the key or token gives
+	Subject   string    // token's sub claim
+	Interface string    // application interface's prefix; "" for other routes
 	Target    string    // escaped path behind the interface, or its part that is no secret
-	Schema    string    // schema of the target, if it is not the default one
+	Schema    string    // target's schema, if it is not the default one
 	Rows      int64     // rows in the response, or changed ones, if HasRows
 	HasRows   bool
-	ErrorCode string // code of the failure in the response
-	ErrorText string // message of the failure in the response
+	ErrorCode string // failure code in the response
+	ErrorText string // failure message in the response
 	Err       error  // cause of a failure
 	Statement string // normalized statement that was executed; "": not recorded
 	Probe     bool   // health check; logged only on failure
-	Trace     string // ID of the trace: the client's (traceparent) or a new one; "": none
+	Trace     string // trace ID: the client's (traceparent) or a new one; "": none
 }
 
 type requestKey struct{}
 
-// requestContext is the context of a request with its facts.
+// requestContext is a context with its request's facts.
 type requestContext struct {
 	context.Context
 	request *Request
@@ -65,7 +65,7 @@ func (k *requestContext) Value(key any) any {
 	return k.Context.Value(key)
 }
 
-// From returns the facts of the request of ctx. Outside a request it returns an empty Request.
+// From returns the facts about ctx's request. Outside a request it returns an empty Request.
 func From(ctx context.Context) *Request {
 	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return r
@@ -86,10 +86,10 @@ type Config struct {
 // Finished is a finished request.
 type Finished struct {
 	*Request
-	Method string // a known one, or _OTHER
+	Method string // standard method, or _OTHER
 	Status int    // 0: the client got no response
 	Took   time.Duration
-	Bytes  int64 // size of the response's body
+	Bytes  int64 // response body size
 	URL    *url.URL
 }
 
@@ -140,8 +140,8 @@ func Wrap(next http.Handler, c Config) http.Handler {
 	})
 }
 
-// newID returns a UUID of version 7. It needs uniqueness, not secrecy, so the runtime's random
-// numbers suffice. They take no system call.
+// newID returns a version 7 UUID. It needs uniqueness, not secrecy, so the runtime's random numbers
+// suffice. They take no system call.
 func newID(now time.Time) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|rand.Uint64()&0xfff|0x7000)
@@ -169,8 +169,8 @@ func (c *Config) finish(r *http.Request, rec *recorder) {
 	}
 }
 
-// methodName returns the method of a request for records. The client chooses the text of an unknown
-// one, which is _OTHER, as OpenTelemetry names it.
+// methodName returns the method for records. It replaces an unknown method, whose text the client
+// chooses, by _OTHER, OpenTelemetry's name for it.
 func methodName(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -182,8 +182,8 @@ func methodName(r *http.Request) string {
 }
 
 // failed reports whether the server failed, also after the response had begun. Protocols demand two
-// statuses for mistakes of clients that are not 4xx: the rows API 300 for an ambiguous embedding,
-// S3 501 for a function that the server lacks.
+// statuses outside 4xx for client mistakes: the rows API 300 for an ambiguous embedding, S3 501 for
+// a function that the server lacks.
 func (w *recorder) failed() bool {
 	switch {
 	case w.status == http.StatusMultipleChoices, w.status == http.StatusNotImplemented:
@@ -238,7 +238,7 @@ func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) 
 
 var nosniff = []string{"nosniff"} // shared by all responses; header values are never modified in place
 
-// recorder records the status and the size of a response.
+// recorder records a response's status and size.
 type recorder struct {
 	http.ResponseWriter
 	ctx     requestContext

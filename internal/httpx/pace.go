@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	readWindow   = 30 * time.Second // time to wait for the client
-	minReadBytes = 16 << 10         // bytes of a body per readWindow
+	readWindow   = 30 * time.Second // client's time per minReadBytes
+	minReadBytes = 16 << 10         // body bytes per readWindow
 
 	writeWindow    = 60 * time.Second // per writeChunkSize
-	writeChunkSize = 256 << 10        // bytes of a response
+	writeChunkSize = 256 << 10        // response bytes per writeWindow
 )
 
-// ErrTooSlow is the failure of a body that arrives below the minimum rate.
+// ErrTooSlow is the failure for a body that arrives below the minimum rate.
 var ErrTooSlow = errors.New("httpx: the body arrives too slowly")
 
-// PacedReader reads the body of a request that arrives at the minimum rate: 16 KiB per 30 s of
-// waiting for the client. Time that the server spends between reads does not count. A slower body
-// fails with [ErrTooSlow], and its connection is closed after the response.
+// PacedReader reads a request body that must arrive at the minimum rate: 16 KiB per 30 s of waiting
+// for the client. Time that the server spends between reads does not count. A slower body fails
+// with [ErrTooSlow], and its connection is closed after the response.
 type PacedReader struct {
 	body      io.ReadCloser
 	control   *http.ResponseController
-	remaining time.Duration // remaining time of the window
-	arrived   int           // bytes in the window
+	remaining time.Duration // time left in the window
+	size      int           // bytes in the window
 }
 
-// NewPacedReader returns a reader of the body of r.
+// NewPacedReader returns a reader for r's body.
 func NewPacedReader(w http.ResponseWriter, r *http.Request) *PacedReader {
 	return &PacedReader{body: r.Body, control: http.NewResponseController(w), remaining: readWindow}
 }
 
-// Read reads the next bytes. It sets the connection's deadlines to the end of the window.
+// Read reads the next bytes. It sets the connection's deadlines to the window's end.
 func (p *PacedReader) Read(b []byte) (int, error) {
 	start := time.Now()
 	if err := ignoreUnsupported(p.control.SetReadDeadline(start.Add(p.remaining)),
@@ -45,8 +45,8 @@ func (p *PacedReader) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
 
 	p.remaining -= time.Since(start)
-	if p.arrived += n; p.arrived >= minReadBytes {
-		p.remaining, p.arrived = readWindow, 0
+	if p.size += n; p.size >= minReadBytes {
+		p.remaining, p.size = readWindow, 0
 	}
 
 	switch {
@@ -94,20 +94,20 @@ func (p PacedWriter) Write(b []byte) (int, error) {
 
 // ReadFrom writes a limited reader in pieces and keeps sendfile available.
 func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
-	limited, ok := r.(*io.LimitedReader)
+	lr, ok := r.(*io.LimitedReader)
 	if !ok {
 		return io.Copy(struct{ io.Writer }{p}, r)
 	}
 
 	var written int64
-	for limited.N > 0 {
+	for lr.N > 0 {
 		if err := ignoreUnsupported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
 			return written, err
 		}
 
-		size := min(limited.N, writeChunkSize)
-		n, err := io.Copy(p.ResponseWriter, &io.LimitedReader{R: limited.R, N: size})
-		written, limited.N = written+n, limited.N-n
+		size := min(lr.N, writeChunkSize)
+		n, err := io.Copy(p.ResponseWriter, &io.LimitedReader{R: lr.R, N: size})
+		written, lr.N = written+n, lr.N-n
 		if err != nil || n < size {
 			return written, err
 		}
@@ -116,7 +116,7 @@ func (p PacedWriter) ReadFrom(r io.Reader) (int64, error) {
 	return written, nil
 }
 
-// ignoreUnsupported joins the errors of setting deadlines. It ignores http.ErrNotSupported, for a
+// ignoreUnsupported joins the errors from setting deadlines. It ignores http.ErrNotSupported, for a
 // ResponseWriter without a connection.
 func ignoreUnsupported(errs ...error) error {
 	if err := errors.Join(errs...); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -2,8 +2,8 @@ package httpx
 
 import "net/http"
 
-// Paths answers GET and HEAD of exactly these paths. Unlike [http.ServeMux] it never redirects to a
-// canonical path.
+// Paths answers GET and HEAD requests for exactly these paths. Unlike [http.ServeMux] it never
+// redirects to a canonical path.
 type Paths map[string]http.HandlerFunc
 
 // ServeHTTP answers a request.

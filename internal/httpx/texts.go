@@ -6,13 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// unread are the headers whose bytes are not stored, and which browsers send as they are.
+// unread are the headers that browsers send as they are and whose bytes are not stored.
 var unread = map[string]bool{"User-Agent": true, "Referer": true, "Cookie": true}
 
-// HostileText returns the part of a request that has text which PostgreSQL and headers can't hold:
-// NUL, or bytes that are not UTF-8. It is "path", "query", the name of a header, or "" if there is
-// none. Each interface refuses such a request with status 400 in its own form, before anything
-// else.
+// HostileText returns the request part whose text PostgreSQL and headers can't hold: NUL, or bytes
+// that are not UTF-8. It is "path", "query", a header name, or "" if there is none. Each interface
+// refuses such a request with status 400 in its own form, before anything else.
 func HostileText(r *http.Request) string {
 	switch {
 	case !isText(r.URL.Path):
@@ -32,8 +31,8 @@ func HostileText(r *http.Request) string {
 	return ""
 }
 
-// isTextQuery reports whether all names and values of a query string are text. A malformed part
-// counts as it is.
+// isTextQuery reports whether all names and values in a query string are text. It checks malformed
+// parts undecoded.
 func isTextQuery(r *http.Request) bool {
 	query := r.URL.RawQuery
 	if !isText(query) {

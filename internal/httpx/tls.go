@@ -10,15 +10,15 @@ import (
 
 const handshakeTimeout = 10 * time.Second
 
-// StrictTLSListener returns l with connections of TLS, by their protocol: HTTP/2 as net/http knows
-// it, and HTTP/1.1 with the checks of [StrictListener], which HTTP/2 has no need of. A connection
-// of another protocol has ended with its handshake.
+// StrictTLSListener returns l with TLS connections by their protocol: HTTP/2 as net/http knows it,
+// and HTTP/1.1 with the checks from [StrictListener], which HTTP/2 does not need. A connection with
+// another protocol is closed after its handshake.
 //
-// net/http tells HTTP/2 by the type *tls.Conn after a handshake, so that is done here.
+// net/http detects HTTP/2 by the type *tls.Conn after a handshake, so the handshake is done here.
 func StrictTLSListener(l net.Listener, c *tls.Config) net.Listener {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &tlsListener{Listener: l, config: c, done: ctx.Done(), cancel: cancel, ready: make(chan accepted)}
-	go t.run(ctx)
+	t := &tlsListener{Listener: l, config: c, done: ctx.Done(), cancel: cancel, ready: make(chan acceptResult)}
+	go t.acceptAll(ctx)
 
 	return t
 }
@@ -28,21 +28,21 @@ type tlsListener struct {
 	config *tls.Config
 	done   <-chan struct{} // closed by cancel
 	cancel context.CancelFunc
-	ready  chan accepted
+	ready  chan acceptResult
 }
 
-// accepted is the result of an Accept.
-type accepted struct {
+// acceptResult is a connection or an error for Accept.
+type acceptResult struct {
 	conn net.Conn
 	err  error
 }
 
-// run accepts connections until the listener is closed.
-func (l *tlsListener) run(ctx context.Context) {
+// acceptAll accepts connections until the listener is closed.
+func (l *tlsListener) acceptAll(ctx context.Context) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			if l.deliver(accepted{err: err}); errors.Is(err, net.ErrClosed) {
+			if l.deliver(acceptResult{err: err}); errors.Is(err, net.ErrClosed) {
 				l.cancel()
 				return
 			}
@@ -64,20 +64,20 @@ func (l *tlsListener) shakeHands(ctx context.Context, raw net.Conn) {
 		return
 	}
 
-	delivered := false
+	ok := false
 	switch conn.ConnectionState().NegotiatedProtocol {
 	case "h2":
-		delivered = l.deliver(accepted{conn: conn})
+		ok = l.deliver(acceptResult{conn: conn})
 	case "http/1.1", "":
-		delivered = l.deliver(accepted{conn: &strictConn{Conn: conn}})
+		ok = l.deliver(acceptResult{conn: &strictConn{Conn: conn}})
 	}
-	if !delivered {
+	if !ok {
 		_ = conn.Close()
 	}
 }
 
-// deliver passes a result to Accept, and reports whether that took it.
-func (l *tlsListener) deliver(a accepted) bool {
+// deliver passes a result to Accept, and reports whether Accept took it.
+func (l *tlsListener) deliver(a acceptResult) bool {
 	select {
 	case l.ready <- a:
 		return true
@@ -96,7 +96,7 @@ func (l *tlsListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the handshakes under way too.
+// Close also aborts handshakes in flight.
 func (l *tlsListener) Close() error {
 	l.cancel()
 	return l.Listener.Close()

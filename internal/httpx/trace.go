@@ -10,20 +10,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceID returns the ID of the request's trace, or "". Without a span of the server it is that of
-// the client's header traceparent (W3C Trace Context).
+// traceID returns the request's trace ID, or "". Without a span on this server it is the client's,
+// from the header traceparent (W3C Trace Context).
 func traceID(r *http.Request) string {
 	if span := trace.SpanContextFromContext(r.Context()); span.IsValid() {
 		return span.TraceID().String()
 	}
 
 	const version, length = len("00-"), len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	given := r.Header["Traceparent"]
-	if len(given) != 1 || len(given[0]) < length {
+	headers := r.Header["Traceparent"]
+	if len(headers) != 1 || len(headers[0]) < length {
 		return ""
 	}
 
-	id := given[0][version : version+len(trace.TraceID{})*2]
+	id := headers[0][version : version+len(trace.TraceID{})*2]
 	if _, err := trace.TraceIDFromHex(id); err != nil {
 		return ""
 	}
@@ -31,7 +31,7 @@ func traceID(r *http.Request) string {
 	return id
 }
 
-// describeSpan gives the span of a request its name and attributes, once they are known.
+// describeSpan sets the span's name and attributes, once they are known.
 func (w *recorder) describeSpan(r *http.Request) {
 	span := trace.SpanFromContext(r.Context())
 	if !span.IsRecording() {

@@ -7,16 +7,16 @@ import (
 )
 
 // Upgrade responds with 101 and returns the connection, for a protocol that the client has asked
-// for in the Upgrade header. A client that does not wait for the response is refused: its bytes
-// were checked as HTTP, see [StrictListener].
+// for in the Upgrade header. It fails if the client does not wait for the response: its bytes were
+// checked as HTTP, see [StrictListener].
 func Upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
-	conn, buffered, err := http.NewResponseController(w).Hijack()
+	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
 	}
 
-	strict, checked := conn.(*strictConn)
-	if buffered.Reader.Buffered() > 0 || (checked && strict.err != nil) {
+	strict, isStrict := conn.(*strictConn)
+	if rw.Reader.Buffered() > 0 || (isStrict && strict.err != nil) {
 		return nil, errors.Join(errors.New("httpx: the client did not wait for the upgrade"), conn.Close())
 	}
 
@@ -33,7 +33,7 @@ func Upgrade(w http.ResponseWriter, protocol string) (net.Conn, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 
-	if checked {
+	if isStrict {
 		return strict.Conn, nil
 	}
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// WrongType returns the path of the member of a JSON body whose type made [json.Unmarshal] fail,
-// such as user/names/0, and its right type with an article. The path is empty for another error and
-// for a body that is no object.
+// WrongType returns the path to the JSON member whose type made [json.Unmarshal] fail, such as
+// user/names/0, and the right type with an article. The path is empty for another error and for a
+// body that is no object.
 func WrongType(body []byte, err error) (path, want string) {
 	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -25,12 +25,12 @@ func WrongType(body []byte, err error) (path, want string) {
 // level is an object or a list around a position in a JSON text.
 type level struct {
 	object bool
-	name   string // name of the current member, or its index
-	length int    // number of members begun
-	keyed  bool   // the object's next token is a value
+	name   string // current member's name or index
+	length int    // number of members so far
+	value  bool   // the object's next token is a value
 }
 
-// pathAt returns the path of the value whose first token ends at an offset or around it.
+// pathAt returns the path to the value whose first token ends at or spans an offset.
 func pathAt(body []byte, offset int64) string {
 	tokens := json.NewDecoder(bytes.NewReader(body))
 	var levels []level
@@ -49,14 +49,14 @@ func pathAt(body []byte, offset int64) string {
 
 		if len(levels) > 0 {
 			l := &levels[len(levels)-1]
-			if l.object && !l.keyed {
-				l.name, l.keyed = t.(string), true
+			if l.object && !l.value {
+				l.name, l.value = t.(string), true
 				continue
 			}
 			if !l.object {
 				l.name = strconv.Itoa(l.length)
 			}
-			l.length, l.keyed = l.length+1, false
+			l.length, l.value = l.length+1, false
 		}
 
 		path = path[:0]
@@ -72,7 +72,7 @@ func pathAt(body []byte, offset int64) string {
 	return strings.Join(path, "/")
 }
 
-// jsonType returns the JSON type that a Go type is read from, with an article.
+// jsonType returns the JSON type that unmarshals into a Go type, with an article.
 func jsonType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

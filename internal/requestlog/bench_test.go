@@ -67,7 +67,7 @@ func BenchmarkAdd(b *testing.B) {
 				key: uuid.Must(uuid.NewV7()), client: client, agent: "benchmark"}
 		}
 
-		if err := add(b.Context(), db, batch); err != nil {
+		if err := appendRecords(b.Context(), db, batch); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of texts in bytes.
+// Text bounds in bytes.
 const (
 	maxQuery   = 1000 // as stored
 	maxTarget  = 100
@@ -19,8 +19,8 @@ const (
 // cutMark stands for a value that was cut.
 const cutMark = "…"
 
-// cutQuery returns a query string without the values in it. Names of parameters stay; of the rows
-// API also columns, operators and the numbers of limit and offset.
+// cutQuery cuts the values from a query string. Parameter names stay; for the rows API also
+// columns, operators and the numbers in limit and offset.
 func cutQuery(raw string, rows bool) string {
 	if raw == "" {
 		return ""
@@ -57,7 +57,7 @@ func cutQuery(raw string, rows bool) string {
 	return b.String()
 }
 
-// cutParameter returns the value of a parameter of the rows API without values of columns.
+// cutParameter cuts column values from a rows API parameter.
 func cutParameter(name, value string) string {
 	path, last := "", name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
@@ -84,46 +84,46 @@ func cutParameter(name, value string) string {
 	return cutMark
 }
 
-// operators are those of filters, without not.
+// operators are the filter operators, without not.
 var operators = []string{
 	"eq", "gt", "gte", "lt", "lte", "neq", "like", "ilike", "match", "imatch", "in", "is", "isdistinct", "fts",
 	"plfts", "phfts", "wfts", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj",
 }
 
-// cutFilter returns operator.value without the value. A text without an operator is one value.
+// cutFilter cuts the value from operator.value. A text without an operator is one value.
 func cutFilter(text string) string {
-	rest, negated := strings.CutPrefix(text, "not.")
+	rest, isNegated := strings.CutPrefix(text, "not.")
 	head, value, ok := strings.Cut(rest, ".")
-	operator, quantifier, quantified := strings.Cut(head, "(")
+	operator, quantifier, hasQuantifier := strings.Cut(head, "(")
 	if !ok || !slices.Contains(operators, operator) {
 		return cutMark
 	}
 
 	switch {
-	case quantified && (quantifier == "any)" || quantifier == "all)"):
+	case hasQuantifier && (quantifier == "any)" || quantifier == "all)"):
 		operator = head
-	case quantified:
+	case hasQuantifier:
 		operator += "(" + cutMark + ")"
 	}
 
 	if operator != "is" || (value != "null" && value != "not_null") {
 		value = cutMark
 	}
-	if negated {
+	if isNegated {
 		operator = "not." + operator
 	}
 
 	return operator + "." + value
 }
 
-// maxDepth bounds the nesting of groups that are shown.
+// maxDepth bounds the nesting of groups that the log shows.
 const maxDepth = 10
 
-// cutGroup returns the conditions of and(…) or or(…) without values.
+// cutGroup cuts the values from the conditions in and(…) or or(…).
 func cutGroup(text string, depth int) string {
-	inner, opened := strings.CutPrefix(text, "(")
-	inner, closed := strings.CutSuffix(inner, ")")
-	if !opened || !closed || depth > maxDepth {
+	inner, hasStart := strings.CutPrefix(text, "(")
+	inner, hasEnd := strings.CutSuffix(inner, ")")
+	if !hasStart || !hasEnd || depth > maxDepth {
 		return cutMark
 	}
 
@@ -154,17 +154,17 @@ func cutCondition(text string, depth int) string {
 	return cutMark
 }
 
-// splitConditions splits at the commas that stand in no quotes, parentheses and braces.
+// splitConditions splits at the commas outside quotes, parentheses and braces.
 func splitConditions(text string) []string {
 	var parts []string
-	start, depth, quoted := 0, 0, false
+	start, depth, inQuotes := 0, 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
-		case c == '\\' && quoted:
+		case c == '\\' && inQuotes:
 			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == '(', c == '{':
 			depth++
 		case c == ')', c == '}':
@@ -178,14 +178,14 @@ func splitConditions(text string) []string {
 	return append(parts, text[start:])
 }
 
-// isName reports whether a text can be the name of a parameter: a path of identifiers.
+// isName reports whether a text can be a parameter name: a path of identifiers.
 func isName(text string) bool { return text != "" && isWords(text, "_-.>:$!\"") }
 
-// isColumn reports whether a text can be a column of a condition: dots stand in quotes only, or
-// else they would end the name.
+// isColumn reports whether a text can be the column of a condition: dots may stand in quotes only,
+// because others would end the name.
 func isColumn(text string) bool {
 	for n, part := range strings.Split(text, `"`) {
-		if n%2 == 0 && strings.Contains(part, ".") { // outside of quotes
+		if n%2 == 0 && strings.Contains(part, ".") { // outside quotes
 			return false
 		}
 	}
@@ -196,8 +196,7 @@ func isColumn(text string) bool {
 // isNames reports whether a text can be a list of columns, with embedded relations and orders.
 func isNames(text string) bool { return isWords(text, "_-.>:$!\",()* ") }
 
-// isWords reports whether a text consists of words that are no longer than identifiers, and of
-// other characters.
+// isWords reports whether a text consists of words no longer than identifiers, and of others.
 func isWords(text, others string) bool {
 	length := 0
 	for _, c := range text {
@@ -222,8 +221,8 @@ func isWords(text, others string) bool {
 	return true
 }
 
-// routeOf returns the route of a request: the pattern, of the interfaces of applications with the
-// name of the table, function or bucket.
+// routeOf returns a request's route: the pattern, for application interfaces with the table,
+// function or bucket name.
 func routeOf(r *record) string {
 	pattern := stripMethod(r.route)
 	if r.prefix == "" {
@@ -239,8 +238,8 @@ func routeOf(r *record) string {
 		return route
 	}
 
-	first, rest, nested := strings.Cut(target, "/")
-	if nested && (first != "rpc" || strings.Contains(rest, "/")) {
+	first, rest, hasRest := strings.Cut(target, "/")
+	if hasRest && (first != "rpc" || strings.Contains(rest, "/")) {
 		target = first + "/" + cutMark
 	}
 
@@ -261,9 +260,9 @@ func stripMethod(route string) string {
 	return route
 }
 
-// cutMessage returns the text of a failure without values of the client. PostgreSQL quotes names in
-// most of its messages, but values where they break the rules of their type; so do the grammar of
-// the rows API and other interfaces.
+// cutMessage cuts the client's values from a failure's text. PostgreSQL quotes names in most
+// messages, but values where they break the rules of their type; so do the rows API's grammar and
+// other interfaces.
 func cutMessage(code, text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	state := len(code) == 5
@@ -286,22 +285,22 @@ func cutMessage(code, text string) string {
 	return clip(cutBetween(text, `"`, `"`), maxMessage)
 }
 
-// cutBetween cuts the text between the first left and the last right.
-func cutBetween(text, left, right string) string {
-	head, rest, ok := strings.Cut(text, left)
+// cutBetween cuts the text between the first prefix and the last suffix.
+func cutBetween(text, prefix, suffix string) string {
+	head, rest, ok := strings.Cut(text, prefix)
 	if !ok {
 		return text
 	}
 
 	tail := ""
-	if i := strings.LastIndex(rest, right); i >= 0 {
+	if i := strings.LastIndex(rest, suffix); i >= 0 {
 		tail = rest[i:]
 	}
 
-	return head + left + cutMark + tail
+	return head + prefix + cutMark + tail
 }
 
-// clip returns the first bytes of a text, without a part of a character at the end.
+// clip returns the first bytes of a text, without a partial character at the end.
 func clip(text string, size int) string {
 	if len(text) <= size {
 		return strings.ToValidUTF8(text, "")

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	writeInterval       = time.Second      // interval of writes to the database
-	maxQueued           = 1 << 14          // length of the queue; half of it triggers a write at once
-	writeTimeout        = 10 * time.Second // timeout of a write
-	dropWarningInterval = time.Minute      // minimum interval of warnings about dropped requests
+	writeInterval       = time.Second // interval between database writes
+	maxQueued           = 1 << 14     // queue length; half of it triggers a write at once
+	writeTimeout        = 10 * time.Second
+	dropWarningInterval = time.Minute // minimum interval between warnings about dropped requests
 )
 
 // Recorder writes the requests to projects to the platform database, in the background and in
@@ -35,17 +35,17 @@ type Recorder struct {
 	mu       sync.Mutex
 	queue    []record
 	sample   sample
-	dropped  int
+	drops    int
 	warnedAt time.Time
 }
 
-// NewRecorder returns a recorder. [Recorder.Run] writes what it has recorded.
+// NewRecorder returns a recorder. [Recorder.Run] writes the queued requests.
 func NewRecorder(store *platform.Store, log *slog.Logger) *Recorder {
 	return &Recorder{store: store, log: log, halfFull: make(chan struct{}, 1),
 		sample: newSample(platform.DefaultRequestBytes)}
 }
 
-// record is what the queue has of a request. Texts are cut and bounded when it is written.
+// record is a queued request. Texts are cut and bounded on writing.
 type record struct {
 	uuid, project      uuid.UUID
 	user, key, endUser uuid.UUID // uuid.Nil: none
@@ -55,8 +55,8 @@ type record struct {
 	status             int16
 	client             netip.Addr
 	method             string
-	route              string // pattern
-	prefix             string // interface of applications; "": none
+	route              string // route pattern
+	prefix             string // application interface's prefix; "": none
 	target             string // escaped path behind the interface
 	schema             string
 	query              string // as sent
@@ -68,27 +68,26 @@ type record struct {
 	bytes              int64
 }
 
-// maxRaw bounds a text of the client in the queue, in bytes.
+// maxRaw bounds a client's text in the queue, in bytes.
 const maxRaw = 2 * maxQuery
 
-// Record queues a request to a project. It ignores other requests, and those by which browsers ask
-// for permission.
+// Record queues a request to a project. It ignores other requests and CORS preflights.
 func (l *Recorder) Record(a httpx.Finished) {
 	if a.Project == uuid.Nil || a.Method == http.MethodOptions {
 		return
 	}
 
-	failed := a.Status == 0 || a.Status >= http.StatusBadRequest
+	isFailure := a.Status == 0 || a.Status >= http.StatusBadRequest
 	size := int64(rowSize + len(a.Target) + len(a.UserAgent) + len(a.ErrorText))
 	if a.URL != nil {
 		size += int64(len(a.URL.RawQuery))
 	}
 
 	l.mu.Lock()
-	sampled := l.sample.take(a.Project, min(size, maxRowSize), failed)
+	ok := l.sample.take(a.Project, min(size, maxRowSize), isFailure)
 	l.mu.Unlock()
 
-	if !sampled {
+	if !ok {
 		return
 	}
 
@@ -102,7 +101,7 @@ func (l *Recorder) Record(a httpx.Finished) {
 	if len(l.queue) < maxQueued {
 		l.queue = append(l.queue, r)
 	} else {
-		l.dropped++
+		l.drops++
 	}
 
 	half := len(l.queue) == maxQueued/2
@@ -135,13 +134,13 @@ func newRecord(a httpx.Finished) (record, bool) {
 		r.status = httpx.StatusClientClosedRequest
 	}
 	if len(a.Subject) == len(uuid.Nil.String()) {
-		r.endUser, _ = uuid.Parse(a.Subject) // uuid.Nil of a malformed one
+		r.endUser, _ = uuid.Parse(a.Subject) // uuid.Nil for a malformed one
 	}
 
 	return r, true
 }
 
-// bound returns the first bytes of a text, which keep no longer one in memory.
+// bound returns the first bytes of a text, without keeping the rest in memory.
 func bound(text string, size int) string {
 	if len(text) <= size {
 		return text
@@ -149,7 +148,7 @@ func bound(text string, size int) string {
 	return strings.Clone(text[:size])
 }
 
-// Run writes queued requests until ctx ends, then the rest.
+// Run writes queued requests until ctx ends, then flushes the queue.
 func (l *Recorder) Run(ctx context.Context) error {
 	tick := time.NewTicker(writeInterval)
 	defer tick.Stop()
@@ -188,16 +187,16 @@ func (l *Recorder) write(ctx context.Context, spare []record) []record {
 
 	if len(batch) == 0 {
 		l.warnDropped(nil)
-		return nil // idle: free the memory of the queue
+		return nil // idle: free the queue's memory
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 
-	err := add(ctx, l.store.DB(), batch)
+	err := appendRecords(ctx, l.store.DB(), batch)
 	if err != nil {
 		l.mu.Lock()
-		l.dropped += len(batch)
+		l.drops += len(batch)
 		l.mu.Unlock()
 	}
 
@@ -212,16 +211,16 @@ func (l *Recorder) warnDropped(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if now := time.Now(); l.dropped > 0 && now.Sub(l.warnedAt) > dropWarningInterval {
-		l.log.Warn("requests to projects were not kept", "dropped", l.dropped, "error", err)
-		l.dropped, l.warnedAt = 0, now
+	if now := time.Now(); l.drops > 0 && now.Sub(l.warnedAt) > dropWarningInterval {
+		l.log.Warn("requests to projects were not kept", "dropped", l.drops, "error", err)
+		l.drops, l.warnedAt = 0, now
 	}
 }
 
-// boundInterval is the interval in which a busy server reads the bound of the log.
+// boundInterval is the interval at which a busy server reads the log's bound.
 const boundInterval = 10 * time.Second
 
-// readBound reads the bound of the log from the settings, if requests wait to be written.
+// readBound reads the log's bound from the settings, if requests wait to be written.
 func (l *Recorder) readBound(ctx context.Context, now time.Time) {
 	l.mu.Lock()
 	idle := len(l.queue) == 0

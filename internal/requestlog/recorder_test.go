@@ -44,13 +44,13 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 		note()
 	}
 
-	if len(l.queue) != maxQueued || l.dropped != 5 {
-		t.Errorf("got %d queued and %d dropped, want %d and 5", len(l.queue), l.dropped, maxQueued)
+	if len(l.queue) != maxQueued || l.drops != 5 {
+		t.Errorf("got %d queued and %d dropped, want %d and 5", len(l.queue), l.drops, maxQueued)
 	}
 
 	l.Record(httpx.Finished{Request: &httpx.Request{ID: id.String()}}) // not to a project
 
-	if l.dropped != 5 {
+	if l.drops != 5 {
 		t.Error("a request outside of projects is counted")
 	}
 

@@ -1,9 +1,8 @@
-// Package requestlog owns the request log of projects: what is kept of a request, its rows in the
-// platform database, their bounds and their retention.
+// Package requestlog owns the projects' request log: the logged facts, their rows in the platform
+// database, their bounds and their retention.
 //
-// A request's path and query string are kept without values, see cut.go: a person who reads the log
-// learns which table was asked for by which columns, not for which rows. Headers, tokens and bodies
-// are not kept.
+// The log holds a request's path and query string without values, see cut.go: its readers learn the
+// table and the columns of a request, but not the rows. It holds no headers, tokens or bodies.
 package requestlog
 
 import (
@@ -48,7 +47,7 @@ type Request struct {
 	UserAgent    *string    `json:"userAgent" nullable:"true"`
 }
 
-// Filter narrows the request log of a project. Zero members match all.
+// Filter narrows a project's request log. Zero members match all.
 type Filter struct {
 	From, To        time.Time // To is exclusive
 	MinStatus       int
@@ -64,7 +63,7 @@ type Filter struct {
 	Limit           int
 }
 
-// Key is the position of a request in the list. The zero value is before all.
+// Key is a request's position in the list. The zero value comes before all requests.
 type Key struct {
 	At   time.Time
 	UUID uuid.UUID
@@ -79,7 +78,7 @@ const requestTables = `
 	platform.requests r
 	left join platform.users u on u.uuid = r.user_uuid`
 
-// NameKeys sets the names of the keys of requests. A key that was deleted since has none.
+// NameKeys sets the key names in requests. A key that was deleted since has none.
 func NameKeys(requests []Request, names map[uuid.UUID]string) {
 	for i := range requests {
 		if id := requests[i].KeyUUID; id != nil {
@@ -90,8 +89,8 @@ func NameKeys(requests []Request, names map[uuid.UUID]string) {
 	}
 }
 
-// List returns requests to a project without the names of keys, newest first, and the key of the
-// next page, nil at the end. It fails with Invalid for a status that is no number and no class.
+// List returns requests to a project without key names, newest first, and the key for the next
+// page, nil at the end. It fails with Invalid for a status that is no number and no class.
 func List(ctx context.Context, db *platform.DB, project uuid.UUID, f Filter) ([]Request, *Key, error) {
 	low, high, err := parseStatus(f.Status)
 	if err != nil {
@@ -106,7 +105,7 @@ func List(ctx context.Context, db *platform.DB, project uuid.UUID, f Filter) ([]
 	}
 
 	route, schema := targetRoute(f)
-	found, err := pg.All[Request](ctx, db.Querier(), `
+	requests, err := pg.All[Request](ctx, db.Querier(), `
 		select`+requestColumns+`
 		from`+requestTables+`
 		where r.project_uuid = @project and r.at >= @from and r.at < @to and (r.at, r.uuid) < (@at, @uuid)
@@ -120,17 +119,17 @@ func List(ctx context.Context, db *platform.DB, project uuid.UUID, f Filter) ([]
 			"low": max(low, f.MinStatus), "high": high, "method": strings.ToUpper(f.Method), "route": route,
 			"schema": schema, "prefix": f.Route, "code": f.Code, "role": f.Role, "end_user": f.EndUser, "user": f.User,
 			"key": f.Key, "limit": f.Limit})
-	if err != nil || len(found) <= f.Limit {
-		return found, nil, err
+	if err != nil || len(requests) <= f.Limit {
+		return requests, nil, err
 	}
 
-	last := found[f.Limit-1]
-	return found[:f.Limit], &Key{last.At, last.UUID}, nil
+	last := requests[f.Limit-1]
+	return requests[:f.Limit], &Key{last.At, last.UUID}, nil
 }
 
 // Get returns a request to a project. It fails with NotFound if the log does not have it.
 func Get(ctx context.Context, db *platform.DB, project, id uuid.UUID) (Request, error) {
-	const slack = time.Millisecond // a UUID has the milliseconds of its time
+	const slack = time.Millisecond // a UUID holds its time in milliseconds
 	seconds, nanoseconds := id.Time().UnixTime()
 	at := time.Unix(seconds, nanoseconds)
 
@@ -161,7 +160,7 @@ func parseStatus(text string) (low, high int, err error) {
 	return 0, 0, fault.OnField(fault.Invalid, "status", "invalid_format", "must be a status such as 404, or a class such as 4xx")
 }
 
-// targetRoute returns the route and the schema of the filters by table and function.
+// targetRoute returns the route and schema that a table or function filter matches.
 func targetRoute(f Filter) (route, schema string) {
 	name, prefix := f.Table, rowsPrefix+"/"
 	if f.Function != "" {

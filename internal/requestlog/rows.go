@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	partitionSchema      = "platform_requests" // schema of the partitions
+	partitionSchema      = "platform_requests" // schema that holds the partitions
 	partitionLayout      = "day_20060102"
 	partitionLockTimeout = "5s" // lock timeout for creating or dropping a partition
 )
 
-// columns of a row, in the order of [rowSource.Values].
+// columns lists a row's columns in [rowSource.Values] order.
 var columns = []string{
 	"uuid", "project_uuid", "at", "method", "route", "status", "duration", "caller", "user_uuid", "key_uuid", "client",
 	"schema_name", "query", "error_code", "error_message", "end_user_uuid", "role", "row_count", "bytes", "user_agent",
 }
 
-// add appends to the request log. It commits asynchronously, so a database crash may lose the last
-// moment of it.
-func add(ctx context.Context, db *platform.DB, records []record) error {
+// appendRecords appends to the request log. It commits asynchronously, so a database crash may lose
+// the most recent records.
+func appendRecords(ctx context.Context, db *platform.DB, records []record) error {
 	err := insert(ctx, db, records)
 	if pg.State(err) != "23514" { // check_violation: no partition takes a row
 		return err
@@ -60,8 +60,8 @@ func insert(ctx context.Context, db *platform.DB, records []record) error {
 	})
 }
 
-// rowSource is a pgx.CopyFromSource of records. It cuts their texts, and yields values that need no
-// conversion.
+// rowSource is a pgx.CopyFromSource for records. It cuts their texts, and yields values that need
+// no conversion.
 type rowSource struct {
 	records []record
 	values  []any
@@ -101,7 +101,7 @@ func (s *rowSource) Values() ([]any, error) {
 	return v, nil
 }
 
-// caller returns the kind of a request's caller.
+// caller returns the kind of caller.
 func (r *record) caller() string {
 	switch {
 	case r.user != uuid.Nil:
@@ -119,15 +119,15 @@ func nullText(text string) pgtype.Text { return pgtype.Text{String: text, Valid:
 
 func nullUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: id != uuid.Nil} }
 
-// createPartition creates the partition of the day that contains at. A partition that
-// another server has created is not an error.
+// createPartition creates the partition for the day that contains at. It accepts a partition that
+// another server has created.
 func createPartition(ctx context.Context, db *platform.DB, at time.Time) error {
 	day := at.UTC().Truncate(24 * time.Hour)
-	const bound = "2006-01-02 15:04:05-07"
+	const layout = "2006-01-02 15:04:05-07"
 	err := alterPartitions(ctx, db,
 		fmt.Sprintf("create table if not exists %s partition of platform.requests for values from (%s) to (%s)",
-			pg.Quote(partitionSchema, day.Format(partitionLayout)), pg.Literal(day.Format(bound)),
-			pg.Literal(day.Add(24*time.Hour).Format(bound))))
+			pg.Quote(partitionSchema, day.Format(partitionLayout)), pg.Literal(day.Format(layout)),
+			pg.Literal(day.Add(24*time.Hour).Format(layout))))
 	switch pg.State(err) {
 	case "42P07", "42P17", "23505": // exists, overlaps, or created concurrently
 		return nil
@@ -136,7 +136,7 @@ func createPartition(ctx context.Context, db *platform.DB, at time.Time) error {
 	return err
 }
 
-// Sweep deletes the requests that are older than the retention setting.
+// Sweep deletes requests older than the retention setting.
 func Sweep(ctx context.Context, store *platform.Store) error {
 	settings, err := store.Settings(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func Sweep(ctx context.Context, store *platform.Store) error {
 	return dropPartitions(ctx, store.DB(), settings.RequestsKept())
 }
 
-// dropPartitions drops the partitions of days older than keep.
+// dropPartitions drops the partitions for days older than keep.
 func dropPartitions(ctx context.Context, db *platform.DB, keep time.Duration) error {
 	days, err := pg.Values[string](ctx, db.Querier(), `
 		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -169,8 +169,8 @@ func dropPartitions(ctx context.Context, db *platform.DB, keep time.Duration) er
 	return nil
 }
 
-// alterPartitions runs DDL on the request log with a lock timeout, so that it does
-// not queue requests behind it for long.
+// alterPartitions runs DDL on the request log with a lock timeout, so that requests do not queue
+// behind it for long.
 func alterPartitions(ctx context.Context, db *platform.DB, sql string) error {
 	return pg.InTx(ctx, db.Beginner(), func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "set local lock_timeout = "+pg.Literal(partitionLockTimeout)); err != nil {

@@ -30,7 +30,7 @@ func TestDaysOfRequests(t *testing.T) {
 					at: now.AddDate(0, 0, -day)})
 			}
 
-			done <- add(t.Context(), i.DB, batch)
+			done <- appendRecords(t.Context(), i.DB, batch)
 		}()
 	}
 
@@ -89,7 +89,7 @@ func TestFilters(t *testing.T) {
 		rows("/films", record{user: user}),
 		rows("/books", record{project: other, status: 403, code: "42501", endUser: endUser}),
 	}
-	if err := add(t.Context(), i.DB, batch); err != nil {
+	if err := appendRecords(t.Context(), i.DB, batch); err != nil {
 		t.Fatal(err)
 	}
 

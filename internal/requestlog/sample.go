@@ -9,26 +9,26 @@ import (
 const (
 	maxSuccesses = 100 // successful requests kept per project and second
 
-	rowSize    = 200 // estimated bytes of a row without its texts
+	rowSize    = 200 // estimated bytes per row, without its texts
 	maxRowSize = rowSize + maxQuery + maxMessage + 3*maxTarget
-	burstShare = 24 // parts of a day's bound; a project can write one at once
+	burstShare = 24 // a project may write one such share of its daily bound at once
 )
 
-// sample decides which requests of a project are kept. Ten thousand successful requests per second
-// would fill a disk in days and tell no more than a hundred.
+// sample decides which of a project's requests are logged. Ten thousand successful requests per
+// second would fill a disk in days and tell no more than a hundred.
 //
-// Each project also has a bound of bytes, as a token bucket: it is full after an hour and holds an
-// hour's share of a day's bytes. Successful requests take the upper half of the bucket only, so
-// that a project over its bound still keeps failures.
+// A token bucket also bounds each project's bytes: it fills in an hour and holds an hour's share of
+// the daily bytes. Successful requests take only its upper half, so that a project over its bound
+// still logs failures.
 type sample struct {
-	perDay     int64 // bytes of a project
+	perDay     int64 // bytes per project
 	allowances map[uuid.UUID]*allowance
-	refilled   time.Time
+	lastRefill time.Time
 }
 
-// allowance is what a project may still keep.
+// allowance is a project's bucket.
 type allowance struct {
-	used      int64 // bytes of the bucket
+	bytes     int64 // taken from the bucket
 	successes int   // since the last tick
 }
 
@@ -36,8 +36,8 @@ func newSample(perDay int64) sample {
 	return sample{perDay: perDay, allowances: map[uuid.UUID]*allowance{}}
 }
 
-// take reports whether a request of size bytes is kept.
-func (s *sample) take(project uuid.UUID, size int64, failed bool) bool {
+// take reports whether to log a request with size bytes.
+func (s *sample) take(project uuid.UUID, size int64, isFailure bool) bool {
 	a := s.allowances[project]
 	if a == nil {
 		a = &allowance{}
@@ -45,7 +45,7 @@ func (s *sample) take(project uuid.UUID, size int64, failed bool) bool {
 	}
 
 	burst := s.perDay / burstShare
-	if !failed {
+	if !isFailure {
 		burst /= 2
 		if a.successes >= maxSuccesses {
 			return false
@@ -53,26 +53,26 @@ func (s *sample) take(project uuid.UUID, size int64, failed bool) bool {
 		a.successes++
 	}
 
-	if a.used+size > burst {
+	if a.bytes+size > burst {
 		return false
 	}
 
-	a.used += size
+	a.bytes += size
 	return true
 }
 
-// refill begins a new second. It adds the share of the time since the last call to all buckets.
+// refill begins a new second. It adds the share for the time since the last call to all buckets.
 func (s *sample) refill(now time.Time) {
 	const day = 24 // hours
-	share := int64(float64(s.perDay) * now.Sub(s.refilled).Hours() / day)
-	if s.refilled.IsZero() {
+	share := int64(float64(s.perDay) * now.Sub(s.lastRefill).Hours() / day)
+	if s.lastRefill.IsZero() {
 		share = 0
 	}
-	s.refilled = now
+	s.lastRefill = now
 
 	for project, a := range s.allowances {
-		a.used, a.successes = max(a.used-share, 0), 0
-		if a.used == 0 {
+		a.bytes, a.successes = max(a.bytes-share, 0), 0
+		if a.bytes == 0 {
 			delete(s.allowances, project)
 		}
 	}

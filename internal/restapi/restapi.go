@@ -1,5 +1,5 @@
-// Package restapi serves the rows and functions of projects to applications: package rest over the
-// database of a project, with the project's roles, pools, catalog and quota.
+// Package restapi serves a project's rows and functions to applications: package rest over the
+// project's database, with its roles, pools, catalog and quota.
 package restapi
 
 import (
@@ -23,24 +23,24 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// Prefix is the path of the interface behind that of the project.
+// Prefix is the interface's path behind the project's.
 const Prefix = "/rest/v1"
 
 // Config has the dependencies that projects share.
 type Config struct {
-	Bodies        *fair.Pool      // memory of request bodies
-	Responses     *session.Budget // memory of buffered responses
+	Bodies        *fair.Pool      // memory for request bodies
+	Responses     *session.Budget // memory for buffered responses
 	PoolContended func() bool     // reports whether a request waits for a connection to any project
 	Log           *slog.Logger
 }
 
-// api is the interface of all projects.
+// api serves all projects.
 type api struct {
 	Config
 	unknown *rest.Server // answers like any project with a wrong key
 }
 
-// New returns the interface.
+// New returns the rows interface for all projects.
 func New(c Config) gateway.Interface {
 	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, gateway.ErrInvalidKey }
 	a := &api{Config: c, unknown: newInactive(refuse)}
@@ -56,8 +56,8 @@ func newInactive(v verify) *rest.Server {
 	return rest.New(rest.Config{Auth: rest.Auth{APIKeys: true, Verify: v}})
 }
 
-// fail answers a request without a project. One that does not exist answers like any other to a
-// wrong key.
+// fail answers a request without a project. An unknown project answers like any other to a wrong
+// key.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.Is(err, fault.NotFound) {
 		a.unknown.Serve(w, r, "/")
@@ -78,7 +78,7 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 type project struct {
 	*rest.Server
 	schemas []string    // exposed schemas, as loaded by catalog
-	catalog *rest.Cache // nil of an inactive project
+	catalog *rest.Cache // nil for an inactive project
 }
 
 func (a *api) open(p *gateway.Project, former gateway.Cache) (gateway.Handler, error) {
@@ -105,15 +105,15 @@ func (p *project) Forget() {
 	}
 }
 
-// Close ends the background work of the catalog.
+// Close stops the catalog's background work.
 func (p *project) Close() {
 	if p.catalog != nil {
 		p.catalog.Close()
 	}
 }
 
-// Describe returns the OpenAPI document of a project's rows, as a secret key sees it at the root.
-// url is the server's.
+// Describe returns the project's OpenAPI document as a secret key sees it at the root. url is the
+// server's.
 func Describe(ctx context.Context, p *gateway.Project, url string) ([]byte, error) {
 	s := p.Cache(Prefix).(*project)
 	if p.Inactive != nil {
@@ -155,7 +155,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 const grantHint = "The role has no privilege on it. Grant it with: socle grants update, or as Supabase does for all tables: " +
 	"socle default-privileges update --mode supabase --existing"
 
-// errPlatformToken is the failure of a request with the token of a member, in the contract's form.
+// errPlatformToken rejects a member's platform token, in the contract's form.
 var errPlatformToken = &query.Error{
 	Status:  http.StatusUnauthorized,
 	Code:    "PGRST301",
@@ -190,8 +190,8 @@ func refuseInactive(p *gateway.Project) verify {
 	}
 }
 
-// recheck returns the failure of a project that was paused, deleted or purged since it was opened,
-// nil if it was not.
+// recheck returns the failure for a project that was paused, deleted or purged since it was opened,
+// or nil.
 func recheck(ctx context.Context, p *gateway.Project) error {
 	err := p.Recheck(ctx)
 	if err == gateway.ErrUnknownProject {
@@ -201,7 +201,7 @@ func recheck(ctx context.Context, p *gateway.Project) error {
 	return err
 }
 
-// roles returns the roles of a project.
+// roles returns the project's roles.
 func roles(p *projectdb.Project, settings *platform.RestSettings) func(role string) (rest.Role, bool) {
 	anon, authenticated, service := statementTimeout(settings.AnonTimeoutMS),
 		statementTimeout(settings.AuthenticatedTimeoutMS), statementTimeout(settings.ServiceRoleTimeoutMS)
@@ -223,7 +223,7 @@ func roles(p *projectdb.Project, settings *platform.RestSettings) func(role stri
 	}
 }
 
-// statementTimeout returns the parameters of a role whose statements have a timeout. 0 means none.
+// statementTimeout returns the role settings for a statement timeout. 0 means none.
 func statementTimeout(milliseconds int) map[string]string {
 	if milliseconds == 0 {
 		return nil
@@ -231,11 +231,11 @@ func statementTimeout(milliseconds int) map[string]string {
 	return map[string]string{"statement_timeout": strconv.Itoa(milliseconds)}
 }
 
-// extraSearchPath are the schemas of the search path after the exposed one, as in
+// extraSearchPath lists the search path's schemas after the exposed one, as in
 // [projectdb.RequestPath].
 var extraSearchPath = []string{"public", schema.ExtensionsSchema}
 
-// newCatalog returns the catalog of a project's exposed schemas.
+// newCatalog returns a catalog for the project's exposed schemas.
 func (a *api) newCatalog(p *gateway.Project) *rest.Cache {
 	return rest.NewCache(rest.Source{
 		Pool:      p.Database.Trusted,

@@ -16,12 +16,12 @@ func (n Name) Compare(other Name) int {
 // Catalog is the exposed part of a database.
 type Catalog struct {
 	Schemas   []string             // exposed, the default one first
-	Relations map[Name]*Relation   // relations of the exposed schemas
+	Relations map[Name]*Relation   // exposed relations
 	Comments  map[string]string    // by schema, if it has one
 	Links     map[Name][]*Link     // by their From relation; both ends and join tables are exposed
 	Functions map[Name][]*Function // overloads by name; only those that a request can call
-	Handlers  []Handler            // custom media types, in the order of the schemas
-	GeoJSON   Name                 // PostGIS's conversion of a row to a feature; zero if absent
+	Handlers  []Handler            // custom media types, in schema order
+	GeoJSON   Name                 // PostGIS function that converts a row to a feature; zero if absent
 }
 
 // Relation is a table, view, materialized view, foreign or partitioned table.
@@ -31,8 +31,8 @@ type Relation struct {
 	Kind        byte // pg_class.relkind
 	Columns     []*Column
 	ByName      map[string]*Column
-	// PrimaryKey holds the key's columns. For a view, those are the columns of all base table keys
-	// that it shows whole.
+	// PrimaryKey holds the key columns. A view has the columns of every base table key that it
+	// shows whole.
 	PrimaryKey                       []string
 	Insertable, Updatable, Deletable bool
 	// Constrained reports whether constraints hold for all rows. They do not for a view, which can
@@ -47,12 +47,12 @@ type Relation struct {
 	InertRead, InertWrite bool
 }
 
-// Column is a column of a relation.
+// Column is a relation's column.
 type Column struct {
 	Name        string
 	Description string
 	Type        string // SQL text, as printed by format_type, schema-qualified where needed
-	BaseType    string // base type of a domain, without length; else Type
+	BaseType    string // base type of a domain, without length; otherwise Type
 	NotNull     bool
 	HasDefault  bool // a default, identity or generated expression
 	// SQL text; "" for a generated expression, which has no meaning outside its row
@@ -61,21 +61,20 @@ type Column struct {
 	MaxLength int  // 0: none
 	Enum      []string
 	Composite bool // or a domain over a composite type
-	// ToJSON, FromJSON and FromText are the functions of a domain's casts: its representation, its
+	// ToJSON, FromJSON and FromText are a domain's cast functions: its representation, and its
 	// conversion from JSON and from text. Zero means none.
 	ToJSON, FromJSON, FromText Name
 }
 
-// LinkKind is the kind of a link.
+// LinkKind classifies links.
 type LinkKind uint8
 
-// Kinds of links.
 const (
 	ManyToOne LinkKind = iota
 	OneToMany
 	OneToOne
 	ManyToMany
-	Computed // by a function of the row
+	Computed // by a function that takes the row
 )
 
 // Link is a relationship from one relation to another.
@@ -83,12 +82,12 @@ type Link struct {
 	Kind       LinkKind
 	From, To   Name
 	Constraint string // name of the foreign key; ManyToMany: the one on From's side
-	Pairs      []Pair // columns of From and To; ManyToMany: of From and Through
+	Pairs      []Pair // columns in From and To; ManyToMany: in From and Through
 	Forward    bool   // OneToOne: the foreign key is on From's side
 
 	Through           Name   // ManyToMany: the join table
-	ThroughConstraint string // the foreign key on To's side
-	ThroughPairs      []Pair // columns of Through and To
+	ThroughConstraint string // foreign key on To's side
+	ThroughPairs      []Pair // columns in Through and To
 
 	Function *Function // function that computes the column
 	Single   bool      // Computed: the function promises at most one row
@@ -97,13 +96,13 @@ type Link struct {
 // Pair is a column and the column that it must equal.
 type Pair struct{ From, To string }
 
-// Function is a callable function. Procedures are not callable: they can end the transaction of a
-// request.
+// Function is a callable function. Procedures are not callable: they can end the request's
+// transaction.
 type Function struct {
 	Name
 	Description string
-	// Params are the in, inout and variadic parameters. All have names, or a single one of type
-	// json, jsonb, text, xml or bytea is unnamed.
+	// Params are the in, inout and variadic parameters. All have names, or a single json, jsonb,
+	// text, xml or bytea parameter is unnamed.
 	Params     []Parameter
 	Returns    Returned
 	Volatility byte // i, s, v
@@ -113,7 +112,7 @@ type Function struct {
 	Settings map[string]string
 }
 
-// Parameter is a parameter of a function.
+// Parameter is a function parameter.
 type Parameter struct {
 	Name     string // "" if unnamed
 	Type     string
@@ -121,13 +120,13 @@ type Parameter struct {
 	Variadic bool
 }
 
-// Returned is the result type of a function.
+// Returned is a function's result type.
 type Returned struct {
 	Set  bool
 	Void bool
-	// rows with columns: of Relation, of another composite type, or of the out parameters
+	// rows with columns: Relation's, another composite type's, or the out parameters
 	Composite bool
-	Relation  Name // relation of a row type, also under a domain; exposed or not
+	Relation  Name // relation that defines a row type, also under a domain; exposed or not
 	Type      string
 	Columns   []Parameter // the out parameters
 }
@@ -136,7 +135,7 @@ type Returned struct {
 type Handler struct {
 	MediaType string // lower case, "*/*" for any
 	Function  Name   // an aggregate, or a function
-	// for an aggregate, the relation of its rows, zero: any; for a function, its own name
+	// for an aggregate, the relation whose rows it takes, zero: any; for a function, its own name
 	For    Name
 	Binary bool // it returns bytea
 	XML    bool // it returns xml

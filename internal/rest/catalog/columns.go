@@ -25,8 +25,8 @@ const domains = `
 	)`
 
 // selectColumns prints defaults without their table, which does not affect the text: with it,
-// PostgreSQL would open and lock the table. The default of an identity column is a description,
-// since it has no expression.
+// PostgreSQL would open and lock the table. An identity column has no default expression, so its
+// default is a description.
 const selectColumns = `
 	with recursive ` + domains + `,
 	enums as (
@@ -113,7 +113,7 @@ func (r *reader) readColumns(read pgx.Rows) error {
 	return err
 }
 
-// representation holds the functions that show and read a domain's values.
+// representation holds the functions that format and parse a domain's values.
 type representation struct{ toJSON, fromJSON, fromText Name }
 
 // selectCasts selects representations. It omits casts whose function this login cannot execute.

@@ -6,24 +6,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// constraint is a primary key, unique or foreign key constraint of any relation.
+// constraint is a primary key, unique or foreign key constraint on any relation.
 type constraint struct {
 	ID            uint32
 	Name          string
 	Kind          byte // p, u, f
 	RelationID    uint32
 	Columns       []int16
-	TargetID      uint32 // target of a foreign key
+	TargetID      uint32 // a foreign key's target
 	TargetColumns []int16
-	// Partition reports whether a foreign key from or to a partition repeats that of the
-	// partitioned table.
+	// Partition reports whether a foreign key from or to a partition repeats the partitioned
+	// table's.
 	Partition            bool
-	Forced, TargetForced bool // row security holds for the owner of the relation, the target
-	Cascades             bool // a change of the target changes the relation
+	Forced, TargetForced bool // row security applies to the owner of the relation, the target
+	Cascades             bool // a change to the target changes the relation
 }
 
-// selectConstraints selects the constraints of all tables, since an exposed view can show a hidden
-// table. OIDs below 16384 are PostgreSQL's own tables.
+// selectConstraints selects the constraints on all tables, since an exposed view can show a hidden
+// table. OIDs below 16384 belong to PostgreSQL's own tables.
 const selectConstraints = `
 		select k.oid as id, k.conname as name, k.contype as kind, k.conrelid as relation_id, k.conkey as columns,
 			k.confrelid as target_id, coalesce(k.confkey, '{}') as target_columns,
@@ -52,30 +52,30 @@ func (r *reader) readConstraints(read pgx.Rows) error {
 	return nil
 }
 
-// face is the exposure of a table by a relation: the table itself, or a view.
+// face is a relation that exposes a table: the table itself, or a view.
 type face struct {
 	relation *Relation
 	// by attribute number in the table; a view can show a column several times
 	columns map[int16][]string
 }
 
-// faces returns the faces of each table by its OID, with the columns of the constraints.
+// faces returns each table's faces by its OID, with the constraint columns.
 func (r *reader) faces(list []constraint) map[uint32][]*face {
-	wanted := map[attribute]bool{}
+	keyColumns := map[attribute]bool{}
 	for _, k := range list {
 		for _, number := range k.Columns {
-			wanted[attribute{k.RelationID, number}] = true
+			keyColumns[attribute{k.RelationID, number}] = true
 		}
 
 		for _, number := range k.TargetColumns {
-			wanted[attribute{k.TargetID, number}] = true
+			keyColumns[attribute{k.TargetID, number}] = true
 		}
 	}
 
 	faces := map[uint32][]*face{}
 	for _, c := range r.columns {
 		origin := r.origin(c.attribute)
-		if !wanted[origin] {
+		if !keyColumns[origin] {
 			continue
 		}
 
@@ -96,17 +96,17 @@ func (r *reader) faces(list []constraint) map[uint32][]*face {
 const maxChoices = 16
 
 // choices returns the combinations in which a face shows columns, or none if a column is missing. A
-// view with too many of them most likely shows a table several times: only the first columns are
-// combined with each other, then the second ones, and so on.
+// view with too many combinations most likely shows a table several times: only the first columns
+// are combined with each other, then the second ones, and so on.
 func (f *face) choices(numbers []int16) [][]string {
 	most, all := 0, 1
 	for _, n := range numbers {
-		shown := len(f.columns[n])
-		if shown == 0 {
+		count := len(f.columns[n])
+		if count == 0 {
 			return nil
 		}
 
-		most, all = max(most, shown), min(all*shown, maxChoices+1)
+		most, all = max(most, count), min(all*count, maxChoices+1)
 	}
 
 	if all <= maxChoices {
@@ -132,7 +132,7 @@ func (f *face) choices(numbers []int16) [][]string {
 	return choices
 }
 
-// setPrimaryKeys sets the keys of the relations. A view over several tables has the keys of all
+// setPrimaryKeys sets the relations' primary keys. A view over several tables has the keys of all
 // tables whose key it shows whole: together they identify its rows.
 func setPrimaryKeys(list []constraint, faces map[uint32][]*face) {
 	for _, k := range list {
@@ -148,7 +148,7 @@ func setPrimaryKeys(list []constraint, faces map[uint32][]*face) {
 	}
 }
 
-// unique returns the unique sets of columns of each relation.
+// unique returns each relation's unique column sets.
 func unique(list []constraint) map[uint32][][]int16 {
 	sets := map[uint32][][]int16{}
 	for _, k := range list {

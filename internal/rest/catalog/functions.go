@@ -76,7 +76,7 @@ func (r *reader) readFunctions(read pgx.Rows) error {
 	return err
 }
 
-// Parameter modes of pg_proc.
+// Parameter modes in pg_proc.
 const (
 	inputs   = "ibv" // in, inout, variadic
 	outputs  = "obt" // out, inout, table
@@ -136,8 +136,8 @@ func (row functionRow) function(settings []string) *Function {
 
 // callable reports whether a request can name the parameters, or pass its body as the only one.
 func callable(params []Parameter) bool {
-	unnamed := func(p Parameter) bool { return p.Name == "" }
-	if !slices.ContainsFunc(params, unnamed) {
+	isUnnamed := func(p Parameter) bool { return p.Name == "" }
+	if !slices.ContainsFunc(params, isUnnamed) {
 		return true
 	}
 

@@ -23,8 +23,7 @@ import (
 //   - Operators, casts and index support functions that are not written in C. Any expression can
 //     use one of these, so a database that has one has no inert relations.
 //
-// PostgreSQL only selects the texts. Its regular expressions would take most of the time of reading
-// a catalog.
+// PostgreSQL only selects the texts. Its regular expressions would take most of the read time.
 
 // selectHarmless selects PostgreSQL's own functions that do not change the session, and whether the
 // database has operators, casts or index support functions that are not written in C.
@@ -47,7 +46,6 @@ const selectHarmless = `
 				select from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang
 				where p.oid = added.code and l.lanname in ('internal', 'c'))) as extended`
 
-// readHarmless reads the functions.
 func (r *reader) readHarmless(read pgx.Rows) error {
 	type row struct {
 		Functions []uint32
@@ -55,7 +53,7 @@ func (r *reader) readHarmless(read pgx.Rows) error {
 	}
 	rows, err := collect[row](read)
 	for _, row := range rows {
-		r.extended = row.Extended
+		r.hasExtensions = row.Extended
 		r.harmless = make(map[uint32]bool, len(row.Functions))
 		for _, id := range row.Functions {
 			r.harmless[id] = true
@@ -65,8 +63,8 @@ func (r *reader) readHarmless(read pgx.Rows) error {
 	return err
 }
 
-// maxTree is the size in bytes up to which expressions and bodies are examined. Larger ones count
-// as user code.
+// maxTree is the maximum size of examined expressions and bodies, in bytes. Larger ones count as
+// user code.
 const maxTree = "1048576"
 
 // selectBodies selects the functions whose body can be examined.
@@ -76,28 +74,28 @@ const selectBodies = `
 	where p.prosqlbody is not null and p.prokind = 'f' and not p.prosecdef and p.proconfig is null and p.pronargs = 0
 		and pg_catalog.octet_length(p.prosqlbody::text) <= ` + maxTree
 
-// readBodies adds those functions whose body calls only PostgreSQL's own.
+// readBodies adds the functions whose body calls only PostgreSQL's own.
 func (r *reader) readBodies(read pgx.Rows) error {
 	var id uint32
 	var tree string
-	var added []uint32 // later: none may call another
+	var ids []uint32 // not at once: none may call another
 	_, err := pgx.ForEachRow(read, []any{&id, &tree}, func() error {
 		if !r.runsUserCode(tree) {
-			added = append(added, id)
+			ids = append(ids, id)
 		}
 
 		return nil
 	})
 
-	for _, id := range added {
+	for _, id := range ids {
 		r.harmless[id] = true
 	}
 
 	return err
 }
 
-// selectTrees selects the expressions of the exposed relations and of their neighbors by foreign
-// keys. Those of writes are not evaluated by reads.
+// selectTrees selects the expressions on the exposed relations and on their neighbors by foreign
+// keys. Reads do not evaluate the expressions for writes.
 const selectTrees = `
 	with exposed as materialized (
 		select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = any (@schemas)
@@ -140,7 +138,7 @@ func (r *reader) readTrees(read pgx.Rows) error {
 	return err
 }
 
-// runsUserCode reports whether the expression or body of a node tree may run user code.
+// runsUserCode reports whether the expression or body in a node tree may run user code.
 func (r *reader) runsUserCode(tree string) bool {
 	for _, node := range []string{"{RTE ", "{RANGETBLENTRY ", "{COERCETODOMAIN "} {
 		if strings.Contains(tree, node) {
@@ -167,7 +165,7 @@ func (r *reader) runsUserCode(tree string) bool {
 
 // setInert marks the inert relations.
 func (r *reader) setInert(constraints []constraint) {
-	if r.extended {
+	if r.hasExtensions {
 		return
 	}
 

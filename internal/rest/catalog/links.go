@@ -11,8 +11,8 @@ type reference struct {
 	key uint32
 }
 
-// link adds the links of all foreign keys, in both directions and between all faces of their
-// tables, and those through join tables.
+// link adds the links for all foreign keys, in both directions and between all faces of their
+// tables, and the links through join tables.
 func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 	unique := unique(list)
 	references := map[Name][]reference{}
@@ -35,8 +35,8 @@ func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 					for _, to := range farChoices {
 						l := &Link{Kind: kind, From: near.relation.Name, To: far.relation.Name, Constraint: k.Name,
 							Pairs: pair(from, to), Forward: kind == OneToOne}
-						c.add(l)
-						c.add(&Link{Kind: back, From: l.To, To: l.From, Constraint: k.Name, Pairs: pair(to, from)})
+						c.addLink(l)
+						c.addLink(&Link{Kind: back, From: l.To, To: l.From, Constraint: k.Name, Pairs: pair(to, from)})
 
 						if kind == ManyToOne {
 							references[l.From] = append(references[l.From], reference{l, k.ID})
@@ -52,8 +52,8 @@ func (c *Catalog) link(list []constraint, faces map[uint32][]*face) {
 	}
 }
 
-// linkThrough adds the many-to-many links of a join table: one for each pair of its foreign keys
-// whose columns are in its primary key.
+// linkThrough adds a join table's many-to-many links: one for each pair of foreign keys whose
+// columns are in its primary key.
 func (c *Catalog) linkThrough(join *Relation, references []reference) {
 	inKey := func(p Pair) bool { return slices.Contains(join.PrimaryKey, p.From) }
 	references = slices.DeleteFunc(references, func(r reference) bool {
@@ -65,32 +65,32 @@ func (c *Catalog) linkThrough(join *Relation, references []reference) {
 				continue
 			}
 
-			c.add(&Link{Kind: ManyToMany, From: a.To, To: b.To, Constraint: a.Constraint, Pairs: reversed(a.Pairs),
+			c.addLink(&Link{Kind: ManyToMany, From: a.To, To: b.To, Constraint: a.Constraint, Pairs: reversed(a.Pairs),
 				Through: join.Name, ThroughConstraint: b.Constraint, ThroughPairs: b.Pairs})
 		}
 	}
 }
 
-func (c *Catalog) add(l *Link) { c.Links[l.From] = append(c.Links[l.From], l) }
+func (c *Catalog) addLink(l *Link) { c.Links[l.From] = append(c.Links[l.From], l) }
 
-// computed is a function of a row that returns rows.
+// computed is a function that takes a row and returns rows.
 type computed struct {
 	function *Function
 	from, to Name
 	single   bool
 }
 
-// linkComputed adds links by functions. They replace links by foreign keys of the same name.
+// linkComputed adds links by functions. They replace links by foreign keys with the same name.
 func (c *Catalog) linkComputed(list []computed) {
 	for _, f := range list {
 		c.Links[f.from] = slices.DeleteFunc(c.Links[f.from], func(l *Link) bool {
 			return l.Kind != Computed && l.To == f.function.Name
 		})
-		c.add(&Link{Kind: Computed, From: f.from, To: f.to, Function: f.function, Single: f.single})
+		c.addLink(&Link{Kind: Computed, From: f.from, To: f.to, Function: f.function, Single: f.single})
 	}
 }
 
-// sortLinks makes the order of the links independent of the creation order of the constraints.
+// sortLinks makes the order of links independent of the constraints' creation order.
 func (c *Catalog) sortLinks() {
 	for _, links := range c.Links {
 		slices.SortStableFunc(links, func(a, b *Link) int {
@@ -100,7 +100,7 @@ func (c *Catalog) sortLinks() {
 	}
 }
 
-// pair pairs columns with those that they must equal.
+// pair pairs columns with the columns that they must equal.
 func pair(from, to []string) []Pair {
 	pairs := make([]Pair, len(from))
 	for i := range from {

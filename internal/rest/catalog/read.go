@@ -13,13 +13,13 @@ import (
 // Options select the exposed part of a database.
 type Options struct {
 	Schemas    []string // exposed, the default one first
-	SearchPath []string // further schemas searched for the aggregates of media types
-	// function settings that apply to the whole transaction of a call; nil means the contract's
+	SearchPath []string // further schemas searched for media type aggregates
+	// function settings that apply to a call's whole transaction; nil means the contract's
 	Hoisted []string
 }
 
-// defaultHoisted lists the settings that apply to a call's transaction by default. Within the
-// function all of its settings apply anyway.
+// defaultHoisted lists the settings that apply to a call's transaction by default. All settings
+// apply within the function anyway.
 var defaultHoisted = []string{"statement_timeout", "plan_filter.statement_cost_limit", "default_transaction_isolation"}
 
 // Read reads the catalog of the database behind q. q must have the search path of [pg.PoolConfig],
@@ -92,41 +92,41 @@ type Querier interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// collect reads rows into structs of type T by column name.
+// collect reads rows into T structs by column name.
 func collect[T any](rows pgx.Rows) ([]T, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
-// reader builds a catalog. It holds the OIDs of its objects until the catalog is complete.
+// reader builds a catalog. It holds object OIDs until the catalog is complete.
 type reader struct {
 	options Options
 	catalog *Catalog
 
 	relations map[uint32]*Relation      // exposed
-	casts     map[uint32]representation // representations of domains
-	columns   []column                  // columns of the exposed relations, grouped by relation
-	views     map[uint32][]attribute    // origins of the columns of views, in their order
+	casts     map[uint32]representation // by domain
+	columns   []column                  // exposed relations' columns, grouped by relation
+	views     map[uint32][]attribute    // origins of a view's columns, in column order
 
-	harmless     map[uint32]bool // functions that run no user code and do not change the session
-	extended     bool            // any expression can run user code
-	codeInReads  map[uint32]bool // relations that run user code when they are read
-	codeInWrites map[uint32]bool // only when they are written
-	codeInTypes  map[uint32]bool // when a value is shown or read
+	harmless      map[uint32]bool // functions that run no user code and do not change the session
+	hasExtensions bool            // any expression can run user code
+	codeInReads   map[uint32]bool // relations that run user code on reads
+	codeInWrites  map[uint32]bool // on writes only
+	codeInTypes   map[uint32]bool // when a value is shown or read
 }
 
-// column is a column of an exposed relation.
+// column is an exposed relation's column.
 type column struct {
 	attribute
 	name string
 }
 
-// attribute is a column of any relation of the database.
+// attribute is a column of any relation in the database.
 type attribute struct {
 	relation uint32
 	number   int16 // from 1; 0 means no column
 }
 
-// relationCondition is the condition for the relations of the catalog.
+// relationCondition selects the catalog's relations.
 const relationCondition = `c.relkind in ('r', 'v', 'm', 'f', 'p') and not c.relispartition ` +
 	`and n.nspname = any (@schemas)`
 
@@ -147,7 +147,7 @@ func (r *reader) readComments(read pgx.Rows) error {
 	return err
 }
 
-// Bits of pg_relation_is_updatable.
+// Bits that pg_relation_is_updatable returns.
 const (
 	updatable  = 1 << 2
 	insertable = 1 << 3

@@ -1,7 +1,6 @@
 package catalog
 
-// Estimated sizes of a catalog's objects in bytes, without their texts but with their slots in maps
-// and slices.
+// Estimated object sizes in bytes, without their texts but with their slots in maps and slices.
 const (
 	relationBytes = 400
 	columnBytes   = 400
@@ -10,7 +9,7 @@ const (
 	paramBytes    = 60
 )
 
-// Size returns the approximate memory use of the catalog in bytes.
+// Size returns the catalog's approximate memory use in bytes.
 func (c *Catalog) Size() int {
 	size := 1 << 10
 	for name, r := range c.Relations {

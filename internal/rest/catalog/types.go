@@ -8,20 +8,20 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Type is an enum, a domain, a composite type, or a type with a conversion to JSON of its own.
+// Type is an enum, a domain, a composite type, or a type with its own conversion to JSON.
 type Type struct {
 	Name
-	Type       string // SQL text, as in the columns and parameters of the type
+	Type       string // SQL text, as in the type's columns and parameters
 	Kind       byte   // pg_type.typtype
 	Values     []string
-	Base       string      // base type of a domain, through domains over domains, without length
-	Attributes []Parameter // attributes of a composite type
-	Row        bool        // the composite type of a relation's rows, which has the relation's name
+	Base       string      // a domain's base type, through domains over domains, without length
+	Attributes []Parameter // a composite type's attributes
+	Row        bool        // composite type for a relation's rows, which has the relation's name
 	JSON       bool        // a cast converts it to JSON
 }
 
-// ReadTypes returns the types of all schemas but PostgreSQL's own, by schema and name. They are not
-// part of a [Catalog]: only generated descriptions of a database need them, requests do not.
+// ReadTypes returns the types in all schemas but PostgreSQL's own, by schema and name. They are not
+// part of a [Catalog]: only generated descriptions need them, requests do not.
 func ReadTypes(ctx context.Context, q pg.Querier) ([]Type, error) {
 	type row struct {
 		Schema, Name, Type, Base string
@@ -64,7 +64,7 @@ func ReadTypes(ctx context.Context, q pg.Querier) ([]Type, error) {
 	return types, err
 }
 
-// ReadComputed returns the functions of the schemas whose only parameter is an unnamed row.
+// ReadComputed returns the functions in the schemas whose only parameter is an unnamed row.
 // Requests can't call them, but select them as a column of the row or embed them.
 func ReadComputed(ctx context.Context, q pg.Querier, schemas []string) ([]*Function, error) {
 	rows, err := pg.All[functionRow](ctx, q, selectFunctions, pgx.StrictNamedArgs{"schemas": schemas})

@@ -59,8 +59,8 @@ func (r *reader) origin(a attribute) attribute {
 	return attribute{}
 }
 
-// origins returns the columns that the target list of a stored query takes unchanged from
-// relations. A computed column is zero.
+// origins returns the columns that a stored query's target list takes unchanged from relations. A
+// computed column is zero.
 func origins(tree string) []attribute {
 	s := scanner{text: tree}
 	depth := 0
@@ -71,7 +71,7 @@ func origins(tree string) []attribute {
 		case "}":
 			depth--
 		case ":targetList":
-			if depth == 1 { // a target of the query itself, not of a subquery
+			if depth == 1 { // a target in the query itself, not in a subquery
 				return s.targets()
 			}
 		}

@@ -128,8 +128,8 @@ type Schema struct {
 	Security bool // declare JWT security
 }
 
-// ServerMembers returns the members of a description that depend on the URL of its server, as a
-// JSON object.
+// ServerMembers returns the members in a description that depend on its server's URL, as a JSON
+// object.
 func ServerMembers(server *url.URL) ([]byte, error) {
 	base := strings.TrimRight(server.EscapedPath(), "/")
 	if base == "" {
@@ -144,8 +144,8 @@ func ServerMembers(server *url.URL) ([]byte, error) {
 	}{"2.0", server.Host, base, []string{server.Scheme}})
 }
 
-// Members returns the other members of a description, as a JSON object: the schema's objects that
-// may's role can use.
+// Members returns a description's other members, as a JSON object: the schema's objects that may's
+// role can use.
 func (s Schema) Members(may Privileges) ([]byte, error) {
 	relations, letters := s.usableRelations(may)
 	functions := s.callableFunctions(may)
@@ -201,8 +201,8 @@ func (s Schema) Members(may Privileges) ([]byte, error) {
 	return encode(all)
 }
 
-// usableRelations returns the relations that the role can use, sorted by name, and the letters of
-// its privileges.
+// usableRelations returns the relations that the role can use, sorted by name, and its privilege
+// letters.
 func (s Schema) usableRelations(may Privileges) ([]*catalog.Relation, []string) {
 	var relations []*catalog.Relation
 	for name, r := range s.Catalog.Relations {
@@ -398,7 +398,7 @@ func queryParameter(p catalog.Parameter) parameter {
 	return out
 }
 
-// definition describes the rows of a relation.
+// definition describes a relation's rows.
 func (s Schema) definition(r *catalog.Relation) *shape {
 	row := &shape{Description: r.Description, Type: "object"}
 	for _, column := range r.Columns {
@@ -423,30 +423,30 @@ func (s Schema) definition(r *catalog.Relation) *shape {
 	return row
 }
 
-// keyNote describes the primary and foreign keys of a column.
+// keyNote describes a column's primary and foreign keys.
 func (s Schema) keyNote(r *catalog.Relation, column string) string {
 	note := ""
 	if slices.Contains(r.PrimaryKey, column) {
 		note = "\nThis is a Primary Key.<pk/>"
 	}
 
-	var found *catalog.Link
+	var link *catalog.Link
 	for _, l := range s.Catalog.Links[r.Name] {
 		if (l.Kind != catalog.ManyToOne && !(l.Kind == catalog.OneToOne && l.Forward)) || len(l.Pairs) != 1 ||
 			l.Pairs[0].From != column {
 			continue
 		}
 
-		if found == nil || (s.isView(found.To) && !s.isView(l.To)) {
-			found = l
+		if link == nil || (s.isView(link.To) && !s.isView(l.To)) {
+			link = l
 		}
 	}
 
-	if found == nil {
+	if link == nil {
 		return note
 	}
 
-	table, to := found.To.Name, found.Pairs[0].To
+	table, to := link.To.Name, link.Pairs[0].To
 	return note + "\nThis is a Foreign Key to `" + table + "." + to + "`.<fk table='" + table +
 		"' column='" + to + "'/>"
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// PrivilegesSQL selects a row as statements of package plan do. Its argument is a schema, its body
-// has the privileges of the current role there: the letters of select, insert, update and delete by
+// PrivilegesSQL selects a row as package plan's statements do. Its argument is a schema, its body
+// has the current role's privileges there: the letters for select, insert, update and delete by
 // relation, and the names and parameters of callable functions, by which requests distinguish
 // overloads.
 const PrivilegesSQL = `
@@ -42,7 +42,7 @@ type Privileges struct {
 	functions map[string]bool   // by signature
 }
 
-// AllPrivileges are those of a role that may use all objects.
+// AllPrivileges are for a role that may use all objects.
 var AllPrivileges = Privileges{all: true}
 
 // ParsePrivileges reads the body of [PrivilegesSQL].
@@ -71,7 +71,7 @@ func signature(name string, params []string) string {
 	return strings.Join(slices.Concat([]string{name}, params), "\x00")
 }
 
-// on returns the letters of the operations possible on a relation.
+// on returns the letters for the operations possible on a relation.
 func (p Privileges) on(r *catalog.Relation) string {
 	may := "riud"
 	if !p.all {

@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// valueShape describes the values of a type, given its SQL text.
+// valueShape describes a type's values, given its SQL text.
 func valueShape(sql string) *shape {
 	name := withoutModifier(sql)
 	s := &shape{Type: jsonTypes[name], Format: name}
@@ -15,7 +15,7 @@ func valueShape(sql string) *shape {
 		s.Format = format
 	}
 
-	if _, known := jsonTypes[name]; known {
+	if _, ok := jsonTypes[name]; ok {
 		return s
 	}
 
@@ -33,17 +33,17 @@ var jsonTypes = map[string]string{
 	"numeric": "number", "real": "number", "double precision": "number", "json": "", "jsonb": "",
 }
 
-// openAPIFormats are the formats defined by OpenAPI itself.
+// openAPIFormats are the formats that OpenAPI itself defines.
 var openAPIFormats = map[string]string{"smallint": "int32", "integer": "int32", "bigint": "int64"}
 
-// withoutModifier returns the SQL name of a type without its modifier.
+// withoutModifier returns a type's SQL name without its modifier.
 func withoutModifier(sql string) string {
-	quoted, depth := false, 0
+	inQuotes, depth := false, 0
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case r == '(':
 			depth++
 		case r == ')':

@@ -175,7 +175,7 @@ func (p *parser) word() string {
 	return p.text[start:p.pos]
 }
 
-// isOperand parses the value of is.
+// isOperand parses the operand after is.
 func (p *parser) isOperand() (string, error) {
 	end := p.pos
 	for end < len(p.text) && (isTypeCharacter(p.text[end]) && p.text[end] != ' ') {

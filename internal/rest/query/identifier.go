@@ -17,7 +17,7 @@ const fieldName = "field name (* or [a..z0..9_$])"
 // parser reads one text from left to right. Its methods leave pos after the parsed text, or at the
 // unexpected character.
 type parser struct {
-	what  string // role of the text, for messages
+	what  string // the text's role, for messages
 	text  string
 	pos   int
 	shift int // characters before the text that message columns include
@@ -104,8 +104,8 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// end accepts the end of the text, or superfluous closing parentheses: clients that build trees
-// from text are known to write too many.
+// end accepts the text's end, or superfluous closing parentheses: clients that build trees from
+// text are known to write too many.
 func (p *parser) end(want string) error {
 	for p.blanks(); p.take(')'); p.blanks() {
 	}
@@ -141,12 +141,12 @@ func (p *parser) identifier() (string, error) {
 	return name, nil
 }
 
-// reservedKeys are the keys of parameters that are not filters by a column of that name, or that
-// the server takes for its own.
+// reservedKeys are the keys of parameters that are not filters by a column with that name, or that
+// the server reserves.
 var reservedKeys = []string{"and", "apikey", "columns", "limit", "not", "offset", "on_conflict", "or", "order",
 	"select"}
 
-// QuoteName returns the key of a filter by a column: its name, in quotes if the name would be read
+// QuoteName returns the key for a filter by a column: its name, in quotes if the name would be read
 // differently.
 func QuoteName(name string) string {
 	p := parser{text: name}
@@ -243,7 +243,7 @@ func unescapeQuoted(s string) string {
 	return string(b)
 }
 
-// field parses the name of a column and its JSON path.
+// field parses a column name and its JSON path.
 func (p *parser) field() (f Field, err error) {
 	if f.Name, err = p.identifier(); err != nil {
 		return f, err
@@ -253,7 +253,7 @@ func (p *parser) field() (f Field, err error) {
 	return f, err
 }
 
-// jsonPath parses the steps of a path, if any.
+// jsonPath parses a path's steps, if any.
 func (p *parser) jsonPath() (steps []Step, err error) {
 	for p.takeText("->") {
 		step := Step{Text: p.take('>')}
@@ -384,7 +384,7 @@ func number(text string) (n int64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// outOfRange returns PostgreSQL's error for a number beyond the range of a type.
+// outOfRange returns PostgreSQL's error for a number beyond a type's range.
 func outOfRange(text, typ string) error {
 	return &Error{Status: 400, Code: "22003", Message: `value "` + text + `" is out of range for type ` + typ}
 }

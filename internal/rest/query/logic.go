@@ -2,7 +2,7 @@ package query
 
 import "strings"
 
-// parseLogic parses the value of and= or or=. The key supplies the operator and its negation.
+// parseLogic parses and='s or or='s value. The key supplies the operator and its negation.
 func parseLogic(text string, not, or bool) (*Group, error) {
 	g := &Group{Not: not, Or: or}
 	p := parser{what: "logic tree", text: text, shift: len("and")}
@@ -94,8 +94,8 @@ func (p *parser) condition() (Condition, error) {
 	return c, nil
 }
 
-// group parses [not.]and or [not.]or if a parenthesis follows. Otherwise the text can be the name
-// of a column.
+// group parses [not.]and or [not.]or if a parenthesis follows. Otherwise the text can be a column
+// name.
 func (p *parser) group() (not, or, ok bool) {
 	rest, not := strings.CutPrefix(p.text[p.pos:], "not.")
 	rest, or = strings.CutPrefix(rest, "or")

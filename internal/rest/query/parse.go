@@ -11,9 +11,9 @@ import (
 // use, and is small enough for a linear search.
 const maxPaths = 256
 
-// Options describes the target of a query string.
+// Options describes a query string's target.
 type Options struct {
-	// function called by GET or HEAD: a parameter without the syntax of a filter is an argument
+	// function called by GET or HEAD: a parameter without filter syntax is an argument
 	RPC bool
 }
 
@@ -58,7 +58,7 @@ type reader struct {
 	Options
 	query    Query
 	selects  bool // select was present
-	negative bool // the limit of the top level is negative
+	negative bool // the top-level limit is negative
 }
 
 func (r *reader) parameter(key, value string) (err error) {
@@ -204,7 +204,7 @@ func (r *reader) filter(key, value string) error {
 	return nil
 }
 
-// treePath parses the key of a filter: relations, and a field of the innermost one.
+// treePath parses a filter's key: relations, and a field in the innermost one.
 func treePath(key string) (path []string, f Field, err error) {
 	p := parser{what: "tree path", text: key}
 	if path, f.Name, err = p.dotted(); err != nil {
@@ -232,7 +232,7 @@ func (p *parser) skipIndex() {
 	}
 }
 
-// prefix parses the relations of a key before its last word.
+// prefix parses the relations in a key before its last word.
 func prefix(key string) ([]string, error) {
 	if strings.IndexByte(key, '.') < 0 {
 		return nil, nil
@@ -257,7 +257,7 @@ func (p *parser) dotted() (path []string, last string, err error) {
 	}
 }
 
-// logicPath parses the relations of a key before its last word, and whether a bare not is among
+// logicPath parses the relations in a key before its last word, and whether a bare not is among
 // them.
 func logicPath(key string) (path []string, not bool, err error) {
 	p := parser{what: "logic path", text: key}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Prefer holds the preferences of the Prefer header, in its own words; "" means absent.
+// Prefer holds the Prefer header's preferences, in its own words; "" means absent.
 type Prefer struct {
 	Resolution  string // merge-duplicates, ignore-duplicates
 	Missing     string // default, null
@@ -19,7 +19,7 @@ type Prefer struct {
 	Invalid     []string
 }
 
-// ParsePrefer parses the values of the Prefer headers. The first preference of a kind wins.
+// ParsePrefer parses the Prefer headers' values. The first preference of a kind wins.
 func ParsePrefer(values []string) Prefer {
 	var p Prefer
 	for _, header := range values {
@@ -77,7 +77,7 @@ func (p *Prefer) add(token string) bool {
 	return true
 }
 
-// StrictError returns the error of handling=strict for invalid preferences, else nil.
+// StrictError returns handling=strict's error for invalid preferences, else nil.
 func (p Prefer) StrictError() error {
 	if p.Handling != "strict" || len(p.Invalid) == 0 {
 		return nil
@@ -87,8 +87,8 @@ func (p Prefer) StrictError() error {
 		Details: "Invalid preferences: " + strings.Join(p.Invalid, ", ")}
 }
 
-// Applied returns the value of Preference-Applied with all preferences of p, or "" if there are
-// none. The caller clears those that did not apply.
+// Applied returns Preference-Applied's value with all preferences in p, or "" if there are none.
+// The caller clears those that did not apply.
 func (p Prefer) Applied() string {
 	var b []byte
 	for _, s := range [...]struct{ kind, value string }{
@@ -147,7 +147,7 @@ func digits(s string) bool {
 	return true
 }
 
-// parseClamped returns the number of the digits in s, or the maximum int64.
+// parseClamped parses the digits in s. It returns the maximum int64 beyond that.
 func parseClamped(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

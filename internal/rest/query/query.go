@@ -1,4 +1,4 @@
-// Package query is the grammar of the rows API. It parses a request's query string, and the headers
+// Package query is the rows API's grammar. It parses a request's query string, and the headers
 // beside it, into syntax trees without reference to existing tables. It knows neither catalog nor
 // SQL.
 package query
@@ -7,19 +7,19 @@ package query
 // or aliases in Select. The empty path is the relation that the URL names.
 type Query struct {
 	Select     []Item   // nil: all columns
-	Filters    []Filter // conjunction; filters of one path in the given order
+	Filters    []Filter // conjunction; filters on one path in the given order
 	Order      []Order  // at most one per path
 	Limits     []Limit  // at most one per path
 	Columns    []string // columns=, nil if absent
 	OnConflict []string // on_conflict=, nil if absent
-	// parameters without reserved name or filter syntax: arguments of a function called by GET
+	// parameters without reserved name or filter syntax: arguments for a function called by GET
 	Params []Param
 }
 
 // Item is an item of Select.
 type Item struct {
 	Kind  Kind
-	Field Field  // field of Column; for an aggregate the column, or zero for count()
+	Field Field  // Column's field; for an aggregate the column, or zero for count()
 	Alias string // "" if none
 	Cast  string // "" if none; applied to the column, before an aggregate
 	// Aggregate is avg, count, max, min or sum, or "" if none.
@@ -34,7 +34,7 @@ type Item struct {
 	Empty    bool   // relation(): selects nothing, but the relation filters
 }
 
-// Kind is the kind of an item.
+// Kind classifies items.
 type Kind uint8
 
 // Kinds of items.
@@ -45,7 +45,7 @@ const (
 	Spread      // ...relation(…)
 )
 
-// Join is the handling of rows without a match in an embedded relation.
+// Join is how an embedding handles rows without a match.
 type Join uint8
 
 // Kinds of joins.
@@ -61,7 +61,7 @@ type Field struct {
 	Path []Step
 }
 
-// Step is a step of a JSON path.
+// Step is a step in a JSON path.
 type Step struct {
 	Key   string
 	Index int
@@ -93,21 +93,21 @@ type Comparison struct {
 	// wfts, cs, cd, ov, sl, sr, nxr, nxl, adj
 	Operator   string
 	Quantifier string   // any, all, or ""
-	Config     string   // configuration of a full-text search, or ""
+	Config     string   // full-text search configuration, or ""
 	Value      string   // as given, unquoted; for is: null, not_null, true, false, unknown
-	List       []string // values of in; with a quantifier, Value is the array literal
+	List       []string // values for in; with a quantifier, Value is the array literal
 }
 
 func (*Group) condition()      {}
 func (*Comparison) condition() {}
 
-// Order is the order of the relation at a path.
+// Order orders the relation at a path.
 type Order struct {
 	Path  []string
 	Terms []Term
 }
 
-// Term is a term of an order.
+// Term is an order's term.
 type Term struct {
 	Relation   string // relation in relation(field), else ""
 	Field      Field
@@ -115,12 +115,12 @@ type Term struct {
 	Nulls      string // first, last, or "" for PostgreSQL's default
 }
 
-// Limit is the page of the relation at a path.
+// Limit is a page from the relation at a path.
 type Limit struct {
 	Path   []string
 	Limit  *int64 // nil if none; non-negative for the empty path
 	Offset int64  // non-negative for the empty path
 }
 
-// Param is a parameter of the query string.
+// Param is a query string parameter.
 type Param struct{ Name, Value string }

@@ -104,7 +104,7 @@ func (p *parser) item(it *Item) (err error) {
 	return p.column(it)
 }
 
-// column parses the part after the name of a column: path, cast, aggregate, and its cast.
+// column parses the part after a column's name: path, cast, aggregate, and its cast.
 func (p *parser) column(it *Item) (err error) {
 	if it.Field.Path, err = p.jsonPath(); err != nil {
 		return err
@@ -129,8 +129,7 @@ func (p *parser) column(it *Item) (err error) {
 	return p.expected(`"sum()", "avg()", "count()", "max()" or "min()"`)
 }
 
-// cast parses the name of a type after ::, if any. It becomes SQL text, so it consists of words
-// only.
+// cast parses the type name after ::, if any. It becomes SQL text, so it consists of words only.
 func (p *parser) cast() (string, error) {
 	if !p.takeText("::") {
 		return "", nil
@@ -154,7 +153,7 @@ func isTypeCharacter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == ' '
 }
 
-// embed parses the part after the name of a relation: hints, and items in parentheses.
+// embed parses the part after a relation's name: hints, and items in parentheses.
 func (p *parser) embed(it *Item) (err error) {
 	for p.take('!') {
 		p.blanks()

@@ -2,25 +2,25 @@ package session
 
 import "sync"
 
-// BudgetSize is the default budget of a process, in bytes.
+// BudgetSize is a process's default budget, in bytes.
 const BudgetSize = 128 << 20
 
-// uncountedResponse is the size in bytes up to which a response is not charged to the budget.
-// Nearly all are shorter.
+// uncountedResponse is the maximum size of a response not charged to the budget, in bytes. Nearly
+// all are shorter.
 const uncountedResponse = 64 << 10
 
-// Budget bounds the memory of buffered responses. The executors of a process share it. It is
-// safe for concurrent use.
+// Budget bounds the memory for buffered responses. A process's executors share it. It is safe for
+// concurrent use.
 type Budget struct {
 	mu         sync.Mutex
-	size, free int // bytes
-	released   chan struct{}
+	size, free int           // bytes
+	onFree     chan struct{} // closed when bytes are released; nil if nobody waits
 }
 
 // NewBudget returns a budget of size bytes.
 func NewBudget(size int) *Budget { return &Budget{size: size, free: size} }
 
-// InUse returns the taken bytes.
+// InUse returns the bytes in use.
 func (b *Budget) InUse() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,14 +28,14 @@ func (b *Budget) InUse() int {
 	return b.size - b.free
 }
 
-// tryShare takes n bytes for a response that could be streamed instead and has taken some already.
-// Together it gets at most a quarter of the free bytes, so that slow clients, however many, leave a
-// share for others.
-func (b *Budget) tryShare(n, taken int) bool {
+// tryShare takes n bytes for a response that could be streamed instead and that already holds some.
+// A response gets at most a quarter of the free bytes in total, so that slow clients, however many,
+// leave a share for others.
+func (b *Budget) tryShare(n, held int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if n+taken > b.free/4 {
+	if n+held > b.free/4 {
 		return false
 	}
 
@@ -44,7 +44,7 @@ func (b *Budget) tryShare(n, taken int) bool {
 }
 
 // tryTake takes n bytes for a response that must be buffered. A response larger than the budget
-// gets all of it.
+// gets the whole budget.
 func (b *Budget) tryTake(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,9 +79,9 @@ func (b *Budget) release(n int) {
 
 	b.free += n
 
-	if n > 0 && b.released != nil {
-		close(b.released)
-		b.released = nil
+	if n > 0 && b.onFree != nil {
+		close(b.onFree)
+		b.onFree = nil
 	}
 }
 
@@ -90,9 +90,9 @@ func (b *Budget) onRelease() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.released == nil {
-		b.released = make(chan struct{})
+	if b.onFree == nil {
+		b.onFree = make(chan struct{})
 	}
 
-	return b.released
+	return b.onFree
 }

@@ -11,27 +11,26 @@ import (
 // unlock releases the session's advisory locks after a read whose statement does not.
 const unlock = "select " + actor.UnlockAdvisory
 
-// cleanup resets the session. As prepared statements, these are not parsed again for each request.
+// cleanup resets the session. Its statements are prepared, so requests do not parse them again.
 var cleanup = actor.ResetStatements()
 
 const commit = "commit"
 
 // finalQuery is a simple query that ends the transaction and resets the session. An error in the
-// reset does not change the outcome of the request.
+// reset does not change the request's outcome.
 type finalQuery struct {
 	outcome []string // statements that must succeed
 	sql     string
 }
 
-// newFinalQuery returns the query of statements that must succeed and of a reset.
+// newFinalQuery joins the statements that must succeed and the reset.
 func newFinalQuery(outcome []string, reset ...string) finalQuery {
 	return finalQuery{outcome, strings.Join(slices.Concat(outcome, reset), "; ")}
 }
 
 // The end* queries end a transaction: endRead after the locks were released, endWrite commits
-// without prepared statements, endUndone rolls back after a failed check, endTried after a request
-// whose changes are not wanted. The clean* queries reset the session after a failure, outside a
-// transaction or within.
+// without prepared statements, endUndone rolls back after a failed check, endTried rolls back a dry
+// run. The clean* queries reset the session after a failure, outside a transaction or within.
 var (
 	endRead     = newFinalQuery(cleanup[:len(cleanup)-1]) // without the locks
 	endWrite    = newFinalQuery([]string{commit}, cleanup...)
@@ -41,8 +40,8 @@ var (
 	cleanFailed = newFinalQuery(append([]string{"rollback"}, cleanup...))
 )
 
-// resetSession cleans a session that was last used with an older catalog. Relations that ran no
-// user code by that catalog may have got some before it was replaced.
+// resetSession cleans a session that was last used with an older catalog. Relations without user
+// code in that catalog may have got some before it was replaced.
 func (p *pipeline) resetSession() error {
 	if old := p.session.statementCache.catalog; old == nil || old == p.Catalog {
 		return nil
@@ -62,7 +61,7 @@ func (p *pipeline) resetSession() error {
 // queueCommit queues COMMIT and the session reset.
 func (p *pipeline) queueCommit() error {
 	p.committing = true
-	if p.deallocated {
+	if p.mayDeallocate {
 		return p.queueEnd(endWrite)
 	}
 
@@ -104,7 +103,7 @@ func (p *pipeline) queueSync() error {
 }
 
 // cleanSession resets the session after a failure, and removes statements that user code prepared.
-// The connection is discarded if that fails.
+// On failure the connection is discarded.
 func (p *pipeline) cleanSession() {
 	if p.broken || (!p.dirty && p.deallocateSQL == nil) {
 		return

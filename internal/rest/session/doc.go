@@ -1,12 +1,12 @@
-// Package session runs the statements of requests in PostgreSQL.
+// Package session runs requests' statements in PostgreSQL.
 //
 // An [Execution] is one transaction on a pooled connection and, without a check, one round trip:
 // the package speaks PostgreSQL's protocol itself. It caches prepared statements per connection and
 // cancels the execution when its client disconnects or its deadline passes. The [Result] holds a
 // short body, and streams a long one while it arrives.
 //
-// Package actor has the settings of the transaction and the reset of the session after user code.
-// Package plan builds the statements, package rest knows requests and responses.
+// Package actor has the transaction settings and the session reset after user code. Package plan
+// builds the statements, package rest knows requests and responses.
 //
 // # States of an execution
 //

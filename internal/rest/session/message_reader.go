@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Types of server messages.
 const (
 	parseComplete        = '1'
 	bindComplete         = '2'
@@ -28,8 +27,8 @@ const (
 const (
 	readBufferSize = 8 << 10 // PostgreSQL's send buffer has the same size
 	maxErrorSize   = 1 << 20 // bytes; functions can raise messages of any length
-	// Bytes of a body that is buffered, which frees the connection early, although it could be
-	// streamed.
+	// Maximum size of a body that is buffered although it could be streamed, in bytes. Buffering
+	// frees the connection early.
 	maxBufferedBody = 1 << 20
 )
 
@@ -41,8 +40,8 @@ type messageReader struct {
 	conn       net.Conn
 	buf        []byte
 	start, end int  // unread part of buf
-	remaining  int  // unread bytes of the message
-	maxValue   int  // bytes of a buffered value
+	remaining  int  // unread bytes in the message
+	maxValue   int  // maximum size of a buffered value, in bytes
 	txStatus   byte // as of the last ReadyForQuery
 }
 
@@ -98,7 +97,7 @@ func (r *messageReader) skip() error {
 	return nil
 }
 
-// take returns the next n bytes of the message, valid until the next read.
+// take returns the message's next n bytes, valid until the next read.
 func (r *messageReader) take(n int) ([]byte, error) {
 	if n < 0 || n > r.remaining {
 		return nil, errProtocol
@@ -151,7 +150,7 @@ func (r *messageReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shrink frees the buffer of a long message.
+// shrink frees the buffer for a long message.
 func (r *messageReader) shrink() {
 	if len(r.buf) > maxPooledBuffer && r.start == r.end {
 		r.buf, r.start, r.end = make([]byte, readBufferSize), 0, 0
@@ -187,7 +186,7 @@ func (r *messageReader) columns() (int, error) {
 	return int(binary.BigEndian.Uint16(n)), nil
 }
 
-// length starts a value of a row and returns its length, -1 for null.
+// length starts a value in a row and returns its length, -1 for null.
 func (r *messageReader) length() (int, error) {
 	n, err := r.take(4)
 	if err != nil {
@@ -197,7 +196,7 @@ func (r *messageReader) length() (int, error) {
 	return int(int32(binary.BigEndian.Uint32(n))), nil
 }
 
-// value returns the next value of a row, valid until the next read, or nil for null.
+// value returns the row's next value, valid until the next read, or nil for null.
 func (r *messageReader) value() ([]byte, error) {
 	n, err := r.length()
 	if err != nil || n < 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pipeline sends the statements of one execution in a single round trip: BEGIN, settings, the
-// statement, COMMIT and the reset of the session.
+// pipeline sends an execution's statements in a single round trip: BEGIN, settings, the statement,
+// COMMIT and the session reset.
 //
 // A transaction that writes is a block. It commits before the session is reset, so that session
 // locks taken by user code are held until its changes are visible, and deferred constraints still
@@ -25,32 +25,32 @@ import (
 // A statement that runs no user code leaves nothing in the session. Sync ends its implicit
 // transaction, even if it writes.
 //
-// At a body that is to be streamed, the pipeline is suspended: the replies from there on are read
-// by resume, or not at all. It is pooled.
+// At a body to be streamed, the pipeline suspends: resume reads the remaining replies, and abandon
+// discards the connection instead. Pipelines are pooled.
 type pipeline struct {
 	*Execution
 	wire
 	executor *Executor
 	check    func(*Result) error
-	prepared *statementCache
+	cache    *statementCache
 	scratch  scratch
 	result   Result
 
-	pending   []pendingReply // expected replies, in order
-	next      int            // pending reply to be read next
-	suspended bool           // at the body
+	pending     []pendingReply // expected replies, in order
+	next        int            // pending reply to be read next
+	isSuspended bool           // at the body
 
 	deallocateSQL []byte // removes statements that user code prepared; nil if there are none
 
-	inBlock     bool     // BEGIN was queued
-	reused      bool     // a prepared statement was reused
-	mayPrepare  bool     // user code may leave prepared statements
-	deallocated bool     // user code may deallocate prepared statements
-	outcome     []string // statements of the simple query that must succeed
-	txStatus    byte     // as in ReadyForQuery
-	skipping    bool     // the server discards messages until Sync
-	dirty       bool     // the session may have leftovers
-	unknown     bool     // the change may have been made despite the failure
+	inBlock       bool     // BEGIN was queued
+	reusesPlan    bool     // a prepared statement was reused
+	mayPrepare    bool     // user code may leave prepared statements
+	mayDeallocate bool     // user code may deallocate prepared statements
+	outcome       []string // statements in the simple query that must succeed
+	txStatus      byte     // as in ReadyForQuery
+	skipping      bool     // the server discards messages until Sync
+	dirty         bool     // the session may have leftovers
+	unknown       bool     // the change may have been made despite the failure
 }
 
 var pipelinePool = sync.Pool{New: func() any { return new(pipeline) }}
@@ -69,8 +69,8 @@ func newPipeline(ctx context.Context, x *Executor, e *Execution) *pipeline {
 func (p *pipeline) reset() {
 	p.result.reset(p)
 	p.wire = wire{out: p.out[:0], watchdog: p.watchdog}
-	p.prepared, p.deallocateSQL = nil, nil
-	p.inBlock, p.reused, p.deallocated, p.outcome = false, false, false, nil
+	p.cache, p.deallocateSQL = nil, nil
+	p.inBlock, p.reusesPlan, p.mayDeallocate, p.outcome = false, false, false, nil
 	p.mayPrepare, p.check = p.Statement.MayPrepare, p.Check
 
 	if p.check == nil && p.waitsForBudget() {
@@ -78,17 +78,17 @@ func (p *pipeline) reset() {
 	}
 }
 
-// waitsForBudget reports whether a change is committed only when its response is there, which may
-// have to wait for the budget.
+// waitsForBudget reports whether a change commits only once its response is there, which may have
+// to wait for the budget.
 func (p *pipeline) waitsForBudget() bool {
 	s := &p.Statement
 	return !p.ReadOnly && !s.CountOnly && !s.Explain && p.executor.Budget.isLow()
 }
 
-// release returns the pipeline to the pool, and the bytes of its result to the budget. It discards
-// the connection if the body was not read.
+// release returns the pipeline to the pool, and its result's bytes to the budget. It discards the
+// connection if the body was not read.
 func (p *pipeline) release() {
-	if p.suspended {
+	if p.isSuspended {
 		p.abandon()
 	}
 
@@ -109,7 +109,7 @@ type pendingReply struct {
 	statement *preparedStatement
 }
 
-// replyKind is the kind of the message that a reply answers.
+// replyKind classifies replies by the message that they answer.
 type replyKind uint8
 
 const (
@@ -117,30 +117,30 @@ const (
 	kindParse
 	kindBegin
 	kindCommit
-	kindVersionCheck // settings, preceded by the comparison of schema versions
+	kindVersionCheck // settings, after the schema version check
 	kindOther        // statement without a result, such as settings
 	kindEstimate     // plan with the row estimate
-	kindMain         // statement of the request
+	kindMain         // the request's statement
 	kindSimpleQuery
 	kindSelectPrepared // statements that user code left prepared
 	kindSync
 )
 
-// Values of pipeline.txStatus, as in ReadyForQuery.
+// pipeline.txStatus values, as in ReadyForQuery.
 const (
 	txIdle    = 'I'
 	txInBlock = 'T'
 )
 
-// try runs the execution on a connection, which it returns to the pool unless it is suspended. It
-// fails with context.DeadlineExceeded beyond the deadline.
+// try runs the execution on a connection, which it returns to the pool unless the pipeline
+// suspends. It fails with context.DeadlineExceeded beyond the deadline.
 func (p *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 	err := p.attach(ctx, conn, p.Deadline, p.executor.MaxResponse)
 	if err == nil {
 		err = p.attempt()
 	}
 
-	if !p.suspended {
+	if !p.isSuspended {
 		p.detach()
 	}
 
@@ -164,21 +164,21 @@ func (p *pipeline) attempt() error {
 		p.mayPrepare = true // also remove statements that other user code prepared
 	}
 
-	err := p.run()
+	err := p.runOnce()
 	pe, ok := errors.AsType[*pgconn.PgError](err)
 	stalePlan := ok && stalePlanStates[pe.Code] && pe.Where == ""
-	if stalePlan && p.reused && !p.broken {
+	if stalePlan && p.reusesPlan && !p.broken {
 		p.session.invalidate()
 		p.result.reset(p)
-		p.deallocated = true
-		err = p.run()
+		p.mayDeallocate = true
+		err = p.runOnce()
 	}
 
 	return err
 }
 
-// run queues the messages, sends them and reads the replies.
-func (p *pipeline) run() error {
+// runOnce queues the messages, sends them and reads the replies.
+func (p *pipeline) runOnce() error {
 	p.txStatus, p.skipping, p.dirty = txIdle, false, false
 	p.unknown, p.committing, p.commitSent = false, false, false
 	p.out, p.pending = p.out[:0], p.pending[:0]
@@ -198,7 +198,7 @@ func (p *pipeline) run() error {
 	return err
 }
 
-// queue queues the messages of the request, up to the check if it has one.
+// queue queues the request's messages, up to the check if it has one.
 func (p *pipeline) queue() error {
 	s := &p.scratch
 	s.reserve(p.Statement.Args, p.Estimate.Args)
@@ -223,14 +223,14 @@ func (p *pipeline) queue() error {
 	return err
 }
 
-// queueAll queues the messages of the request with its encoded arguments. The cases after the last
+// queueAll queues the request's messages with their encoded arguments. The cases after the last
 // statement choose how the transaction ends, see [pipeline].
 func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
-	if p.prepared, err = p.statements(); err != nil {
+	if p.cache, err = p.statements(); err != nil {
 		return err
 	}
 
-	inert := p.Statement.Inert && !p.deallocated && !p.mayPrepare
+	inert := p.Statement.Inert && !p.mayDeallocate && !p.mayPrepare
 	writes := !p.ReadOnly && !inert
 	p.inBlock = writes || p.Rollback || p.check != nil || p.Isolation != ""
 
@@ -277,7 +277,7 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 	case inert:
 		p.committing = !p.ReadOnly
 		return p.queueSync()
-	case p.mayPrepare || p.deallocated:
+	case p.mayPrepare || p.mayDeallocate:
 		return p.queueEnd(cleanIdle)
 	}
 
@@ -293,7 +293,7 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 // complete sends the queued messages, reads the replies and runs the check.
 func (p *pipeline) complete() error {
 	err := p.roundTrip()
-	if p.suspended {
+	if p.isSuspended {
 		return nil
 	}
 
@@ -308,7 +308,7 @@ func (p *pipeline) complete() error {
 // resume reads the replies after the body and returns the connection to its pool. Failures do not
 // matter any more: the response is under way.
 func (p *pipeline) resume() {
-	p.suspended = false
+	p.isSuspended = false
 	_ = p.readReplies()
 	p.cleanSession()
 	p.detach()
@@ -316,7 +316,7 @@ func (p *pipeline) resume() {
 
 // abandon discards the connection instead.
 func (p *pipeline) abandon() {
-	p.suspended, p.broken = false, true
+	p.isSuspended, p.broken = false, true
 	_ = p.waitWritten()
 	p.detach()
 }
@@ -371,15 +371,15 @@ func (p *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byt
 		return p.execute("", args)
 	}
 
-	st, evicted := p.prepared.get(role, sql)
-	if evicted != nil {
-		if err := p.queueClose(evicted); err != nil {
+	st, victim := p.cache.get(role, sql)
+	if victim != nil {
+		if err := p.queueClose(victim); err != nil {
 			return err
 		}
 	}
 
 	if st.ready {
-		p.reused = true
+		p.reusesPlan = true
 	} else {
 		if err := p.prepare(st.name, sql); err != nil {
 			return err

@@ -13,11 +13,11 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// readReplies reads the pending replies, unless the pipeline is suspended on the way. It returns
-// the first failure before the outcome was settled.
+// readReplies reads the pending replies, unless the pipeline suspends on the way. It returns the
+// first failure before the outcome was settled.
 func (p *pipeline) readReplies() error {
 	err := p.readPending()
-	if !p.suspended {
+	if !p.isSuspended {
 		p.pending, p.next = p.pending[:0], 0
 	}
 
@@ -26,15 +26,15 @@ func (p *pipeline) readReplies() error {
 
 func (p *pipeline) readPending() error {
 	var first error
-	for settled := false; p.next < len(p.pending); p.next++ {
+	for isFinal := false; p.next < len(p.pending); p.next++ {
 		a := p.pending[p.next]
 		err := p.readReply(a)
-		if p.suspended {
+		if p.isSuspended {
 			return nil
 		}
 
 		if err == nil {
-			settled = settled || a.kind == kindSimpleQuery || a.kind == kindCommit
+			isFinal = isFinal || a.kind == kindSimpleQuery || a.kind == kindCommit
 			continue
 		}
 
@@ -42,7 +42,7 @@ func (p *pipeline) readPending() error {
 		p.dirty = true
 		p.dropUnprepared()
 
-		if first == nil && !settled {
+		if first == nil && !isFinal {
 			first = asStaleCatalog(a, err)
 			p.unknown = p.isOutcomeUnknown(a, err)
 		}
@@ -72,8 +72,8 @@ func (p *pipeline) readPending() error {
 
 // isOutcomeUnknown reports whether a change may have been made although a reply is missing. Replies
 // that PostgreSQL had not sent are lost with the connection, so COMMIT may have succeeded before
-// any of them. But an error with which PostgreSQL ends the session follows the replies to all that
-// it did before.
+// any missing reply. But if PostgreSQL ends the session with an error, replies to all its earlier
+// work precede it.
 func (p *pipeline) isOutcomeUnknown(a pendingReply, err error) bool {
 	if !p.broken || !p.commitSent {
 		return false
@@ -81,7 +81,7 @@ func (p *pipeline) isOutcomeUnknown(a pendingReply, err error) bool {
 	return !isPgError(err) || a.kind == kindCommit || a.kind == kindSimpleQuery || a.kind == kindSync
 }
 
-// asStaleCatalog returns the failure of a reply, as a [StaleCatalogError] if it is one.
+// asStaleCatalog converts a version check's failure to a [StaleCatalogError].
 func asStaleCatalog(a pendingReply, err error) error {
 	pe, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && a.kind == kindVersionCheck && pe.Code == "22P02" && strings.Contains(pe.Message, staleCatalogMarker) {
@@ -90,12 +90,12 @@ func asStaleCatalog(a pendingReply, err error) error {
 	return err
 }
 
-// dropUnprepared removes the statements from the cache that were sent to be prepared from the
-// current reply on: after its failure the server ignores them.
+// dropUnprepared removes statements from the cache whose Parse PostgreSQL has not confirmed, from
+// the current reply on: after its failure the server ignores them.
 func (p *pipeline) dropUnprepared() {
 	for _, a := range p.pending[p.next:] {
 		if a.statement != nil && a.kind == kindParse && !a.statement.ready {
-			p.prepared.drop(a.statement)
+			p.cache.drop(a.statement)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (p *pipeline) readReply(a pendingReply) error {
 		switch m {
 		case bindComplete:
 		case dataRow:
-			if err := p.readRow(a.kind); err != nil || p.suspended {
+			if err := p.readRow(a.kind); err != nil || p.isSuspended {
 				return err
 			}
 		case commandComplete, emptyQuery:
@@ -150,7 +150,7 @@ func (p *pipeline) readReply(a pendingReply) error {
 // readEnd reads the replies to a finalQuery. It fails if a statement failed before the outcome was
 // settled.
 func (p *pipeline) readEnd() error {
-	var failed error
+	var failure error
 	for done := 0; ; {
 		m, err := p.receive()
 		if err != nil && (p.broken || !isPgError(err)) {
@@ -167,7 +167,7 @@ func (p *pipeline) readEnd() error {
 			p.dirty = true
 
 			if done < len(p.outcome) {
-				failed = err
+				failure = err
 			}
 
 			continue
@@ -178,12 +178,11 @@ func (p *pipeline) readEnd() error {
 			done++
 		case readyForQuery:
 			p.txStatus = p.session.reader.txStatus
-			return failed
+			return failure
 		}
 	}
 }
 
-// readRow reads a row.
 func (p *pipeline) readRow(kind replyKind) error {
 	in, r := &p.session.reader, &p.result
 	n, err := in.columns()
@@ -222,7 +221,7 @@ func (p *pipeline) readRow(kind replyKind) error {
 	return nil
 }
 
-// readResultRow reads the row of a statement of package plan.
+// readResultRow reads the row that a statement from package plan returns.
 func (p *pipeline) readResultRow() error {
 	in, r := &p.session.reader, &p.result
 	for _, n := range [...]*int64{&r.Total, &r.Rows} {
@@ -264,22 +263,22 @@ func (p *pipeline) readResultRow() error {
 // readBody buffers a body, or suspends the pipeline for a long one that can be streamed.
 func (p *pipeline) readBody() error {
 	in, r := &p.session.reader, &p.result
-	counted := r.Size > uncountedResponse
+	usesBudget := r.Size > uncountedResponse
 	switch {
-	case p.Streams && !p.inBlock: // the COMMIT of a block can still fail
-		if r.Size > min(maxBufferedBody, in.maxValue) || (counted && !p.executor.Budget.tryShare(r.Size, 0)) {
-			p.suspended = true
+	case p.Streams && !p.inBlock: // a block's COMMIT can still fail
+		if r.Size > min(maxBufferedBody, in.maxValue) || (usesBudget && !p.executor.Budget.tryShare(r.Size, 0)) {
+			p.isSuspended = true
 			return nil
 		}
 
-		if counted {
+		if usesBudget {
 			r.budgetBytes = r.Size
 		}
 	case r.Size > in.maxValue && !p.commitPipelined():
 		// A committed change is answered in any case: its statement has checked the length, to
 		// which only the encoding can have added.
 		return &pgproto3.ExceededMaxBodyLenErr{MaxExpectedBodyLen: in.maxValue, ActualBodyLen: r.Size}
-	case counted:
+	case usesBudget:
 		if err := p.reserve(r.Size); err != nil {
 			return err
 		}
@@ -309,8 +308,8 @@ func (p *pipeline) readRowCount() error {
 	return err
 }
 
-// plannedRows returns the row estimate of a JSON plan, or -1. The first "Plan Rows" is that of the
-// outermost node.
+// plannedRows returns a JSON plan's row estimate, or -1. The outermost node has the first "Plan
+// Rows".
 func plannedRows(plan []byte) int64 {
 	const member = `"Plan Rows":`
 	i := bytes.Index(plan, []byte(member))

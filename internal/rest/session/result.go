@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Result is the row that a statement of package plan returns. Its slices are valid until Release.
+// Result is the row that a statement from package plan returns. Its slices are valid until Release.
 type Result struct {
 	Total    int64 // -1 if not counted
 	Estimate int64 // -1 if not requested
 	Rows     int64
 	Inserted int64  // -1 without upsert
-	Location []byte // values of the key of an inserted row; empty if not requested
+	Location []byte // an inserted row's key values; empty if not requested
 	Headers  []byte // response.headers; empty if not set
 	Status   []byte // response.status; empty if not set
-	Size     int    // bytes of the body
+	Size     int    // body size in bytes
 	Body     []byte // nil if the body is streamed
 
 	pipeline    *pipeline
@@ -22,9 +22,9 @@ type Result struct {
 	budgetBytes int // taken from the budget
 }
 
-// Streamed reports whether the body is to be read by Stream. Until then, and unless the result is
+// Streamed reports whether Stream must read the body. Until then, and unless the result is
 // released, the connection stays in use.
-func (r *Result) Streamed() bool { return r.pipeline != nil && r.pipeline.suspended }
+func (r *Result) Streamed() bool { return r.pipeline != nil && r.pipeline.isSuspended }
 
 // Stream writes a streamed body to w. A slow client occupies the connection only if the budget has
 // no room for the rest of the body. Stream returns a [ClientError] if w fails or the request is
@@ -36,8 +36,8 @@ func (r *Result) Stream(w Writer) error {
 
 	go s.drain()
 
-	contended := func() bool { return x.contended(p.Pool) }
-	err := s.fill(&p.session.reader, p.Deadline, x.SlowClientTimeout, contended)
+	isContended := func() bool { return x.contended(p.Pool) }
+	err := s.fill(&p.session.reader, p.Deadline, x.SlowClientTimeout, isContended)
 	if err != nil {
 		if p.watchdog.canceled() {
 			err = ClientError{err}
@@ -52,7 +52,7 @@ func (r *Result) Stream(w Writer) error {
 	return s.wait()
 }
 
-// Release frees the memory of the result, and its connection if the body was not streamed.
+// Release frees the result's memory, and its connection if the body was not streamed.
 func (r *Result) Release() { r.pipeline.release() }
 
 // reset drops the content and returns its bytes to the budget.
@@ -65,8 +65,8 @@ func (r *Result) reset(p *pipeline) {
 }
 
 // reserve takes the budget for a body that must be buffered. It never fails for a change whose
-// COMMIT is sent. Others wait until the execution's deadline, and in a block, which holds locks, at
-// most for SlowClientTimeout.
+// COMMIT was sent. Others wait until the execution's deadline, and in a block, which holds locks,
+// at most for SlowClientTimeout.
 func (p *pipeline) reserve(size int) error {
 	budget := p.executor.Budget
 	if p.commitPipelined() {
@@ -90,7 +90,7 @@ func (p *pipeline) reserve(size int) error {
 	}
 
 	for {
-		released := budget.onRelease()
+		onFree := budget.onRelease()
 
 		if budget.tryTake(size) {
 			p.result.budgetBytes = size
@@ -98,7 +98,7 @@ func (p *pipeline) reserve(size int) error {
 		}
 
 		select {
-		case <-released:
+		case <-onFree:
 		case <-timeout:
 			return ErrNoBudget
 		case <-p.watchdog.Done():

@@ -8,15 +8,15 @@ import (
 	"github.com/socle-dev/socle/internal/actor"
 )
 
-// maxPooledBuffer is the size in bytes up to which a buffer is reused.
+// maxPooledBuffer is the maximum size of a reused buffer, in bytes.
 const maxPooledBuffer = 1 << 20
 
-// scratch has the buffers of an execution.
+// scratch has an execution's buffers.
 type scratch struct {
-	values [][]byte // values of settings
+	values [][]byte // settings' values
 	args   [][]byte
-	text   []byte // text of the arguments
-	names  []byte // names of the settings
+	text   []byte // arguments' text
+	names  []byte // settings' names
 }
 
 // reset drops the content, and buffers too large to keep.
@@ -26,7 +26,7 @@ func (s *scratch) reset() {
 	*s = scratch{values: s.values[:0], args: s.args[:0], text: pooled(s.text), names: s.names[:0]}
 }
 
-// pooled returns a buffer to be used again, empty.
+// pooled returns an empty buffer for reuse, nil if it is too large.
 func pooled(b []byte) []byte {
 	if cap(b) > maxPooledBuffer {
 		return nil
@@ -103,7 +103,7 @@ func settingsSQL(all []actor.Setting, readOnly bool, v Version) string {
 	return b.String()
 }
 
-// reserve allocates the text of the arguments, so that encode does not move it.
+// reserve allocates the arguments' text, so that encode does not move it.
 func (s *scratch) reserve(lists ...[]any) {
 	size, n := 1, 0 // an empty string must not be nil
 	for _, args := range lists {

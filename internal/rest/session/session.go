@@ -16,19 +16,19 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// DefaultAcquireTimeout is the default of Config.AcquireTimeout.
+// DefaultAcquireTimeout is Config.AcquireTimeout's default.
 const DefaultAcquireTimeout = 8 * time.Second
 
 // Config configures an Executor.
 type Config struct {
 	AcquireTimeout time.Duration // for a connection from the pool; 0 means 8 s
-	// SlowClientTimeout applies to a client that reads nothing of its response while other requests
-	// wait for its connection. 0 means 2 s.
+	// SlowClientTimeout bounds the idle time of a slow client's connection while other requests
+	// wait for it. 0 means 2 s.
 	SlowClientTimeout time.Duration
-	// MaxResponse limits the bytes of a buffered response, that of a write or a volatile function.
-	// 0 means 32 MiB.
+	// MaxResponse limits a buffered response (from a write or a volatile function), in bytes. 0
+	// means 32 MiB.
 	MaxResponse int
-	Budget      *Budget // bytes of buffered responses; nil means 128 MiB for this executor alone
+	Budget      *Budget // for buffered responses; nil means 128 MiB for this executor alone
 	// PoolContended reports whether requests wait for connections in other pools that could be
 	// freed in this executor's pools. nil means never.
 	PoolContended func() bool
@@ -64,17 +64,17 @@ func New(c Config) *Executor {
 	return &Executor{Config: c}
 }
 
-// Execution is the work of a request in the database: a transaction that sets parameters, runs the
+// Execution is a request's work in the database: a transaction that sets parameters, runs the
 // pre-request function and the statement.
 type Execution struct {
 	Pool     *pgxpool.Pool
 	Deadline time.Time
-	// Catalog is that of the statement. The first execution with another one resets the session and
-	// its prepared statements.
+	// Catalog is the one that the statement was planned with. The first execution with another
+	// catalog resets the session and its prepared statements.
 	Catalog *catalog.Catalog
-	Version Version // required version of the schema
+	Version Version // required schema version
 
-	Role       string // that the settings assume; part of the key of prepared statements
+	Role       string // that the settings assume; part of the prepared statements' key
 	Settings   []actor.Setting
 	Isolation  string // "" means read committed
 	ReadOnly   bool
@@ -94,7 +94,7 @@ type Execution struct {
 type Statement struct {
 	SQL           string
 	Args          []any
-	Explain       bool // an EXPLAIN; its rows are the lines of the body
+	Explain       bool // an EXPLAIN; its rows are the body's lines
 	CountOnly     bool // no row is returned; the command tag has the changed rows
 	Inert         bool // no user code runs
 	MayPrepare    bool // user code may leave prepared statements
@@ -104,8 +104,8 @@ type Statement struct {
 // Version requires that Query returns Value. An empty value requires nothing.
 type Version struct{ Query, Value string }
 
-// Execute runs e. It returns errors of PostgreSQL, of the check or of a context, and the errors of
-// this package. The caller releases the result, and does not change e until then.
+// Execute runs e. It returns errors from PostgreSQL, the check or a context, and this package's
+// errors. The caller releases the result, and does not change e until then.
 func (x *Executor) Execute(ctx context.Context, e *Execution) (*Result, error) {
 	_, span := pg.StartSpan(ctx, e.Statement.SQL)
 	defer span.End()
@@ -161,7 +161,7 @@ func (x *Executor) acquire(pool *pgxpool.Pool, w *watchdog) (*pgxpool.Conn, erro
 	return nil, cmp.Or(clientErr, ErrNoConnection)
 }
 
-// contended reports whether requests wait for a connection of pool.
+// contended reports whether requests wait for a connection from pool.
 func (x *Executor) contended(pool *pgxpool.Pool) bool {
 	if x.PoolContended() {
 		return true
@@ -171,13 +171,13 @@ func (x *Executor) contended(pool *pgxpool.Pool) bool {
 	return x.acquiring.Load() > 0 && stat.AcquiredConns() == stat.MaxConns()
 }
 
-// Errors of an execution that changed nothing.
+// Errors from an execution that changed nothing.
 var (
 	// ErrNoConnection reports that no connection became available within Config.AcquireTimeout.
 	ErrNoConnection = errors.New("no connection became available in time")
 	// ErrNoBudget reports that the budget had no room for the response.
 	ErrNoBudget = errors.New("the budget of responses is exhausted")
-	// ErrNUL reports a statement with a NUL, which ends a string of the protocol.
+	// ErrNUL reports a statement with a NUL, which ends a protocol string.
 	ErrNUL = errors.New("the statement has a NUL")
 )
 
@@ -197,7 +197,7 @@ func IsOutcomeUnknown(err error) bool {
 // staleCatalogMarker is part of PostgreSQL's error message for a wrong schema version.
 const staleCatalogMarker = "the catalogue is out of date"
 
-// StaleCatalogError reports that the schema has another version than required. No part of the
+// StaleCatalogError reports that the schema version is not the required one. No part of the
 // execution ran.
 type StaleCatalogError struct{ Cause *pgconn.PgError }
 
@@ -210,8 +210,8 @@ func IsStaleCatalog(err error) bool {
 	return ok
 }
 
-// stalePlanStates are the SQLSTATEs of a prepared statement that a schema change made invalid. Such
-// an error has no context; an error with context comes from a function.
+// stalePlanStates are the SQLSTATEs for a prepared statement that a schema change made invalid.
+// Such an error has no context; an error with context comes from a function.
 var stalePlanStates = map[string]bool{
 	"0A000": true, // cached plan must not change result type
 	"26000": true, // no such prepared statement: user code has deallocated it

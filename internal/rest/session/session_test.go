@@ -309,7 +309,7 @@ func TestStatementCache(t *testing.T) {
 
 	s.invalidate()
 
-	if s, err = p.statements(); err != nil || len(s.named) != 0 || len(p.out) == 0 {
-		t.Errorf("invalidated: got %d statements, %d bytes that close them, %v", len(s.named), len(p.out), err)
+	if s, err = p.statements(); err != nil || len(s.byKey) != 0 || len(p.out) == 0 {
+		t.Errorf("invalidated: got %d statements, %d bytes that close them, %v", len(s.byKey), len(p.out), err)
 	}
 }

@@ -9,22 +9,21 @@ import (
 )
 
 const (
-	// ChunkSize is the number of bytes of a body that are written at once.
+	// ChunkSize is the size of one write of a body, in bytes.
 	ChunkSize = 64 << 10
 	// WriteTimeout is the time for a client to accept a chunk.
 	WriteTimeout = 30 * time.Second
 
-	minChunks = 2 // chunks of a streamed body outside the budget
+	minChunks = 2 // chunks per streamed body outside the budget
 	// A client that takes longer for a chunk is slow: reading then continues ahead of it.
-	slowAfter = 20 * time.Millisecond
-	// Default of Config.SlowClientTimeout.
+	slowAfter                = 20 * time.Millisecond
 	defaultSlowClientTimeout = 2 * time.Second
 )
 
-// Writer is the client of a streamed body.
+// Writer is the client that receives a streamed body.
 type Writer interface {
 	io.Writer
-	// SetWriteDeadline ends running and later writes, as that of a net.Conn does.
+	// SetWriteDeadline bounds running and later writes, as for a net.Conn.
 	SetWriteDeadline(t time.Time) error
 }
 
@@ -43,7 +42,7 @@ type spool struct {
 	mu          sync.Mutex
 	pending     [][]byte  // to be written, in order
 	free        [][]byte  // to be read into
-	chunks      int       // allocated
+	chunks      int       // number of allocated chunks
 	budgetBytes int       // taken from budget
 	lastWrite   time.Time // time of the last write
 	complete    bool      // the body was read
@@ -118,7 +117,7 @@ func (s *spool) fill(body io.Reader, deadline time.Time, slowClientTimeout time.
 func (s *spool) nextChunk(deadline time.Time, slowClientTimeout time.Duration, contended func() bool) ([]byte, error) {
 	var timer *time.Timer
 	for {
-		released := s.budget.onRelease()
+		onFree := s.budget.onRelease()
 
 		chunk, delay, err := s.takeChunk(slowClientTimeout)
 		if chunk != nil || err != nil {
@@ -146,7 +145,7 @@ func (s *spool) nextChunk(deadline time.Time, slowClientTimeout time.Duration, c
 
 		select {
 		case <-s.writable:
-		case <-released:
+		case <-onFree:
 		case <-timer.C:
 		}
 	}
@@ -187,15 +186,15 @@ func (s *spool) drain() {
 		s.mu.Lock()
 
 		if len(s.pending) == 0 {
-			finished := s.complete || s.err != nil
-			if finished {
+			isDone := s.complete || s.err != nil
+			if isDone {
 				s.returnBudget(s.budgetBytes)
 				s.free = nil
 			}
 
 			s.mu.Unlock()
 
-			if finished {
+			if isDone {
 				return
 			}
 
@@ -227,7 +226,7 @@ func (s *spool) drain() {
 	}
 }
 
-// returnBudget returns up to n of the taken bytes.
+// returnBudget returns up to n bytes to the budget.
 func (s *spool) returnBudget(n int) {
 	n = min(n, s.budgetBytes)
 	s.budgetBytes -= n

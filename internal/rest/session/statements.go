@@ -6,20 +6,20 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// maxStatements limits the prepared statements of a connection.
+// maxStatements limits a connection's prepared statements.
 const maxStatements = 200
 
-// statementCache is the LRU cache of a connection's prepared statements. A new catalog invalidates
-// it, since PostgreSQL derived the parameter types from the old tables.
+// statementCache is a connection's LRU cache of prepared statements. A new catalog invalidates it,
+// since PostgreSQL derived the parameter types from the old tables.
 type statementCache struct {
 	catalog *catalog.Catalog
-	named   map[statementKey]*preparedStatement
+	byKey   map[statementKey]*preparedStatement
 	ring    preparedStatement // next is the most recently used, previous the least
 	serial  uint64
 }
 
-// statementKey identifies a statement. Each role has its own, since row security makes plans depend
-// on the role.
+// statementKey identifies a statement. Statements are prepared per role, because row security makes
+// plans role-dependent.
 type statementKey struct{ role, sql string }
 
 type preparedStatement struct {
@@ -29,11 +29,11 @@ type preparedStatement struct {
 	previous, next *preparedStatement
 }
 
-// statements returns the statement cache for the current catalog. It queues Close for the
-// statements of an older catalog first.
+// statements returns the statement cache for the current catalog. It first queues Close for an
+// older catalog's statements.
 func (p *pipeline) statements() (*statementCache, error) {
 	s := &p.session.statementCache
-	if s.catalog == p.Catalog && s.named != nil {
+	if s.catalog == p.Catalog && s.byKey != nil {
 		return s, nil
 	}
 
@@ -44,7 +44,7 @@ func (p *pipeline) statements() (*statementCache, error) {
 	}
 
 	s.catalog = p.Catalog
-	s.named = make(map[statementKey]*preparedStatement)
+	s.byKey = make(map[statementKey]*preparedStatement)
 	s.ring.next, s.ring.previous = &s.ring, &s.ring
 
 	return s, nil
@@ -54,32 +54,32 @@ func (p *pipeline) statements() (*statementCache, error) {
 func (s *statementCache) invalidate() { s.catalog = nil }
 
 // get returns a statement, new or cached, and the evicted one, or nil.
-func (s *statementCache) get(role, sql string) (st, evicted *preparedStatement) {
+func (s *statementCache) get(role, sql string) (st, victim *preparedStatement) {
 	key := statementKey{role, sql}
-	if st = s.named[key]; st != nil {
+	if st = s.byKey[key]; st != nil {
 		st.unlink()
 		s.push(st)
 
 		return st, nil
 	}
 
-	if len(s.named) >= maxStatements {
-		evicted = s.ring.previous
-		s.drop(evicted)
+	if len(s.byKey) >= maxStatements {
+		victim = s.ring.previous
+		s.drop(victim)
 	}
 
 	s.serial++
 	st = &preparedStatement{key: key, name: "socle_" + strconv.FormatUint(s.serial, 36)}
-	s.named[key] = st
+	s.byKey[key] = st
 	s.push(st)
 
-	return st, evicted
+	return st, victim
 }
 
 // drop removes a statement from the cache.
 func (s *statementCache) drop(st *preparedStatement) {
-	if s.named[st.key] == st {
-		delete(s.named, st.key)
+	if s.byKey[st.key] == st {
+		delete(s.byKey, st.key)
 		st.unlink()
 	}
 }

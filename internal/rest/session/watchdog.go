@@ -8,14 +8,14 @@ import (
 )
 
 // pollInterval is how often a watchdog checks its request. Nearly all requests end sooner: a
-// goroutine or timer for each would cost more than the other work of this package.
+// goroutine or timer for each would cost more than this package's other work.
 const pollInterval = 100 * time.Millisecond
 
 // watchdog cancels an execution when its client disconnects or its deadline passes. It implements
 // context.Context and is pooled.
 type watchdog struct {
 	mu       sync.Mutex
-	ctx      context.Context // context of the request; nil if unused
+	ctx      context.Context // request context; nil if unused
 	deadline time.Time       // zero if disarmed
 	cancel   func()          // called by fire; may be nil
 	done     chan struct{}   // closed by fire

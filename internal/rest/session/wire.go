@@ -30,15 +30,15 @@ type wire struct {
 	committing bool // COMMIT is queued, or the end of an implicit transaction that writes
 	commitSent bool // at least a part of the messages with it was sent
 
-	wrote   bool // at least a part of a message was sent
-	replied bool // the server has replied
-	broken  bool // the protocol state is unknown: the connection must be discarded
+	wrote    bool // at least a part of a message was sent
+	hasReply bool // the server has replied
+	broken   bool // the protocol state is unknown: the connection must be discarded
 }
 
 const (
 	maxInlineWrite = 64 << 10 // bytes that a connection accepts even if the server is writing
 	cancelInterval = 250 * time.Millisecond
-	// Requests of a connection between searches for statements prepared by nested user code.
+	// Requests on a connection between searches for statements prepared by nested user code.
 	preparedCheckRequests = 100
 	discardTimeout        = 15 * time.Second // to cancel the statement and close the connection
 )
@@ -61,7 +61,7 @@ func (w *wire) attach(ctx context.Context, conn *pgxpool.Conn, deadline time.Tim
 	return err
 }
 
-// session is the state of a connection across requests.
+// session is a connection's state across requests.
 type session struct {
 	statementCache
 	reader    messageReader
@@ -69,7 +69,7 @@ type session struct {
 	interrupt func() // makes reads and writes fail permanently
 }
 
-// sessionKey is the key of the session in the connection's custom data.
+// sessionKey is the session's key in the connection's custom data.
 const sessionKey = "rest/session"
 
 func sessionOf(pc *pgconn.PgConn) *session {
@@ -103,8 +103,8 @@ func (w *wire) detach() {
 
 // discard closes a connection in an unknown state. It cancels the running statement first; the pool
 // counts the connection until then. A cancel request that arrives before the statement is lost, so
-// discard resends it until the server hangs up. Functions can trap query_canceled; the supervisor
-// of the pool terminates such a session, see [pg.Supervise].
+// discard resends it until the server hangs up. Functions can trap query_canceled; the pool's
+// supervisor terminates such a session, see [pg.Supervise].
 func discard(conn *pgxpool.Conn) {
 	defer conn.Release()
 
@@ -128,8 +128,8 @@ func discard(conn *pgxpool.Conn) {
 	_ = pc.Close(ctx)
 }
 
-// add queues an encoded message. Its arguments are the results of Encode.
-func (w *wire) add(out []byte, err error) error {
+// addMessage queues an encoded message. Its arguments are the results of Encode.
+func (w *wire) addMessage(out []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("encode a protocol message: %w", err)
 	}
@@ -139,26 +139,28 @@ func (w *wire) add(out []byte, err error) error {
 }
 
 func (w *wire) prepare(name, sql string) error {
-	return w.add((&pgproto3.Parse{Name: name, Query: sql}).Encode(w.out))
+	return w.addMessage((&pgproto3.Parse{Name: name, Query: sql}).Encode(w.out))
 }
 
 func (w *wire) deallocate(name string) error {
-	return w.add((&pgproto3.Close{ObjectType: 'S', Name: name}).Encode(w.out))
+	return w.addMessage((&pgproto3.Close{ObjectType: 'S', Name: name}).Encode(w.out))
 }
 
 // execute queues the execution of a prepared statement with text arguments. It does not request a
 // row description.
 func (w *wire) execute(name string, args [][]byte) error {
-	if err := w.add((&pgproto3.Bind{PreparedStatement: name, Parameters: args}).Encode(w.out)); err != nil {
+	if err := w.addMessage((&pgproto3.Bind{PreparedStatement: name, Parameters: args}).Encode(w.out)); err != nil {
 		return err
 	}
-	return w.add((&pgproto3.Execute{}).Encode(w.out))
+	return w.addMessage((&pgproto3.Execute{}).Encode(w.out))
 }
 
 // query queues a simple query. Its statements run in the current transaction and end it.
-func (w *wire) query(sql string) error { return w.add((&pgproto3.Query{String: sql}).Encode(w.out)) }
-func (w *wire) sync() error            { return w.add((&pgproto3.Sync{}).Encode(w.out)) }
-func (w *wire) flush() error           { return w.add((&pgproto3.Flush{}).Encode(w.out)) }
+func (w *wire) query(sql string) error {
+	return w.addMessage((&pgproto3.Query{String: sql}).Encode(w.out))
+}
+func (w *wire) sync() error  { return w.addMessage((&pgproto3.Sync{}).Encode(w.out)) }
+func (w *wire) flush() error { return w.addMessage((&pgproto3.Flush{}).Encode(w.out)) }
 
 // send sends the queued messages. Long ones are written concurrently with reading: the server may
 // not accept them until its replies are read.
@@ -186,7 +188,7 @@ func (w *wire) send() error {
 	return err
 }
 
-// receive returns the type of the next reply. Its content can be read or skipped.
+// receive returns the next reply's type. Its content can be read or skipped.
 func (w *wire) receive() (byte, error) {
 	in := &w.session.reader
 	for {
@@ -212,16 +214,16 @@ func (w *wire) receive() (byte, error) {
 				// It records the reason for the disconnect.
 				w.conn.Conn().Config().OnPgError(w.conn.Conn().PgConn(), pgErr)
 			} else {
-				w.replied = true
+				w.hasReply = true
 			}
 
 			return 0, pgErr
 		case readyForQuery:
-			w.replied = true
+			w.hasReply = true
 			return m, w.waitWritten()
 		}
 
-		w.replied = true
+		w.hasReply = true
 		return m, nil
 	}
 }
@@ -245,10 +247,10 @@ func (w *wire) waitWritten() error {
 	return err
 }
 
-// notStarted reports whether the connection was lost before the server started any work of the
-// request, such as an idle connection after a server restart.
+// notStarted reports whether the connection was lost before the server started any of the request's
+// work, such as an idle connection after a server restart.
 func (w *wire) notStarted(readOnly bool, err error) bool {
-	if !w.broken || w.replied {
+	if !w.broken || w.hasReply {
 		return false
 	}
 	if !w.wrote {

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// row returns the type of the rows of a relation.
+// row returns the type for a relation's rows.
 func (w *writer) row(r *catalog.Relation) string {
 	kind := "Tables"
 	if r.Kind == 'v' || r.Kind == 'm' {
@@ -63,22 +63,22 @@ func (w *writer) typeOf(sql string) string {
 	return "string"
 }
 
-// named returns the type of a type of the database: a reference if its schema is exposed.
+// named returns the TypeScript type for a database type: a reference if its schema is exposed.
 func (w *writer) named(t catalog.Type) string {
-	exposed := slices.Contains(w.catalog.Schemas, t.Schema)
+	isExposed := slices.Contains(w.catalog.Schemas, t.Schema)
 	relation := w.catalog.Relations[t.Name]
 	switch {
 	case t.JSON && t.Kind == 'b':
 		return "Json"
 	case t.Kind == 'd':
 		return w.typeOf(t.Base)
-	case t.Kind == 'e' && exposed:
+	case t.Kind == 'e' && isExposed:
 		return "Database[" + quoted(t.Schema) + `]["Enums"][` + quoted(t.Name.Name) + "]"
 	case t.Kind == 'e':
 		return union(t.Values)
 	case t.Row && relation != nil:
 		return w.row(relation)
-	case t.Kind == 'c' && !t.Row && exposed:
+	case t.Kind == 'c' && !t.Row && isExposed:
 		return "Database[" + quoted(t.Schema) + `]["CompositeTypes"][` + quoted(t.Name.Name) + "]"
 	case t.Kind == 'c':
 		return "Record<string, unknown>"

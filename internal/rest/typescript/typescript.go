@@ -12,13 +12,13 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// version is the PostgREST version of the rows API's contract. The library derives the supported
+// version is the PostgREST version in the rows API's contract. The library derives the supported
 // features from it.
 const version = "14"
 
-// Source returns the declarations of a catalog, of the enums and composite types in its schemas,
-// and of the functions that [catalog.ReadComputed] returns. Types of other schemas type its columns
-// and parameters.
+// Source returns the declarations for a catalog, for the enums and composite types in its schemas,
+// and for the functions that [catalog.ReadComputed] returns. Types in other schemas type its
+// columns and parameters.
 func Source(c *catalog.Catalog, types []catalog.Type, computed []*catalog.Function) string {
 	w := &writer{catalog: c, types: map[string]catalog.Type{}, functions: maps.Clone(c.Functions),
 		fields: map[catalog.Name][]*catalog.Function{}}
@@ -59,8 +59,8 @@ func Source(c *catalog.Catalog, types []catalog.Type, computed []*catalog.Functi
 	return w.text.String()
 }
 
-// defaultSchema returns the default schema of a client library: public if exposed, else the
-// server's default.
+// defaultSchema returns a client library's default schema: public if exposed, else the server's
+// default.
 func defaultSchema(schemas []string) string {
 	if len(schemas) == 0 || slices.Contains(schemas, "public") {
 		return "public"
@@ -68,7 +68,7 @@ func defaultSchema(schemas []string) string {
 	return schemas[0]
 }
 
-// helperTypes are shorthands for the types of the default schema.
+// helperTypes are shorthands for types in the default schema.
 const helperTypes = `
 export type Tables<T extends keyof (DefaultSchema["Tables"] & DefaultSchema["Views"])> =
   (DefaultSchema["Tables"] & DefaultSchema["Views"])[T] extends { Row: infer R } ? R : never
@@ -86,8 +86,8 @@ type writer struct {
 	depth     int
 }
 
-// argument returns the exposed relation whose row is the only parameter of a function, nil if there
-// is none.
+// argument returns the exposed relation whose row is a function's only parameter, nil if there is
+// none.
 func (w *writer) argument(f *catalog.Function) *catalog.Relation {
 	if len(f.Params) != 1 || !w.types[f.Params[0].Type].Row {
 		return nil
@@ -96,7 +96,7 @@ func (w *writer) argument(f *catalog.Function) *catalog.Relation {
 	return w.catalog.Relations[w.types[f.Params[0].Type].Name]
 }
 
-// isField reports whether a function of a relation's row can be selected like a column.
+// isField reports whether a function that takes a relation's row can be selected like a column.
 func (w *writer) isField(f *catalog.Function, r *catalog.Relation) bool {
 	return f.Schema == r.Schema && !f.Returns.Set && !f.Returns.Void &&
 		w.catalog.Relations[f.Returns.Relation] == nil && r.ByName[f.Name.Name] == nil
@@ -124,7 +124,7 @@ func (w *writer) block(head string, members func()) {
 	w.line("}")
 }
 
-// group writes the members of a schema of one kind, or an empty type.
+// group writes one kind of schema members, or an empty type.
 func (w *writer) group(name string, n int, members func()) {
 	if n == 0 {
 		w.line("%s: { [_ in never]: never }", name)
@@ -234,7 +234,7 @@ func (w *writer) relation(r *catalog.Relation, insertable, updatable bool) {
 	})
 }
 
-// writableColumn writes a column of an insert or update. An always generated column is not
+// writableColumn writes a column for an insert or update. An always generated column is not
 // writable.
 func (w *writer) writableColumn(col *catalog.Column, optional bool) {
 	switch {
@@ -249,25 +249,25 @@ func (w *writer) writableColumn(col *catalog.Column, optional bool) {
 
 // relationships writes a relation's own foreign keys.
 func (w *writer) relationships(links []*catalog.Link) {
-	var own []*catalog.Link
+	var references []*catalog.Link
 	for _, l := range links {
 		if l.Kind == catalog.ManyToOne || l.Kind == catalog.OneToOne && l.Forward {
-			own = append(own, l)
+			references = append(references, l)
 		}
 	}
 
-	if len(own) == 0 {
+	if len(references) == 0 {
 		w.line("Relationships: []")
 		return
 	}
 
-	slices.SortStableFunc(own, func(a, b *catalog.Link) int {
+	slices.SortStableFunc(references, func(a, b *catalog.Link) int {
 		return cmp.Or(cmp.Compare(a.Constraint, b.Constraint), cmp.Compare(a.To.Name, b.To.Name))
 	})
 
 	w.line("Relationships: [")
 	w.depth++
-	for _, l := range own {
+	for _, l := range references {
 		var from, to []string
 		for _, p := range l.Pairs {
 			from, to = append(from, quoted(p.From)), append(to, quoted(p.To))
@@ -335,7 +335,7 @@ func (w *writer) arguments(f *catalog.Function) string {
 
 func (w *writer) returned(f *catalog.Function) string {
 	var one string
-	_, known := w.types[f.Returns.Type]
+	_, isType := w.types[f.Returns.Type]
 	switch r := w.catalog.Relations[f.Returns.Relation]; {
 	case f.Returns.Void:
 		return "undefined"
@@ -348,7 +348,7 @@ func (w *writer) returned(f *catalog.Function) string {
 		}
 
 		one = "{ " + strings.Join(columns, "; ") + " }"
-	case f.Returns.Composite && !known:
+	case f.Returns.Composite && !isType:
 		one = "Record<string, unknown>"
 	default:
 		one = w.typeOf(f.Returns.Type)
@@ -361,8 +361,8 @@ func (w *writer) returned(f *catalog.Function) string {
 	return one
 }
 
-// rows returns the annotation of a function that returns rows of a relation, which a client can
-// filter and embed like the relation: in the rows of another relation if it is computed from them.
+// rows returns the annotation for a function that returns a relation's rows, which a client can
+// filter and embed like the relation: in another relation's rows if it is computed from them.
 func (w *writer) rows(f *catalog.Function) string {
 	r := w.catalog.Relations[f.Returns.Relation]
 	if r == nil {
