@@ -14,7 +14,7 @@ func isComposite(e *pgdump.Entry) bool {
 	return e.Desc == "TYPE" && as > 0 && as+1 < len(all) && all[as+1].is("(")
 }
 
-// parseComposite reads the definition of a composite type in a dump. Its name is that of the table.
+// parseComposite reads a composite type's definition in a dump. The table has the type's name.
 func parseComposite(definition string) (table, bool) {
 	t, ok := parseTable(strings.Replace(definition, "CREATE TYPE ", "CREATE TABLE ", 1))
 	t.name = strings.TrimSpace(strings.TrimSuffix(t.name, "AS"))

@@ -40,11 +40,11 @@ func (w *writer) result() SchemaDiff {
 	return found
 }
 
-// withoutBodies leaves the bodies of functions unchecked, since pg_dump does not order functions by
-// the dependencies of their bodies.
+// withoutBodies leaves function bodies unchecked, since pg_dump does not order functions by their
+// bodies' dependencies.
 const withoutBodies = "SET LOCAL check_function_bodies = off"
 
-// fileOf returns the text of a file.
+// fileOf returns the file text for changes.
 func fileOf(changes []change) string {
 	var b strings.Builder
 	if strings.HasPrefix(changes[0].sql, "DROP EXTENSION") {

@@ -20,12 +20,12 @@ type writer struct {
 
 	written  difference
 	verified bool              // a copy has run exactly what is written
-	failed   map[string]string // PostgreSQL's message, by the key of the object
+	failed   map[string]string // PostgreSQL's message, by object key
 	skipped  []DiffWarning     // about views that are not filled
 }
 
-// parts are the changes of each file, in order. New values of enums come first, since no statement
-// of their transaction can use them. Extensions are dropped last, outside a transaction.
+// parts are the changes per file, in order. New enum values come first, since no statement in their
+// transaction can use them. Extensions are dropped last, outside a transaction.
 func (d *difference) parts() []*[]change { return []*[]change{&d.values, &d.changes, &d.extensions} }
 
 // write changes the copy until it is equal to the schema, or no change succeeds.
@@ -77,8 +77,8 @@ func (w *writer) verify(ctx context.Context, c scratch) error {
 	return nil
 }
 
-// run runs the changes of a difference, and adds those that succeed to what is written. It reports
-// whether it left out any or ran them in another order.
+// run runs a difference's changes, and adds those that succeed to w.written. It reports whether it
+// left out any or ran them in another order.
 func (w *writer) run(ctx context.Context, c scratch, d difference) (reordered bool, err error) {
 	for i, part := range d.parts() {
 		done, failed, err := c.try(ctx, *part)
@@ -125,8 +125,8 @@ func (w *writer) remain(d difference, now []pgdump.Entry) {
 	w.written.unresolved = left
 }
 
-// unequal returns the keys of entries that are in one dump only, or have other lines in the other.
-// It is the last check of a comparison, which reads definitions.
+// unequal returns the keys of entries that only one dump has, or that have other lines in the
+// other. It is the last check in a comparison, which reads definitions.
 func unequal(a, b []pgdump.Entry) []string {
 	lines := func(entries []pgdump.Entry) map[string][]string {
 		all := map[string][]string{}
@@ -160,7 +160,7 @@ func unequal(a, b []pgdump.Entry) []string {
 	return keys
 }
 
-// differing returns the difference of an object by its key.
+// differing returns an object's difference by its key.
 func differing(key, message string) Difference {
 	kind, rest, _ := strings.Cut(key, "\n")
 	schema, tag, _ := strings.Cut(rest, "\n")
@@ -181,9 +181,9 @@ type failure struct {
 	message string // PostgreSQL's
 }
 
-// try runs changes in a transaction. It runs those that fail again after the others: pg_dump knows
-// no dependencies of the bodies of functions. It returns the changes that succeeded, in the order
-// that worked.
+// try runs changes in a transaction. It runs those that fail again after the others: pg_dump does
+// not know function bodies' dependencies. It returns the changes that succeeded, in the order that
+// worked.
 func (c scratch) try(ctx context.Context, changes []change) (done []change, failed []failure, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil
@@ -262,7 +262,7 @@ func inAnyOrder(
 	return done, failed, nil
 }
 
-// attempt runs a statement of a transaction. If PostgreSQL rejects it, attempt undoes it and
+// attempt runs a statement in a transaction. If PostgreSQL rejects it, attempt undoes it and
 // returns the message.
 func attempt(ctx context.Context, conn *pgconn.PgConn, sql string) (message string, err error) {
 	if _, err := conn.Exec(ctx, "savepoint attempt").ReadAll(); err != nil {
