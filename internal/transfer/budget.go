@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	workbooksMemory  = 64 << 20 // memory budget of concurrent workbook imports in a process, in bytes
+	workbooksMemory  = 64 << 20 // bytes in memory for a process's concurrent workbook imports
 	workbookOverhead = 4 << 20  // fixed share per workbook, with the current row, in bytes
 	workbookTimeout  = 10 * time.Second
 	maxWorkbooks     = 64 // imports in progress or waiting
-	maxAccountBooks  = 4  // workbooks of one account
+	maxAccountBooks  = 4  // workbooks per account
 )
 
-// workbooks bounds the memory of the workbook imports in this process.
+// workbooks bounds the memory that workbook imports use in this process.
 var workbooks = newWorkbookBudget(workbooksMemory)
 
 // workbookBudget is a shared memory budget, with one workbook at a time per project. It is safe for
@@ -80,9 +80,9 @@ func tooManyImports(detail string) error {
 	return &fault.Error{Kind: fault.TooMany, Code: "too_many_imports", Detail: detail, RetryAfter: workbookTimeout}
 }
 
-// estimateMemory estimates the memory of a workbook in bytes, from its archive directory. Shared
-// strings dominate: their text, their end offsets, and the one being parsed. They are read no
-// further than their declared size.
+// estimateMemory estimates a workbook's memory in bytes, from its archive directory. Shared strings
+// dominate: their text, their end offsets, and the one being parsed. They are read no further than
+// their declared size.
 func estimateMemory(file io.ReadSeeker) (int64, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// Export is a running export of a table. It holds a connection until it is closed.
+// Export is a table's running export. It holds a connection until it is closed.
 type Export struct {
 	Table  schema.Table
 	Format string
@@ -26,10 +26,9 @@ type Export struct {
 	sql    string
 }
 
-// OpenExport prepares the export of the table of ref, or of some of its columns if columns is not
-// empty. spreadsheet prefixes text with an apostrophe if a spreadsheet would interpret it as a
-// formula. It fails as [schema.HoldTable] does, and with Invalid on columns. The caller must close
-// the export.
+// OpenExport prepares to export ref's table, or some columns if columns is not empty. spreadsheet
+// prefixes text with an apostrophe if a spreadsheet would interpret it as a formula. It fails as
+// [schema.HoldTable] does, and with Invalid on columns. The caller must close the export.
 func OpenExport(
 	ctx context.Context, p *projectdb.Project, ref, format string, columns []string, spreadsheet bool,
 ) (*Export, error) {
@@ -91,7 +90,7 @@ func selectColumns(columns []schema.BulkColumn, names []string) ([]schema.BulkCo
 	return chosen, nil
 }
 
-// selectSQL returns the query for the table's rows in the order of its primary key.
+// selectSQL returns the query for the table's rows in primary key order.
 func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
 	values := make([]string, len(wanted))
 	for i, c := range wanted {
@@ -120,7 +119,7 @@ func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool
 	return sql
 }
 
-// Write writes a consistent snapshot of the table.
+// Write writes a consistent table snapshot.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
 	defer cancel()
@@ -155,16 +154,16 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	)
 }
 
-// oneLine replaces line breaks by spaces. In JSON, raw line breaks occur only outside of strings,
+// oneLine replaces line breaks by spaces. In JSON, raw line breaks occur only outside strings,
 // where they are insignificant.
 type oneLine struct{ w io.Writer }
 
-// Write writes a part of a line.
+// Write writes part of a line.
 func (l oneLine) Write(part []byte) (int, error) {
 	return l.w.Write(bytes.ReplaceAll(bytes.ReplaceAll(part, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")))
 }
 
-// translateReadError translates errors of reading a table, during which user code, such as a
+// translateReadError translates errors from reading a table, during which user code, such as a
 // policy, may run.
 func translateReadError(err error) error {
 	if blamesUser(pg.State(err)) {

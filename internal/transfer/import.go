@@ -20,10 +20,10 @@ import (
 // errDryRun rolls a dry run back.
 var errDryRun = errors.New("dry run")
 
-// ImportTable creates a table from a file. Its columns are those of the file, each of the narrowest
-// type that accepts all values. The file is read twice: for the types, and for the rows. It fails
-// with Invalid on schema or name, with Conflict on name if the name is taken, and with
-// Unprocessable on file for invalid rows.
+// ImportTable creates a table from a file. It has the file's columns, each with the narrowest type
+// that accepts all values. The file is read twice: for the types, and for the rows. It fails with
+// Invalid on schema or name, with Conflict on name if the name is taken, and with Unprocessable on
+// file for invalid rows.
 func ImportTable(
 	ctx context.Context, p *projectdb.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
@@ -65,10 +65,10 @@ func ImportTable(
 	return imported, err
 }
 
-// ImportRows adds the rows of a file to the table of ref. The header, or the members of JSON
-// objects, name columns of the table; other columns get their defaults. Without a header, the
-// values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
-// does, and with Unprocessable on file.
+// ImportRows adds a file's rows to ref's table. The header, or the JSON objects' members, name
+// table columns; other columns get their defaults. Without a header, the values belong to all
+// columns in order, except generated ones. It fails as [schema.HoldTable] does, and with
+// Unprocessable on file.
 func ImportRows(
 	ctx context.Context, p *projectdb.Project, ref string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
@@ -88,13 +88,13 @@ func ImportRows(
 	})
 }
 
-// plan is how the rows of a file are stored in a table.
+// plan is how a file's rows are stored in a table.
 type plan struct {
 	table   schema.Table
 	columns []ImportedColumn
-	headers []string // known columns of the file, by position
+	headers []string // the file's known columns, by position
 	notes   []Note
-	hint    string // remedy for rows with other numbers of values than the header
+	hint    string // remedy for rows with more or fewer values than the header
 }
 
 // stored returns the columns without the skipped ones.
@@ -102,7 +102,7 @@ func (p plan) stored() []ImportedColumn {
 	return slices.DeleteFunc(slices.Clone(p.columns), func(c ImportedColumn) bool { return c.skipped })
 }
 
-// planRows matches a file with the columns of a table.
+// planRows matches a file with a table's columns.
 func planRows(
 	ctx context.Context, file io.ReadSeeker, o Options, t schema.Table, all []schema.BulkColumn,
 ) (plan, error) {
@@ -142,8 +142,8 @@ func planRows(
 	return p, nil
 }
 
-// matchHeader returns the columns of a table that the header names. Generated ones, which an export
-// has too, are skipped.
+// matchHeader returns the table columns that the header names. Generated ones, which an export has
+// too, are skipped.
 func matchHeader(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) ([]ImportedColumn, []Note, error) {
@@ -153,7 +153,7 @@ func matchHeader(
 	}
 
 	names := s.names()
-	for o.Format == XLSX && len(names) > 0 && names[len(names)-1] == "" { // empty cells of a formatted row
+	for o.Format == XLSX && len(names) > 0 && names[len(names)-1] == "" { // empty cells in a formatted row
 		names = names[:len(names)-1]
 	}
 
@@ -188,7 +188,7 @@ func skippedColumn(name string) Note {
 	return Note{Column: &name, Code: "generated_column", Message: "is skipped, since the database computes it"}
 }
 
-// matchMembers returns the columns that have members anywhere in lines of JSON.
+// matchMembers returns the columns that have members anywhere in JSON lines.
 func matchMembers(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) (columns []ImportedColumn, notes []Note, err error) {
@@ -259,7 +259,7 @@ func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) 
 	return s, translateFileError(err)
 }
 
-// openRows returns the rows of a workbook's sheet.
+// openRows returns a sheet's rows.
 func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -290,7 +290,7 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string
 	return s, err
 }
 
-// translateFileError translates errors of reading a file.
+// translateFileError translates errors from reading a file.
 func translateFileError(err error) error {
 	if errors.Is(err, errTooLong) {
 		return fault.OnField(fault.Unprocessable, "file", "too_long",
@@ -343,7 +343,7 @@ func inTx(
 
 		return nil
 	})
-	if errors.Is(err, errDryRun) { // audited all the same, since triggers of the project ran
+	if errors.Is(err, errDryRun) { // audited all the same, since the project's triggers ran
 		return result, p.InTx(ctx, func(pgx.Tx) error { return nil })
 	}
 
