@@ -103,9 +103,9 @@ func (s *Service) Apply(
 		return result, nil
 	}
 
-	recorded, err := readKnown(ctx, p.Trusted())
+	records, err := readKnown(ctx, p.Trusted())
 	for _, script := range pending {
-		result.Applied = append(result.Applied, recorded[script.Version])
+		result.Applied = append(result.Applied, records[script.Version])
 	}
 
 	return result, err
@@ -149,15 +149,15 @@ func plan(
 func apply(
 	ctx context.Context, p *projectdb.Project, user uuid.UUID, scripts []script, o Options, result *ApplyResult,
 ) error {
-	bounded, cancel := context.WithTimeout(ctx, ApplyTimeout)
+	applyCtx, cancel := context.WithTimeout(ctx, ApplyTimeout)
 	defer cancel()
 
 	session := &ownerSession{pool: p.Owner()}
-	defer func() { session.end(bounded) }()
+	defer func() { session.end(applyCtx) }()
 
 	for _, script := range scripts {
-		m, notes, err := script.applyLocked(bounded, p, session, user, o)
-		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		m, notes, err := script.applyLocked(applyCtx, p, session, user, o)
+		if err != nil && applyCtx.Err() != nil && ctx.Err() == nil {
 			err = statement.TimeoutFault(script.field, ApplyTimeout.String(), err)
 		}
 
@@ -168,8 +168,8 @@ func apply(
 			}
 
 			versions := []string{}
-			for _, done := range result.Applied {
-				versions = append(versions, done.Version)
+			for _, previous := range result.Applied {
+				versions = append(versions, previous.Version)
 			}
 
 			e.Extra["applied"], e.Extra["notes"] = versions, result.Notes
@@ -313,20 +313,20 @@ func (r *run) run(
 
 // begin takes the lock and checks again whether the script is pending.
 func (r *run) begin(ctx context.Context, conn *pgx.Conn, lock string) error {
-	locked, err := pg.Value[bool](ctx, conn, lock, applyLock)
+	ok, err := pg.Value[bool](ctx, conn, lock, applyLock)
 	if err != nil {
 		return err
 	}
-	if !locked {
+	if !ok {
 		return errLocked
 	}
 
-	applied, err := readKnown(ctx, conn)
+	records, err := readKnown(ctx, conn)
 	if err != nil {
 		return err
 	}
 
-	due, err := applied.pending(r.Source, r.outOfOrder)
+	due, err := records.pending(r.Source, r.outOfOrder)
 	if err == nil && !due {
 		err = errSkipped
 	}

@@ -78,11 +78,11 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 		return SchemaDiff{}, err
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, DiffTimeout)
+	diffCtx, cancel := context.WithTimeout(ctx, DiffTimeout)
 	defer cancel()
 
-	d, err := s.diff(bounded, p.UUID, scripts, func(f func(context.Context, scratch) error) error {
-		return s.withScratch(bounded, p, func(ctx context.Context, c scratch) error {
+	d, err := s.diff(diffCtx, p.UUID, scripts, func(f func(context.Context, scratch) error) error {
+		return s.withScratch(diffCtx, p, func(ctx context.Context, c scratch) error {
 			if len(files) > 0 {
 				if err := schema.CopyDefaultPrivileges(ctx, p.Trusted(), c.conn); err != nil {
 					return err
@@ -92,7 +92,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 			return f(ctx, c)
 		})
 	})
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	if err != nil && diffCtx.Err() != nil && ctx.Err() == nil {
 		err = statement.TimeoutFault("migrations", DiffTimeout.String(), err)
 	}
 
@@ -141,13 +141,13 @@ func (s *Service) dumpScratch(ctx context.Context, c scratch) ([]pgdump.Entry, e
 
 // dump returns the user's objects in a project's database.
 func (s *Service) dump(ctx context.Context, project uuid.UUID, address, password string) ([]pgdump.Entry, error) {
-	cmd, done, err := s.tools.Command(ctx, pgtool.Connection{Address: address, Password: password}, "pg_dump",
+	cmd, closeFiles, err := s.tools.Command(ctx, pgtool.Connection{Address: address, Password: password}, "pg_dump",
 		"--format=custom", "--schema-only", "--encoding=UTF8", "--compress=0",
 		fmt.Sprintf("--lock-wait-timeout=%d", dumpLockTimeout.Milliseconds()))
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer closeFiles()
 
 	var entries []pgdump.Entry
 	err = pgtool.Run(cmd, func(out io.Reader) (err error) {

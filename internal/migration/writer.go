@@ -45,14 +45,14 @@ func (w *writer) write(ctx context.Context, c scratch) error {
 			return nil
 		}
 
-		before, known := w.written.size(), len(w.failed)
-		reordered, err := w.run(ctx, c, d)
+		size, failures := w.written.size(), len(w.failed)
+		isReordered, err := w.run(ctx, c, d)
 		if err != nil {
 			return err
 		}
 
-		w.verified = round == 1 && !reordered
-		if w.written.size() == before && len(w.failed) == known {
+		w.verified = round == 1 && !isReordered
+		if w.written.size() == size && len(w.failed) == failures {
 			w.remain(d, now)
 			return nil
 		}
@@ -79,18 +79,18 @@ func (w *writer) verify(ctx context.Context, c scratch) error {
 
 // run runs a difference's changes, and adds those that succeed to w.written. It reports whether it
 // left out any or ran them in another order.
-func (w *writer) run(ctx context.Context, c scratch, d difference) (reordered bool, err error) {
+func (w *writer) run(ctx context.Context, c scratch, d difference) (isReordered bool, err error) {
 	for i, part := range d.parts() {
-		done, failed, err := c.try(ctx, *part)
+		changes, failures, err := c.try(ctx, *part)
 		if err != nil {
 			return false, err
 		}
 
-		reordered = reordered || !slices.Equal(done, *part)
+		isReordered = isReordered || !slices.Equal(changes, *part)
 		all := w.written.parts()[i]
-		*all = append(*all, done...)
+		*all = append(*all, changes...)
 
-		for _, f := range failed {
+		for _, f := range failures {
 			if f.isRefresh() {
 				w.skipped = append(w.skipped, DiffWarning{f.sql, "left out, since it fails: " + f.message})
 				continue
@@ -100,7 +100,7 @@ func (w *writer) run(ctx context.Context, c scratch, d difference) (reordered bo
 		}
 	}
 
-	return reordered, nil
+	return isReordered, nil
 }
 
 // remain notes the objects that no statement makes equal. d is the difference between now and the
