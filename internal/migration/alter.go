@@ -175,8 +175,8 @@ func (a *alteration) alterFurther() {
 			continue
 		}
 
-		column, _, stored := strings.Cut(s, " SET STORAGE ")
-		if stored { // SET STORAGE DEFAULT needs PostgreSQL 16
+		column, _, ok := strings.Cut(s, " SET STORAGE ")
+		if ok { // SET STORAGE DEFAULT needs PostgreSQL 16
 			a.add(change{sql: column + " SET STORAGE " + a.storage(column)})
 		} else if undo := undoFurther(s); undo != "" {
 			a.add(change{sql: undo})

@@ -51,8 +51,8 @@ func alterEnum(old, now *pgdump.Entry) (renames, values []change, ok bool) {
 		return renames, nil, true
 	}
 
-	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
-	if !slices.Equal(kept, before) {
+	common := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
+	if !slices.Equal(common, before) {
 		return nil, nil, false
 	}
 

@@ -173,17 +173,17 @@ func readKnown(ctx context.Context, q pg.Querier) (knownMigrations, error) {
 // pending reports whether a file is still to be applied. It fails with Conflict if the file was
 // changed after it was applied, or if a newer one was applied before it.
 func (k knownMigrations) pending(f Source, outOfOrder bool) (bool, error) {
-	m, begun := k[f.Version]
+	m, ok := k[f.Version]
 	switch {
-	case begun && m.DurationMs == nil: // stopped halfway: it runs again, changed or not
-	case begun && m.Checksum != f.Checksum:
+	case ok && m.DurationMs == nil: // stopped halfway: it runs again, changed or not
+	case ok && m.Checksum != f.Checksum:
 		e := fault.New(fault.Conflict,
 			"the migration %s_%s was changed after it was applied: it had the checksum %s, the file has %s",
 			f.Version, m.Name, m.Checksum, f.Checksum).WithCode("migration_changed")
 		e.Extra = map[string]any{"appliedChecksum": m.Checksum, "fileChecksum": f.Checksum}
 
 		return false, f.blame(e)
-	case begun:
+	case ok:
 		return false, nil
 	case outOfOrder:
 		return true, nil

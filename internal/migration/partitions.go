@@ -18,16 +18,16 @@ func (c *comparison) deferPartitions() {
 		}
 	}
 
-	var deferred []string
+	var keys []string
 	for partition := range wholes {
 		for table := wholes[partition]; table != nil; table = wholes[table] {
 			if len(c.altered[key(table)]) > 0 {
-				deferred = append(deferred, key(partition))
+				keys = append(keys, key(partition))
 			}
 		}
 	}
 
-	for _, k := range deferred {
+	for _, k := range keys {
 		delete(c.altered, k)
 	}
 }

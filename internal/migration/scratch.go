@@ -141,7 +141,7 @@ type scratch struct {
 
 // apply applies a script, and resets the session for the next one.
 func (c scratch) apply(ctx context.Context, script script) error {
-	trusted := func(ctx context.Context, f func(tx pgx.Tx) error) error {
+	platform := func(ctx context.Context, f func(tx pgx.Tx) error) error {
 		conn, err := c.ConnectTrusted(ctx)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (c scratch) apply(ctx context.Context, script script) error {
 		return pg.InTx(ctx, conn, f)
 	}
 
-	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(trusted)); err != nil {
+	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(platform)); err != nil {
 		return err
 	}
 

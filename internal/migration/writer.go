@@ -106,23 +106,23 @@ func (w *writer) run(ctx context.Context, c scratch, d difference) (isReordered 
 // remain notes the objects that no statement makes equal. d is the difference between now and the
 // schema.
 func (w *writer) remain(d difference, now []pgdump.Entry) {
-	left := d.unresolved
+	rest := d.unresolved
 	for _, part := range d.parts() {
 		for _, ch := range *part {
 			if !ch.isRefresh() {
-				left = append(left, differing(ch.object, w.failed[ch.object]))
+				rest = append(rest, differing(ch.object, w.failed[ch.object]))
 			}
 		}
 	}
 
 	for _, k := range unequal(now, w.target) {
 		other := differing(k, "")
-		if !slices.ContainsFunc(left, func(d Difference) bool { return d.Kind == other.Kind && d.Name == other.Name }) {
-			left = append(left, other)
+		if !slices.ContainsFunc(rest, func(d Difference) bool { return d.Kind == other.Kind && d.Name == other.Name }) {
+			rest = append(rest, other)
 		}
 	}
 
-	w.written.unresolved = left
+	w.written.unresolved = rest
 }
 
 // unequal returns the keys of entries that only one dump has, or that have other lines in the
@@ -184,7 +184,7 @@ type failure struct {
 // try runs changes in a transaction. It runs those that fail again after the others: pg_dump does
 // not know function bodies' dependencies. It returns the changes that succeeded, in the order that
 // worked.
-func (c scratch) try(ctx context.Context, changes []change) (done []change, failed []failure, err error) {
+func (c scratch) try(ctx context.Context, changes []change) (successes []change, failures []failure, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil
 	}
@@ -200,8 +200,8 @@ func (c scratch) try(ctx context.Context, changes []change) (done []change, fail
 	}
 
 	e := fault.Of(err)
-	report, rejected := e.Extra["postgres"].(statement.PostgresError)
-	if e.Kind != fault.Unprocessable || !rejected {
+	report, ok := e.Extra["postgres"].(statement.PostgresError)
+	if e.Kind != fault.Unprocessable || !ok {
 		return nil, nil, err
 	}
 
@@ -215,30 +215,30 @@ func (c scratch) try(ctx context.Context, changes []change) (done []change, fail
 
 	_, err = statement.RunScript(ctx, c.conn.PgConn(), statement.Script{Field: scripts[0].field,
 		Begin: func(ctx context.Context, conn *pgconn.PgConn) (err error) {
-			done, failed, err = inAnyOrder(ctx, conn, changes)
+			successes, failures, err = inAnyOrder(ctx, conn, changes)
 			return err
 		}})
 	if err != nil {
 		return nil, nil, err
 	}
 
-	return done, failed, c.reset(ctx)
+	return successes, failures, c.reset(ctx)
 }
 
 // inAnyOrder runs changes in a transaction until none of the rest succeeds.
 func inAnyOrder(
 	ctx context.Context, conn *pgconn.PgConn, changes []change,
-) (done []change, failed []failure, err error) {
+) (successes []change, failures []failure, err error) {
 	if _, err := conn.Exec(ctx, withoutBodies).ReadAll(); err != nil {
 		return nil, nil, err
 	}
 
 	for len(changes) > 0 {
-		failed = nil
+		failures = nil
 		var rest []change
 		for _, ch := range changes {
 			if strings.HasPrefix(ch.sql, "CREATE EXTENSION") { // created before the transaction
-				done = append(done, ch)
+				successes = append(successes, ch)
 				continue
 			}
 
@@ -247,9 +247,9 @@ func inAnyOrder(
 			case err != nil:
 				return nil, nil, err
 			case message == "":
-				done = append(done, ch)
+				successes = append(successes, ch)
 			default:
-				failed, rest = append(failed, failure{ch, message}), append(rest, ch)
+				failures, rest = append(failures, failure{ch, message}), append(rest, ch)
 			}
 		}
 
@@ -259,7 +259,7 @@ func inAnyOrder(
 		changes = rest
 	}
 
-	return done, failed, nil
+	return successes, failures, nil
 }
 
 // attempt runs a statement in a transaction. If PostgreSQL rejects it, attempt undoes it and
