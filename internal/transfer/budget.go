@@ -37,10 +37,10 @@ func newWorkbookBudget(memory int64) workbookBudget {
 	}
 }
 
-// reserveMemory reserves memory for an import; done releases it. It fails with TooMany if the
+// reserveMemory reserves memory for an import, which release returns. It fails with TooMany if the
 // project already imports a workbook or its account several, or if the budget stays exhausted for
 // [workbookTimeout].
-func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o Options) (done func(), err error) {
+func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o Options) (release func(), err error) {
 	if o.Format != XLSX {
 		return func() {}, nil
 	}
@@ -53,7 +53,7 @@ func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o 
 	return workbooks.reserve(ctx, project, size)
 }
 
-func (w *workbookBudget) reserve(ctx context.Context, project fair.Key, memory int64) (done func(), err error) {
+func (w *workbookBudget) reserve(ctx context.Context, project fair.Key, memory int64) (release func(), err error) {
 	place := w.imports.TryAcquire(project, 1)
 	if place == nil {
 		return nil, tooManyImports("the project is already importing a workbook, or its account several")

@@ -207,9 +207,9 @@ func (f *facts) typeIn(n, d reading) string {
 // columnNames derives unique column names from a file's headers: their letters, in any script, in
 // lower case.
 func columnNames(headers []string) []string {
-	names, taken := make([]string, len(headers)), map[string]bool{}
+	names, nameSet := make([]string, len(headers)), map[string]bool{}
 	for _, system := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
-		taken[system] = true
+		nameSet[system] = true
 	}
 
 	for i, h := range headers {
@@ -223,11 +223,11 @@ func columnNames(headers []string) []string {
 
 		name = strings.ToValidUTF8(name[:min(len(name), 55)], "")
 		unique := name
-		for n := 2; taken[unique]; n++ {
+		for n := 2; nameSet[unique]; n++ {
 			unique = fmt.Sprintf("%s_%d", name, n)
 		}
 
-		taken[unique] = true
+		nameSet[unique] = true
 		names[i] = unique
 	}
 

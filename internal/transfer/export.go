@@ -77,23 +77,23 @@ func selectColumns(columns []schema.BulkColumn, names []string) ([]schema.BulkCo
 		return columns, nil
 	}
 
-	var chosen []schema.BulkColumn
+	var selection []schema.BulkColumn
 	for i, name := range names {
 		at := slices.IndexFunc(columns, func(c schema.BulkColumn) bool { return c.Name == name })
 		if at < 0 || slices.Contains(names[:i], name) {
 			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be distinct columns of the table")
 		}
 
-		chosen = append(chosen, columns[at])
+		selection = append(selection, columns[at])
 	}
 
-	return chosen, nil
+	return selection, nil
 }
 
 // selectSQL returns the query for the table's rows in primary key order.
-func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
-	values := make([]string, len(wanted))
-	for i, c := range wanted {
+func selectSQL(t schema.Table, all, columns []schema.BulkColumn, spreadsheet bool) string {
+	values := make([]string, len(columns))
+	for i, c := range columns {
 		name := "t." + pg.Quote(c.Name)
 		values[i] = name
 		if spreadsheet && !c.Plain {
@@ -124,7 +124,7 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
 	defer cancel()
 
-	copied := func(row io.Reader) error {
+	copyRow := func(row io.Reader) error {
 		_, err := io.Copy(w, row)
 		return err
 	}
@@ -132,11 +132,11 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	switch e.Format {
 	case CSV:
 		return translateReadError(
-			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied),
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copyRow),
 		)
 	case TSV:
 		return translateReadError(
-			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied),
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copyRow),
 		)
 	}
 

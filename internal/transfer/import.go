@@ -49,7 +49,7 @@ func ImportTable(
 		n.Columns = append(n.Columns, schema.NewColumn{Name: c.Name, Type: c.Type})
 	}
 
-	imported, err := inTx(ctx, p, file, o, func(
+	result, err := inTx(ctx, p, file, o, func(
 		ctx context.Context, tx pgx.Tx,
 	) (plan, error) {
 		t, err := schema.CreatePlainTable(ctx, tx, n)
@@ -59,10 +59,10 @@ func ImportTable(
 	})
 
 	if o.DryRun {
-		imported.TableID = nil
+		result.TableID = nil
 	}
 
-	return imported, err
+	return result, err
 }
 
 // ImportRows adds a file's rows to ref's table. The header, or the JSON objects' members, name
@@ -160,8 +160,8 @@ func matchHeader(
 	var columns []ImportedColumn
 	var notes []Note
 	for i, header := range names {
-		known := slices.IndexFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
-		if known < 0 {
+		at := slices.IndexFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
+		if at < 0 {
 			return nil, nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 				"has the header %q, which is not a column of the table; if another line names the columns, import with "+
 					"header_line", fault.Clip(header))
@@ -170,8 +170,8 @@ func matchHeader(
 			return nil, nil, fault.OnField(fault.Unprocessable, "file", "duplicate", "has the header %q twice", header)
 		}
 
-		c := newImportedColumn(all[known], header)
-		if c.skipped = all[known].Generated; c.skipped {
+		c := newImportedColumn(all[at], header)
+		if c.skipped = all[at].Generated; c.skipped {
 			notes = append(notes, skippedColumn(c.Name))
 		}
 		columns = append(columns, c)
@@ -214,7 +214,7 @@ func matchMembers(
 		bad = cmp.Or(bad, r.bad)
 	}
 
-	stored := 0
+	count := 0
 	for _, column := range all {
 		if !slices.Contains(s.names(), column.Name) {
 			continue
@@ -224,15 +224,15 @@ func matchMembers(
 		if c.skipped = column.Generated; c.skipped {
 			notes = append(notes, skippedColumn(c.Name))
 		} else {
-			stored++
+			count++
 		}
 		columns = append(columns, c)
 	}
 
 	switch {
-	case stored == 0 && bad != nil:
+	case count == 0 && bad != nil:
 		return nil, nil, bad.fatal(nil, 0)
-	case stored == 0:
+	case count == 0:
 		return nil, nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 			"has no value for any of the table's columns")
 	}
@@ -245,22 +245,22 @@ func emptyFile() error {
 }
 
 // rewind opens a file from its beginning.
-func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
+func rewind(ctx context.Context, file io.ReadSeeker, o Options, columns []string) (source, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("rewind a file to import: %w", err)
 	}
 
 	if o.Format == XLSX {
-		s, err := openRows(ctx, file, o, known)
+		s, err := openRows(ctx, file, o, columns)
 		return s, translateFileError(err)
 	}
 
-	s, err := open(file, o, known)
+	s, err := open(file, o, columns)
 	return s, translateFileError(err)
 }
 
 // openRows returns a sheet's rows.
-func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
+func openRows(ctx context.Context, file io.ReadSeeker, o Options, columns []string) (source, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("measure a file to import: %w", err)
@@ -283,8 +283,8 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string
 		err = readHeader(s, &s.header)
 	}
 
-	if known != nil {
-		s.columns = len(known)
+	if columns != nil {
+		s.columns = len(columns)
 	}
 
 	return s, err
@@ -318,22 +318,22 @@ func inTx(
 	ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (plan, error),
 ) (Imported, error) {
-	bounded, cancel := context.WithTimeout(ctx, importTimeout)
+	importCtx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 
 	var result Imported
-	err := audit.Write(bounded, p.Owner(), func(tx pgx.Tx) error {
-		if err := schema.ApplySettings(bounded, tx); err != nil {
+	err := audit.Write(importCtx, p.Owner(), func(tx pgx.Tx) error {
+		if err := schema.ApplySettings(importCtx, tx); err != nil {
 			return err
 		}
 
-		plan, err := prepare(bounded, tx)
+		plan, err := prepare(importCtx, tx)
 		if err != nil {
 			return err
 		}
 
 		result = Imported{Table: plan.table.FullName(), TableID: &plan.table.ID, DryRun: o.DryRun}
-		if err := result.load(bounded, tx, plan, file, o); err != nil {
+		if err := result.load(importCtx, tx, plan, file, o); err != nil {
 			return err
 		}
 

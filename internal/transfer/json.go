@@ -87,24 +87,24 @@ func (j *jsonSource) nextObject() ([]byte, row, error) {
 }
 
 func (j *jsonSource) object(line []byte) *Rejected {
-	malformed := &Rejected{Code: "malformed", Message: "is not a JSON object"}
+	rejection := &Rejected{Code: "malformed", Message: "is not a JSON object"}
 	j.decoder.Reset(bytes.NewReader(line))
 
 	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
-		return malformed
+		return rejection
 	}
 
 	for j.decoder.PeekKind() != '}' {
 		t, err := j.decoder.ReadToken()
 		if err != nil {
-			return malformed
+			return rejection
 		}
 
 		name := t.String()
 
 		v, err := j.decoder.ReadValue()
 		if err != nil {
-			return malformed
+			return rejection
 		}
 
 		i, ok := j.index[name]
@@ -127,16 +127,16 @@ func (j *jsonSource) object(line []byte) *Rejected {
 		}
 
 		if err != nil {
-			return malformed
+			return rejection
 		}
 	}
 
 	if _, err := j.decoder.ReadToken(); err != nil {
-		return malformed
+		return rejection
 	}
 
 	if _, err := j.decoder.ReadToken(); err != io.EOF {
-		return malformed
+		return rejection
 	}
 
 	return nil

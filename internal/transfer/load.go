@@ -160,16 +160,16 @@ func (l *loader) flush(ctx context.Context) error {
 		return nil
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, batchTimeout)
+	batchCtx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 
-	err := l.store(bounded, 0, len(l.ends))
+	err := l.store(batchCtx, 0, len(l.ends))
 	l.batch, l.ends, l.lineNumbers = l.batch[:0], l.ends[:0], l.lineNumbers[:0]
 	for _, c := range l.counters {
 		c.batch = c.batch[:0]
 	}
 
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	if err != nil && batchCtx.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
 			"can't be imported: code of the project took longer than %d seconds for one batch",
 			int(batchTimeout.Seconds())).WithCause(err)

@@ -50,19 +50,19 @@ func parseFormat(code string) numberFormat {
 // isDateFormat reports whether a number format has a year, month, day, hour or second outside
 // quotes and brackets.
 func isDateFormat(code string) bool {
-	quoted, bracketed := false, false
+	inQuotes, inBrackets := false, false
 	for i := 0; i < len(code); i++ {
 		switch c := code[i]; {
 		case c == '\\' || c == '_' || c == '*':
 			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == '[':
-			bracketed = true
+			inBrackets = true
 		case c == ']':
-			bracketed = false
-		case !bracketed && strings.IndexByte("yYmMdDhHsS", c) >= 0:
+			inBrackets = false
+		case !inBrackets && strings.IndexByte("yYmMdDhHsS", c) >= 0:
 			return true
 		}
 	}

@@ -107,22 +107,22 @@ func detectDelimiter(r *bufio.Reader, lineEnd byte) byte {
 	head, _ := r.Peek(r.Size()) // the next read returns the error
 	head = bytes.TrimLeft(head, "\r\n")
 
-	found, quoted := byte(','), false
+	delimiter, inQuotes := byte(','), false
 	for _, c := range head {
 		switch {
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == ',':
 			return ','
 		case c == lineEnd:
-			return found
-		case found == ',' && (c == ';' || c == '\t' || c == '|'):
-			found = c
+			return delimiter
+		case delimiter == ',' && (c == ';' || c == '\t' || c == '|'):
+			delimiter = c
 		}
 	}
 
-	return found
+	return delimiter
 }
 
 // readHeader reads the column names from the first row.
@@ -169,12 +169,12 @@ type lineReader struct {
 func (l *lineReader) detectEnd() {
 	head, _ := l.r.Peek(l.r.Size()) // the next read returns the error
 
-	quoted := false
+	inQuotes := false
 	for i, c := range head {
 		switch {
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == '\n':
 			return
 		case c == '\r' && i+1 < len(head):

@@ -167,10 +167,10 @@ func columnNamesOf(columns []ImportedColumn) []string {
 }
 
 func quoteColumns(columns []string) string {
-	quoted := make([]string, len(columns))
+	names := make([]string, len(columns))
 	for i, c := range columns {
-		quoted[i] = pg.Quote(c)
+		names[i] = pg.Quote(c)
 	}
 
-	return strings.Join(quoted, ", ")
+	return strings.Join(names, ", ")
 }
