@@ -15,8 +15,8 @@ import (
 const (
 	backupChannel = "socle_backup" // notified by the platform database when a backup finishes
 
-	// backupPollInterval is the interval at which waiting requests poll the backup. Notifications
-	// sent while the LISTEN connection is down are lost.
+	// backupPollInterval is how often waiting requests poll the backup. Notifications sent while
+	// the LISTEN connection is down are lost.
 	backupPollInterval = 5 * time.Second
 )
 
@@ -57,10 +57,10 @@ func (s *Service) Await(ctx context.Context, d DestructiveRequest, timeout <-cha
 
 	var id uuid.UUID
 	for {
-		finished := s.finished.wait() // before the status is read, so that no notification is missed
+		wake := s.completion.wait() // before the status is read, so that no notification is missed
 
-		done, err := s.checkAwaitedBackup(ctx, d, &id)
-		if done || err != nil {
+		ok, err := s.checkAwaitedBackup(ctx, d, &id)
+		if ok || err != nil {
 			return err
 		}
 
@@ -70,14 +70,14 @@ func (s *Service) Await(ctx context.Context, d DestructiveRequest, timeout <-cha
 		case <-timeout:
 			return fault.New(fault.Conflict,
 				"this requires a completed backup of the project, which is being made: try again when it is completed. Nothing was changed").WithCode("backup_under_way")
-		case <-finished:
+		case <-wake:
 		case <-tick.C:
 		}
 	}
 }
 
 // checkAwaitedBackup reports whether the backup that d waits for is completed. It sets id,
-// initially nil, once that backup is known.
+// initially nil, to that backup.
 func (s *Service) checkAwaitedBackup(ctx context.Context, d DestructiveRequest, id *uuid.UUID) (bool, error) {
 	var b Backup
 	var err error
@@ -133,21 +133,20 @@ func (s *Service) awaitBackup(ctx context.Context, d DestructiveRequest) (Backup
 
 const (
 	awaitedBackupTTL       = time.Hour           // a completed backup satisfies a retried request for this long
-	awaitedBackupRetention = 30 * 24 * time.Hour // retention of a backup that a request waited for
+	awaitedBackupRetention = 30 * 24 * time.Hour // for a backup that a request waited for
 )
 
-// DestructiveRequest is a destructive request in a project that requires a backup first.
+// DestructiveRequest is a request in a project that requires a backup first.
 type DestructiveRequest struct {
 	Project, User uuid.UUID
 	Operation     string
-	Request       []byte // hash of the caller and the request
+	Request       []byte // hash over the caller and the request
 }
 
-// awaited returns the existing backup that satisfies a request. That is the backup that an
-// earlier try of the request waited for, or a pending backup, which will hold the state at its
-// start. It fails with NotFound without one. It fails with Conflict if a backup is already running
-// and may have started too early; the request then waits for the project's next backup of any
-// origin.
+// awaited returns the existing backup that satisfies a request. That is the backup that an earlier
+// try waited for, or a pending backup, which will hold the state at its start. It fails with
+// NotFound without one. It fails with Conflict if a backup is already running and may have started
+// too early; the request then waits for the project's next backup, whatever its origin.
 func (s *store) awaited(ctx context.Context, d DestructiveRequest) (Backup, error) {
 	var b Backup
 	running := false
@@ -216,7 +215,7 @@ func (s *store) recordWait(ctx context.Context, d DestructiveRequest, backup uui
 	return s.retainAwaited(ctx, backup)
 }
 
-// assignWaiting assigns a pending backup to all requests of a project that wait for the next one.
+// assignWaiting assigns a pending backup to all requests in a project that wait for the next one.
 func (s *store) assignWaiting(ctx context.Context, project, backup uuid.UUID) error {
 	n, err := pg.Exec(ctx, s.q,
 		`update platform.awaited_backups set backup_uuid = @backup where project_uuid = @project and backup_uuid is null`,
@@ -228,8 +227,8 @@ func (s *store) assignWaiting(ctx context.Context, project, backup uuid.UUID) er
 	return s.retainAwaited(ctx, uuid.NullUUID{UUID: backup, Valid: true})
 }
 
-// retainAwaited applies the retention of awaited backups to a scheduled backup that a request waits
-// for. Backups that a user created are kept in any case.
+// retainAwaited applies the retention for awaited backups to a scheduled one. Backups that a user
+// created are kept in any case.
 func (s *store) retainAwaited(ctx context.Context, backup uuid.NullUUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.backups b set made_before = (select operation from platform.awaited_backups where backup_uuid = b.uuid limit 1)
@@ -237,8 +236,8 @@ func (s *store) retainAwaited(ctx context.Context, backup uuid.NullUUID) error {
 	return err
 }
 
-// deleteWait deletes the record of a request whose backup has ended. A later request needs
-// another backup.
+// deleteWait deletes a request's record when its backup has ended. A later request needs another
+// backup.
 func (s *store) deleteWait(ctx context.Context, d DestructiveRequest, backup uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.awaited_backups where project_uuid = @project and request = @request and backup_uuid = @backup`,

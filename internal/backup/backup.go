@@ -1,11 +1,11 @@
-// Package backup makes, proves, exports, imports and restores backups of projects.
+// Package backup makes, proves, exports, imports and restores project backups.
 //
-// A backup consists of a dump of the project's database, the bytes of its files, and a manifest
-// that describes both. The package has the rows of backups, schedules and restores in the platform
-// database, and their jobs. It runs pg_dump and pg_restore, stores the parts of backups, and
-// checks backups before a restore. Package archive owns the format of these parts and of exported
-// backups. Package lifecycle creates and swaps databases. Each subject with rows in them gives its
-// part as a [projectdb.Subject].
+// A backup consists of a database dump, the file contents, and a manifest that describes both. The
+// package owns the rows for backups, schedules and restores in the platform database, and their
+// jobs. It runs pg_dump and pg_restore, stores backup parts, and checks backups before a restore.
+// Package archive owns the format for parts and exported backups. Package lifecycle creates and
+// swaps databases. Each subject with rows in a project's database contributes a
+// [projectdb.Subject].
 package backup
 
 import (
@@ -31,7 +31,7 @@ type Config struct {
 	Binaries      pgserver.Binaries
 	Queue         *queue.Queue
 	Subjects      []projectdb.Subject // in the order in which a restore calls them
-	Notifications *pg.Listener        // notifications of the platform database; nil: polling only
+	Notifications *pg.Listener        // from the platform database; nil: polling only
 	Log           *slog.Logger
 }
 
@@ -44,11 +44,11 @@ type Service struct {
 	files    *projectdb.Files
 	tools    *pgtool.Tools
 
-	finished    broadcast // notified when a backup finishes
+	completion  broadcast // notified when a backup finishes
 	passphrases archive.Passphrases
 }
 
-// New registers the workers of backups, proofs and restores.
+// New registers the workers for backups, proofs and restores.
 func New(c Config) *Service {
 	s := &Service{
 		Config:   c,
@@ -61,10 +61,10 @@ func New(c Config) *Service {
 	s.registerWorkers()
 
 	if c.Notifications != nil {
-		c.Notifications.Handle(backupChannel, func(string) { s.finished.notify() })
+		c.Notifications.Handle(backupChannel, func(string) { s.completion.notify() })
 
 		c.Notifications.OnConnect(func(context.Context, *pgx.Conn) error {
-			s.finished.notify()
+			s.completion.notify()
 			return nil
 		})
 	}
@@ -72,9 +72,9 @@ func New(c Config) *Service {
 	return s
 }
 
-// registerWorkers registers the workers of all jobs. A backup and a restore have one attempt: a
-// retry is a new one with its own status. A proof is retried after restarts of the server or
-// PostgreSQL for about a quarter of an hour.
+// registerWorkers registers all workers. A backup and a restore have one attempt: a retry is a new
+// one with its own status. A proof is retried for about 15 minutes after the server or PostgreSQL
+// restarts.
 func (s *Service) registerWorkers() {
 	register(s, queue.Options{
 		Workers:     queue.Workers{Queue: "backups", PerServer: 4, PerAccount: 2},

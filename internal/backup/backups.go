@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Backup is a backup of a project.
+// Backup is a project backup.
 type Backup struct {
 	UUID        uuid.UUID  `json:"uuid"`
 	ProjectUUID uuid.UUID  `json:"projectUuid"`
@@ -21,7 +21,7 @@ type Backup struct {
 	StartedAt   *time.Time `json:"startedAt" nullable:"true"`
 	CompletedAt *time.Time `json:"completedAt" nullable:"true" doc:"When it completed or failed."`
 	Error       string     `json:"error" doc:"Cause of the failure; empty unless failed."`
-	Size        *int64     `json:"-"` // stored bytes of the dump
+	Size        *int64     `json:"-"` // bytes of the stored dump
 	ProvenAt    *time.Time `json:"-"`
 	ProofError  string     `json:"-"`
 	Scheduled   bool       `json:"-"`
@@ -33,7 +33,7 @@ type Backup struct {
 	Missing     []Missing  `json:"-"` // objects that the last proof could not create
 }
 
-// Origins of a backup.
+// Origins.
 const (
 	OriginMade     = "made"
 	OriginImported = "imported"
@@ -47,7 +47,7 @@ func (s *store) CreateBackup(ctx context.Context, project, user uuid.UUID) (Back
 	return s.insert(ctx, project, user, false)
 }
 
-func (s *store) insert(ctx context.Context, project, user uuid.UUID, scheduled bool) (Backup, error) {
+func (s *store) insert(ctx context.Context, project, user uuid.UUID, isScheduled bool) (Backup, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Backup{}, err
@@ -58,7 +58,7 @@ func (s *store) insert(ctx context.Context, project, user uuid.UUID, scheduled b
 	b, err := pg.One[Backup](ctx, s.q, `
 		insert into platform.backups (uuid, project_uuid, created_by, scheduled) values (@id, @project, @user, @scheduled)
 		returning`+backupColumns, pgx.StrictNamedArgs{
-		"id": id, "project": project, "user": user, "scheduled": scheduled,
+		"id": id, "project": project, "user": user, "scheduled": isScheduled,
 	})
 	if pg.Violates(err, "backups_one_at_a_time") {
 		return b, fault.New(fault.Conflict, "another backup of the project is under way").
@@ -71,14 +71,14 @@ func (s *store) insert(ctx context.Context, project, user uuid.UUID, scheduled b
 	return b, s.assignWaiting(ctx, project, id)
 }
 
-// Get returns a backup of a project. It fails with NotFound for an unknown backup.
+// Get returns a project's backup. It fails with NotFound for an unknown backup.
 func (s *store) Get(ctx context.Context, project, id uuid.UUID) (Backup, error) {
 	return pg.One[Backup](ctx, s.q,
 		`select`+backupColumns+`from platform.backups where uuid = @id and project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// List returns a page of the backups of a project and the total count.
+// List returns a page of a project's backups and the total count.
 func (s *store) List(ctx context.Context, project uuid.UUID, page pg.Page) ([]Backup, int64, error) {
 	return pg.List[Backup](ctx, s.q, pg.Listing{
 		Columns: backupColumns,
@@ -88,20 +88,20 @@ func (s *store) List(ctx context.Context, project uuid.UUID, page pg.Page) ([]Ba
 	}, page, pgx.StrictNamedArgs{"project": project})
 }
 
-// failed returns all backups of a project. The value reports whether the backup failed.
-func (s *store) failed(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
+// failures returns all backups in a project, and reports for each whether it failed.
+func (s *store) failures(ctx context.Context, project uuid.UUID) (map[uuid.UUID]bool, error) {
 	all, err := pg.All[struct {
 		UUID   uuid.UUID
 		Failed bool
 	}](ctx, s.q, `select uuid, status = 'failed' as failed from platform.backups where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project})
 
-	failed := make(map[uuid.UUID]bool, len(all))
+	failures := make(map[uuid.UUID]bool, len(all))
 	for _, b := range all {
-		failed[b.UUID] = b.Failed
+		failures[b.UUID] = b.Failed
 	}
 
-	return failed, err
+	return failures, err
 }
 
 // setPending sets a running backup back to pending for a later retry. cause is text for
@@ -115,9 +115,9 @@ func (s *store) setPending(ctx context.Context, id uuid.UUID, cause string) (tim
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-// complete sets a running backup to completed. size and sum are the bytes and the checksum of
-// its stored dump. warnings list the parts that a restore does not bring back. It fails with
-// NotFound if the backup is not running any more.
+// complete sets a running backup to completed. size and sum are the stored dump's bytes and
+// checksum. warnings list the parts that a restore does not bring back. It fails with NotFound if
+// the backup is not running any more.
 func (s *store) complete(ctx context.Context, id uuid.UUID, size int64, sum []byte, warnings []string) error {
 	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.backups
@@ -164,7 +164,7 @@ func (s *store) deleting(ctx context.Context) ([]Backup, error) {
 		from platform.backups where status = 'deleting' and coalesce(bytes_until <= now(), true)`)
 }
 
-// forget deletes the row of a backup. The caller has removed its files.
+// forget deletes a backup's row. The caller has removed its files.
 func (s *store) forget(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.backups where uuid = @id and status = 'deleting'`,
 		pgx.StrictNamedArgs{"id": id})
@@ -193,7 +193,7 @@ func (s *store) startImport(ctx context.Context, project, user uuid.UUID) (Backu
 	return b, err
 }
 
-// forgetImport deletes the row of a failed import. The caller has removed its files.
+// forgetImport deletes a failed import's row. The caller has removed its files.
 func (s *store) forgetImport(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`delete from platform.backups where uuid = @id and status = 'running' and origin = @origin`,
@@ -210,7 +210,7 @@ type BackupUsage struct {
 	LastProvenAt *time.Time `json:"lastProvenAt" nullable:"true" doc:"When a backup was last proven by a trial restore."`
 }
 
-// GetUsage counts the completed backups of a project.
+// GetUsage counts a project's completed backups.
 func (s *store) GetUsage(ctx context.Context, project uuid.UUID) (BackupUsage, error) {
 	return pg.One[BackupUsage](ctx, s.q, `
 		select count(*), coalesce(sum(size), 0)::bigint as bytes, max(completed_at) as last_at, max(proven_at) as last_proven_at
@@ -234,14 +234,14 @@ func (s *Service) Create(ctx context.Context, project, user uuid.UUID) (Backup, 
 	return b, err
 }
 
-// enqueue enqueues the job of a pending backup.
+// enqueue enqueues a pending backup's job.
 func (s *Service) enqueue(ctx context.Context, tx *store, b Backup) error {
 	_, err := s.Queue.InsertTx(ctx, tx.tx(), backupArgs{b.UUID, b.ProjectUUID})
 	return err
 }
 
 // RemoveDeleted removes deleted backups and the databases replaced by restores whose retention has
-// expired. It also opens the gate of projects whose undo of a restore was cut off.
+// expired. It also opens the gate of each project in which undoing a restore was cut off.
 func (s *Service) RemoveDeleted(ctx context.Context) error {
 	deleting, err := s.deleting(ctx)
 	errs := []error{err}
@@ -254,9 +254,9 @@ func (s *Service) RemoveDeleted(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 
-	expired, err := s.expiredRestores(ctx)
+	restores, err := s.expiredRestores(ctx)
 	errs = append(errs, err)
-	for _, r := range expired {
+	for _, r := range restores {
 		errs = append(errs, s.DropReplaced(ctx, r))
 	}
 

@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Backoff of a backup that collides with other transactions.
+// Backoff after a backup collides with other transactions.
 const (
 	retryTimeout  = 30 * time.Minute // from the first attempt to the last
 	minRetryDelay = 5 * time.Second
@@ -38,31 +38,31 @@ func (l *RetryError) Unwrap() error { return l.Err }
 type collisionError struct {
 	object  string // contended object, in words for the user
 	waiting string // clause after object: what the backup waits for
-	failed  string // clause after object: why the backup failed in the end
-	ofDump  bool   // reported by pg_dump, although all tables were locked
+	failure string // clause after object: why the backup failed in the end
+	inDump  bool   // reported by pg_dump, although all tables were locked
 	err     error
 }
 
 // Error returns the object, the collision and the cause.
-func (c *collisionError) Error() string { return c.object + " " + c.failed + ": " + c.err.Error() }
+func (c *collisionError) Error() string { return c.object + " " + c.failure + ": " + c.err.Error() }
 
 // Unwrap returns the cause.
 func (c *collisionError) Unwrap() error { return c.err }
 
 func lockCollision(object string, err error) *collisionError {
 	return &collisionError{object: object, waiting: ", which another transaction has locked",
-		failed: "was locked by another transaction", err: err}
+		failure: "was locked by another transaction", err: err}
 }
 
 func changeCollision(object string, err error) *collisionError {
 	return &collisionError{object: object, waiting: ", which was changed while the backup was made",
-		failed: "was changed during each attempt", err: err}
+		failure: "was changed during each attempt", err: err}
 }
 
-// asCollision converts an error of work on object to a *collisionError if its SQLSTATE indicates a
+// asCollision converts an error for object to a *collisionError if the SQLSTATE indicates a
 // collision, and returns it unchanged otherwise.
 func asCollision(object string, err error) error {
-	if _, done := errors.AsType[*collisionError](err); done || err == nil {
+	if _, ok := errors.AsType[*collisionError](err); ok || err == nil {
 		return err
 	}
 
@@ -70,9 +70,9 @@ func asCollision(object string, err error) error {
 	case "55P03": // lock_not_available
 		return lockCollision(object, err)
 	case "42P01", "3F000", "42809", "42501", "55000", "XX000":
-		// undefined_table, invalid_schema_name, wrong_object_type, insufficient_privilege (of a
-		// view in a table's place), object_not_in_prerequisite_state, internal_error (a catalog
-		// entry is gone)
+		// undefined_table, invalid_schema_name, wrong_object_type, insufficient_privilege (a view
+		// in a table's place), object_not_in_prerequisite_state, internal_error (a catalog entry is
+		// gone)
 		return changeCollision(object, err)
 	case "57P01": // admin_shutdown
 		return changeCollision("the project's database", err)
@@ -81,10 +81,10 @@ func asCollision(object string, err error) error {
 	return err
 }
 
-// asDumpCollision is asCollision for an error of pg_dump, whose text it matches. PostgreSQL's
-// messages are in English: projectdb.setLoginAttributes sets lc_messages.
+// asDumpCollision is asCollision for a pg_dump error, whose text it matches. PostgreSQL's messages
+// are in English: projectdb.setLoginAttributes sets lc_messages.
 func asDumpCollision(err error) error {
-	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
+	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
 		return err
 	}
 
@@ -93,7 +93,7 @@ func asDumpCollision(err error) error {
 		return err
 	}
 
-	collision.ofDump = true
+	collision.inDump = true
 	return collision
 }
 
@@ -104,8 +104,8 @@ func parseCollision(err error) *collisionError {
 	}
 	switch {
 	case contains("canceling statement due to statement timeout", "canceling statement due to lock timeout"):
-		if found := lockStatement.FindStringSubmatch(text); found != nil {
-			return lockCollision("the table "+found[1], err)
+		if match := lockStatement.FindStringSubmatch(text); match != nil {
+			return lockCollision("the table "+match[1], err)
 		}
 		return lockCollision("a table", err)
 	case contains("terminating connection due to administrator command"):
@@ -113,8 +113,8 @@ func parseCollision(err error) *collisionError {
 	case contains("does not exist", "could not open relation with OID", "cache lookup failed", "access to non-system",
 		"is not a table"):
 		object := "an object of the database"
-		if found := serverError.FindStringSubmatch(text); found != nil {
-			object += " (" + found[1] + ")"
+		if match := serverError.FindStringSubmatch(text); match != nil {
+			object += " (" + match[1] + ")"
 		}
 
 		return changeCollision(object, err)
@@ -135,15 +135,15 @@ func (s *Service) postpone(ctx context.Context, b Backup, collision *collisionEr
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	tried, err := s.setPending(recordCtx, b.UUID, collision.object+collision.waiting)
+	age, err := s.setPending(recordCtx, b.UUID, collision.object+collision.waiting)
 	if err != nil {
 		return errors.Join(collision, err)
 	}
 
-	if tried > retryTimeout {
+	if age > retryTimeout {
 		return fault.New(fault.Conflict, "%s %s, for %d minutes",
-			collision.object, collision.failed, int(retryTimeout.Minutes())).WithCause(collision)
+			collision.object, collision.failure, int(retryTimeout.Minutes())).WithCause(collision)
 	}
 
-	return &RetryError{min(max(tried/2, minRetryDelay), maxRetryDelay), collision}
+	return &RetryError{min(max(age/2, minRetryDelay), maxRetryDelay), collision}
 }

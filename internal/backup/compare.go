@@ -28,8 +28,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// compare fails unless each restored table of a copy has the row count of the manifest. It skips
-// tables that PostgreSQL has not created again, or whose rows it has refused.
+// compare fails unless each restored table in a copy has the manifest's row count. It skips tables
+// that PostgreSQL has not created again or whose rows it has rejected.
 func (s *Service) compare(
 	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, failures []pgdump.Failure,
 ) error {
@@ -64,7 +64,7 @@ func (s *Service) compare(
 	})
 }
 
-// rows returns the row counts of the tables that are restored.
+// rows returns the restored tables' row counts.
 func (s *Service) rows(tables []archive.Table) map[archive.Table]int64 {
 	all := map[archive.Table]int64{}
 	for _, t := range tables {
@@ -77,9 +77,9 @@ func (s *Service) rows(tables []archive.Table) map[archive.Table]int64 {
 	return all
 }
 
-// compareRows fails with Unprocessable unless the user's tables of a copy have exactly the rows of
-// the dump, in any order. It skips the platform's tables, which a restore changes on purpose, and
-// dumps of unknown time zone, whose times cannot be compared.
+// compareRows fails with Unprocessable unless the user's tables in a copy have exactly the dump's
+// rows, in any order. It skips the platform's tables, which a restore changes on purpose, and dumps
+// with an unknown time zone, whose times cannot be compared.
 func (s *Service) compareRows(
 	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, entries []pgdump.Entry,
 ) error {
@@ -97,10 +97,10 @@ func (s *Service) compareRows(
 		return err
 	}
 
-	counted := s.rows(manifest.Tables)
+	counts := s.rows(manifest.Tables)
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e pgdump.Entry) bool {
-		_, ok := counted[archive.Table{Schema: e.Namespace, Name: e.Tag}]
-		// tables of extensions have rows that are in no dump
+		_, ok := counts[archive.Table{Schema: e.Namespace, Name: e.Tag}]
+		// extension tables have rows that are in no dump
 		return e.Desc != "TABLE DATA" || slices.Contains(projectdb.Schemas, e.Namespace) || !ok
 	})
 	if len(entries) == 0 {
@@ -108,11 +108,11 @@ func (s *Service) compareRows(
 	}
 
 	return s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries), "--data-only", "--file=-")
+		cmd, closeFiles, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries), "--data-only", "--file=-")
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer closeFiles()
 
 		cmd.Stdin = r
 		return pgtool.Run(cmd, func(out io.Reader) error {
@@ -136,14 +136,14 @@ func asDumped(manifest archive.Manifest) string {
 		"set search_path = ''; set statement_timeout = 0; set row_security = off"
 }
 
-// compareTable compares the rows of a table with the next rows in the output of pg_restore.
+// compareTable compares a table's rows with the next rows in pg_restore's output.
 func compareTable(ctx context.Context, conn *pgx.Conn, e pgdump.Entry, script *bufio.Reader) error {
 	sql, err := copyOut(e.Copy)
 	if err != nil {
 		return err
 	}
 
-	if err := find(script, e.Copy); err != nil {
+	if err := skipPast(script, e.Copy); err != nil {
 		return fmt.Errorf("read rows of %s.%s: %w", e.Namespace, e.Tag, err)
 	}
 
@@ -173,8 +173,8 @@ func compareTable(ctx context.Context, conn *pgx.Conn, e pgdump.Entry, script *b
 	return nil
 }
 
-// find reads a script up to and including a statement, which can span lines.
-func find(script *bufio.Reader, statement string) error {
+// skipPast reads a script up to and including a statement, which can span lines.
+func skipPast(script *bufio.Reader, statement string) error {
 	first, rest, _ := strings.Cut(statement, "\n")
 	for {
 		line, err := readLine(script)
@@ -203,19 +203,19 @@ var (
 	identifiers = regexp.MustCompile(identifier)
 )
 
-// copyOut converts a COPY ... FROM statement of pg_dump to COPY ... TO STDOUT.
+// copyOut converts pg_dump's COPY ... FROM statement to COPY ... TO STDOUT.
 func copyOut(statement string) (string, error) {
-	found := copyIn.FindStringSubmatch(statement)
-	if found == nil {
+	match := copyIn.FindStringSubmatch(statement)
+	if match == nil {
 		return "", fmt.Errorf("%w: not a COPY statement: %q", pgdump.ErrTOC, statement)
 	}
 
-	columns := identifiers.FindAllString(found[3], -1)
+	columns := identifiers.FindAllString(match[3], -1)
 	for i, column := range columns {
-		columns[i] = requoted(column)
+		columns[i] = requote(column)
 	}
 
-	sql := "copy " + requoted(found[1]) + "." + requoted(found[2])
+	sql := "copy " + requote(match[1]) + "." + requote(match[2])
 	if len(columns) > 0 {
 		sql += " (" + strings.Join(columns, ", ") + ")"
 	}
@@ -223,18 +223,18 @@ func copyOut(statement string) (string, error) {
 	return sql + " to stdout", nil
 }
 
-// requoted quotes an identifier, which may be quoted already.
-func requoted(name string) string {
+// requote quotes an identifier, which may be quoted already.
+func requote(name string) string {
 	if inside, ok := strings.CutPrefix(name, `"`); ok {
 		name = strings.ReplaceAll(strings.TrimSuffix(inside, `"`), `""`, `"`)
 	}
 	return pg.Quote(name)
 }
 
-// lineDigest computes a checksum of lines that does not depend on their order. It adds the hashes,
-// so that two equal lines do not cancel out.
+// lineDigest computes an order-independent checksum of lines. It adds the hashes, so that two equal
+// lines do not cancel out.
 type lineDigest struct {
-	hash hash.Hash // hash of the current, incomplete line
+	hash hash.Hash // for the current, incomplete line
 	sum  [4]uint64
 }
 
@@ -242,14 +242,14 @@ func (l *lineDigest) Write(b []byte) (int, error) {
 	for line := range bytes.Lines(b) {
 		l.hash.Write(line)
 		if line[len(line)-1] == '\n' {
-			l.add()
+			l.addLine()
 		}
 	}
 
 	return len(b), nil
 }
 
-func (l *lineDigest) add() {
+func (l *lineDigest) addLine() {
 	var sum [sha256.Size]byte
 	l.hash.Sum(sum[:0])
 	l.hash.Reset()

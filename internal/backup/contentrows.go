@@ -10,8 +10,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// lockContents locks the backup contents of a project against concurrent changes until the
-// transaction ends.
+// lockContents locks a project's backup contents against concurrent changes until the transaction
+// ends.
 func (s *store) lockContents(ctx context.Context, project uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q,
 		`select pg_advisory_xact_lock(hashtextextended('backup contents ' || @project::uuid, 0))`,
@@ -19,12 +19,12 @@ func (s *store) lockContents(ctx context.Context, project uuid.UUID) error {
 	return err
 }
 
-// addContents records the contents that a backup needs, by SHA-256. sums yields them in
-// batches. The backup calls it before it checks whether the contents are stored. It returns the
-// number of contents that were new for the backup.
+// addContents records the contents that a backup needs, by SHA-256. sums yields them in batches.
+// The backup calls it before it checks whether the contents are stored. It returns how many were
+// new for the backup.
 func (s *store) addContents(
 	ctx context.Context, project, backup uuid.UUID, sums iter.Seq2[[][]byte, error],
-) (added int64, err error) {
+) (count int64, err error) {
 	err = s.unaudited(ctx, func(tx *store) error {
 		if err := tx.lockContents(ctx, project); err != nil {
 			return err
@@ -44,16 +44,16 @@ func (s *store) addContents(
 				return err
 			}
 
-			added += n
+			count += n
 		}
 
 		return nil
 	})
 
-	return added, err
+	return count, err
 }
 
-// hasContents reports whether a backup needs all of the contents with these SHA-256 sums.
+// hasContents reports whether a backup needs all contents with these SHA-256 sums.
 func (s *store) hasContents(ctx context.Context, project, backup uuid.UUID, sums [][]byte) (bool, error) {
 	return pg.Value[bool](ctx, s.q, `
 		select not exists (
@@ -62,7 +62,7 @@ func (s *store) hasContents(ctx context.Context, project, backup uuid.UUID, sums
 		pgx.StrictNamedArgs{"backup": backup, "project": project, "sums": sums})
 }
 
-// orphanContents returns the sums that no backup of the project needs.
+// orphanContents returns the sums that none of the project's backups needs.
 func (s *store) orphanContents(ctx context.Context, project uuid.UUID, sums [][]byte) ([][]byte, error) {
 	return pg.Values[[]byte](ctx, s.q, `
 		select c from unnest(@sums::bytea[]) c
@@ -70,18 +70,17 @@ func (s *store) orphanContents(ctx context.Context, project uuid.UUID, sums [][]
 		pgx.StrictNamedArgs{"project": project, "sums": sums})
 }
 
-// deleteOrphanContent calls remove if no backup of the project needs the content. Else it does
-// nothing.
+// deleteOrphanContent calls remove if none of the project's backups needs the content.
 func (s *store) deleteOrphanContent(ctx context.Context, project uuid.UUID, sum []byte, remove func() error) error {
 	return s.unaudited(ctx, func(tx *store) error {
 		if err := tx.lockContents(ctx, project); err != nil {
 			return err
 		}
 
-		needed, err := pg.Value[bool](ctx, tx.q, `
+		isReferenced, err := pg.Value[bool](ctx, tx.q, `
 			select exists (select from platform.backup_contents where project_uuid = @project and sha256 = @sum)`,
 			pgx.StrictNamedArgs{"project": project, "sum": sum})
-		if err != nil || needed {
+		if err != nil || isReferenced {
 			return err
 		}
 
@@ -89,8 +88,8 @@ func (s *store) deleteOrphanContent(ctx context.Context, project uuid.UUID, sum 
 	})
 }
 
-// deleteContents deletes the content references of a backup. It calls remove for each content
-// that no other backup of the project needs.
+// deleteContents deletes a backup's content references. It calls remove for each content that none
+// of the project's other backups needs.
 func (s *store) deleteContents(
 	ctx context.Context, project, backup uuid.UUID, remove func(sum []byte) error,
 ) error {

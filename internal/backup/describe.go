@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// describe returns the manifest of the transaction's snapshot, without the dump, and the warnings.
+// describe returns the manifest for the transaction's snapshot, without the dump, and the warnings.
 func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Manifest, []string, error) {
 	manifest, err := s.newManifest(ctx, tx, b.ProjectUUID, b.UUID)
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Service) describe(ctx context.Context, tx pgx.Tx, b Backup) (archive.Ma
 	return manifest, warnings, err
 }
 
-// newManifest returns the manifest of the transaction's snapshot without tables and dump. It reads
-// no table of the user.
+// newManifest returns the manifest for the transaction's snapshot without tables and dump. It reads
+// no user table.
 func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uuid.UUID) (archive.Manifest, error) {
 	type about struct {
 		Schema     int64
@@ -67,7 +67,7 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 		return archive.Manifest{}, err
 	}
 
-	extended, err := extension.Read(ctx, tx, s.projects.OwnerLogin(project))
+	changes, err := extension.Read(ctx, tx, s.projects.OwnerLogin(project))
 	if err != nil {
 		return archive.Manifest{}, err
 	}
@@ -83,11 +83,11 @@ func (s *Service) newManifest(ctx context.Context, tx pgx.Tx, project, backup uu
 		TimeZone:   dumpTimeZone,
 		Files:      files,
 		Extensions: extensions,
-		Extended:   extended,
+		Extended:   changes,
 	}.WithFormat(), nil
 }
 
-// contentsOf returns the distinct contents of a database's files, each with one of its blobs.
+// contentsOf returns a database's distinct file contents, each with one blob.
 func (s *Service) contentsOf(ctx context.Context, tx pgx.Tx) (*archive.Contents, error) {
 	all := &archive.Contents{}
 	err := s.files.EachContent(ctx, tx, func(c projectdb.Content) error {
@@ -97,9 +97,9 @@ func (s *Service) contentsOf(ctx context.Context, tx pgx.Tx) (*archive.Contents,
 	return all, err
 }
 
-// countRows counts the rows of every table that is dumped whole; tables of extensions are not. It
-// runs as the dump login, from which policies hide no rows and for which user code in the database
-// is harmless. The caller has locked the tables, or has exclusive access to the database.
+// countRows counts the rows in every table that is dumped whole, which excludes extension tables.
+// It runs as the dump login, from which policies hide no rows and for which user code in the
+// database is harmless. The caller has locked the tables, or has exclusive access to the database.
 func countRows(ctx context.Context, tx pgx.Tx) ([]archive.Table, error) {
 	tables, err := pg.All[archive.Table](ctx, tx, `
 		select n.nspname as schema, c.relname as name, 0::bigint as rows
@@ -116,8 +116,7 @@ func countRows(ctx context.Context, tx pgx.Tx) ([]archive.Table, error) {
 		return nil, err
 	}
 
-	// A user's view may have taken the name of a table, with its schema. Servers older than the
-	// setting lack it.
+	// A user's view may have taken a table's name and schema. Old servers lack the setting.
 	if _, err := pg.Exec(ctx, tx, `
 		select pg_catalog.set_config(s.name, 'view, foreign-table', true) from pg_catalog.pg_settings s where s.name = 'restrict_nonsystem_relation_kind'`); err != nil {
 		return nil, err
@@ -132,8 +131,8 @@ func countRows(ctx context.Context, tx pgx.Tx) ([]archive.Table, error) {
 	return tables, nil
 }
 
-// countBatchSize is the number of tables counted before their index locks are released. The
-// server's lock table has room for some thousand locks.
+// countBatchSize is the number of tables counted before their index locks are released. The server
+// has room for some thousand locks.
 const countBatchSize = 500
 
 func countBatch(ctx context.Context, tx pgx.Tx, tables []archive.Table) error {

@@ -18,33 +18,33 @@ import (
 // Most of a backup's time is compression.
 const compressionFlag = "--compress=3"
 
-// dumpTimeZone is the time zone of times in a dump. It is fixed, so that rows of a restored
-// database compare equal under any settings of server and environment.
+// dumpTimeZone is the time zone for times in a dump. It is fixed, so that restored rows compare
+// equal under any server settings and environment.
 const dumpTimeZone = "UTC"
 
-// dump streams a dump of the project's database into the storage. It returns the stored object, and
-// the size and checksum of the unencrypted dump.
+// dump streams a database dump into the storage. It returns the stored object and the unencrypted
+// dump's size and checksum.
 func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeout time.Duration) (
 	object blob.Object, plain archive.Digest, err error,
 ) {
 	address, password := s.projects.Open(b.ProjectUUID).DumpURL()
 	to := pgtool.Connection{Address: address, Password: password}
-	cmd, done, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
+	cmd, closeFiles, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err
 	}
-	defer done()
+	defer closeFiles()
 
 	cmd.Env = append(cmd.Env, "PGTZ="+dumpTimeZone)
 
 	sum := archive.NewHasher()
 	err = s.tools.RunStrict(cmd, func(out io.Reader) error {
-		sealed := s.encryptionKey().Encrypt(io.TeeReader(out, sum))
-		defer sealed.Close()
+		encrypter := s.encryptionKey().Encrypt(io.TeeReader(out, sum))
+		defer encrypter.Close()
 
-		object, err = s.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), sealed, math.MaxInt64)
+		object, err = s.blobs.Put(ctx, DumpKey(b.ProjectUUID, b.UUID), encrypter, math.MaxInt64)
 		return err
 	})
 
@@ -77,11 +77,11 @@ func (s *Service) verifyDump(ctx context.Context, manifest archive.Manifest) ([]
 	}
 
 	return entries, s.readPart(ctx, name, func(r io.Reader) error {
-		cmd, done, err := s.tools.Command(ctx, pgtool.Connection{}, "pg_restore", "--list")
+		cmd, closeFiles, err := s.tools.Command(ctx, pgtool.Connection{}, "pg_restore", "--list")
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer closeFiles()
 
 		cmd.Stdin = r
 		return s.tools.RunStrict(cmd, func(out io.Reader) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 )
 
-// Export is a backup on its way out, as an archive.
+// Export is a backup that is exported as an archive.
 type Export struct {
 	service  *Service
 	writer   *archive.Writer
@@ -65,7 +65,7 @@ func (s *Service) openExport(ctx context.Context, project, id uuid.UUID, e archi
 // Encrypted reports whether the archive is encrypted.
 func (e *Export) Encrypted() bool { return e.writer.Encrypted() }
 
-// At returns the time of the backup's snapshot.
+// At returns the backup's snapshot time.
 func (e *Export) At() time.Time { return e.manifest.At }
 
 // Close releases the export.
@@ -88,6 +88,6 @@ func (e *Export) Write(ctx context.Context, to io.Writer, begin func(size int64)
 	})
 }
 
-// Recipient returns the public key of this install: only this install can import a backup encrypted
-// for it.
+// Recipient returns this install's public key. Only this install can import a backup encrypted for
+// it.
 func (s *Service) Recipient() (string, error) { return s.encryptionKey().Recipient() }

@@ -17,9 +17,9 @@ import (
 // errFileDeleted reports that a file in the snapshot has been deleted since.
 var errFileDeleted = errors.New("a file was deleted during the backup")
 
-// copyFiles copies the bytes of files to the project's backup storage, each content once. Contents
-// that another backup has copied are reused. It records the required contents first, so that the
-// cleanup of other backups keeps them.
+// copyFiles copies file contents to the project's backup storage, each once. It reuses contents
+// that another backup has copied. It records the required contents first, so that cleaning up other
+// backups keeps them.
 func (s *Service) copyFiles(ctx context.Context, manifest archive.Manifest) error {
 	if _, err := s.addContents(ctx, manifest.Project, manifest.Backup, manifest.Files.Sums()); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *Service) copyFiles(ctx context.Context, manifest archive.Manifest) erro
 	return nil
 }
 
-// withFileName adds the file name to an error of copying a content, if its bytes are missing or
+// withFileName adds the file name to an error from copying a content, if the bytes are missing or
 // wrong. Only then can the user fix the file, without which no backup succeeds.
 func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f archive.Content, failure error) error {
 	failure = fmt.Errorf("copy blob %s: %w", f.Blob, failure)
@@ -55,11 +55,11 @@ func (s *Service) withFileName(ctx context.Context, project uuid.UUID, f archive
 		name).WithCause(failure)
 }
 
-// copyFile copies the bytes of a file unless they are already stored.
+// copyFile copies a file's content unless it is already stored.
 func (s *Service) copyFile(ctx context.Context, project uuid.UUID, f archive.Content) error {
 	key := contentKey(project, f.SHA256)
-	found, err := s.hasPart(ctx, key, f.Size)
-	if err != nil || found {
+	ok, err := s.hasPart(ctx, key, f.Size)
+	if err != nil || ok {
 		return err
 	}
 
@@ -71,7 +71,7 @@ func (s *Service) copyFile(ctx context.Context, project uuid.UUID, f archive.Con
 	return fault.Ignore(err, fault.Conflict) // a worker that lost its task copied it concurrently
 }
 
-// readFile passes the bytes of a file to read. The reader fails at its end unless they match the
+// readFile passes a file's bytes to read. The reader fails at its end unless they match the
 // content's size and checksum.
 func (s *Service) readFile(
 	ctx context.Context, project uuid.UUID, f archive.Content, read func(io.Reader) error,
@@ -103,32 +103,32 @@ func (s *Service) verifyContent(ctx context.Context, project uuid.UUID, want arc
 	return err
 }
 
-// repairContent replaces a damaged content by a copy of a file of the project with the same
-// content, and reports whether it did. That repairs all backups that need it. Later backups would
-// reuse the damaged content otherwise.
-func (s *Service) repairContent(ctx context.Context, project uuid.UUID, damaged archive.Digest, damage error) bool {
-	err := s.replaceContent(ctx, project, damaged)
+// repairContent replaces a damaged content from a file in the project with the same content, and
+// reports whether it did. That repairs all backups that need it. Later backups would reuse the
+// damaged content otherwise.
+func (s *Service) repairContent(ctx context.Context, project uuid.UUID, digest archive.Digest, damage error) bool {
+	err := s.replaceContent(ctx, project, digest)
 	if err != nil {
 		s.Log.Error("damaged content of backups cannot be repaired", "project", project,
-			"content", damaged.SHA256, "damage", damage, "error", err)
+			"content", digest.SHA256, "damage", damage, "error", err)
 		return false
 	}
 
 	s.Log.Warn("damaged content of backups repaired from a file", "project", project,
-		"content", damaged.SHA256, "damage", damage)
+		"content", digest.SHA256, "damage", damage)
 
 	return true
 }
 
-// replaceContent copies a content again from a file of the project.
-func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged archive.Digest) error {
-	sum, err := hex.DecodeString(damaged.SHA256)
+// replaceContent copies a content again from a file in the project.
+func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, digest archive.Digest) error {
+	sum, err := hex.DecodeString(digest.SHA256)
 	if err != nil {
 		return err
 	}
 
-	f := archive.Content{Digest: damaged}
-	if f.Blob, err = s.files.BlobOfContent(ctx, s.projects.Open(project), damaged.Size, sum); err != nil {
+	f := archive.Content{Digest: digest}
+	if f.Blob, err = s.files.BlobOfContent(ctx, s.projects.Open(project), digest.Size, sum); err != nil {
 		return err
 	}
 
@@ -140,14 +140,14 @@ func (s *Service) replaceContent(ctx context.Context, project uuid.UUID, damaged
 		return err
 	}
 
-	if err := s.blobs.Delete(ctx, contentKey(project, damaged.SHA256)); err != nil {
+	if err := s.blobs.Delete(ctx, contentKey(project, digest.SHA256)); err != nil {
 		return err
 	}
 
 	return s.copyFile(ctx, project, f)
 }
 
-// Discard removes the blobs of a backup, and the contents that no other backup of the project
+// Discard removes a backup's blobs, and the contents that none of the project's other backups
 // needs. Missing blobs are no error.
 func (s *Service) Discard(ctx context.Context, project, backup uuid.UUID) error {
 	if err := errors.Join(s.blobs.Delete(ctx, manifestKey(project, backup)),

@@ -102,11 +102,11 @@ func (s *Service) fillCopy(
 		return nil, err
 	}
 
-	rejected, err := grantPrivileges(ctx, c, p.statements)
+	grantFailures, err := grantPrivileges(ctx, c, p.statements)
 	if err != nil {
 		return nil, fmt.Errorf("grant privileges: %w", err)
 	}
-	failures = append(failures, rejected...)
+	failures = append(failures, grantFailures...)
 
 	if err := s.restoreExtensions(ctx, c, manifest); err != nil {
 		return nil, fmt.Errorf("restore extensions: %w", err)
@@ -115,7 +115,7 @@ func (s *Service) fillCopy(
 	return missingOf(failures), s.compare(ctx, c, manifest, failures)
 }
 
-// fillPlatform loads the platform's tables of a copy and returns the tables of its extensions.
+// fillPlatform loads a copy's platform tables and returns the extension tables.
 func (s *Service) fillPlatform(
 	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, p restorePlan, newProject bool,
 ) ([]projectdb.ExtensionMember, error) {
@@ -136,8 +136,8 @@ func (s *Service) fillPlatform(
 	return projectdb.ExtensionMembers(ctx, conn)
 }
 
-// dropServiceSchemas drops the platform's schemas of services in a copy for those of the user that
-// have the same names.
+// dropServiceSchemas drops the platform's service schemas in a copy that have the same names as
+// user schemas.
 func dropServiceSchemas(ctx context.Context, conn *pgx.Conn, user []pgdump.Entry) error {
 	for _, e := range user {
 		if e.Desc != "SCHEMA" || !slices.Contains(projectdb.ServiceSchemas, e.Tag) {
@@ -151,7 +151,7 @@ func dropServiceSchemas(ctx context.Context, conn *pgx.Conn, user []pgdump.Entry
 	return nil
 }
 
-// restoreExtensions applies the manifest's changes of extensions and multirange types to a copy.
+// restoreExtensions applies the manifest's changes to extensions and multirange types in a copy.
 func (s *Service) restoreExtensions(ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest) error {
 	if len(manifest.Extensions) == 0 && manifest.Extended == nil {
 		return nil
@@ -163,23 +163,23 @@ func (s *Service) restoreExtensions(ctx context.Context, c *lifecycle.Copy, mani
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	skipped, err := extension.Apply(ctx, extension.Target{
+	omissions, err := extension.Apply(ctx, extension.Target{
 		Conn: conn, ConnectOwner: c.ConnectOwner,
 		Database: s.projects.Database(c.Project), Owner: s.projects.OwnerLogin(c.Project),
 		Source: manifest.DatabaseName(), Foreign: manifest.Imported(),
 	}, manifest.Extended)
-	if len(skipped) > 0 {
+	if len(omissions) > 0 {
 		s.Log.Warn("changes of extensions and multirange types not restored",
-			"project", c.Project, "changes", skipped)
+			"project", c.Project, "changes", omissions)
 	}
 
 	return err
 }
 
-// restoreBatchSize is the number of files whose rows are read at once.
+// restoreBatchSize is the number of file rows read at once.
 const restoreBatchSize = 5000
 
-// restoreFiles copies the files' bytes from the backup to the blobs that the rows of a project's
+// restoreFiles copies the files' bytes from the backup to the blobs that the rows in a project's
 // copy name. conn is connected to the copy.
 func (s *Service) restoreFiles(
 	ctx context.Context, conn *pgx.Conn, project uuid.UUID, manifest archive.Manifest,
@@ -206,8 +206,8 @@ func (s *Service) restoreFiles(
 		for _, f := range files {
 			want := archive.NewDigest(f.Size, f.SHA256)
 			err := s.readPart(ctx, contentKey(manifest.Project, want.SHA256), func(r io.Reader) error {
-				verified := archive.Verify(r, want)
-				_, err := s.blobs.Put(ctx, projectdb.FileKey(project, f.BlobUUID), verified, math.MaxInt64)
+				content := archive.Verify(r, want)
+				_, err := s.blobs.Put(ctx, projectdb.FileKey(project, f.BlobUUID), content, math.MaxInt64)
 				return err
 			})
 			if err != nil {

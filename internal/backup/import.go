@@ -19,10 +19,10 @@ import (
 type Import struct {
 	Reader     io.Reader
 	Passphrase string // empty unless the archive is encrypted with one
-	MaxBytes   int64  // limit in bytes of the decrypted content
+	MaxBytes   int64  // limit for the decrypted content
 }
 
-// Import reads an archive and stores it as a backup of a project, created by StartImport. complete
+// Import reads an archive and stores it as the backup b, which startImport created. complete
 // completes the backup in the database. If Import fails, it leaves nothing behind. It fails with
 // Unprocessable if this install cannot read or restore the archive, and with TooLarge.
 //
@@ -47,8 +47,8 @@ func (s *Service) Import(
 	cleanupCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	// the backup is complete after all, has been abandoned, or its state is unknown: the cleanup of
-	// abandoned tasks takes over
+	// The backup is complete after all, has been abandoned, or is in an unknown state: the cleanup
+	// for abandoned tasks takes over.
 	if e := s.backupTasks().heartbeat(cleanupCtx, b.UUID); e != nil {
 		return errors.Join(err, fault.Ignore(e, fault.NotFound))
 	}
@@ -59,13 +59,12 @@ func (s *Service) Import(
 	return errors.Join(err, s.forgetImport(cleanupCtx, b.UUID))
 }
 
-// receive stores the archive. It fails with the error of [archive.Invalid] also for an invalid
-// dump.
+// receive stores the archive. It fails with [archive.Invalid] also for an invalid dump.
 func (s *Service) receive(ctx context.Context, b Backup, in Import) (blob.Object, error) {
 	object, err := s.unpack(ctx, b, in)
-	_, exited := errors.AsType[*exec.ExitError](err)
+	_, isExit := errors.AsType[*exec.ExitError](err)
 	damage := errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || exited
+		errors.Is(err, io.ErrUnexpectedEOF) || isExit
 	if damage && fault.Is(err, fault.Internal) {
 		return object, archive.Invalid(err)
 	}
@@ -91,8 +90,8 @@ func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object,
 		return none, err
 	}
 
-	added, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.Sums())
-	if err == nil && added != manifest.Files.Len() {
+	count, err := s.addContents(ctx, b.ProjectUUID, b.UUID, manifest.Files.Sums())
+	if err == nil && count != manifest.Files.Len() {
 		err = archive.Invalid(errors.New("the manifest lists a content twice"))
 	}
 	if err != nil {
@@ -123,11 +122,11 @@ func (s *Service) unpack(ctx context.Context, b Backup, in Import) (blob.Object,
 	return dump, s.putManifest(ctx, manifest)
 }
 
-// storeContent stores a content. It reads nothing of r if the project's backups have it already.
+// storeContent stores a content. It does not read r if the project's backups have it already.
 func (s *Service) storeContent(ctx context.Context, project uuid.UUID, d archive.Digest, r io.Reader) error {
 	key := contentKey(project, d.SHA256)
-	found, err := s.hasPart(ctx, key, d.Size)
-	if err != nil || found {
+	ok, err := s.hasPart(ctx, key, d.Size)
+	if err != nil || ok {
 		return err
 	}
 
@@ -135,8 +134,8 @@ func (s *Service) storeContent(ctx context.Context, project uuid.UUID, d archive
 	return fault.Ignore(err, fault.Conflict) // a concurrent backup has stored it
 }
 
-// ImportArchive stores an uploaded archive as a backup of a project and enqueues its proof. It
-// fails like [store.startImport] and [Service.Import].
+// ImportArchive stores an uploaded archive as a project backup and enqueues a proof. It fails like
+// [store.startImport] and [Service.Import].
 func (s *Service) ImportArchive(ctx context.Context, project, user uuid.UUID, in Import) (Backup, error) {
 	b, err := s.startImport(ctx, project, user)
 	if err != nil {

@@ -19,16 +19,15 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// platformTable is a table of the platform in a project's database.
+// platformTable is a platform table in a project's database.
 type platformTable struct {
 	Schema, Name string
 	Columns      []string
 }
 
-// loadPlatform loads the data of the platform's tables and nothing else. The trusted login copies
-// rows with statements of this package; pg_restore only extracts them from the dump. Files get new
-// blobs, since the old ones belong to the database being replaced. In a new project forms get new
-// UUIDs.
+// loadPlatform loads the platform tables' data and nothing else. The trusted login copies rows with
+// this package's statements; pg_restore only extracts them from the dump. Files get new blobs,
+// since the old ones belong to the database being replaced. In a new project forms get new UUIDs.
 func (s *Service) loadPlatform(
 	ctx context.Context, conn *pgx.Conn, project uuid.UUID, manifest archive.Manifest, p restorePlan, newProject bool,
 ) error {
@@ -39,12 +38,12 @@ func (s *Service) loadPlatform(
 		}
 
 		if err := s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-			cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(p.platform),
+			cmd, closeFiles, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(p.platform),
 				"--data-only", "--file=-")
 			if err != nil {
 				return err
 			}
-			defer done()
+			defer closeFiles()
 
 			cmd.Stdin = r
 			return pgtool.Run(cmd, func(out io.Reader) error {
@@ -65,10 +64,9 @@ func (s *Service) loadPlatform(
 	})
 }
 
-// emptyTables deletes the rows of the platform's tables and returns the tables. A new copy has few
-// rows: DELETE is faster than TRUNCATE, which replaces the files of all tables and indexes.
-// Triggers and foreign keys stay disabled until the transaction ends, since the rows passed them
-// when they were written.
+// emptyTables deletes the platform tables' rows and returns the tables. A new copy has few rows:
+// DELETE is faster than TRUNCATE, which replaces all table and index files. Triggers and foreign
+// keys stay disabled until the transaction ends, since the rows passed them when they were written.
 func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, error) {
 	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
 		return nil, err
@@ -107,7 +105,7 @@ func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, erro
 
 var copyStatement = regexp.MustCompile(`^COPY (\w+)\.(\w+) \(([\w", ]+)\) FROM stdin;\n$`)
 
-// load reads a script of pg_restore and copies its rows into their tables.
+// load reads pg_restore's script and copies the rows into their tables.
 func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[string]platformTable) error {
 	for {
 		line, err := readLine(script)
@@ -118,17 +116,17 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 			return err
 		}
 
-		found := copyStatement.FindStringSubmatch(line)
-		if found == nil {
+		match := copyStatement.FindStringSubmatch(line)
+		if match == nil {
 			continue // settings, comments
 		}
 
-		t, ok := tables[found[1]+"."+found[2]]
+		t, ok := tables[match[1]+"."+match[2]]
 		if !ok {
-			return fmt.Errorf("%w: unknown table %s.%s", archive.ErrDamaged, found[1], found[2])
+			return fmt.Errorf("%w: unknown table %s.%s", archive.ErrDamaged, match[1], match[2])
 		}
 
-		columns := strings.Split(strings.ReplaceAll(found[3], `"`, ""), ", ")
+		columns := strings.Split(strings.ReplaceAll(match[3], `"`, ""), ", ")
 		for i, column := range columns {
 			if !slices.Contains(t.Columns, column) {
 				return fmt.Errorf("%w: table %s.%s has no column %s", archive.ErrDamaged, t.Schema, t.Name, column)
@@ -144,10 +142,10 @@ func load(ctx context.Context, tx pgx.Tx, script *bufio.Reader, tables map[strin
 	}
 }
 
-// scriptBufferSize is the size in bytes of the buffer through which a script of pg_restore is read.
+// scriptBufferSize is the size in bytes of the buffer for reading pg_restore's script.
 const scriptBufferSize = 64 << 10
 
-// maxLine is the number of bytes kept of a script line. COPY statements are shorter.
+// maxLine is the number of bytes kept from a script line. COPY statements are shorter.
 const maxLine = 1 << 20
 
 // readLine reads a line and returns its first maxLine bytes.
@@ -166,12 +164,12 @@ func readLine(r *bufio.Reader) (string, error) {
 type rowReader struct {
 	r         *bufio.Reader
 	buf       []byte
-	lineStart bool // at the start of a line
-	done      bool
+	lineStart bool // at a line start
+	atEnd     bool
 }
 
 func (c *rowReader) Read(b []byte) (int, error) {
-	if len(c.buf) == 0 && !c.done {
+	if len(c.buf) == 0 && !c.atEnd {
 		line, err := c.r.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			if err == io.EOF {
@@ -180,14 +178,14 @@ func (c *rowReader) Read(b []byte) (int, error) {
 			return 0, err
 		}
 
-		if c.done = c.lineStart && string(line) == "\\.\n"; !c.done {
+		if c.atEnd = c.lineStart && string(line) == "\\.\n"; !c.atEnd {
 			c.buf = line // valid until the next read
 		}
 
 		c.lineStart = err == nil
 	}
 
-	if c.done {
+	if c.atEnd {
 		return 0, io.EOF
 	}
 

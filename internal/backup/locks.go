@@ -14,25 +14,25 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// A snapshot shows the rows of a table only until the table is replaced: after TRUNCATE, a rewrite,
-// or a rename to its name, the snapshot shows an empty or wrong table. A backup therefore locks all
-// tables first and takes the snapshot afterwards. It then checks that the snapshot shows exactly
-// these tables, each in the file that the server reads now. It holds the locks until the dump is
-// complete.
+// A snapshot shows a table's rows only until the table is replaced: after TRUNCATE, a rewrite, or
+// renaming another table to its name, the snapshot shows an empty or wrong table. A backup
+// therefore locks all tables first and takes the snapshot afterwards. It then checks that the
+// snapshot shows exactly these tables, each in the file that the server reads now. It holds the
+// locks until the dump is complete.
 //
 // Schemas and sequences cannot be locked. Their versions are compared when the dump is complete.
 
 const (
-	// maxLockAttempts is the maximum number of immediate attempts to lock the tables. No attempt
-	// waits: waiting for one table while holding others can deadlock with a user's transaction,
-	// which PostgreSQL might then abort.
+	// maxLockAttempts limits the immediate attempts to lock the tables. No attempt waits: waiting
+	// for one table while holding others can deadlock with a user's transaction, which PostgreSQL
+	// might then abort.
 	maxLockAttempts  = 6
 	firstRelockDelay = 50 * time.Millisecond // doubles with each attempt
 
 	// dumpLockTimeout limits how long pg_dump waits for a lock. All tables are already locked for
 	// reading, so it waits only behind a change that waits for the backup itself and blocks
-	// everyone else. It is a statement timeout, and the statement may lock all tables of a large
-	// database. The last attempt therefore has a longer one.
+	// everyone else. It is a statement timeout, and the statement may lock all tables in a large
+	// database. The last attempt therefore has a longer timeout.
 	dumpLockTimeout     = time.Second
 	lastDumpLockTimeout = 10 * time.Second
 
@@ -49,7 +49,8 @@ const dumpable = `
 	where c.relkind in ('r', 'p') and c.relpersistence <> 't'
 		and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')`
 
-// session runs f on a connection of the dump login. The connection may be idle while pg_dump works.
+// session runs f on a connection with the dump login. The connection may be idle while pg_dump
+// works.
 func (s *Service) session(ctx context.Context, project uuid.UUID, f func(*pgx.Conn) error) error {
 	conn, err := s.projects.Open(project).ConnectDump(ctx)
 	if err != nil {
@@ -65,13 +66,13 @@ func (s *Service) session(ctx context.Context, project uuid.UUID, f func(*pgx.Co
 	return f(conn)
 }
 
-// beginLocked begins a transaction in which no table of the database can be replaced. It returns a
+// beginLocked begins a transaction during which no table can be replaced. It returns a
 // *collisionError if other transactions prevent that.
 func beginLocked(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 	pause := firstRelockDelay
 	for try := 1; ; try++ {
 		tx, err := lockTables(ctx, conn)
-		if _, collided := errors.AsType[*collisionError](err); !collided || try == maxLockAttempts {
+		if _, ok := errors.AsType[*collisionError](err); !ok || try == maxLockAttempts {
 			return tx, err
 		}
 
@@ -111,16 +112,16 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 		}
 
 		results := conn.PgConn().Exec(ctx, sql.String())
-		locked := 0
+		count := 0
 		for results.NextResult() {
 			if _, err := results.ResultReader().Close(); err == nil {
-				locked++
+				count++
 			}
 		}
 
 		if err := results.Close(); err != nil {
-			failed := batch[min(locked, len(batch)-1)]
-			return nil, asCollision(fmt.Sprintf("the table %s.%s", failed.Schema, failed.Name), err)
+			culprit := batch[min(count, len(batch)-1)]
+			return nil, asCollision(fmt.Sprintf("the table %s.%s", culprit.Schema, culprit.Name), err)
 		}
 	}
 
@@ -132,7 +133,7 @@ func lockTables(ctx context.Context, conn *pgx.Conn) (_ pgx.Tx, err error) {
 // catalog with the server's current one. So it also detects rows lost from the snapshot, which a
 // row count under the snapshot cannot.
 func checkLocked(ctx context.Context, tx pgx.Tx) error {
-	replaced, err := pg.Values[string](ctx, tx, `
+	names, err := pg.Values[string](ctx, tx, `
 		with held as (
 			select distinct l.relation from pg_catalog.pg_locks l
 			where l.locktype = 'relation' and l.pid = pg_catalog.pg_backend_pid() and l.granted
@@ -147,8 +148,8 @@ func checkLocked(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 
-	if len(replaced) > 0 {
-		return changeCollision(replaced[0], errors.New("the table in the snapshot is not the locked one"))
+	if len(names) > 0 {
+		return changeCollision(names[0], errors.New("the table in the snapshot is not the locked one"))
 	}
 
 	return nil
@@ -161,7 +162,7 @@ type lockless struct {
 	Version    string
 }
 
-// locklessObjects returns the schemas and sequences of a database.
+// locklessObjects returns a database's schemas and sequences.
 func locklessObjects(ctx context.Context, q pg.Querier) ([]lockless, error) {
 	return pg.All[lockless](ctx, q, `
 		select 'schema' as kind, n.nspname as name, n.oid, n.xmin::text as version
@@ -173,26 +174,26 @@ func locklessObjects(ctx context.Context, q pg.Querier) ([]lockless, error) {
 }
 
 // checkLockless fails with a *collisionError if a schema or sequence was changed, or if another has
-// taken its name. A dropped one does no harm: pg_dump read it earlier, or failed.
-func checkLockless(ctx context.Context, q pg.Querier, before []lockless) error {
-	after, err := locklessObjects(ctx, q)
+// taken its name. Dropping one does no harm: pg_dump read it earlier, or failed.
+func checkLockless(ctx context.Context, q pg.Querier, previous []lockless) error {
+	current, err := locklessObjects(ctx, q)
 	if err != nil {
 		return err
 	}
 
 	type name struct{ kind, name string }
 	byOID, byName := map[uint32]lockless{}, map[name]lockless{}
-	for _, u := range after {
+	for _, u := range current {
 		byOID[u.OID], byName[name{u.Kind, u.Name}] = u, u
 	}
 
-	for _, was := range before {
-		now, there := byOID[was.OID]
-		if !there {
-			now, there = byName[name{was.Kind, was.Name}]
+	for _, was := range previous {
+		now, ok := byOID[was.OID]
+		if !ok {
+			now, ok = byName[name{was.Kind, was.Name}]
 		}
 
-		if there && now != was {
+		if ok && now != was {
 			return changeCollision("the "+was.Kind+" "+was.Name, errors.New("changed during the dump"))
 		}
 	}

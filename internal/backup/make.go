@@ -15,17 +15,17 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// backupArgs are the arguments of a job that makes a backup.
+// backupArgs identify the backup to make.
 type backupArgs struct {
 	Backup  uuid.UUID `json:"backup"`
 	Project uuid.UUID `json:"project"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (backupArgs) Kind() string { return "backup" }
 
-// runBackup makes a backup. Afterwards it applies the retention rules, removes bytes of deleted
-// files that were kept for the backup, and enqueues a proof.
+// runBackup makes a backup. Afterwards it applies the retention rules, removes deleted files' bytes
+// that were kept for the backup, and enqueues a proof.
 func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
 	if err := s.Make(ctx, a.Backup); err != nil {
 		return err
@@ -52,10 +52,10 @@ func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// AbandonBackup fails an unfinished backup and removes its blobs. It also removes blobs of a backup
-// that has already failed, since its worker may have continued for a moment. Blobs that cannot be
-// removed because the storage is unavailable are left to the orphan sweep. It does not touch a
-// completed backup.
+// AbandonBackup fails an unfinished backup and removes its blobs. It also removes an already failed
+// backup's blobs, since its worker may have continued for a moment. Blobs that cannot be removed
+// because the storage is unavailable are left to the orphan sweep. It does not touch a completed
+// backup.
 func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) error {
 	err := s.inTx(ctx, func(tx *store) error {
 		if _, err := tx.backupTasks().fail(ctx, b.UUID, reason); err != nil {
@@ -81,9 +81,9 @@ func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) er
 }
 
 const (
-	// maxDumpAttempts is the maximum number of immediate attempts if pg_dump collides with other
-	// transactions, most of which are short. If the bytes of a file are missing, there is one more
-	// attempt: the file may have been deleted.
+	// maxDumpAttempts limits the immediate attempts if pg_dump collides with other transactions,
+	// most of which are short. If a file's bytes are missing, there is one more attempt: the file
+	// may have been deleted.
 	maxDumpAttempts = 5
 
 	firstRetryDelay = 100 * time.Millisecond // doubles with each attempt
@@ -102,8 +102,8 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 		}
 
 		object, warnings, err = s.attempt(ctx, b, lockTimeout)
-		collision, collided := errors.AsType[*collisionError](err)
-		if again := (collided && collision.ofDump) || (errors.Is(err, errFileDeleted) && try == 0); !again {
+		collision, ok := errors.AsType[*collisionError](err)
+		if again := (ok && collision.inDump) || (errors.Is(err, errFileDeleted) && try == 0); !again {
 			break
 		}
 
@@ -134,11 +134,11 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 	return s.complete(recordCtx, b.UUID, object.Size, object.SHA256, warnings)
 }
 
-// attempt dumps one snapshot of the database, copies the bytes of the files in it, and reads the
-// dump back. It also returns warnings about objects that a restore will not bring back.
+// attempt dumps one database snapshot, copies the files' bytes, and reads the dump back. It also
+// returns warnings about objects that a restore will not bring back.
 //
 // A session stays in a transaction, without a snapshot or locks, until the bytes are copied. While
-// it is open, object.Discard keeps the bytes of deleted files. It blocks no other transaction.
+// it is open, object.Discard keeps deleted files' bytes. It blocks no other transaction.
 func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Duration) (
 	object blob.Object, warnings []string, err error,
 ) {
@@ -166,9 +166,9 @@ func (s *Service) attempt(ctx context.Context, b Backup, lockTimeout time.Durati
 	return object, warnings, s.putManifest(ctx, manifest)
 }
 
-// snapshot dumps a snapshot of the database and describes it, while table locks prevent that a
-// table is replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the
-// rows. present reads the current state, outside the snapshot.
+// snapshot dumps a database snapshot and describes it, while table locks prevent tables from being
+// replaced. pg_dump, which keeps one processor busy, runs in parallel with counting the rows.
+// present reads the current state, outside the snapshot.
 func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTimeout time.Duration) (
 	object blob.Object, manifest archive.Manifest, warnings []string, err error,
 ) {
@@ -179,7 +179,7 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 		}
 		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 
-		exported, err := pg.Value[string](ctx, tx, `select pg_export_snapshot()`)
+		id, err := pg.Value[string](ctx, tx, `select pg_export_snapshot()`)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (s *Service) snapshot(ctx context.Context, b Backup, present pgx.Tx, lockTi
 		var dump archive.Digest
 		both, working := errgroup.WithContext(ctx)
 		both.Go(func() (err error) {
-			object, dump, err = s.dump(working, b, exported, lockTimeout)
+			object, dump, err = s.dump(working, b, id, lockTimeout)
 			return asDumpCollision(err)
 		})
 

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
-// Missing is an object of a backup that PostgreSQL does not create again.
+// Missing is an object in a backup that PostgreSQL does not create again.
 type Missing struct {
 	Object    string `json:"object" doc:"Kind and name. \"rows of table …\" are the rows of a table, which then has none." example:"materialized view public.stats"`
 	Statement string `json:"statement" doc:"Its start, if it is long."`
@@ -21,8 +21,8 @@ type Missing struct {
 }
 
 const (
-	maxMissing     = 100  // items that are stored
-	maxMissingText = 2000 // bytes of a text of one
+	maxMissing     = 100  // stored items
+	maxMissingText = 2000 // bytes per stored text
 )
 
 // missingOf describes failures to the user.
@@ -34,14 +34,14 @@ func missingOf(failures []pgdump.Failure) []Missing {
 			reason += " (" + context + ")"
 		}
 
-		all[i] = Missing{Object: describeEntry(f.Entry), Statement: limited(strings.TrimSpace(f.Statement)),
-			Error: limited(reason)}
+		all[i] = Missing{Object: describeEntry(f.Entry), Statement: truncate(strings.TrimSpace(f.Statement)),
+			Error: truncate(reason)}
 	}
 
 	return all
 }
 
-// contextOf returns the first line of a context that is about a function, not about rows.
+// contextOf returns a context's first line about a function rather than rows.
 func contextOf(where string) string {
 	for line := range strings.SplitSeq(where, "\n") {
 		if line != "" && !strings.HasPrefix(line, "COPY ") {
@@ -52,14 +52,14 @@ func contextOf(where string) string {
 	return ""
 }
 
-func limited(text string) string {
+func truncate(text string) string {
 	if len(text) > maxMissingText {
 		text = text[:maxMissingText] + " …"
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// describeEntry returns the kind and the name of an entry.
+// describeEntry returns an entry's kind and name.
 func describeEntry(e pgdump.Entry) string {
 	kind := strings.ToLower(e.Desc)
 	if table, data := strings.CutSuffix(kind, " data"); data {
@@ -71,7 +71,7 @@ func describeEntry(e pgdump.Entry) string {
 		name = e.Namespace + "." + name
 	}
 
-	return limited(kind + " " + name)
+	return truncate(kind + " " + name)
 }
 
 // summary names the first objects.
@@ -84,8 +84,8 @@ func summary(missing []Missing) string {
 	return fmt.Sprintf("%d objects of the backup can't be created again; the first is %s", len(missing), first)
 }
 
-// rejectMissing fails with Unprocessable if objects are missing in the copy for a restore that is
-// in place and does not allow that.
+// rejectMissing fails with Unprocessable if objects are missing, unless the restore allows that or
+// fills a new project.
 func rejectMissing(r Restore, missing []Missing) error {
 	if len(missing) == 0 || r.Target == IntoNew || r.AllowMissing {
 		return nil
@@ -95,17 +95,17 @@ func rejectMissing(r Restore, missing []Missing) error {
 		"%s. The project is unchanged. Restore into a new project, or with allow_missing", summary(missing))
 }
 
-// stored returns the part of a list that is stored.
-func stored(missing []Missing) []Missing {
+// truncateMissing returns the first maxMissing items, and never nil.
+func truncateMissing(missing []Missing) []Missing {
 	if missing == nil {
 		return []Missing{}
 	}
 	return missing[:min(len(missing), maxMissing)]
 }
 
-// recordMissing records the missing objects of a running restore.
+// recordMissing records a running restore's missing objects.
 func (s *store) recordMissing(ctx context.Context, id uuid.UUID, missing []Missing) error {
 	_, err := pg.Exec(ctx, s.q, `update platform.restores set missing = @missing where uuid = @id and status = 'running'`,
-		pgx.StrictNamedArgs{"id": id, "missing": stored(missing)})
+		pgx.StrictNamedArgs{"id": id, "missing": truncateMissing(missing)})
 	return err
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // RemoveOrphans removes orphaned blobs older than [projectdb.MinOrphanAge]: blobs without a file in
-// active, paused and deleted projects, leftovers of failed backups, and everything of purged
-// projects. Younger blobs may belong to uploads in progress.
+// active, paused and deleted projects, failed backups' leftovers, and all blobs in purged projects.
+// Younger blobs may belong to uploads in progress.
 //
-// Blobs of projects unknown to the platform database stay. The database may be new beside an old
+// Blobs stay if the platform database does not know their project. It may be new beside an old
 // storage, restored to an earlier time, or another install may share the storage.
 func (s *Service) RemoveOrphans(ctx context.Context) error {
 	const age = projectdb.MinOrphanAge
@@ -37,7 +37,7 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 		return err
 	}
 
-	restored, err := s.restoredProjects(ctx)
+	restoring, err := s.restoredProjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 
 		ids = append(ids, id)
 
-		if _, known := statuses[id]; !known {
+		if _, ok := statuses[id]; !ok {
 			unknown = append(unknown, id)
 		}
 	}
 
-	gone, err := s.platform.PurgedProjects(ctx, unknown)
+	purged, err := s.platform.PurgedProjects(ctx, unknown)
 	if err != nil {
 		return err
 	}
@@ -64,20 +64,20 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 	var errs []error
 	for _, id := range ids {
 		var err error
-		removed := 0
-		isRestored := slices.Contains(restored, id)
+		count := 0
+		isRestored := slices.Contains(restoring, id)
 		switch status, exists := statuses[id]; {
 		case exists:
-			removed, err = s.removeProjectOrphans(ctx, id, status, isRestored, age)
+			count, err = s.removeProjectOrphans(ctx, id, status, isRestored, age)
 		case isRestored:
-		case slices.Contains(gone, id):
-			removed, err = s.removeFolder(ctx, "projects/"+id.String(), age)
+		case slices.Contains(purged, id):
+			count, err = s.removeFolder(ctx, "projects/"+id.String(), age)
 		default:
 			foreign = append(foreign, id)
 		}
 
-		if removed > 0 {
-			s.Log.Warn("removed orphaned blobs", "project", id, "blobs", removed)
+		if count > 0 {
+			s.Log.Warn("removed orphaned blobs", "project", id, "blobs", count)
 		}
 
 		if err != nil { // continue with the other projects
@@ -93,14 +93,14 @@ func (s *Service) RemoveOrphans(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeProjectOrphans removes orphaned blobs of a project and returns their number. Blobs unknown
-// to the database of a project that is being restored may belong to the replaced database or to the
+// removeProjectOrphans removes a project's orphaned blobs and returns their number. While a project
+// is being restored, blobs unknown to its database may belong to the replaced database or to the
 // copy being filled.
 func (s *Service) removeProjectOrphans(
 	ctx context.Context, id uuid.UUID, status string, isRestored bool, age time.Duration,
-) (removed int, err error) {
+) (count int, err error) {
 	removeFiles := func(p *projectdb.Project) error {
-		removed, err = s.files.RemoveOrphans(ctx, p, age)
+		count, err = s.files.RemoveOrphans(ctx, p, age)
 		return err
 	}
 
@@ -112,16 +112,16 @@ func (s *Service) removeProjectOrphans(
 		err = s.Lifecycle.Maintain(ctx, id, removeFiles)
 	}
 
-	leftovers, failed := s.removeOrphanedBackups(ctx, id, age)
-	return removed + leftovers, errors.Join(err, failed)
+	leftovers, backupErr := s.removeOrphanedBackups(ctx, id, age)
+	return count + leftovers, errors.Join(err, backupErr)
 }
 
 // removeFolder removes the blobs in a folder that are older than age.
 func (s *Service) removeFolder(ctx context.Context, folder string, age time.Duration) (int, error) {
-	removed := 0
+	count := 0
 	for e, err := range s.blobs.List(ctx, folder) {
 		if err != nil {
-			return removed, err
+			return count, err
 		}
 
 		if time.Since(e.Modified) < age {
@@ -129,16 +129,16 @@ func (s *Service) removeFolder(ctx context.Context, folder string, age time.Dura
 		}
 
 		if err := s.blobs.Delete(ctx, e.Key); err != nil {
-			return removed, err
+			return count, err
 		}
 
-		removed++
+		count++
 	}
 
-	return removed, nil
+	return count, nil
 }
 
-// DropOrphanedCopies drops orphaned copies: databases of restores and proofs without a job. A copy
+// DropOrphanedCopies drops orphaned copies: databases for restores and proofs without a job. A copy
 // can appear after its job has failed, since PostgreSQL finishes a CREATE DATABASE whose client is
 // gone.
 func (s *Service) DropOrphanedCopies(ctx context.Context) error {
@@ -180,15 +180,15 @@ func (s *Service) DropOrphanedCopies(ctx context.Context) error {
 // orphanBatch is the number of contents checked per statement.
 const orphanBatch = 1000
 
-// removeOrphanedBackups removes orphans in the backup folder of a project that are older than age:
-// leftovers of failed backups, and contents that no backup needs. A server killed during the
-// removal leaves them behind. It returns the number of removed blobs.
+// removeOrphanedBackups removes orphans in a project's backup folder that are older than age:
+// failed backups' leftovers, and contents that no backup needs. A server killed during the removal
+// leaves them behind. It returns the number of removed blobs.
 //
-// It removes nothing if the folder has a backup of any age that the platform database does not
+// It removes nothing if the folder has a backup, however new, that the platform database does not
 // know. The database was then restored to an earlier time, and that backup needs contents that are
 // unknown too.
 func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, age time.Duration) (int, error) {
-	failed, err := s.failed(ctx, project)
+	failures, err := s.failures(ctx, project)
 	if err != nil {
 		return 0, err
 	}
@@ -213,12 +213,12 @@ func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, 
 			continue // not a backup's
 		}
 
-		ended, known := failed[id]
-		if !known {
+		isFailed, ok := failures[id]
+		if !ok {
 			return 0, nil
 		}
 
-		if ended && old {
+		if isFailed && old {
 			remove = append(remove, e.Key)
 		}
 	}
@@ -233,15 +233,15 @@ func (s *Service) removeOrphanedBackups(ctx context.Context, project uuid.UUID, 
 	return len(remove) + n, err
 }
 
-// removeOrphanedContents removes the contents, given by checksum, that no backup of the project
-// needs.
+// removeOrphanedContents removes contents that none of the project's backups needs. contents are
+// checksums.
 func (s *Service) removeOrphanedContents(
 	ctx context.Context, project uuid.UUID, contents []string,
-) (removed int, err error) {
+) (count int, err error) {
 	for len(contents) > 0 {
 		var sums [][]byte
 		for _, c := range contents[:min(orphanBatch, len(contents))] {
-			if sum, bad := hex.DecodeString(c); bad == nil {
+			if sum, decodeErr := hex.DecodeString(c); decodeErr == nil {
 				sums = append(sums, sum)
 			}
 		}
@@ -249,19 +249,19 @@ func (s *Service) removeOrphanedContents(
 		contents = contents[min(orphanBatch, len(contents)):]
 
 		if sums, err = s.orphanContents(ctx, project, sums); err != nil {
-			return removed, err
+			return count, err
 		}
 
 		for _, sum := range sums {
 			err := s.deleteOrphanContent(ctx, project, sum, func() error {
-				removed++
+				count++
 				return s.blobs.Delete(ctx, contentKey(project, hex.EncodeToString(sum)))
 			})
 			if err != nil {
-				return removed, err
+				return count, err
 			}
 		}
 	}
 
-	return removed, nil
+	return count, nil
 }

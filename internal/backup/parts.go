@@ -14,8 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// The parts of all backups of a project are in one folder, and the contents that they share in a
-// folder in it.
+// A project's backup parts are in one folder, with the shared contents in a subfolder.
 const (
 	dumpSuffix     = ".dump"
 	manifestSuffix = ".manifest"
@@ -24,7 +23,7 @@ const (
 
 func partsFolder(project uuid.UUID) string { return "projects/" + project.String() + "/backups/" }
 
-// DumpKey returns the blob key of a backup's dump.
+// DumpKey returns the blob key for a backup's dump.
 func DumpKey(project, backup uuid.UUID) string {
 	return partsFolder(project) + backup.String() + dumpSuffix
 }
@@ -37,7 +36,7 @@ func contentKey(project uuid.UUID, sum string) string {
 	return partsFolder(project) + contentFolder + sum
 }
 
-// encryptionKey returns the key of all stored parts.
+// encryptionKey returns the key for all stored parts.
 func (s *Service) encryptionKey() archive.Key { return s.projects.BackupKey() }
 
 // putManifest stores a manifest beside its dump.
@@ -45,47 +44,47 @@ func (s *Service) putManifest(ctx context.Context, manifest archive.Manifest) er
 	text := manifest.JSON()
 	defer text.Close()
 
-	sealed := s.encryptionKey().Encrypt(text)
-	defer sealed.Close()
+	encrypter := s.encryptionKey().Encrypt(text)
+	defer encrypter.Close()
 
-	_, err := s.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), sealed, 2*archive.MaxManifestSize)
+	_, err := s.blobs.Put(ctx, manifestKey(manifest.Project, manifest.Backup), encrypter, 2*archive.MaxManifestSize)
 	return err
 }
 
-// readManifest reads the manifest of a backup. The caller closes its Files. It fails with
+// readManifest reads a backup's manifest. The caller closes its Files. It fails with
 // [archive.ErrDamaged] if it belongs to another backup, and with Unprocessable if its format is
 // newer.
 func (s *Service) readManifest(ctx context.Context, project, backup uuid.UUID) (archive.Manifest, error) {
-	var found archive.Manifest
+	var m archive.Manifest
 	err := s.readPart(ctx, manifestKey(project, backup), func(r io.Reader) error {
 		var err error
-		if found, err = archive.ReadManifest(r); err != nil {
+		if m, err = archive.ReadManifest(r); err != nil {
 			return err
 		}
 
-		if found.Project != project || found.Backup != backup {
-			return fmt.Errorf("%w: the manifest belongs to backup %s", archive.ErrDamaged, found.Backup)
+		if m.Project != project || m.Backup != backup {
+			return fmt.Errorf("%w: the manifest belongs to backup %s", archive.ErrDamaged, m.Backup)
 		}
 
 		return nil
 	})
 
-	return found, err
+	return m, err
 }
 
-// putPart stores the content of r, encrypted. When it returns, r is no longer read.
+// putPart stores r, encrypted. When it returns, nothing reads r any more.
 func (s *Service) putPart(ctx context.Context, key string, r io.Reader) (blob.Object, error) {
-	sealed := s.encryptionKey().Encrypt(r)
-	object, err := s.blobs.Put(ctx, key, sealed, math.MaxInt64)
-	sealed.Close()
-	sealed.Wait()
+	encrypter := s.encryptionKey().Encrypt(r)
+	object, err := s.blobs.Put(ctx, key, encrypter, math.MaxInt64)
+	encrypter.Close()
+	encrypter.Wait()
 
 	return object, err
 }
 
 // readPart passes the decrypted blob under a key to read. A missing blob is damage.
 func (s *Service) readPart(ctx context.Context, key string, read func(io.Reader) error) error {
-	stored, _, err := s.blobs.Open(ctx, key)
+	in, _, err := s.blobs.Open(ctx, key)
 	if fault.Is(err, fault.NotFound) {
 		return errors.Join(archive.ErrDamaged, err)
 	}
@@ -93,9 +92,9 @@ func (s *Service) readPart(ctx context.Context, key string, read func(io.Reader)
 		return err
 	}
 
-	defer stored.Close()
+	defer in.Close()
 
-	plain, err := s.encryptionKey().Decrypt(stored)
+	plain, err := s.encryptionKey().Decrypt(in)
 	if err != nil {
 		return err
 	}
@@ -103,10 +102,10 @@ func (s *Service) readPart(ctx context.Context, key string, read func(io.Reader)
 	return read(plain)
 }
 
-// hasPart reports whether n bytes are stored under a key. It removes a part of another size, which
-// is damaged.
+// hasPart reports whether n bytes are stored under a key. It removes a part with another size,
+// which is damaged.
 func (s *Service) hasPart(ctx context.Context, key string, n int64) (bool, error) {
-	stored, got, err := s.blobs.Open(ctx, key)
+	in, got, err := s.blobs.Open(ctx, key)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -115,7 +114,7 @@ func (s *Service) hasPart(ctx context.Context, key string, n int64) (bool, error
 	}
 
 	want, err := s.encryptionKey().EncryptedSize(n)
-	if err := errors.Join(err, stored.Close()); err != nil {
+	if err := errors.Join(err, in.Close()); err != nil {
 		return false, err
 	}
 

@@ -13,18 +13,17 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// restorePlan divides the entries of a dump by the login that restores them. Everything that is not
-// the platform's is restored as the owner, and neither its data nor its statements as a stronger
-// login.
+// restorePlan divides a dump's entries by the login that restores them. Data and statements beside
+// the platform's are restored as the owner, never as a stronger login.
 type restorePlan struct {
-	platform   []pgdump.Entry // data of the platform's tables
+	platform   []pgdump.Entry // platform table data
 	user       []pgdump.Entry // restored as the owner
 	statements []pgdump.Entry // executed afterwards as the owner: privileges, and policies that name the owner
 }
 
-// planRestore classifies the entries of a dump. to is the owner login of the target project. It
-// fails with Unprocessable if the dump has an object that projects cannot have. Extensions in the
-// manifest are created beforehand.
+// planRestore classifies a dump's entries. to is the target project's owner login. It fails with
+// Unprocessable if the dump has an object that projects cannot have. Extensions in the manifest are
+// created beforehand.
 func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (restorePlan, error) {
 	var p restorePlan
 	from := pgcluster.OwnerLoginOf(manifest.DatabaseName())
@@ -71,8 +70,8 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 	return p, nil
 }
 
-// excludeExtensionTables removes entries of extension tables, which belong to the platform: the
-// manifest describes their state.
+// excludeExtensionTables removes the entries for extension tables, which belong to the platform:
+// the manifest describes their state.
 func (p *restorePlan) excludeExtensionTables(members []projectdb.ExtensionMember) {
 	p.user = slices.DeleteFunc(p.user, func(e pgdump.Entry) bool {
 		return slices.ContainsFunc(members, func(m projectdb.ExtensionMember) bool {
@@ -83,7 +82,7 @@ func (p *restorePlan) excludeExtensionTables(members []projectdb.ExtensionMember
 	})
 }
 
-// useList returns the list of entries for pg_restore --use-list.
+// useList formats entries for pg_restore --use-list.
 func useList(entries []pgdump.Entry) string {
 	var text strings.Builder
 	for _, e := range entries {
@@ -93,7 +92,8 @@ func useList(entries []pgdump.Entry) string {
 	return text.String()
 }
 
-// checkRestorable fails with Unprocessable if this install cannot restore the backup of a manifest.
+// checkRestorable fails with Unprocessable if this install cannot restore the backup that a
+// manifest describes.
 func (s *Service) checkRestorable(ctx context.Context, manifest archive.Manifest) error {
 	if manifest.Schema > projectdb.Version() {
 		return archive.ErrNewer

@@ -21,7 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// proofInterval is the interval between proofs of a project's newest backup, unless its schedule
+// proofInterval is the interval at which a project's newest backup is proven, unless its schedule
 // sets one.
 const proofInterval = 24 * time.Hour
 
@@ -34,7 +34,7 @@ type proveArgs struct {
 	Asked bool `json:"asked,omitempty" river:"unique"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (proveArgs) Kind() string { return "prove" }
 
 // runProof proves a backup. Afterwards it applies the retention rules: the previous proven
@@ -52,7 +52,7 @@ func (s *Service) runProof(ctx context.Context, a proveArgs) error {
 	return s.applyRetention(ctx, after.ProjectUUID)
 }
 
-// EnqueueDueProofs enqueues proofs of the newest backup of each project where one is due.
+// EnqueueDueProofs enqueues each due proof of a project's newest backup.
 func (s *Service) EnqueueDueProofs(ctx context.Context) error {
 	backups, err := s.unproven(ctx, proofInterval, MaxProvenSize)
 	if err != nil {
@@ -89,32 +89,32 @@ func (s *Service) RequestProof(ctx context.Context, project, id uuid.UUID) (Back
 	return b, err
 }
 
-// MaxProvenSize is the maximum size in bytes of a dump that is proven automatically.
+// MaxProvenSize is the maximum size in bytes for dumps that are proven automatically.
 const MaxProvenSize = 1 << 30
 
-// inactiveRetryDelay is the retry interval of a proof while its project is not active.
+// inactiveRetryDelay is a proof's retry interval while its project is not active.
 const inactiveRetryDelay = 5 * time.Minute
 
 // errInactive reports that a project is paused or deleted.
 var errInactive = fault.New(fault.Conflict, "the project is not active")
 
 // Prove restores a completed backup into a separate database, compares every row with the dump,
-// records the result, and drops the database. It does nothing if the backup is gone or, unless
-// asked, larger than MaxProvenSize.
+// records the result, and drops the database. It does nothing if the backup is gone or, unless a
+// user requested the proof, larger than MaxProvenSize.
 //
 // Failures unrelated to the backup are not recorded; it then returns a *[RetryError]. The error is
 // for the log.
-func (s *Service) Prove(ctx context.Context, id uuid.UUID, asked bool) error {
+func (s *Service) Prove(ctx context.Context, id uuid.UUID, isRequest bool) error {
 	b, err := s.getCompleted(ctx, id)
 	tooLarge := err == nil && b.Size != nil && *b.Size > MaxProvenSize
-	if fault.Is(err, fault.NotFound) || (tooLarge && !asked) {
+	if fault.Is(err, fault.NotFound) || (tooLarge && !isRequest) {
 		return nil
 	}
 	if err != nil {
 		return &RetryError{Err: err}
 	}
 
-	c := s.Lifecycle.Proof(b.ProjectUUID, id, asked)
+	c := s.Lifecycle.Proof(b.ProjectUUID, id, isRequest)
 	if err := c.Drop(ctx); err != nil { // left by an interrupted proof
 		return &RetryError{Err: err}
 	}
@@ -179,7 +179,7 @@ func isTransient(err error) bool {
 	if errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
-	if _, exited := errors.AsType[*exec.ExitError](err); exited && slices.ContainsFunc([]string{
+	if _, ok := errors.AsType[*exec.ExitError](err); ok && slices.ContainsFunc([]string{
 		"FATAL:", "server closed the connection", "connection to server",
 	}, func(text string) bool {
 		return strings.Contains(err.Error(), text)
@@ -198,22 +198,22 @@ func (s *store) getCompleted(ctx context.Context, id uuid.UUID) (Backup, error) 
 		pgx.StrictNamedArgs{"id": id})
 }
 
-// recordProof records the result of a proof. reason is empty if the backup restored. missing are
-// the objects that it lacked then.
+// recordProof records a proof's result. reason is empty if the backup restored. missing are the
+// objects that PostgreSQL did not create.
 func (s *store) recordProof(ctx context.Context, id uuid.UUID, reason string, missing []Missing) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.backups set tried_at = now(), proven_at = case when @reason::text = '' then now() else proven_at end, proof_error = @reason, missing = @missing
-		where uuid = @id and status = 'completed'`, pgx.StrictNamedArgs{"id": id, "reason": reason, "missing": stored(missing)})
+		where uuid = @id and status = 'completed'`, pgx.StrictNamedArgs{"id": id, "reason": reason, "missing": truncateMissing(missing)})
 	return err
 }
 
 // unprovenBackup is a backup whose proof is due.
 type unprovenBackup struct{ UUID, ProjectUUID uuid.UUID }
 
-// unproven returns the newest completed backup of each active project if its proof is due
-// and its size is at most most bytes. A proof is due after the interval of the project's schedule,
-// or after age without a schedule. If the schedule does not prove each new backup, the last proof
-// of any backup counts.
+// unproven returns each active project's newest completed backup if its proof is due and it has at
+// most most bytes. A proof is due after the interval in the project's schedule, or after age
+// without a schedule. If the schedule does not prove each new backup, the last proof of any backup
+// counts.
 func (s *store) unproven(ctx context.Context, age time.Duration, most int64) ([]unprovenBackup, error) {
 	return pg.All[unprovenBackup](ctx, s.q, `
 		select newest.uuid, p.uuid as project_uuid from platform.projects p
@@ -229,14 +229,13 @@ func (s *store) unproven(ctx context.Context, age time.Duration, most int64) ([]
 		pgx.StrictNamedArgs{"age": age, "most": most})
 }
 
-// followUp holds the follow-up work of a completed backup.
+// followUp is the work after a completed backup.
 type followUp struct {
 	ProjectUUID uuid.UUID
 	Prove       bool
 }
 
-// followUp returns the follow-up work of a completed backup. It fails with NotFound in any other
-// status.
+// followUp returns the work after a completed backup. It fails with NotFound in any other status.
 func (s *store) followUp(ctx context.Context, id uuid.UUID) (followUp, error) {
 	return pg.One[followUp](ctx, s.q, `
 		select b.project_uuid, coalesce(s.prove, true) as prove
@@ -248,11 +247,11 @@ func (s *store) followUp(ctx context.Context, id uuid.UUID) (followUp, error) {
 type Age struct {
 	ProjectUUID uuid.UUID
 	NextRunAt   time.Time
-	CompletedAt *time.Time // completion of the newest backup; nil: none
+	CompletedAt *time.Time // when the newest backup completed; nil: none
 	ProvenAt    *time.Time // last proof of any completed backup; nil: none
 }
 
-// Ages returns the backup ages of all active projects that have a schedule.
+// Ages returns the backup ages for all active projects that have a schedule.
 func (s *store) Ages(ctx context.Context) ([]Age, error) {
 	return pg.All[Age](ctx, s.q, `
 		select s.project_uuid, s.next_run_at, b.completed_at, b.proven_at

@@ -28,10 +28,10 @@ func (s *Service) Restore(ctx context.Context, id uuid.UUID) error {
 	return s.dropEmptyDatabase(ctx, r)
 }
 
-// AbandonRestore fails an unfinished restore. It removes the copy and its blobs, and opens the gate
-// of the project if a swap had closed it. It does nothing if the restore has ended.
+// AbandonRestore fails an unfinished restore. It removes the copy and its blobs, and opens the
+// project's gate if a swap had closed it. It does nothing if the restore has ended.
 func (s *Service) AbandonRestore(ctx context.Context, r Restore, reason string) error {
-	failed := false
+	ok := false
 
 	// Swaps hold the same lock, so the copy is not in place yet.
 	err := s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
@@ -43,10 +43,10 @@ func (s *Service) AbandonRestore(ctx context.Context, r Restore, reason string) 
 		}
 
 		var err error
-		failed, err = s.failRestore(ctx, r, reason)
+		ok, err = s.failRestore(ctx, r, reason)
 		return err
 	})
-	if err != nil || !failed || r.Target != IntoNew {
+	if err != nil || !ok || r.Target != IntoNew {
 		return err
 	}
 

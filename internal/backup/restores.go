@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// Restore is a restore of a backup.
+// Restore restores a backup into a project.
 type Restore struct {
 	UUID              uuid.UUID  `json:"uuid"`
 	BackupUUID        uuid.UUID  `json:"backupUuid"`
@@ -33,7 +33,7 @@ type Restore struct {
 	CreatedBy         uuid.UUID  `json:"createdBy"`
 }
 
-// Targets of a restore.
+// Restore targets.
 const (
 	IntoPlace = "in_place"
 	IntoNew   = "new"
@@ -42,13 +42,13 @@ const (
 const restoreColumns = ` uuid, backup_uuid, backup_project_uuid, project_uuid, target, status, started_at, completed_at, error,
 	case when target = 'in_place' then kept_until end as kept_until, undone_at, missing, allow_missing, created_at, created_by `
 
-// replacedRetention is the retention of a database that a restore has replaced.
+// replacedRetention is how long a replaced database is kept.
 const replacedRetention = 7 * 24 * time.Hour
 
-// NewRestore holds the parameters of a restore.
+// NewRestore holds restore parameters.
 type NewRestore struct {
 	Backup, BackupProject uuid.UUID
-	Project               uuid.UUID // project of the backup, or a new one
+	Project               uuid.UUID // the backup's project, or a new one
 	Target                string
 	AllowMissing          bool // complete in place although objects are missing
 }
@@ -61,7 +61,7 @@ func (s *store) createRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 		return Restore{}, err
 	}
 
-	// The row lock blocks the deletion of the backup until the restore is visible.
+	// The row lock keeps the backup from being deleted until the restore is visible.
 	status, err := pg.Value[Status](ctx, s.q,
 		`select status from platform.backups where uuid = @backup and project_uuid = @project for share`,
 		pgx.StrictNamedArgs{"backup": n.Backup, "project": n.BackupProject})
@@ -90,15 +90,15 @@ func (s *store) createRestore(ctx context.Context, user uuid.UUID, n NewRestore)
 	return r, err
 }
 
-// GetRestore returns a restore of a backup of a project. It fails with NotFound for an unknown
-// restore.
+// GetRestore returns a restore by the project that has the backup. It fails with NotFound for an
+// unknown restore.
 func (s *store) GetRestore(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return pg.One[Restore](ctx, s.q,
 		`select`+restoreColumns+`from platform.restores where uuid = @id and backup_project_uuid = @project`,
 		pgx.StrictNamedArgs{"id": id, "project": project})
 }
 
-// ListRestores returns a page of the restores of backups of a project and the total count.
+// ListRestores returns a page of the restores from a project's backups and the total count.
 func (s *store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Page) ([]Restore, int64, error) {
 	return pg.List[Restore](ctx, s.q, pg.Listing{
 		Columns: restoreColumns,
@@ -110,9 +110,9 @@ func (s *store) ListRestores(ctx context.Context, project uuid.UUID, page pg.Pag
 
 // completeRestore swaps in a restored database and sets the restore to completed, in one
 // transaction. renames are the statements that rename both databases. forms are the project's forms
-// from now on, version its schema version. The empty database of a new project is not kept. It
-// fails with NotFound if the restore is not running any more, and with Conflict if the project is
-// not active.
+// from now on, version its schema version. A new project's empty database is not kept. It fails
+// with NotFound if the restore is not running any more, and with Conflict if the project is not
+// active.
 func (s *store) completeRestore(
 	ctx context.Context, r Restore, forms []uuid.UUID, version int64, renames []string,
 ) error {
@@ -132,17 +132,17 @@ func (s *store) completeRestore(
 // failRestore sets a restore to failed. reason is for users. It also sets a project that was
 // created for the restore to status deleting. It reports false if the restore has already ended,
 // and changes nothing then.
-func (s *store) failRestore(ctx context.Context, r Restore, reason string) (failed bool, err error) {
+func (s *store) failRestore(ctx context.Context, r Restore, reason string) (ok bool, err error) {
 	err = s.unaudited(ctx, func(tx *store) error {
-		failed, err = tx.restoreTasks().fail(ctx, r.UUID, reason)
-		if err != nil || !failed || r.Target != IntoNew {
+		ok, err = tx.restoreTasks().fail(ctx, r.UUID, reason)
+		if err != nil || !ok || r.Target != IntoNew {
 			return err
 		}
 
 		return tx.platform.AbandonProject(ctx, r.ProjectUUID)
 	})
 
-	return failed, err
+	return ok, err
 }
 
 // undoable returns a restore that can be undone. It fails with NotFound for an unknown
@@ -192,7 +192,7 @@ func (s *store) undoableProjects(ctx context.Context) ([]uuid.UUID, error) {
 		where r.kept_until is not null and p.status = 'active'`)
 }
 
-// ExpireReplaced ends the retention of the database that a restore has replaced. It fails with
+// ExpireReplaced ends the retention for the database that a restore has replaced. It fails with
 // NotFound for an unknown restore, and with Conflict if no database is kept.
 func (s *store) ExpireReplaced(ctx context.Context, project, id uuid.UUID) (Restore, error) {
 	return pg.InTxValue(ctx, s.inTx, func(tx *store) (Restore, error) {
@@ -232,14 +232,14 @@ func (s *store) markReplacedDropped(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// restoredProjects returns the projects that have bytes unknown to their own database: they have an
-// unfinished restore, or a replaced database is kept.
+// restoredProjects returns the projects with an unfinished restore or a kept replaced database.
+// They have bytes that their current database does not know.
 func (s *store) restoredProjects(ctx context.Context) ([]uuid.UUID, error) {
 	return pg.Values[uuid.UUID](ctx, s.q, `
 		select distinct project_uuid from platform.restores where kept_until is not null or status in ('pending', 'running')`)
 }
 
-// undoTimeout is the timeout for undoing a failed request.
+// undoTimeout limits undoing a failed request.
 const undoTimeout = 30 * time.Second
 
 // restoreArgs identify the restore to run.
@@ -248,11 +248,11 @@ type restoreArgs struct {
 	Project uuid.UUID `json:"project"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (restoreArgs) Kind() string { return "restore" }
 
-// RequestRestore enqueues a restore of a backup that replaces the content of its project. It fails
-// like [store.createRestore].
+// RequestRestore enqueues a restore that replaces the project's content. It fails like
+// [store.createRestore].
 func (s *Service) RequestRestore(
 	ctx context.Context, project, id, user uuid.UUID, allowMissing bool,
 ) (Restore, error) {
@@ -295,8 +295,8 @@ func (s *Service) RequestRestoreAs(
 	var r Restore
 	target := platform.NewProject{Organization: source.OrganizationUUID, Name: name, Description: source.Description}
 
-	// Create the restore in the same transaction: if it never starts, the cleanup of stale restores
-	// removes the project.
+	// Create the restore in the same transaction: if it never starts, the cleanup for stale
+	// restores removes the project.
 	target.With = func(tx *platform.Store, p platform.Project) error {
 		var err error
 		r, err = newStore(tx).createRestore(ctx, user, NewRestore{

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	failedBackupRetention = 30 * 24 * time.Hour // retention of failed backups that were scheduled or awaited
+	failedBackupRetention = 30 * 24 * time.Hour // for failed backups that were scheduled or awaited
 	removedBytesDelay     = 6 * time.Hour       // for downloads in progress
 )
 
-// deleteExpired applies the retention rules of a project's schedule. It sets completed
-// backups outside the rules to status deleting and returns their number. Their bytes stay for some
-// hours for downloads in progress. It also deletes failed backups that are older than their
-// retention.
+// deleteExpired applies the retention rules in a project's schedule. It sets completed backups
+// outside the rules to status deleting and returns their number. Their bytes stay for some hours
+// for downloads in progress. It also deletes failed backups past their retention.
 //
 // It never removes backups that a user created, the last proven backup, or backups that are being
 // restored. A project without a schedule loses none but expired awaited ones. It fails with
@@ -56,9 +55,8 @@ func (s *store) deleteExpired(ctx context.Context, project uuid.UUID) (int64, er
 	})
 }
 
-// removable returns the completed backups of a project that no retention rule keeps. It
-// locks the project's completed backups against deletion, restore and proof until the transaction
-// ends.
+// removable returns a project's completed backups that no retention rule keeps. It locks the
+// project's completed backups against deletion, restore and proof until the transaction ends.
 func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, error) {
 	schedule, err := s.GetSchedule(ctx, project)
 	if fault.Is(err, fault.NotFound) {
@@ -91,7 +89,7 @@ func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, 
 	}
 
 	// This query runs after the lock, so it sees every restore that was recorded before the lock.
-	retained, err := pg.Values[uuid.UUID](ctx, s.q, `
+	retain, err := pg.Values[uuid.UUID](ctx, s.q, `
 		select backup_uuid from platform.restores where backup_project_uuid = @project and status in ('pending', 'running')`,
 		pgx.StrictNamedArgs{"project": project})
 	if err != nil {
@@ -99,15 +97,15 @@ func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, 
 	}
 
 	if i := slices.IndexFunc(backups, func(b completed) bool { return b.Proven }); i >= 0 {
-		retained = append(retained, backups[i].UUID)
+		retain = append(retain, backups[i].UUID)
 	}
 
 	removable := []uuid.UUID{}
 	for _, b := range backups {
 		switch {
 		case b.Awaited && !b.Expired:
-			retained = append(retained, b.UUID)
-		case b.Awaited && !b.Scheduled && !slices.Contains(retained, b.UUID):
+			retain = append(retain, b.UUID)
+		case b.Awaited && !b.Scheduled && !slices.Contains(retain, b.UUID):
 			removable = append(removable, b.UUID)
 		}
 	}
@@ -124,8 +122,8 @@ func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, 
 		Weekly:  schedule.KeepWeekly,
 		Monthly: schedule.KeepMonthly,
 	}
-	for i, kept := range rules.Keep(times, zone) {
-		if id := backups[i].UUID; !kept && !slices.Contains(retained, id) {
+	for i, keep := range rules.Keep(times, zone) {
+		if id := backups[i].UUID; !keep && !slices.Contains(retain, id) {
 			removable = append(removable, id)
 		}
 	}
@@ -133,7 +131,7 @@ func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, 
 	return removable, nil
 }
 
-// applyRetention removes the backups of a project that its retention rules do not keep.
+// applyRetention removes a project's backups that its retention rules do not keep.
 func (s *Service) applyRetention(ctx context.Context, project uuid.UUID) error {
 	_, err := s.deleteExpired(s.Lifecycle.AsSystem(ctx, "removeUnkeptBackups", project), project)
 	return fault.Ignore(err, fault.NotFound)

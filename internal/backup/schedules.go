@@ -14,7 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/timetable"
 )
 
-// BackupSchedule is the backup schedule of a project, with its retention and proof settings.
+// BackupSchedule is a project's backup schedule, with retention and proof settings.
 type BackupSchedule struct {
 	ProjectUUID    uuid.UUID `json:"projectUuid"`
 	Cron           string    `json:"cron"`
@@ -30,7 +30,7 @@ type BackupSchedule struct {
 	UpdatedAt      time.Time `json:"updatedAt"`
 }
 
-// defaultSchedule holds the defaults of a new schedule.
+// defaultSchedule holds the defaults for a new schedule.
 var defaultSchedule = BackupSchedule{
 	Timezone:       "UTC",
 	KeepLast:       3,
@@ -51,16 +51,16 @@ type ScheduleUpdate struct {
 
 const scheduleColumns = ` project_uuid, cron, timezone, keep_last, keep_daily, keep_weekly, keep_monthly, prove, prove_every_days, next_run_at, created_at, updated_at `
 
-// GetSchedule returns the backup schedule of a project. It fails with NotFound without one.
+// GetSchedule returns a project's backup schedule. It fails with NotFound without one.
 func (s *store) GetSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return pg.One[BackupSchedule](ctx, s.q,
 		`select`+scheduleColumns+`from platform.backup_schedules where project_uuid = @project`,
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// UpdateSchedule creates or changes the backup schedule of a project. It recomputes the next
-// run only if the cron expression or the time zone changes. It fails with Unprocessable if either
-// is missing or invalid, or the update is empty.
+// UpdateSchedule creates or changes a project's backup schedule. It recomputes the next run only if
+// the cron expression or the time zone changes. It fails with Unprocessable if either is missing or
+// invalid, or the update is empty.
 func (s *store) UpdateSchedule(
 	ctx context.Context, project, user uuid.UUID, u ScheduleUpdate,
 ) (BackupSchedule, error) {
@@ -74,14 +74,14 @@ func (s *store) UpdateSchedule(
 			return old, err
 		}
 
-		set(&schedule.Cron, u.Cron)
-		set(&schedule.Timezone, u.Timezone)
-		set(&schedule.KeepLast, u.KeepLast)
-		set(&schedule.KeepDaily, u.KeepDaily)
-		set(&schedule.KeepWeekly, u.KeepWeekly)
-		set(&schedule.KeepMonthly, u.KeepMonthly)
-		set(&schedule.Prove, u.Prove)
-		set(&schedule.ProveEveryDays, u.ProveEveryDays)
+		setField(&schedule.Cron, u.Cron)
+		setField(&schedule.Timezone, u.Timezone)
+		setField(&schedule.KeepLast, u.KeepLast)
+		setField(&schedule.KeepDaily, u.KeepDaily)
+		setField(&schedule.KeepWeekly, u.KeepWeekly)
+		setField(&schedule.KeepMonthly, u.KeepMonthly)
+		setField(&schedule.Prove, u.Prove)
+		setField(&schedule.ProveEveryDays, u.ProveEveryDays)
 
 		if schedule.Cron == "" && u.Cron == nil {
 			return old, fault.OnField(fault.Unprocessable, "cron", "required", "is required for a new schedule")
@@ -111,8 +111,8 @@ func (s *store) UpdateSchedule(
 	})
 }
 
-// set assigns *value to *field unless value is nil.
-func set[T any](field, value *T) {
+// setField assigns *value to *field unless value is nil.
+func setField[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
@@ -125,7 +125,7 @@ func (s *store) lockSchedule(ctx context.Context, project uuid.UUID) (BackupSche
 		pgx.StrictNamedArgs{"project": project})
 }
 
-// nextRun returns the next run after the current time of the database.
+// nextRun returns the next run after the database's current time.
 func (s *store) nextRun(ctx context.Context, cron, timezone string) (time.Time, error) {
 	times, err := timetable.Parse(cron, timezone)
 	if err != nil {
@@ -136,8 +136,8 @@ func (s *store) nextRun(ctx context.Context, cron, timezone string) (time.Time, 
 	return times.Next(now), err
 }
 
-// DeleteSchedule deletes the backup schedule of a project. Its backups stay. It fails with
-// NotFound without one.
+// DeleteSchedule deletes a project's backup schedule. The backups stay. It fails with NotFound
+// without one.
 func (s *store) DeleteSchedule(ctx context.Context, project uuid.UUID) (BackupSchedule, error) {
 	return pg.InTxValue(ctx, s.inTx, func(tx *store) (BackupSchedule, error) {
 		return pg.One[BackupSchedule](ctx, tx.q,
@@ -177,9 +177,9 @@ func (s *store) due(ctx context.Context) ([]uuid.UUID, error) {
 		order by s.next_run_at`)
 }
 
-// createDue creates the due backup of a project and sets its next run: the first one after
-// now, however many were missed. It fails with NotFound if no backup is due or another server holds
-// the lock, and with Conflict if the project has an unfinished backup.
+// createDue creates a project's due backup and sets the next run: the first one after now, however
+// many were missed. It fails with NotFound if no backup is due or another server holds the lock,
+// and with Conflict if the project has an unfinished backup.
 func (s *store) createDue(ctx context.Context, project uuid.UUID) (Backup, error) {
 	type due struct {
 		Cron, Timezone string

@@ -9,8 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// store has the rows of backups, schedules and restores in the platform database, or in one
-// transaction of it.
+// store accesses backups, schedules and restores in the platform database or in a transaction.
 type store struct {
 	platform *platform.Store
 	q        pg.Querier

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// filesOf returns the files of the subject that has them.
+// filesOf returns the files from the subject that has them.
 func filesOf(subjects []projectdb.Subject) *projectdb.Files {
 	for _, s := range subjects {
 		if s.Files != nil {
@@ -22,7 +22,7 @@ func filesOf(subjects []projectdb.Subject) *projectdb.Files {
 	return nil
 }
 
-// isRestored reports whether the rows of a table are restored. It is true for tables of the user.
+// isRestored reports whether a table's rows are restored, as all user tables' are.
 func isRestored(subjects []projectdb.Subject, schema, table string) bool {
 	return !projectdb.IsPolicyTable(schema, table) && !slices.ContainsFunc(subjects, func(s projectdb.Subject) bool {
 		return s.Schema == schema && slices.Contains(s.Restore.Skipped, table)
@@ -42,9 +42,9 @@ func (s *Service) prepareRows(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// renewRows gives new UUIDs to rows of a copy whose UUIDs can't be kept, since the platform
-// database finds the project by them: all of a new project, otherwise those that another project
-// uses.
+// renewRows gives new UUIDs to rows in a copy whose UUIDs can't be kept, since the platform
+// database finds the project by them: all rows in a new project, otherwise those whose UUID another
+// project uses.
 func (s *Service) renewRows(ctx context.Context, tx pgx.Tx, project uuid.UUID, newProject bool) error {
 	for _, subject := range s.Subjects {
 		if subject.Restore.UUIDs == nil {
@@ -70,8 +70,8 @@ func (s *Service) renewRows(ctx context.Context, tx pgx.Tx, project uuid.UUID, n
 	return nil
 }
 
-// repairImported repairs the platform's rows of an imported backup, which no trigger has checked:
-// it deletes dangling references and recomputes counters. conn is connected to the copy.
+// repairImported repairs platform rows from an imported backup, which no trigger has checked: it
+// deletes dangling references and recomputes counters. conn is connected to the copy.
 func (s *Service) repairImported(ctx context.Context, conn *pgx.Conn) error {
 	return pg.InTx(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {

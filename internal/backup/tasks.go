@@ -14,12 +14,12 @@ import (
 	"github.com/socle-dev/socle/internal/tick"
 )
 
-// Status is the state of a backup or a restore. Both are pending until a worker starts them, and
-// then running, with a heartbeat. A backup that has to be retried is pending again. The end is
-// completed or failed. A deleted backup is deleting until its bytes are removed, and its row then.
+// Status is a backup's or restore's state. Both are pending until a worker starts them, and then
+// running, with a heartbeat. A backup that has to be retried is pending again. The end is completed
+// or failed. A deleted backup is deleting until its bytes are removed, and its row then.
 type Status string
 
-// States of backups and restores.
+// States.
 const (
 	Pending   Status = "pending"
 	Running   Status = "running"
@@ -58,8 +58,8 @@ func (t tasks[T]) start(ctx context.Context, id uuid.UUID) (T, error) {
 		returning`+t.columns, pgx.StrictNamedArgs{"id": id})
 }
 
-// heartbeat records a heartbeat of a running task. It fails with NotFound if the task is not
-// running any more.
+// heartbeat records a running task's heartbeat. It fails with NotFound if the task is not running
+// any more.
 func (t tasks[T]) heartbeat(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Value[uuid.UUID](ctx, t.q, `
 		update `+t.table+` set heartbeat_at = now() where uuid = @id and status = 'running' returning uuid`,
@@ -92,7 +92,7 @@ const (
 	finishTimeout = 10 * time.Second // timeout for recording the result after the worker was told to stop
 )
 
-// task defines how tasks of one kind run.
+// task defines how one kind of task runs.
 type task[T any] struct {
 	rows tasks[T]
 
@@ -147,13 +147,13 @@ func (s *Service) heartbeat(ctx context.Context, stop context.CancelFunc, send f
 // FailAbandoned fails abandoned tasks: running ones without a heartbeat, and pending ones whose job
 // was taken or has ended.
 func (s *Service) FailAbandoned(ctx context.Context) error {
-	type abandoned struct {
+	type row struct {
 		Kind   string
 		Status Status
 		UUID   uuid.UUID
 	}
 
-	tasks, err := pg.All[abandoned](ctx, s.Queue.Pool, `
+	tasks, err := pg.All[row](ctx, s.Queue.Pool, `
 		select kind, status, uuid
 		from (
 			select 'backup' as kind, status, uuid, heartbeat_at, created_at

@@ -15,7 +15,7 @@ import (
 // Undo swaps back the database that a restore replaced, immediately. The restored database is then
 // kept in its place, as the replaced one was. It fails like [store.undoable].
 func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, error) {
-	var undone Restore
+	var result Restore
 	err := s.Lifecycle.WithLock(ctx, project, func() error {
 		r, err := s.undoable(ctx, project, id)
 		if err != nil {
@@ -45,25 +45,24 @@ func (s *Service) Undo(ctx context.Context, project, id uuid.UUID) (Restore, err
 		_ = conn.Close(ctx) // a swap needs databases without sessions, and terminates those that are left
 
 		return c.SwapBack(ctx, func(renames []string) error {
-			undone, err = s.recordUndo(ctx, r, forms, projectdb.Version(), renames)
+			result, err = s.recordUndo(ctx, r, forms, projectdb.Version(), renames)
 			return err
 		})
 	})
 
-	return undone, err
+	return result, err
 }
 
-// OpenGates opens the gates of projects that a server closed for an undo and left closed when it
-// stopped.
+// OpenGates opens project gates that a server closed for an undo and left closed when it stopped.
 func (s *Service) OpenGates(ctx context.Context) error {
 	projects, err := s.undoableProjects(ctx)
 	if err != nil || len(projects) == 0 {
 		return err
 	}
 
-	closed, err := s.Lifecycle.ClosedProjects(ctx, projects)
+	ids, err := s.Lifecycle.ClosedProjects(ctx, projects)
 	errs := []error{err}
-	for _, id := range closed {
+	for _, id := range ids {
 		errs = append(errs, s.Lifecycle.WithLock(ctx, id, func() error { // an undo in progress has ended now
 			closedNow, err := s.Lifecycle.ClosedProjects(ctx, []uuid.UUID{id})
 			if err != nil || len(closedNow) == 0 {
@@ -86,8 +85,8 @@ func (s *Service) OpenGates(ctx context.Context) error {
 // database is still to be kept.
 func (s *Service) DropReplaced(ctx context.Context, r Restore) error {
 	return s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error { // excludes a concurrent undo
-		expired, err := s.isExpired(ctx, r.UUID)
-		if err != nil || !expired {
+		isExpired, err := s.isExpired(ctx, r.UUID)
+		if err != nil || !isExpired {
 			return err
 		}
 

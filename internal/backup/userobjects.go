@@ -17,14 +17,14 @@ import (
 )
 
 // maxLoadRounds bounds how often entries that failed are tried again. An entry can need another one
-// that follows it in the dump, if the body of a function names it.
+// that follows in the dump, if a function body names it.
 const maxLoadRounds = 10
 
 // restoreUserObjects restores the user's objects as the owner. It executes user code. It returns
 // the entries that PostgreSQL rejects.
 //
-// Triggers, foreign keys, indexes and materialized views follow when all rows are loaded, or none
-// of the rest can be.
+// Triggers, foreign keys, indexes and materialized views follow when all rows are loaded, or no
+// more can be.
 func (s *Service) restoreUserObjects(
 	ctx context.Context, c *lifecycle.Copy, manifest archive.Manifest, p restorePlan,
 ) ([]pgdump.Failure, error) {
@@ -40,10 +40,10 @@ func (s *Service) restoreUserObjects(
 		return failures, err
 	}
 
-	held := loader.Held
+	postData := loader.Held
 	loader.HoldPostData = false
-	if slices.ContainsFunc(failures, isOfRows) { // a check may read a materialized view, which is filled again later
-		views := slices.DeleteFunc(slices.Clone(held), func(e pgdump.Entry) bool {
+	if slices.ContainsFunc(failures, isRowFailure) { // a check may read a materialized view, which is filled again later
+		views := slices.DeleteFunc(slices.Clone(postData), func(e pgdump.Entry) bool {
 			return e.Desc != "MATERIALIZED VIEW DATA"
 		})
 		failures, err = s.loadInRounds(ctx, loader, manifest, append(entriesOf(failures), views...), true)
@@ -55,19 +55,19 @@ func (s *Service) restoreUserObjects(
 	var rows, rest []pgdump.Failure
 	for _, f := range failures {
 		switch {
-		case isOfRows(f):
+		case isRowFailure(f):
 			rows = append(rows, f)
 		case !f.Entry.PostData:
 			rest = append(rest, f)
 		}
 	}
 
-	failures, err = s.loadInRounds(ctx, loader, manifest, append(entriesOf(rest), held...), false)
+	failures, err = s.loadInRounds(ctx, loader, manifest, append(entriesOf(rest), postData...), false)
 	return append(rows, failures...), err
 }
 
-// isOfRows reports whether a failure is that of the rows of a table.
-func isOfRows(f pgdump.Failure) bool { return f.Entry.Desc == "TABLE DATA" }
+// isRowFailure reports whether a table's rows failed to load.
+func isRowFailure(f pgdump.Failure) bool { return f.Entry.Desc == "TABLE DATA" }
 
 func entriesOf(failures []pgdump.Failure) []pgdump.Entry {
 	entries := make([]pgdump.Entry, len(failures))
@@ -106,12 +106,12 @@ func (s *Service) loadEntries(
 	}
 
 	err = s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, done, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries),
+		cmd, closeFiles, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries),
 			"--no-owner", "--no-privileges", "--enable-row-security", "--verbose", "--file=-")
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer closeFiles()
 
 		cmd.Stdin = r
 		return pgtool.Run(cmd, func(out io.Reader) error {
@@ -143,16 +143,16 @@ func grantPrivileges(ctx context.Context, c *lifecycle.Copy, entries []pgdump.En
 		if isRoleError(err) {
 			err = nil
 			for _, one := range strings.SplitAfter(e.Definition, ";\n") {
-				if _, failed := conn.PgConn().Exec(ctx, one).ReadAll(); failed != nil && !isRoleError(failed) {
-					err = failed
+				if _, roleErr := conn.PgConn().Exec(ctx, one).ReadAll(); roleErr != nil && !isRoleError(roleErr) {
+					err = roleErr
 				}
 			}
 		}
 
-		cause, rejected := errors.AsType[*pgconn.PgError](err)
+		cause, ok := errors.AsType[*pgconn.PgError](err)
 		switch {
 		case err == nil:
-		case !rejected || conn.IsClosed():
+		case !ok || conn.IsClosed():
 			return nil, pg.Fault(err)
 		default:
 			failures = append(failures, pgdump.Failure{Entry: e, Statement: e.Definition, Cause: cause})
@@ -168,12 +168,12 @@ func isRoleError(err error) bool {
 	return pg.State(err) == "42704" || pg.State(err) == "42501" // undefined_object, insufficient_privilege
 }
 
-// widePaths returns the search paths for entries that fail under that of the project: it, the
-// entry's own schema, and the other schemas. An application can have its own schema in the path of
-// its sessions. A schema that shares a name with another one is left out, since the path would
-// decide between the two.
+// widePaths returns the search paths for entries that fail under the project's path: that path, the
+// entry's schema, and the other schemas. An application can set its schema in its sessions' path. A
+// schema that shares a name with another one is left out, since the path would decide between the
+// two.
 func widePaths(entries []pgdump.Entry) func(pgdump.Entry) string {
-	schemas := map[string][]string{} // by name of an object
+	schemas := map[string][]string{} // by object name
 	for _, e := range entries {
 		if !slices.Contains(lookedUpKinds, e.Desc) || slices.Contains(schemas[objectName(e)], e.Namespace) {
 			continue
@@ -181,18 +181,18 @@ func widePaths(entries []pgdump.Entry) func(pgdump.Entry) string {
 		schemas[objectName(e)] = append(schemas[objectName(e)], e.Namespace)
 	}
 
-	shared, others := map[string]bool{"public": true, "extensions": true, "": true}, []string(nil)
-	for _, of := range schemas {
-		for _, schema := range of {
+	ambiguous, others := map[string]bool{"public": true, "extensions": true, "": true}, []string(nil)
+	for _, names := range schemas {
+		for _, schema := range names {
 			others = append(others, schema)
-			if len(of) > 1 {
-				shared[schema] = true
+			if len(names) > 1 {
+				ambiguous[schema] = true
 			}
 		}
 	}
 
 	slices.Sort(others)
-	others = slices.DeleteFunc(slices.Compact(others), func(schema string) bool { return shared[schema] })
+	others = slices.DeleteFunc(slices.Compact(others), func(schema string) bool { return ambiguous[schema] })
 
 	return func(e pgdump.Entry) string {
 		path := pgdump.SearchPath
@@ -207,11 +207,11 @@ func widePaths(entries []pgdump.Entry) func(pgdump.Entry) string {
 	}
 }
 
-// lookedUpKinds are the kinds of entries whose names a function's body can have without a schema.
+// lookedUpKinds are the entry kinds that a function body can name without a schema.
 var lookedUpKinds = []string{"TABLE", "VIEW", "MATERIALIZED VIEW", "FOREIGN TABLE", "SEQUENCE", "FUNCTION", "PROCEDURE",
 	"AGGREGATE", "TYPE", "DOMAIN", "COLLATION"}
 
-// objectName returns the name of an entry without its arguments.
+// objectName returns an entry's name without arguments.
 func objectName(e pgdump.Entry) string {
 	name, _, _ := strings.Cut(e.Tag, "(")
 	return name

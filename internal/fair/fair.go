@@ -1,10 +1,10 @@
-// Package fair shares out bounded capacity: places of workers, connections, bytes of memory.
+// Package fair shares out bounded capacity: workers, connections, memory.
 //
-// The unit of fairness is the account, since one account can own any number of projects. A [Pool]
-// keeps a reserve for accounts that hold nothing, serves the account that holds least first, and
-// bounds its waiting list at the expense of the account that waits most. A pool whose work can be
-// cancelled also takes places back from the account that holds most. The same rules apply inside an
-// account to its parts.
+// The unit of fairness is the account, since one account can own many projects. A [Pool] keeps a
+// reserve for accounts that hold nothing, serves the account that holds least first, and drops a
+// waiter of the account that waits most when its queue is full. A pool whose work can be cancelled
+// also takes places back from the account that holds most. The same rules apply to the parts within
+// an account.
 package fair
 
 import (
@@ -12,20 +12,19 @@ import (
 	"strconv"
 )
 
-// Key names the holder of a share.
+// Key identifies the holder of a share.
 type Key struct {
-	// Account is the account that owns the work, or the network of a caller that no account answers
-	// for.
+	// Account owns the work. For a caller without an account it is the caller's network.
 	Account string
 
-	// Part is a project of the account, or a network of strangers in it.
+	// Part is one of the account's projects, or a narrower network.
 	Part string
 }
 
-// In returns the key of a narrower part of k's.
+// In returns the key for a part of k's part.
 func (k Key) In(part string) Key { return Key{k.Account, k.Part + " " + part} }
 
-// Stranger returns the key of a caller without an account: its IPv4 address, or its IPv6 /48 with
+// Stranger returns the key for a caller without an account: its IPv4 address, or its IPv6 /48 with
 // the /64 as a part.
 func Stranger(a netip.Addr) Key {
 	a = a.Unmap().WithZone("")

@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// ErrBusy is the failure of [Pool.Acquire] if the capacity is not free in time, or if the waiting
-// list has no room.
+// ErrBusy reports that no capacity became free in time, or that the queue is full.
 var ErrBusy = errors.New("fair: no capacity is free")
 
-// Config configures a [Pool]. Capacity, PerAccount, PerPart and Reserve have one unit, which is the
-// caller's choice: places, or bytes.
+// Config configures a [Pool]. Capacity, PerAccount, PerPart and Reserve have one unit, which the
+// caller chooses: workers or bytes, for example.
 type Config struct {
 	Name     string // in metrics
 	Capacity int64
 
-	PerAccount int64 // maximum of an account; 0: all but the reserve
-	PerPart    int64 // maximum of a part; 0: that of its account
+	PerAccount int64 // maximum per account; 0: Capacity less Reserve
+	PerPart    int64 // maximum per part; 0: PerAccount
 	Reserve    int64 // only for accounts that hold nothing
 
-	Waiting int           // maximum number of waiting callers; 0: none waits
+	Waiting int           // maximum number of waiting callers; 0: callers never wait
 	Timeout time.Duration // limit for a waiting caller; 0: until its context ends
 
 	// Revocable pools take leases back from the account that holds most, if an account that holds
-	// less finds no capacity. The holder of a lease must watch [Lease.Revoked].
+	// less finds no capacity. Holders must watch [Lease.Revoked].
 	Revocable bool
 	OnDemand  bool // a revocable pool revokes leases only in [Pool.Revoke]
 }
@@ -37,35 +36,35 @@ type Pool struct {
 
 	waiting atomic.Int64 // written under mu
 
-	mu       sync.Mutex
-	free     int64
-	revoking int64  // units of revoked leases that are not released yet
-	serial   uint64 // number of the last grant
-	accounts map[string]*account
-	peak     int64
-	refused  int64
-	revoked  int64
+	mu          sync.Mutex
+	free        int64
+	revoking    int64  // units in revoked leases that are not released yet
+	serial      uint64 // counts grants
+	accounts    map[string]*account
+	peak        int64
+	refusals    int64
+	revocations int64
 }
 
 // account is an account that holds or waits.
 type account struct {
-	name    string
-	held    int64 // without revoked leases
-	waiting int
-	served  uint64 // serial of its last grant
-	parts   map[string]*part
+	name      string
+	units     int64 // held, without revoked leases
+	waiting   int
+	lastGrant uint64 // serial
+	parts     map[string]*part
 }
 
 // part is a part of an account that holds or waits.
 type part struct {
-	name   string
-	held   int64
-	served uint64
-	queue  []*waiter // first come, first served
-	leases []*Lease  // leases of a revocable pool, oldest first
+	name      string
+	units     int64
+	lastGrant uint64
+	queue     []*waiter // first come, first served
+	leases    []*Lease  // oldest first; empty unless the pool is revocable
 }
 
-// waiter is a caller in the queue of its part.
+// waiter is a queued caller.
 type waiter struct {
 	key  Key
 	n    int64
@@ -74,14 +73,14 @@ type waiter struct {
 	lease *Lease // nil: refused
 }
 
-// Lease is a share of a pool until its release.
+// Lease is a share that its holder returns with [Lease.Release].
 type Lease struct {
-	pool    *Pool
-	key     Key
-	n       int64
-	revoked chan struct{} // nil if the pool is not revocable
+	pool       *Pool
+	key        Key
+	n          int64
+	revocation chan struct{} // closed when revoked; nil if the pool is not revocable
 
-	released, isRevoked bool
+	isReleased, isRevoked bool
 }
 
 // New returns a pool.
@@ -99,8 +98,7 @@ func New(c Config) *Pool {
 // PerAccount returns the maximum that one account may hold.
 func (p *Pool) PerAccount() int64 { return p.config.PerAccount }
 
-// Acquire takes n units for a key, and waits for them. It fails with ErrBusy, or with the error of
-// ctx.
+// Acquire takes n units for a key, and waits for them. It fails with ErrBusy or with ctx's error.
 func (p *Pool) Acquire(ctx context.Context, key Key, n int64) (*Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -151,7 +149,8 @@ func (p *Pool) TryAcquire(key Key, n int64) *Lease {
 	return p.grant(key, n)
 }
 
-// Revoke revokes leases for a waiter of n units, unless enough are revoked for all waiters.
+// Revoke revokes leases for a waiter that needs n units, unless the revoked leases suffice for all
+// waiters.
 func (p *Pool) Revoke(key Key, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +163,7 @@ func (p *Pool) Revoke(key Key, n int64) {
 // Contended reports whether a caller waits. It is cheap.
 func (p *Pool) Contended() bool { return p.waiting.Load() > 0 }
 
-// Release returns the units. Only the first call has an effect; that of a nil lease has none.
+// Release returns the units. Only the first call has an effect. A nil lease has nothing to return.
 func (l *Lease) Release() {
 	if l == nil {
 		return
@@ -174,11 +173,11 @@ func (l *Lease) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	if l.released {
+	if l.isReleased {
 		return
 	}
 
-	l.released = true
+	l.isReleased = true
 	p.free += l.n
 	if l.isRevoked {
 		p.revoking -= l.n
@@ -191,21 +190,21 @@ func (l *Lease) Release() {
 
 // Revoked is closed when the holder must end its work and release the lease, because another
 // account needs it more.
-func (l *Lease) Revoked() <-chan struct{} { return l.revoked }
+func (l *Lease) Revoked() <-chan struct{} { return l.revocation }
 
 // Context returns a context that also ends when the lease is revoked, with ErrBusy as its cause.
 func (l *Lease) Context(ctx context.Context) (context.Context, context.CancelFunc) {
-	bounded, cancel := context.WithCancelCause(ctx)
-	ended := make(chan struct{})
+	leaseCtx, cancel := context.WithCancelCause(ctx)
+	end := make(chan struct{})
 	go func() {
 		select {
-		case <-l.revoked:
+		case <-l.revocation:
 			cancel(ErrBusy)
-		case <-ended:
+		case <-end:
 		}
 	}()
 
-	return bounded, sync.OnceFunc(func() { close(ended); cancel(nil) })
+	return leaseCtx, sync.OnceFunc(func() { close(end); cancel(nil) })
 }
 
 // Held returns the units that an account and its part hold.
@@ -218,13 +217,13 @@ func (p *Pool) Held(key Key) (account, part int64) {
 		return 0, 0
 	}
 	if s := a.parts[key.Part]; s != nil {
-		part = s.held
+		part = s.units
 	}
 
-	return a.held, part
+	return a.units, part
 }
 
-// Stats is the state of a pool.
+// Stats is a pool's state.
 type Stats struct {
 	Name     string
 	Capacity int64
@@ -235,11 +234,11 @@ type Stats struct {
 	Revoked  int64 // leases taken back, since the start
 }
 
-// Stats returns the state of the pool.
+// Stats returns the pool's state.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	return Stats{Name: p.config.Name, Capacity: p.config.Capacity, InUse: p.config.Capacity - p.free,
-		Peak: p.peak, Waiting: int(p.waiting.Load()), Refused: p.refused, Revoked: p.revoked}
+		Peak: p.peak, Waiting: int(p.waiting.Load()), Refused: p.refusals, Revoked: p.revocations}
 }

@@ -347,11 +347,11 @@ func check(t *testing.T, p *Pool) {
 	var held int64
 	waiting := 0
 	for name, a := range p.accounts {
-		if a.held > max(p.config.PerAccount, p.config.PerPart) {
-			t.Errorf("%+v: account %s holds %d", p.config, name, a.held)
+		if a.units > max(p.config.PerAccount, p.config.PerPart) {
+			t.Errorf("%+v: account %s holds %d", p.config, name, a.units)
 		}
 
-		held += a.held
+		held += a.units
 		waiting += a.waiting
 
 		for part, s := range a.parts {

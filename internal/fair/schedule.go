@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// All functions of this file need the lock of the pool.
+// Callers of the functions in this file hold p.mu, except those of cancel.
 
 // grant returns a lease if the key may have n units now, or nil.
 func (p *Pool) grant(key Key, n int64) *Lease {
@@ -15,14 +15,14 @@ func (p *Pool) grant(key Key, n int64) *Lease {
 
 	a, s := p.entry(key)
 	p.serial++
-	a.held, a.served = a.held+n, p.serial
-	s.held, s.served = s.held+n, p.serial
+	a.units, a.lastGrant = a.units+n, p.serial
+	s.units, s.lastGrant = s.units+n, p.serial
 	p.free -= n
 	p.peak = max(p.peak, p.config.Capacity-p.free)
 
 	lease := &Lease{pool: p, key: key, n: n}
 	if p.config.Revocable {
-		lease.revoked = make(chan struct{})
+		lease.revocation = make(chan struct{})
 		s.leases = append(s.leases, lease)
 	}
 
@@ -36,21 +36,20 @@ func (p *Pool) admits(key Key, n int64) bool {
 		return n <= p.free && n <= p.config.PerPart
 	}
 
-	if s := a.parts[key.Part]; s != nil && s.held+n > p.config.PerPart {
+	if s := a.parts[key.Part]; s != nil && s.units+n > p.config.PerPart {
 		return false
 	}
 
-	if a.held == 0 {
+	if a.units == 0 {
 		return n <= p.free && n <= p.config.PerPart
 	}
 
-	// An account that holds little may take a part of the reserve, so that newcomers get more than
-	// one unit.
-	fits := n+p.config.Reserve <= p.free || 4*(a.held+n) <= p.free
-	return fits && a.held+n <= p.config.PerAccount
+	// An account that holds little may use some reserve, so that newcomers get more than one unit.
+	fits := n+p.config.Reserve <= p.free || 4*(a.units+n) <= p.free
+	return fits && a.units+n <= p.config.PerAccount
 }
 
-// entry returns the account and the part of a key.
+// entry returns the entries for a key and creates them if needed.
 func (p *Pool) entry(key Key) (*account, *part) {
 	a := p.accounts[key.Account]
 	if a == nil {
@@ -67,10 +66,10 @@ func (p *Pool) entry(key Key) (*account, *part) {
 	return a, s
 }
 
-// forget removes the entries of a key that neither holds nor waits.
+// forget removes a key's entries if it neither holds nor waits.
 func (p *Pool) forget(key Key) {
 	a := p.accounts[key.Account]
-	if s := a.parts[key.Part]; s.held == 0 && len(s.queue) == 0 {
+	if s := a.parts[key.Part]; s.units == 0 && len(s.queue) == 0 {
 		delete(a.parts, key.Part)
 	}
 
@@ -79,11 +78,11 @@ func (p *Pool) forget(key Key) {
 	}
 }
 
-// drop removes a lease from what its key holds.
+// drop deducts a lease from the units that its key holds.
 func (p *Pool) drop(l *Lease) {
 	a, s := p.entry(l.key)
-	a.held -= l.n
-	s.held -= l.n
+	a.units -= l.n
+	s.units -= l.n
 	if p.config.Revocable {
 		s.leases = slices.DeleteFunc(s.leases, func(other *Lease) bool { return other == l })
 	}
@@ -91,11 +90,11 @@ func (p *Pool) drop(l *Lease) {
 	p.forget(l.key)
 }
 
-// enqueue adds a waiter and revokes leases for it. It returns nil if the waiter can't be served
-// ever, or if the waiting list is full and no other account waits more.
+// enqueue adds a waiter and revokes leases for it. It returns nil if n exceeds a limit, or if the
+// queue is full and no other account waits more.
 func (p *Pool) enqueue(key Key, n int64) *waiter {
 	if n > min(p.config.PerPart, p.config.PerAccount) || p.config.Waiting == 0 {
-		p.refused++
+		p.refusals++
 		return nil
 	}
 
@@ -106,10 +105,10 @@ func (p *Pool) enqueue(key Key, n int64) *waiter {
 	p.waiting.Add(1)
 
 	if p.waiting.Load() > int64(p.config.Waiting) {
-		refused := p.mostWaiting(key)
-		p.refuse(refused)
+		victim := p.mostWaiting(key)
+		p.refuse(victim)
 
-		if refused == w {
+		if victim == w {
 			return nil
 		}
 	}
@@ -121,8 +120,8 @@ func (p *Pool) enqueue(key Key, n int64) *waiter {
 	return w
 }
 
-// mostWaiting returns the youngest waiter of the part that waits most, in the account that waits
-// most. Between equals it is that of the key.
+// mostWaiting returns the youngest waiter in the part that waits most, within the account that
+// waits most. The key wins ties.
 func (p *Pool) mostWaiting(key Key) *waiter {
 	a := p.accounts[key.Account]
 	for _, other := range p.accounts {
@@ -144,9 +143,9 @@ func (p *Pool) mostWaiting(key Key) *waiter {
 	return s.queue[len(s.queue)-1]
 }
 
-// refuse ends the wait of w without a lease.
+// refuse ends w's wait without a lease.
 func (p *Pool) refuse(w *waiter) {
-	p.refused++
+	p.refusals++
 	p.dequeue(w)
 	close(w.done)
 }
@@ -160,7 +159,7 @@ func (p *Pool) dequeue(w *waiter) {
 	p.forget(w.key)
 }
 
-// cancel ends the wait of a caller that is gone. A lease granted to it meanwhile is passed on.
+// cancel ends the wait of a caller that gave up. It releases a lease granted meanwhile.
 func (p *Pool) cancel(w *waiter) {
 	p.mu.Lock()
 
@@ -173,13 +172,13 @@ func (p *Pool) cancel(w *waiter) {
 	default:
 	}
 
-	p.refused++
+	p.refusals++
 	p.dequeue(w)
 	p.mu.Unlock()
 }
 
-// serve grants leases to waiters while it can: to the account that holds least first, in it to the
-// part that holds least. Between equals, the one served longest ago comes first.
+// serve grants leases while it can: first to the account that holds least, and within it to the
+// part that holds least. The oldest last grant wins ties.
 func (p *Pool) serve() {
 	for p.waiting.Load() > 0 && p.free > 0 && p.serveNext() {
 	}
@@ -195,7 +194,7 @@ func (p *Pool) serveNext() bool {
 	}
 
 	slices.SortFunc(accounts, func(a, b *account) int {
-		return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(a.served, b.served), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.units, b.units), cmp.Compare(a.lastGrant, b.lastGrant), cmp.Compare(a.name, b.name))
 	})
 
 	for _, a := range accounts {
@@ -214,7 +213,7 @@ func (p *Pool) serveNext() bool {
 	return false
 }
 
-// waitingParts returns the parts with waiters in the order of service.
+// waitingParts returns the parts with waiters, the next to serve first.
 func (a *account) waitingParts() []*part {
 	parts := make([]*part, 0, len(a.parts))
 	for _, s := range a.parts {
@@ -224,60 +223,61 @@ func (a *account) waitingParts() []*part {
 	}
 
 	slices.SortFunc(parts, func(a, b *part) int {
-		return cmp.Or(cmp.Compare(a.held, b.held), cmp.Compare(a.served, b.served), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.units, b.units), cmp.Compare(a.lastGrant, b.lastGrant), cmp.Compare(a.name, b.name))
 	})
 
 	return parts
 }
 
-// revokeFor revokes leases until a waiter can have n units, as long as their holder keeps at least
-// as much as the waiter would hold. Inside the waiter's own account, its part is the measure.
+// revokeFor revokes leases until a waiter can have n units, as long as each holder keeps at least
+// as many units as the waiter would hold. It compares accounts, or parts within the waiter's
+// account.
 func (p *Pool) revokeFor(key Key, n int64) {
-	own, ownPart := p.entry(key)
+	claimant, claimantPart := p.entry(key)
 	defer p.forget(key)
 
-	if ownPart.held+n > p.config.PerPart {
+	if claimantPart.units+n > p.config.PerPart {
 		return
 	}
 
 	missing := n - p.free
-	if own.held > 0 {
-		missing = max(missing+p.config.Reserve, own.held+n-p.config.PerAccount)
+	if claimant.units > 0 {
+		missing = max(missing+p.config.Reserve, claimant.units+n-p.config.PerAccount)
 	}
 
 	for missing > 0 {
-		victim := own
-		if own.held+n <= p.config.PerAccount {
-			victim = p.largest(own)
+		victim := claimant
+		if claimant.units+n <= p.config.PerAccount {
+			victim = p.largest(claimant)
 		}
 
-		s := victim.largestPart(ownPart)
+		s := victim.largestPart(claimantPart)
 		if len(s.leases) == 0 {
 			return
 		}
 
 		lease := s.leases[0]
-		kept, wanted := victim.held-lease.n, own.held+n
-		if victim == own {
-			kept, wanted = s.held-lease.n, ownPart.held+n
+		holderUnits, claimantUnits := victim.units-lease.n, claimant.units+n
+		if victim == claimant {
+			holderUnits, claimantUnits = s.units-lease.n, claimantPart.units+n
 		}
-		if kept < wanted {
+		if holderUnits < claimantUnits {
 			return
 		}
 
-		p.revoked++
+		p.revocations++
 		p.revoking += lease.n
 		lease.isRevoked = true
 		p.drop(lease)
-		close(lease.revoked)
+		close(lease.revocation)
 		missing -= lease.n
 	}
 }
 
-// largest returns the account that holds most; between equals it is a.
+// largest returns the account that holds most. a wins ties.
 func (p *Pool) largest(a *account) *account {
 	for _, other := range p.accounts {
-		if other.held > a.held {
+		if other.units > a.units {
 			a = other
 		}
 	}
@@ -285,11 +285,11 @@ func (p *Pool) largest(a *account) *account {
 	return a
 }
 
-// largestPart returns the part that holds most; between equals it is s, if that is of a.
+// largestPart returns the part that holds most. s wins ties if it belongs to a.
 func (a *account) largestPart(s *part) *part {
 	largest := a.parts[s.name]
 	for _, other := range a.parts {
-		if largest == nil || other.held > largest.held {
+		if largest == nil || other.units > largest.units {
 			largest = other
 		}
 	}

@@ -9,17 +9,17 @@ import (
 type alteration struct {
 	from, to table
 
-	hasDefault func(column string) bool // the default of the column is an entry of its own
+	hasDefault func(column string) bool // the column's default is a separate entry
 	replaced   func(sql string) bool    // the text names a type that is created again
-	viaText    bool                     // convert by the text of the values, since no cast exists
+	viaText    bool                     // convert values through text, since no cast exists
 
 	changes []change
 	moved   []string // columns that change their type or go
 	rest    string   // what nothing changes
 }
 
-// run computes the statements. The list of columns omits inherited ones, so the columns of a table
-// with another inheritance are left to the next comparison.
+// run computes the statements. The list of columns omits inherited ones, so a table that changes
+// its inheritance leaves its columns to the next comparison.
 func (a *alteration) run() {
 	alter := "ALTER TABLE " + a.to.name + " "
 	a.alterTail(alter)
@@ -79,7 +79,7 @@ func (a *alteration) keeps(constraint string) bool {
 }
 
 // generatedAgain returns the generated columns that are created again: those that change, and those
-// of a column that changes its type or goes.
+// that use a column that changes its type or goes.
 func (a *alteration) generatedAgain() []column {
 	var again []column
 	for _, c := range a.to.columns {
@@ -101,7 +101,7 @@ func (a *alteration) generatedAgain() []column {
 	return again
 }
 
-// alterTail changes what stands before and after the list of columns.
+// alterTail changes what stands before and after the column list.
 func (a *alteration) alterTail(alter string) {
 	if a.from.head != a.to.head {
 		logged := "SET LOGGED"
@@ -160,7 +160,7 @@ func cutOptions(tail string) (rest string, options []string) {
 	return strings.TrimSpace(rest), strings.Split(strings.TrimSuffix(list, ")"), ", ")
 }
 
-// parentsOf returns the tables of an INHERITS clause.
+// parentsOf returns the tables in an INHERITS clause.
 func parentsOf(tail string) []string {
 	if list := inheritance(tail); list != "" {
 		return strings.Split(list, ", ")
@@ -175,8 +175,8 @@ func (a *alteration) alterFurther() {
 			continue
 		}
 
-		column, _, stored := strings.Cut(s, " SET STORAGE ")
-		if stored { // SET STORAGE DEFAULT is of PostgreSQL 16
+		column, _, ok := strings.Cut(s, " SET STORAGE ")
+		if ok { // SET STORAGE DEFAULT needs PostgreSQL 16
 			a.add(change{sql: column + " SET STORAGE " + a.storage(column)})
 		} else if undo := undoFurther(s); undo != "" {
 			a.add(change{sql: undo})
@@ -192,7 +192,7 @@ func (a *alteration) alterFurther() {
 	}
 }
 
-// storage returns the storage that the type of a column has by default. alter ends in the column.
+// storage returns a column type's default storage. alter ends in the column.
 func (a *alteration) storage(alter string) string {
 	for _, c := range a.to.columns {
 		if strings.HasSuffix(alter, " ALTER COLUMN "+c.name) && isMain(c.typ) {
@@ -208,7 +208,7 @@ func isMain(typ string) bool {
 	return name == "numeric" || name == "inet" || name == "cidr"
 }
 
-// inheritance returns the INHERITS clause of the text after a table's columns.
+// inheritance returns the INHERITS clause in the text after a table's columns.
 func inheritance(tail string) string {
 	list, inherits := strings.CutPrefix(tail, "INHERITS (")
 	list, _, _ = strings.Cut(list, ")")

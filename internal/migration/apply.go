@@ -24,7 +24,7 @@ type Options struct {
 	RecordOnly bool // record files without running them
 }
 
-// ApplyResult is the result of applying files.
+// ApplyResult is the result when files are applied.
 type ApplyResult struct {
 	Applied        []Migration `json:"applied" doc:"The migrations that this request applied, in order."`
 	AlreadyApplied int         `json:"alreadyApplied" doc:"Number of migrations of the request that were applied before."`
@@ -32,13 +32,13 @@ type ApplyResult struct {
 	OmittedNotes   int         `json:"omittedNotes" doc:"Number of notes beyond the first 10,000."`
 }
 
-// FileNote is what a project has left out or changed of a migration.
+// FileNote is what a project has left out or changed in a migration.
 type FileNote struct {
 	Version string `json:"version" example:"20261123101500"`
 	statement.StepNote
 }
 
-// maxNotes bounds the notes of a result.
+// maxNotes bounds a result's notes.
 const maxNotes = 10_000
 
 // add adds a migration that was applied.
@@ -54,17 +54,16 @@ func (r *ApplyResult) add(m Migration, notes []statement.StepNote) {
 	}
 }
 
-// applyLock is the key of the advisory lock under which a migration runs in its project's database,
-// an arbitrary constant of this package. User code can take the lock too, which delays only its own
-// project.
+// applyLock is the advisory lock key under which a migration runs in its project's database, an
+// arbitrary constant. User code can take the lock too, which delays only its own project.
 const applyLock = 0x50c1e_4d16
 
 const lockInterval = 200 * time.Millisecond // between attempts to take applyLock
 
 var errLocked = errors.New("another migration of the project runs")
 
-// Apply applies those of the files that a project has not applied yet, each in its own transaction,
-// until one fails. It waits for another migration of the project.
+// Apply applies the files that a project has not applied yet, each in a transaction, until one
+// fails. It waits for another migration in the project.
 //
 // It fails with Conflict, code migration_changed, if a file differs from the one that was applied,
 // and code out_of_order, if a newer one is applied. It fails with Unprocessable on the file that
@@ -104,9 +103,9 @@ func (s *Service) Apply(
 		return result, nil
 	}
 
-	recorded, err := readKnown(ctx, p.Trusted())
+	records, err := readKnown(ctx, p.Trusted())
 	for _, script := range pending {
-		result.Applied = append(result.Applied, recorded[script.Version])
+		result.Applied = append(result.Applied, records[script.Version])
 	}
 
 	return result, err
@@ -150,15 +149,15 @@ func plan(
 func apply(
 	ctx context.Context, p *projectdb.Project, user uuid.UUID, scripts []script, o Options, result *ApplyResult,
 ) error {
-	bounded, cancel := context.WithTimeout(ctx, ApplyTimeout)
+	applyCtx, cancel := context.WithTimeout(ctx, ApplyTimeout)
 	defer cancel()
 
 	session := &ownerSession{pool: p.Owner()}
-	defer func() { session.end(bounded) }()
+	defer func() { session.end(applyCtx) }()
 
 	for _, script := range scripts {
-		m, notes, err := script.applyLocked(bounded, p, session, user, o)
-		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		m, notes, err := script.applyLocked(applyCtx, p, session, user, o)
+		if err != nil && applyCtx.Err() != nil && ctx.Err() == nil {
 			err = statement.TimeoutFault(script.field, ApplyTimeout.String(), err)
 		}
 
@@ -169,8 +168,8 @@ func apply(
 			}
 
 			versions := []string{}
-			for _, done := range result.Applied {
-				versions = append(versions, done.Version)
+			for _, previous := range result.Applied {
+				versions = append(versions, previous.Version)
 			}
 
 			e.Extra["applied"], e.Extra["notes"] = versions, result.Notes
@@ -188,7 +187,7 @@ func apply(
 	return nil
 }
 
-// applyLocked applies a script when no other migration of the project runs. It returns nil if
+// applyLocked applies a script when no other migration runs in the project. It returns nil if
 // another request has applied it meanwhile.
 func (s script) applyLocked(
 	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
@@ -204,8 +203,8 @@ func (s script) applyLocked(
 		WithCode("busy").WithCause(errLocked)
 }
 
-// apply runs a script on a session of the owner. It fails with errLocked if another migration of
-// the project runs.
+// apply runs a script on an owner session. It fails with errLocked if another migration runs in the
+// project.
 func (s script) apply(
 	ctx context.Context, p *projectdb.Project, session *ownerSession, user uuid.UUID, o Options,
 ) (*Migration, []statement.StepNote, error) {
@@ -237,8 +236,8 @@ func (s script) apply(
 	return &m, notes, err
 }
 
-// ownerSession is a session of the owner that scripts share, since PostgreSQL plans the functions
-// of the event triggers once per session. It begins when it is used.
+// ownerSession is an owner session that scripts share, since PostgreSQL plans the event triggers'
+// functions once per session. It begins when it is used.
 type ownerSession struct {
 	pool *pgxpool.Pool
 	conn *pgxpool.Conn // nil: none
@@ -271,7 +270,7 @@ func (s *ownerSession) end(ctx context.Context) {
 	s.conn = nil
 }
 
-// run is a run of a script on a session of the owner.
+// run is a script's run on an owner session.
 type run struct {
 	script
 	user       uuid.UUID
@@ -279,7 +278,7 @@ type run struct {
 	start      time.Time
 }
 
-// errSkipped ends a run of a script that is applied already.
+// errSkipped ends a run if the script is applied already.
 var errSkipped = errors.New("applied already")
 
 // run runs the script and returns its notes.
@@ -314,20 +313,20 @@ func (r *run) run(
 
 // begin takes the lock and checks again whether the script is pending.
 func (r *run) begin(ctx context.Context, conn *pgx.Conn, lock string) error {
-	locked, err := pg.Value[bool](ctx, conn, lock, applyLock)
+	ok, err := pg.Value[bool](ctx, conn, lock, applyLock)
 	if err != nil {
 		return err
 	}
-	if !locked {
+	if !ok {
 		return errLocked
 	}
 
-	applied, err := readKnown(ctx, conn)
+	records, err := readKnown(ctx, conn)
 	if err != nil {
 		return err
 	}
 
-	due, err := applied.pending(r.Source, r.outOfOrder)
+	due, err := records.pending(r.Source, r.outOfOrder)
 	if err == nil && !due {
 		err = errSkipped
 	}
@@ -340,7 +339,8 @@ func (r *run) recordEnd(ctx context.Context, conn *pgconn.PgConn) error {
 	return r.record(ctx, conn, []byte(strconv.FormatFloat(took, 'f', 3, 64)))
 }
 
-// record records the migration in the session of its statements. duration is nil until it ends.
+// record records the migration in the session that runs its statements. duration is nil until it
+// ends.
 func (r *run) record(ctx context.Context, conn *pgconn.PgConn, duration []byte) error {
 	_, err := conn.ExecParams(ctx, `select socle.record_migration($1, $2, $3, $4, $5)`,
 		[][]byte{[]byte(r.Version), []byte(r.Name), []byte(r.Checksum), []byte(r.user.String()), duration},

@@ -14,7 +14,7 @@ func isComposite(e *pgdump.Entry) bool {
 	return e.Desc == "TYPE" && as > 0 && as+1 < len(all) && all[as+1].is("(")
 }
 
-// parseComposite reads the definition of a composite type in a dump. Its name is that of the table.
+// parseComposite reads a composite type's definition in a dump. The table has the type's name.
 func parseComposite(definition string) (table, bool) {
 	t, ok := parseTable(strings.Replace(definition, "CREATE TYPE ", "CREATE TABLE ", 1))
 	t.name = strings.TrimSpace(strings.TrimSuffix(t.name, "AS"))
@@ -32,19 +32,19 @@ func alterComposite(from, to string) (all []change, ok bool) {
 	}
 
 	alter := "ALTER TYPE " + after.name + " "
-	var kept []string
+	var names []string
 	for _, a := range before.columns {
 		if after.column(a.name) == nil {
 			all = append(all, change{sql: alter + "DROP ATTRIBUTE " + a.name + " CASCADE", warning: warnLoss})
 			continue
 		}
-		kept = append(kept, a.name)
+		names = append(names, a.name)
 	}
 
 	for i, a := range after.columns {
 		old := before.column(a.name)
 		switch {
-		case i < len(kept) && a.name != kept[i]:
+		case i < len(names) && a.name != names[i]:
 			return nil, false
 		case old == nil:
 			all = append(all, change{sql: alter + "ADD ATTRIBUTE " + a.text + " CASCADE"})

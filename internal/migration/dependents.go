@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
-// Kinds of objects.
+// Object kinds.
 var (
 	// parts disappear with the object that they belong to.
 	parts = []string{"INDEX", "CONSTRAINT", "CHECK CONSTRAINT", "FK CONSTRAINT", "TRIGGER", "POLICY", "RULE", "DEFAULT",
@@ -18,7 +18,7 @@ var (
 	// users may use an object that goes, and are created again after it.
 	users = append([]string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE"}, parts...)
 
-	// released can stand in the way of a change of an object that they use.
+	// released can prevent a change to an object that they use.
 	released = []string{"VIEW", "MATERIALIZED VIEW", "FUNCTION", "PROCEDURE", "AGGREGATE", "RULE", "POLICY", "TRIGGER",
 		"CHECK CONSTRAINT", "FK CONSTRAINT", "STATISTICS", "PUBLICATION TABLE", "CAST", "OPERATOR"}
 
@@ -31,8 +31,8 @@ var (
 		"PUBLICATION"}
 )
 
-// spread drops the dependents of dropped objects. A dependency of a table can't be replaced: that
-// would destroy the table.
+// spread drops the dropped objects' dependents. A table's dependency can't be replaced: that would
+// destroy the table.
 func (c *comparison) spread() {
 	for again := true; again; {
 		again = false
@@ -45,7 +45,7 @@ func (c *comparison) spread() {
 	}
 }
 
-// spreadFrom drops the users of an object. It reports whether it has changed anything.
+// spreadFrom drops an object's users. It reports whether it has changed anything.
 func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
 	recreated := c.new[key(e)] != nil
 	for i := range c.from {
@@ -78,13 +78,13 @@ func (c *comparison) spreadFrom(e *pgdump.Entry) (changed bool) {
 	return changed
 }
 
-// ownership returns the key of the entry that gives a sequence to a column.
+// ownership returns the key for the entry that gives a sequence to a column.
 func ownership(sequence *pgdump.Entry) string {
 	return "SEQUENCE OWNED BY\n" + sequence.Namespace + "\n" + sequence.Tag
 }
 
-// release drops the dependents of an object that can't change while they exist. They are created
-// again. Indexes and keys follow a change of their table.
+// release drops the dependents if an object can't change while they exist. They are created again.
+// Indexes and keys follow when their table changes.
 func (c *comparison) release(e *pgdump.Entry) {
 	for i := range c.from {
 		user := &c.from[i]
@@ -95,7 +95,7 @@ func (c *comparison) release(e *pgdump.Entry) {
 	}
 }
 
-// keepNotes keeps the comment and the privileges of an object that is not replaced after all.
+// keepNotes keeps the comment and the privileges if an object is not replaced after all.
 func (c *comparison) keepNotes(of *pgdump.Entry) {
 	for i := range c.from {
 		e := &c.from[i]

@@ -20,7 +20,7 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// SchemaDiff is the difference between the files and the schema of a project.
+// SchemaDiff is the difference between the files and a project's schema.
 type SchemaDiff struct {
 	Files       []string      `json:"files" nullable:"false" doc:"The SQL of the next migrations, in order; usually one. Empty if nothing differs."`
 	Warnings    []DiffWarning `json:"warnings" nullable:"false"`
@@ -33,7 +33,7 @@ type DiffWarning struct {
 	Message   string `json:"message" example:"destroys data"`
 }
 
-// Difference is an object that no statement of the files makes equal.
+// Difference is an object that no statement in the files makes equal.
 type Difference struct {
 	Kind    string `json:"kind" example:"type"`
 	Name    string `json:"name" example:"public.mood"`
@@ -41,23 +41,22 @@ type Difference struct {
 }
 
 const (
-	// maxRounds is the number of times that the scratch copy is changed. The first round creates
-	// objects; the second one corrects their default privileges.
+	// maxRounds is how often the scratch copy is changed. The first round creates objects; the
+	// second one corrects their default privileges.
 	maxRounds = 6
 
 	dumpLockTimeout = 2 * time.Second // for pg_dump, which locks all tables
 )
 
-// Diff returns the migrations that turn the schema of the files into that of a project. It applies
-// the files to a scratch copy, of which a project has one at a time, and changes the copy until
-// nothing differs. What it wrote is applied once more, to a second copy, unless the first one has
-// run exactly that.
+// Diff returns the migrations that turn the files' schema into a project's. It applies the files to
+// a scratch copy, one at a time per project, and changes the copy until nothing differs. What it
+// wrote is applied once more, to a second copy, unless the first one has run exactly that.
 //
-// The copy has the default privileges of the project, which a setting opens and no file names. The
-// first migration of a project has them itself.
+// The copy has the project's default privileges, which a setting opens and no file names. A
+// project's first migration has them itself.
 //
 // It fails with Unprocessable if a file can't be applied or if the schema is too large, and with
-// Conflict, code busy, if a table of the project is locked. It fails with TooMany if too many
+// Conflict, code busy, if a table in the project is locked. It fails with TooMany if too many
 // requests are in service.
 func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source) (SchemaDiff, error) {
 	scripts, err := parse(files)
@@ -79,11 +78,11 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 		return SchemaDiff{}, err
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, DiffTimeout)
+	diffCtx, cancel := context.WithTimeout(ctx, DiffTimeout)
 	defer cancel()
 
-	d, err := s.diff(bounded, p.UUID, scripts, func(f func(context.Context, scratch) error) error {
-		return s.withScratch(bounded, p, func(ctx context.Context, c scratch) error {
+	d, err := s.diff(diffCtx, p.UUID, scripts, func(f func(context.Context, scratch) error) error {
+		return s.withScratch(diffCtx, p, func(ctx context.Context, c scratch) error {
 			if len(files) > 0 {
 				if err := schema.CopyDefaultPrivileges(ctx, p.Trusted(), c.conn); err != nil {
 					return err
@@ -93,7 +92,7 @@ func (s *Service) Diff(ctx context.Context, p *projectdb.Project, files []Source
 			return f(ctx, c)
 		})
 	})
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	if err != nil && diffCtx.Err() != nil && ctx.Err() == nil {
 		err = statement.TimeoutFault("migrations", DiffTimeout.String(), err)
 	}
 
@@ -140,15 +139,15 @@ func (s *Service) dumpScratch(ctx context.Context, c scratch) ([]pgdump.Entry, e
 	return s.dump(ctx, c.Project, address, password)
 }
 
-// dump returns the user's objects in a database of a project.
+// dump returns the user's objects in a project's database.
 func (s *Service) dump(ctx context.Context, project uuid.UUID, address, password string) ([]pgdump.Entry, error) {
-	cmd, done, err := s.tools.Command(ctx, pgtool.Connection{Address: address, Password: password}, "pg_dump",
+	cmd, closeFiles, err := s.tools.Command(ctx, pgtool.Connection{Address: address, Password: password}, "pg_dump",
 		"--format=custom", "--schema-only", "--encoding=UTF8", "--compress=0",
 		fmt.Sprintf("--lock-wait-timeout=%d", dumpLockTimeout.Milliseconds()))
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer closeFiles()
 
 	var entries []pgdump.Entry
 	err = pgtool.Run(cmd, func(out io.Reader) (err error) {

@@ -9,16 +9,16 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// change is a statement of a migration, without its semicolon.
+// change is a migration's statement, without its semicolon.
 type change struct {
 	sql     string
-	warning string // possible loss of data or long lock; "": none
-	object  string // key of the entry that it is for
+	warning string // possible data loss or long lock; "": none
+	object  string // entry's key
 }
 
 func (c change) isRefresh() bool { return strings.HasPrefix(c.sql, "REFRESH ") }
 
-// Warnings of changes.
+// Warnings.
 const (
 	warnLoss     = "destroys data"
 	warnRewrite  = "rewrites the table, which nobody can read or write meanwhile"
@@ -32,7 +32,7 @@ const (
 
 // difference is the statements that turn one schema into another.
 type difference struct {
-	values     []change // new values of enums, which no statement of their transaction can use
+	values     []change // new enum values, which no statement in their transaction can use
 	changes    []change
 	extensions []change     // dropped, which is not possible in a transaction
 	unresolved []Difference // that no statement removes
@@ -41,25 +41,25 @@ type difference struct {
 func (d difference) size() int   { return len(d.values) + len(d.changes) + len(d.extensions) }
 func (d difference) empty() bool { return d.size() == 0 }
 
-// comparison is a comparison of two schemas.
+// comparison compares two schemas.
 type comparison struct {
 	from, to []pgdump.Entry
 	old, new map[string]*pgdump.Entry // by key
 
-	dropped map[string]bool // entries of from that are dropped
+	dropped map[string]bool // entries in from that are dropped
 	implied map[string]bool // dropped together with another entry
 	altered map[string][]change
 
-	failed   map[string]string        // messages of changes that failed before
+	failed   map[string]string        // messages from changes that failed before
 	replaced map[string]*pgdump.Entry // types that are created again while tables use them, by name
 
-	refreshed []change // changes of the views that are created
+	refreshed []change // changes for the created views
 
 	difference
 }
 
-// compare returns the statements that turn the schema from into the schema to. Both are the entries
-// of a dump, see [relevant]. failed has the keys of objects whose changes failed before: compare
+// compare returns the statements that turn the schema from into the schema to. Both are a dump's
+// entries, see [relevant]. failed has the keys of objects whose changes failed before: compare
 // creates their dependents again.
 func compare(from, to []pgdump.Entry, failed map[string]string) difference {
 	c := &comparison{
@@ -90,7 +90,7 @@ func compare(from, to []pgdump.Entry, failed map[string]string) difference {
 	return c.difference
 }
 
-// key identifies an entry. Tags of different kinds of objects may be equal, and those of operators
+// key identifies an entry. Objects with different kinds may have equal tags, and operators' tags
 // lack the types.
 func key(e *pgdump.Entry) string {
 	k := e.Desc + "\n" + e.Namespace + "\n" + e.Tag
@@ -113,7 +113,7 @@ func byKey(entries []pgdump.Entry) map[string]*pgdump.Entry {
 	return all
 }
 
-// classify decides whether an entry of from is kept, altered, or dropped.
+// classify decides whether an entry in from is kept, altered, or dropped.
 func (c *comparison) classify(old *pgdump.Entry) {
 	k := key(old)
 	now := c.new[k]
@@ -224,8 +224,8 @@ func (c *comparison) drop() {
 	}
 }
 
-// isLast reports whether an object is dropped after everything else has changed. A function of a
-// relation that goes can't wait.
+// isLast reports whether an object is dropped after everything else has changed. A function that
+// belongs to a dropped relation can't wait.
 func (c *comparison) isLast(e *pgdump.Entry) bool {
 	if !slices.Contains(last, e.Desc) || isIdentity(e) || c.new[key(e)] != nil {
 		return false
@@ -268,7 +268,7 @@ func isOn(drop, table string) bool {
 	return strings.Contains(drop, " "+table+" ") || strings.Contains(drop, " "+table+";")
 }
 
-// isIdentity reports whether a sequence is that of an identity column.
+// isIdentity reports whether a sequence belongs to an identity column.
 func isIdentity(e *pgdump.Entry) bool {
 	return e.Desc == "SEQUENCE" && strings.Contains(e.Definition, " ADD GENERATED ")
 }
@@ -286,7 +286,7 @@ func unquoted(name string) string {
 	return name
 }
 
-// add adds changes of an object. An extension is dropped in a file of its own.
+// add adds an object's changes. An extension is dropped in a separate file.
 func (c *comparison) add(e *pgdump.Entry, changes ...change) {
 	for _, ch := range changes {
 		ch.object = key(e)
@@ -301,11 +301,11 @@ func (c *comparison) add(e *pgdump.Entry, changes ...change) {
 	}
 }
 
-// create creates and alters objects in the order of the dump, in which none uses a later one. It
-// leaves out the privileges of created objects: the next comparison has those that differ from the
-// default privileges. It attaches a partition to a table that exists after it has created the
-// partition's indexes, since PostgreSQL creates those that are missing. Views are filled last,
-// since their queries may call functions that use anything.
+// create creates and alters objects in dump order, in which none uses a later one. It leaves out
+// created objects' privileges: the next comparison has those that differ from the default
+// privileges. It attaches a partition to a table that exists after it has created the partition's
+// indexes, since PostgreSQL creates those that are missing. Views are filled last, since their
+// queries may call functions that use anything.
 func (c *comparison) create() {
 	created := map[int]bool{}
 	var attached []*pgdump.Entry
@@ -370,7 +370,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 func trimmed(sql string) string { return strings.TrimSuffix(strings.TrimSpace(sql), ";") }
 
-// statements returns the statements of an entry.
+// statements returns an entry's statements.
 func statements(e *pgdump.Entry) []change {
 	var all []change
 	for _, s := range sqllex.Split(e.Definition) {

@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// domain is a CREATE DOMAIN statement of pg_dump, in parts.
+// domain is pg_dump's CREATE DOMAIN statement, in parts.
 type domain struct {
 	name        string // quoted and qualified
 	base        string // type and collation
@@ -16,7 +16,7 @@ type domain struct {
 	constraints map[string]string // CONSTRAINT name …, by name
 }
 
-// parseDomain reads the definition of a domain in a dump.
+// parseDomain reads a domain's definition in a dump.
 func parseDomain(sql string) domain {
 	all := tokens(sql)
 	d := domain{constraints: map[string]string{}}

@@ -14,7 +14,7 @@ func isEnum(definition string) bool {
 		slices.ContainsFunc(t[2:min(len(t), 8)], func(t sqlToken) bool { return t.is("ENUM") })
 }
 
-// enumValues returns the name of an enum and its values, both quoted.
+// enumValues returns an enum's name and values, both quoted.
 func enumValues(definition string) (name string, values []string) {
 	all := tokens(definition)
 	as := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("AS") })
@@ -28,7 +28,7 @@ func enumValues(definition string) (name string, values []string) {
 	return name, values
 }
 
-// classifyEnum adds the new values of an enum, and renames values in their places. PostgreSQL can't
+// classifyEnum adds an enum's new values, and renames values in their places. PostgreSQL can't
 // remove one: such an enum is created again.
 func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
 	renames, values, ok := alterEnum(old, now)
@@ -41,8 +41,8 @@ func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
 	c.values = append(c.values, values...)
 }
 
-// alterEnum returns the statements that rename values of an enum, or add new ones. It reports false
-// if the enum must be created again.
+// alterEnum returns the statements that rename enum values, or add new ones. It reports false if
+// the enum must be created again.
 func alterEnum(old, now *pgdump.Entry) (renames, values []change, ok bool) {
 	name, before := enumValues(old.Definition)
 	_, after := enumValues(now.Definition)
@@ -51,8 +51,8 @@ func alterEnum(old, now *pgdump.Entry) (renames, values []change, ok bool) {
 		return renames, nil, true
 	}
 
-	kept := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
-	if !slices.Equal(kept, before) {
+	common := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
+	if !slices.Equal(common, before) {
 		return nil, nil, false
 	}
 
@@ -75,8 +75,8 @@ func alterEnum(old, now *pgdump.Entry) (renames, values []change, ok bool) {
 	return nil, values, true
 }
 
-// renameValues returns the statements that rename values of an enum. It reports false if another
-// change is necessary.
+// renameValues returns the statements that rename enum values. It reports false if another change
+// is necessary.
 func renameValues(name string, before, after []string) (all []change, ok bool) {
 	if len(before) != len(after) {
 		return nil, false

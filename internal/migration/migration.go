@@ -1,7 +1,7 @@
-// Package migration applies the migrations of a project's own schema, and writes the next one.
+// Package migration applies migrations for a project's user schema, and writes the next one.
 //
-// A migration is a SQL file of a developer. It runs on the login of the project's owner, see
-// package statement, and is recorded in the project's database by the transaction that it is.
+// A migration is a developer's SQL file. It runs on the project owner's login, see package
+// statement, and is recorded in the project's database by the transaction that it is.
 //
 // [Service.Diff] compares the project with a scratch copy to which the files are applied. Both are
 // dumped by pg_dump, and the difference between the two tables of contents becomes SQL, which runs
@@ -30,13 +30,13 @@ import (
 	"github.com/socle-dev/socle/internal/statement"
 )
 
-// ApplyTimeout and DiffTimeout limit the work of one request.
+// ApplyTimeout and DiffTimeout limit the work per request.
 const (
 	ApplyTimeout = 10 * time.Minute
 	DiffTimeout  = 90 * time.Second
 )
 
-// maxDiffs is the number of scratch copies of this server at a time.
+// maxDiffs is this server's maximum number of concurrent scratch copies.
 const maxDiffs = 2
 
 // Migration is a migration that a project has applied.
@@ -49,7 +49,7 @@ type Migration struct {
 	DurationMs *float64  `json:"durationMs" nullable:"true" doc:"Null if a migration without a transaction runs, or stopped halfway: it runs again from its start."`
 }
 
-// Source is the file of a migration.
+// Source is a migration's file.
 type Source struct {
 	Version  string `json:"version" maxLength:"100" example:"20261123101500" doc:"Digits at the start of the file's name: a time, such as YYYYMMDDHHMMSS, or a number. They order the migrations as a folder orders VERSION_NAME.sql."`
 	Name     string `json:"name" maxLength:"250" example:"create_books" doc:"Text of one line, at most 250 bytes; may be empty."`
@@ -93,13 +93,13 @@ func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Migration,
 // script is a parsed file.
 type script struct {
 	Source
-	field    string // field of the SQL in the request
+	field    string // the SQL's field in the request
 	steps    []statement.Step
-	separate bool // each statement is a transaction of its own
+	separate bool // each statement is a separate transaction
 }
 
-// parse parses the files of a request. It fails with Unprocessable on a file that is not valid, or
-// not newer than the one before it.
+// parse parses a request's files. It fails with Unprocessable on a file that is not valid, or not
+// newer than the one before it.
 func parse(files []Source) ([]script, error) {
 	scripts := make([]script, len(files))
 	for i, f := range files {
@@ -138,7 +138,7 @@ func parse(files []Source) ([]script, error) {
 	return scripts, nil
 }
 
-// blame adds the file to the failure of its SQL.
+// blame adds the file to its SQL's failure.
 func (f Source) blame(err error) error {
 	e := *fault.Of(err)
 	if e.Kind == fault.Internal {
@@ -154,7 +154,7 @@ func (f Source) blame(err error) error {
 	return &e
 }
 
-// knownMigrations are the migrations of a project by version.
+// knownMigrations are a project's migrations by version.
 type knownMigrations map[string]Migration
 
 // readKnown returns the migrations that a project has applied or begun.
@@ -173,17 +173,17 @@ func readKnown(ctx context.Context, q pg.Querier) (knownMigrations, error) {
 // pending reports whether a file is still to be applied. It fails with Conflict if the file was
 // changed after it was applied, or if a newer one was applied before it.
 func (k knownMigrations) pending(f Source, outOfOrder bool) (bool, error) {
-	m, begun := k[f.Version]
+	m, ok := k[f.Version]
 	switch {
-	case begun && m.DurationMs == nil: // stopped halfway: it runs again, changed or not
-	case begun && m.Checksum != f.Checksum:
+	case ok && m.DurationMs == nil: // stopped halfway: it runs again, changed or not
+	case ok && m.Checksum != f.Checksum:
 		e := fault.New(fault.Conflict,
 			"the migration %s_%s was changed after it was applied: it had the checksum %s, the file has %s",
 			f.Version, m.Name, m.Checksum, f.Checksum).WithCode("migration_changed")
 		e.Extra = map[string]any{"appliedChecksum": m.Checksum, "fileChecksum": f.Checksum}
 
 		return false, f.blame(e)
-	case begun:
+	case ok:
 		return false, nil
 	case outOfOrder:
 		return true, nil

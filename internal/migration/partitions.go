@@ -6,8 +6,8 @@ import (
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
-// deferPartitions leaves out the changes of partitions whose table changes. That changes them too,
-// and the next comparison has the rest.
+// deferPartitions leaves out changes to partitions whose table changes. That changes them too, and
+// the next comparison has the rest.
 func (c *comparison) deferPartitions() {
 	wholes := map[*pgdump.Entry]*pgdump.Entry{} // partitioned tables, by their partitions
 	for i := range c.from {
@@ -18,16 +18,16 @@ func (c *comparison) deferPartitions() {
 		}
 	}
 
-	var deferred []string
+	var keys []string
 	for partition := range wholes {
 		for table := wholes[partition]; table != nil; table = wholes[table] {
 			if len(c.altered[key(table)]) > 0 {
-				deferred = append(deferred, key(partition))
+				keys = append(keys, key(partition))
 			}
 		}
 	}
 
-	for _, k := range deferred {
+	for _, k := range keys {
 		delete(c.altered, k)
 	}
 }
@@ -45,7 +45,7 @@ func whole(entries []pgdump.Entry, attach *pgdump.Entry) *pgdump.Entry {
 	return nil
 }
 
-// extendsKept reports whether an entry attaches a partition in the hierarchy of a table that was
+// extendsKept reports whether an entry attaches a partition in the hierarchy under a table that was
 // there before.
 func (c *comparison) extendsKept(e *pgdump.Entry) bool {
 	for e != nil && e.Desc == "TABLE ATTACH" {
@@ -60,8 +60,8 @@ func (c *comparison) extendsKept(e *pgdump.Entry) bool {
 	return false
 }
 
-// isOfDetached reports whether a foreign key is of a partition that is detached. The partition
-// keeps that of its table, so the next comparison decides.
+// isOfDetached reports whether a foreign key belongs to a detached partition. The partition keeps
+// its table's foreign key, so the next comparison decides.
 func (c *comparison) isOfDetached(e *pgdump.Entry) bool {
 	return slices.ContainsFunc(c.to, func(t pgdump.Entry) bool {
 		attach := "TABLE ATTACH\n" + t.Namespace + "\n" + t.Tag

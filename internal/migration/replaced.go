@@ -7,11 +7,11 @@ import (
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
-// PostgreSQL can't remove a value of an enum, or change the type below a domain. Such a type that
-// tables use is set aside under another name, created again, and dropped when the columns have the
-// new one. The text of their values is kept.
+// PostgreSQL can't remove an enum value, or change the type below a domain. Such a type that tables
+// use is set aside under another name, created again, and dropped when the columns have the new
+// one. Their values keep their text.
 
-// formerSuffix ends the name of a type that is set aside.
+// formerSuffix ends a type's name while it is set aside.
 const formerSuffix = "_former"
 
 // findReplaced notes a type that is replaced: tables use it, and nothing else that stays.
@@ -51,8 +51,8 @@ func (c *comparison) findReplaced(old *pgdump.Entry) {
 	}
 }
 
-// isPartitionedBy reports whether the partition key of a table has a column of a type. Such a
-// column can't change its type.
+// isPartitionedBy reports whether a table's partition key has a column with a type. Such a column
+// can't change its type.
 func isPartitionedBy(e *pgdump.Entry, typ string) bool {
 	t, ok := parseTable(e.Definition)
 	_, partitioning, _ := strings.Cut(t.tail, "PARTITION BY")
@@ -62,7 +62,7 @@ func isPartitionedBy(e *pgdump.Entry, typ string) bool {
 	})
 }
 
-// isReplaced reports whether an entry of from is a type that is replaced.
+// isReplaced reports whether an entry in from is a replaced type.
 func (c *comparison) isReplaced(e *pgdump.Entry) bool { return c.replaced[objectName(e)] == e }
 
 // namesReplaced reports whether a text names a type that is replaced.
@@ -97,7 +97,7 @@ func names(sql, name string) bool {
 	return false
 }
 
-// former returns the name of a type that is set aside.
+// former returns a type's name while it is set aside.
 func former(e *pgdump.Entry) string {
 	name := e.Tag
 	if most := 63 - len(formerSuffix); len(name) > most {

@@ -25,13 +25,13 @@ const (
 	sizeInterval   = 250 * time.Millisecond
 	dropTimeout    = 30 * time.Second
 
-	// scratchLock, combined with the UUID of the project, is the key of the advisory lock of a
-	// scratch copy in the platform database, an arbitrary constant of this package.
+	// scratchLock, combined with the project's UUID, is a scratch copy's advisory lock key in the
+	// platform database, an arbitrary constant.
 	scratchLock = 0x50c1e_5c7a
 )
 
-// withScratch runs f with an empty scratch copy of a project and drops the copy. It waits while
-// another request of the account has one.
+// withScratch runs f with a project's empty scratch copy and drops the copy. It waits while another
+// request for the account has one.
 func (s *Service) withScratch(
 	ctx context.Context, p *projectdb.Project, f func(context.Context, scratch) error,
 ) error {
@@ -84,8 +84,8 @@ func (s *Service) withScratch(
 	return err
 }
 
-// providedExtensions returns the extensions that an operator has installed in a project. They are
-// no part of its migrations.
+// providedExtensions returns the extensions that an operator has installed in a project. Its
+// migrations do not contain them.
 func providedExtensions(ctx context.Context, p *projectdb.Project) ([]projectdb.Extension, error) {
 	all, err := projectdb.Extensions(ctx, p.Trusted())
 	return slices.DeleteFunc(all, func(e projectdb.Extension) bool {
@@ -133,7 +133,7 @@ func (s *Service) limitSize(ctx context.Context, c *lifecycle.Copy, f func(conte
 	return err
 }
 
-// scratch is a scratch copy and a session of its owner.
+// scratch is a scratch copy and its owner's session.
 type scratch struct {
 	*lifecycle.Copy
 	conn *pgx.Conn
@@ -141,7 +141,7 @@ type scratch struct {
 
 // apply applies a script, and resets the session for the next one.
 func (c scratch) apply(ctx context.Context, script script) error {
-	trusted := func(ctx context.Context, f func(tx pgx.Tx) error) error {
+	platform := func(ctx context.Context, f func(tx pgx.Tx) error) error {
 		conn, err := c.ConnectTrusted(ctx)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (c scratch) apply(ctx context.Context, script script) error {
 		return pg.InTx(ctx, conn, f)
 	}
 
-	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(trusted)); err != nil {
+	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(platform)); err != nil {
 		return err
 	}
 
@@ -185,7 +185,7 @@ func (s *Service) DropOrphans(ctx context.Context) error {
 			continue
 		}
 
-		if _, err := s.lifecycle.Store.ProjectStatus(ctx, project); err != nil { // a copy of another install
+		if _, err := s.lifecycle.Store.ProjectStatus(ctx, project); err != nil { // another install's copy
 			errs = append(errs, fault.Ignore(err, fault.NotFound))
 			continue
 		}

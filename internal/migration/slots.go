@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Requests in service, running or waiting. Each holds the memory of its body for minutes.
+// Requests in service, running or waiting. Each holds its body in memory for minutes.
 const (
 	maxRequests        = 8
 	maxAccountRequests = 4
@@ -22,7 +22,7 @@ func newRequestPool() *fair.Pool {
 		PerPart: maxProjectRequests, Reserve: maxRequests / 4})
 }
 
-// newScratchPool returns the pool of scratch copies: an account has one at a time.
+// newScratchPool returns the pool for scratch copies: an account has one at a time.
 func newScratchPool() *fair.Pool {
 	return fair.New(fair.Config{Name: "scratch_copies", Capacity: maxDiffs, PerAccount: 1, Waiting: maxRequests})
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// recordsSchema has the records of Supabase's tool, and of socle push about seeds.
+// recordsSchema has records from Supabase's tool, and from socle push about seeds.
 const recordsSchema = "supabase_migrations"
 
-// platformSchemas are the schemas in a project's database that are no part of the user's schema.
+// platformSchemas are the schemas in a project's database that do not belong to the user's schema.
 var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema, recordsSchema)
 
-// unrelated are the kinds of entries that are no part of the user's schema.
+// unrelated are the entry kinds that do not belong to the user's schema.
 var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}
 
-// relevant returns the entries of a dump that describe the user's own objects. The owner's login is
-// replaced by CURRENT_USER, since it has another name in each project.
+// relevant returns the dump entries that describe the user's objects. The owner's login is replaced
+// by CURRENT_USER, since it has another name in each project.
 func relevant(entries []pgdump.Entry, owner string) []pgdump.Entry {
 	var all []pgdump.Entry
 	for _, e := range entries {
@@ -46,7 +46,7 @@ func relevant(entries []pgdump.Entry, owner string) []pgdump.Entry {
 	return all
 }
 
-// portable replaces the name of the owner's login in a statement by CURRENT_USER.
+// portable replaces the owner's login name in a statement with CURRENT_USER.
 func portable(sql, owner string) string {
 	if !strings.Contains(sql, owner) {
 		return sql
@@ -136,7 +136,7 @@ func dropping(e *pgdump.Entry) []change {
 }
 
 // unpublish returns the statement that removes a table from a publication, to which first adds it.
-// Columns and rows of the table are no part of it.
+// It contains none of the table's columns and rows.
 func unpublish(first string) string {
 	before, table, _ := strings.Cut(first, " ADD TABLE ")
 	all := tokens(table)
@@ -148,7 +148,7 @@ func unpublish(first string) string {
 	return before + " DROP TABLE " + table
 }
 
-// isSameSequence reports whether two definitions are of a sequence, or of the same identity column.
+// isSameSequence reports whether two definitions define a sequence, or the same identity column.
 func isSameSequence(old, now *pgdump.Entry) bool {
 	before, _, identity := strings.Cut(old.Definition, " ADD GENERATED ")
 	after, _, _ := strings.Cut(now.Definition, " ADD GENERATED ")
@@ -159,8 +159,8 @@ func isSameSequence(old, now *pgdump.Entry) bool {
 	return strings.HasPrefix(now.Definition, "CREATE SEQUENCE ")
 }
 
-// alterSequence returns the statement that changes a sequence, or that of an identity column. It
-// keeps the sequence's value. pg_dump leaves out default options.
+// alterSequence returns the statement that changes a sequence, or an identity column's. It keeps
+// the sequence's value. pg_dump leaves out default options.
 func alterSequence(now *pgdump.Entry) string {
 	head, options, _ := strings.Cut(statements(now)[0].sql, "\n")
 	sql, option := "ALTER"+strings.TrimPrefix(head, "CREATE"), "\n    "
@@ -185,7 +185,7 @@ func alterSequence(now *pgdump.Entry) string {
 	return sql
 }
 
-// quoteTag quotes the name of an extension.
+// quoteTag quotes an extension's name.
 func quoteTag(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // withoutComment returns the statement that removes a comment.
@@ -230,7 +230,7 @@ func grants(definition string) []string {
 	return all
 }
 
-// inverse returns the statement that undoes a GRANT or REVOKE, also one of default privileges.
+// inverse returns the statement that undoes a GRANT or REVOKE, also for default privileges.
 func inverse(sql string) string {
 	all := tokens(sql)
 	verb := slices.IndexFunc(all, func(t sqlToken) bool { return t.is("GRANT", "REVOKE") })

@@ -7,7 +7,7 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// table is a CREATE TABLE statement of pg_dump, in parts.
+// table is pg_dump's CREATE TABLE statement, in parts.
 type table struct {
 	name        string // quoted and qualified
 	head, tail  string // up to the name; after the columns: PARTITION BY, INHERITS, WITH
@@ -16,10 +16,10 @@ type table struct {
 	further     []string          // statements after CREATE TABLE, such as FORCE ROW LEVEL SECURITY
 }
 
-// column is a column of a table. All texts are as pg_dump writes them.
+// column is a table's column. All texts are as pg_dump writes them.
 type column struct {
 	name      string // quoted if necessary
-	text      string // all of it
+	text      string // whole definition
 	typ       string
 	collate   string // COLLATE …; "" for the type's own
 	value     string // default expression
@@ -44,7 +44,7 @@ type sqlToken struct {
 
 func (t sqlToken) is(texts ...string) bool { return slices.Contains(texts, t.text) }
 
-// tokens returns the tokens of a text without comments.
+// tokens returns a text's tokens without comments.
 func tokens(text string) []sqlToken {
 	var all []sqlToken
 	depth := 0
@@ -68,8 +68,7 @@ func tokens(text string) []sqlToken {
 	return all
 }
 
-// parseTable reads the definition of a table in a dump. It reports false for a form that it does
-// not know.
+// parseTable reads a table's definition in a dump. It reports false for an unknown form.
 func parseTable(definition string) (table, bool) {
 	statements := sqllex.Split(definition)
 	if len(statements) == 0 {
@@ -144,7 +143,7 @@ func (t *table) add(text string, item []sqlToken) bool {
 			c.generated = part
 		case item[from].is("NOT"):
 			c.notNull = true
-		case item[from].is("CONSTRAINT"): // the name of NOT NULL
+		case item[from].is("CONSTRAINT"): // names a NOT NULL
 		default:
 			return false
 		}
@@ -156,7 +155,7 @@ func (t *table) add(text string, item []sqlToken) bool {
 	return c.typ != ""
 }
 
-// startsSection reports whether a token starts a part of a column's definition. pg_dump writes
+// startsSection reports whether a token starts a section in a column's definition. pg_dump writes
 // keywords in capitals, and types in small letters.
 func startsSection(t sqlToken) bool {
 	return t.depth == 1 && t.Kind == sqllex.Word && t.is("COLLATE", "DEFAULT", "GENERATED", "NOT", "CONSTRAINT")

@@ -14,37 +14,37 @@ import (
 
 // result returns the files and what is to be told about them.
 func (w *writer) result() SchemaDiff {
-	found := SchemaDiff{Files: []string{}, Warnings: []DiffWarning{}, Differences: []Difference{}}
+	diff := SchemaDiff{Files: []string{}, Warnings: []DiffWarning{}, Differences: []Difference{}}
 	for _, part := range w.written.parts() {
 		if len(*part) > 0 {
-			found.Files = append(found.Files, fileOf(*part))
+			diff.Files = append(diff.Files, fileOf(*part))
 		}
 
 		for _, c := range *part {
 			if c.warning != "" {
-				found.Warnings = append(found.Warnings, DiffWarning{c.sql, c.warning})
+				diff.Warnings = append(diff.Warnings, DiffWarning{c.sql, c.warning})
 			}
 		}
 	}
 
-	found.Warnings = append(found.Warnings, w.skipped...)
-	found.Differences = append(found.Differences, w.written.unresolved...)
-	slices.SortFunc(found.Differences, func(a, b Difference) int {
+	diff.Warnings = append(diff.Warnings, w.skipped...)
+	diff.Differences = append(diff.Differences, w.written.unresolved...)
+	slices.SortFunc(diff.Differences, func(a, b Difference) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
 			strings.Compare(a.Message, b.Message))
 	})
-	found.Differences = slices.CompactFunc(found.Differences, func(a, b Difference) bool {
+	diff.Differences = slices.CompactFunc(diff.Differences, func(a, b Difference) bool {
 		return a.Kind == b.Kind && a.Name == b.Name
 	})
 
-	return found
+	return diff
 }
 
-// withoutBodies leaves the bodies of functions unchecked, since pg_dump does not order functions by
-// the dependencies of their bodies.
+// withoutBodies leaves function bodies unchecked, since pg_dump does not order functions by their
+// bodies' dependencies.
 const withoutBodies = "SET LOCAL check_function_bodies = off"
 
-// fileOf returns the text of a file.
+// fileOf returns the file text for changes.
 func fileOf(changes []change) string {
 	var b strings.Builder
 	if strings.HasPrefix(changes[0].sql, "DROP EXTENSION") {

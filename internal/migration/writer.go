@@ -20,12 +20,12 @@ type writer struct {
 
 	written  difference
 	verified bool              // a copy has run exactly what is written
-	failed   map[string]string // PostgreSQL's message, by the key of the object
+	failed   map[string]string // PostgreSQL's message, by object key
 	skipped  []DiffWarning     // about views that are not filled
 }
 
-// parts are the changes of each file, in order. New values of enums come first, since no statement
-// of their transaction can use them. Extensions are dropped last, outside a transaction.
+// parts are the changes per file, in order. New enum values come first, since no statement in their
+// transaction can use them. Extensions are dropped last, outside a transaction.
 func (d *difference) parts() []*[]change { return []*[]change{&d.values, &d.changes, &d.extensions} }
 
 // write changes the copy until it is equal to the schema, or no change succeeds.
@@ -45,14 +45,14 @@ func (w *writer) write(ctx context.Context, c scratch) error {
 			return nil
 		}
 
-		before, known := w.written.size(), len(w.failed)
-		reordered, err := w.run(ctx, c, d)
+		size, failures := w.written.size(), len(w.failed)
+		isReordered, err := w.run(ctx, c, d)
 		if err != nil {
 			return err
 		}
 
-		w.verified = round == 1 && !reordered
-		if w.written.size() == before && len(w.failed) == known {
+		w.verified = round == 1 && !isReordered
+		if w.written.size() == size && len(w.failed) == failures {
 			w.remain(d, now)
 			return nil
 		}
@@ -77,20 +77,20 @@ func (w *writer) verify(ctx context.Context, c scratch) error {
 	return nil
 }
 
-// run runs the changes of a difference, and adds those that succeed to what is written. It reports
-// whether it left out any or ran them in another order.
-func (w *writer) run(ctx context.Context, c scratch, d difference) (reordered bool, err error) {
+// run runs a difference's changes, and adds those that succeed to w.written. It reports whether it
+// left out any or ran them in another order.
+func (w *writer) run(ctx context.Context, c scratch, d difference) (isReordered bool, err error) {
 	for i, part := range d.parts() {
-		done, failed, err := c.try(ctx, *part)
+		changes, failures, err := c.try(ctx, *part)
 		if err != nil {
 			return false, err
 		}
 
-		reordered = reordered || !slices.Equal(done, *part)
+		isReordered = isReordered || !slices.Equal(changes, *part)
 		all := w.written.parts()[i]
-		*all = append(*all, done...)
+		*all = append(*all, changes...)
 
-		for _, f := range failed {
+		for _, f := range failures {
 			if f.isRefresh() {
 				w.skipped = append(w.skipped, DiffWarning{f.sql, "left out, since it fails: " + f.message})
 				continue
@@ -100,33 +100,33 @@ func (w *writer) run(ctx context.Context, c scratch, d difference) (reordered bo
 		}
 	}
 
-	return reordered, nil
+	return isReordered, nil
 }
 
 // remain notes the objects that no statement makes equal. d is the difference between now and the
 // schema.
 func (w *writer) remain(d difference, now []pgdump.Entry) {
-	left := d.unresolved
+	rest := d.unresolved
 	for _, part := range d.parts() {
 		for _, ch := range *part {
 			if !ch.isRefresh() {
-				left = append(left, differing(ch.object, w.failed[ch.object]))
+				rest = append(rest, differing(ch.object, w.failed[ch.object]))
 			}
 		}
 	}
 
 	for _, k := range unequal(now, w.target) {
 		other := differing(k, "")
-		if !slices.ContainsFunc(left, func(d Difference) bool { return d.Kind == other.Kind && d.Name == other.Name }) {
-			left = append(left, other)
+		if !slices.ContainsFunc(rest, func(d Difference) bool { return d.Kind == other.Kind && d.Name == other.Name }) {
+			rest = append(rest, other)
 		}
 	}
 
-	w.written.unresolved = left
+	w.written.unresolved = rest
 }
 
-// unequal returns the keys of entries that are in one dump only, or have other lines in the other.
-// It is the last check of a comparison, which reads definitions.
+// unequal returns the keys of entries that only one dump has, or that have other lines in the
+// other. It is the last check in a comparison, which reads definitions.
 func unequal(a, b []pgdump.Entry) []string {
 	lines := func(entries []pgdump.Entry) map[string][]string {
 		all := map[string][]string{}
@@ -160,7 +160,7 @@ func unequal(a, b []pgdump.Entry) []string {
 	return keys
 }
 
-// differing returns the difference of an object by its key.
+// differing returns an object's difference by its key.
 func differing(key, message string) Difference {
 	kind, rest, _ := strings.Cut(key, "\n")
 	schema, tag, _ := strings.Cut(rest, "\n")
@@ -181,10 +181,10 @@ type failure struct {
 	message string // PostgreSQL's
 }
 
-// try runs changes in a transaction. It runs those that fail again after the others: pg_dump knows
-// no dependencies of the bodies of functions. It returns the changes that succeeded, in the order
-// that worked.
-func (c scratch) try(ctx context.Context, changes []change) (done []change, failed []failure, err error) {
+// try runs changes in a transaction. It runs those that fail again after the others: pg_dump does
+// not know function bodies' dependencies. It returns the changes that succeeded, in the order that
+// worked.
+func (c scratch) try(ctx context.Context, changes []change) (successes []change, failures []failure, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil
 	}
@@ -200,8 +200,8 @@ func (c scratch) try(ctx context.Context, changes []change) (done []change, fail
 	}
 
 	e := fault.Of(err)
-	report, rejected := e.Extra["postgres"].(statement.PostgresError)
-	if e.Kind != fault.Unprocessable || !rejected {
+	report, ok := e.Extra["postgres"].(statement.PostgresError)
+	if e.Kind != fault.Unprocessable || !ok {
 		return nil, nil, err
 	}
 
@@ -215,30 +215,30 @@ func (c scratch) try(ctx context.Context, changes []change) (done []change, fail
 
 	_, err = statement.RunScript(ctx, c.conn.PgConn(), statement.Script{Field: scripts[0].field,
 		Begin: func(ctx context.Context, conn *pgconn.PgConn) (err error) {
-			done, failed, err = inAnyOrder(ctx, conn, changes)
+			successes, failures, err = inAnyOrder(ctx, conn, changes)
 			return err
 		}})
 	if err != nil {
 		return nil, nil, err
 	}
 
-	return done, failed, c.reset(ctx)
+	return successes, failures, c.reset(ctx)
 }
 
 // inAnyOrder runs changes in a transaction until none of the rest succeeds.
 func inAnyOrder(
 	ctx context.Context, conn *pgconn.PgConn, changes []change,
-) (done []change, failed []failure, err error) {
+) (successes []change, failures []failure, err error) {
 	if _, err := conn.Exec(ctx, withoutBodies).ReadAll(); err != nil {
 		return nil, nil, err
 	}
 
 	for len(changes) > 0 {
-		failed = nil
+		failures = nil
 		var rest []change
 		for _, ch := range changes {
 			if strings.HasPrefix(ch.sql, "CREATE EXTENSION") { // created before the transaction
-				done = append(done, ch)
+				successes = append(successes, ch)
 				continue
 			}
 
@@ -247,9 +247,9 @@ func inAnyOrder(
 			case err != nil:
 				return nil, nil, err
 			case message == "":
-				done = append(done, ch)
+				successes = append(successes, ch)
 			default:
-				failed, rest = append(failed, failure{ch, message}), append(rest, ch)
+				failures, rest = append(failures, failure{ch, message}), append(rest, ch)
 			}
 		}
 
@@ -259,10 +259,10 @@ func inAnyOrder(
 		changes = rest
 	}
 
-	return done, failed, nil
+	return successes, failures, nil
 }
 
-// attempt runs a statement of a transaction. If PostgreSQL rejects it, attempt undoes it and
+// attempt runs a statement in a transaction. If PostgreSQL rejects it, attempt undoes it and
 // returns the message.
 func attempt(ctx context.Context, conn *pgconn.PgConn, sql string) (message string, err error) {
 	if _, err := conn.Exec(ctx, "savepoint attempt").ReadAll(); err != nil {

@@ -21,7 +21,7 @@ func (r *rules) privileges(ts dialect.Tokens, s dialect.Subject) (verdict, bool)
 		return leave(Privileges, "privileges on a %s", s.Kind), true
 	case s.Schema() == "extensions" || r.hidden(s.Schema()):
 		return leave(Privileges, "privileges on %s, which belongs to the platform", s.Name), true
-	case r.left.has(s):
+	case r.omissions.has(s):
 		return leave(Objects, "privileges on %s", s.Name), true
 	}
 
@@ -46,16 +46,16 @@ func (r *rules) defaultPrivileges(ts dialect.Tokens) verdict {
 	return r.grantees(ts, 3)
 }
 
-// grantees removes unknown roles from a GRANT or REVOKE. i is a token before its roles.
+// grantees removes unknown roles from a GRANT or REVOKE. i is a token before the roles.
 func (r *rules) grantees(ts dialect.Tokens, i int) verdict {
 	from := ts.Grantees(i)
 	if from < 0 {
 		return verdict{action: run, sql: ts.Text}
 	}
 
-	sql, unknown, left := ts.WithoutRoles(from, isUnknownRole, dialect.GranteeEnds...)
+	sql, unknown, count := ts.WithoutRoles(from, isUnknownRole, dialect.GranteeEnds...)
 	switch {
-	case left == 0:
+	case count == 0:
 		return leave(Roles, "privileges of %s: no such role in the project", strings.Join(unknown, ", "))
 	case len(unknown) > 0:
 		return verdict{action: run, sql: sql,
@@ -76,14 +76,14 @@ func (r *rules) policy(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		return verdict{}, false
 	}
 
-	sql, unknown, left := ts.WithoutRoles(to+1, isUnknownRole, "using", "with")
+	sql, unknown, count := ts.WithoutRoles(to+1, isUnknownRole, "using", "with")
 	if len(unknown) == 0 {
 		return verdict{}, false
 	}
 
 	n := note{Roles, "policy " + s.Name.String() + " on " + s.Table.String() + " for " + strings.Join(unknown, ", ") +
 		": no such role in the project"}
-	if left == 0 {
+	if count == 0 {
 		return verdict{action: leaveOut, notes: []note{n}}, true
 	}
 

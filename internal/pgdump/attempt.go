@@ -9,15 +9,15 @@ import (
 	"github.com/socle-dev/socle/internal/dialect"
 )
 
-// attempted is a statement that may fail. The first note of its verdict is the reason for leaving
-// it out then.
+// attempted is a statement that may fail. The verdict's first note is the reason for leaving it out
+// then.
 type attempted struct {
 	statement
 	verdict
 }
 
-// attempt executes a statement that may fail. Then it is left out. So is a trigger on auth.users if
-// rows of the dump refer to missing users: it would add such rows once more when they are imported.
+// attempt executes a statement, and leaves it out if it fails. It also leaves out a trigger on
+// auth.users if rows refer to missing users: importing these would add such rows once more.
 func (i *importer) attempt(ctx context.Context, a attempted) error {
 	if err := i.begin(ctx); err != nil {
 		return err
@@ -29,13 +29,13 @@ func (i *importer) attempt(ctx context.Context, a attempted) error {
 		return nil
 	}
 
-	refused, err := i.try(ctx, a.statement)
+	rejection, err := i.try(ctx, a.statement)
 	if err != nil {
 		return err
 	}
-	if refused != nil {
-		i.usersMissing = i.usersMissing || (a.action == attemptKey && refused.Code == "23503") // foreign_key_violation
-		i.note(a.statement, note{reason.topic, reason.text + ": " + refused.Message})
+	if rejection != nil {
+		i.usersMissing = i.usersMissing || (a.action == attemptKey && rejection.Code == "23503") // foreign_key_violation
+		i.note(a.statement, note{reason.topic, reason.text + ": " + rejection.Message})
 		return nil
 	}
 
@@ -47,34 +47,34 @@ func (i *importer) attempt(ctx context.Context, a attempted) error {
 	return nil
 }
 
-// tryRun executes a statement that may fail. Then it is left out, and so is what depends on it.
+// tryRun executes a statement, and leaves it out with its dependents if it fails.
 func (i *importer) tryRun(ctx context.Context, s statement, v verdict) error {
 	if err := i.begin(ctx); err != nil {
 		return err
 	}
 
-	refused, err := i.try(ctx, s)
+	rejection, err := i.try(ctx, s)
 	if err != nil {
 		return err
 	}
-	if refused != nil {
-		if sql, notes := i.rules.left.reduced(s.Text, v.subject); sql != "" {
+	if rejection != nil {
+		if sql, notes := i.rules.omissions.reduced(s.Text, v.subject); sql != "" {
 			s.Text, v.notes = sql, append(v.notes, notes...)
 			return i.tryRun(ctx, s, v) // names nothing left out any more
 		}
-		if !isOmissible(refused) {
-			at := *refused
+		if !isOmissible(rejection) {
+			at := *rejection
 			at.Position = max(0, at.Position-int32(len(beginAttempt)))
 			return failed(s, &at)
 		}
 
-		i.rules.left.add(dialect.Tokenize(s.Text, 0), v.subject)
-		i.note(s, note{Objects, summarize(v.subject, s.Text) + ": " + refused.Message})
+		i.rules.omissions.addStatement(dialect.Tokenize(s.Text, 0), v.subject)
+		i.note(s, note{Objects, summarize(v.subject, s.Text) + ": " + rejection.Message})
 
 		return nil
 	}
 
-	i.rules.left.created(v.subject)
+	i.rules.omissions.created(v.subject)
 	i.report.Statements++
 	for _, n := range v.notes {
 		i.note(s, n)
@@ -85,11 +85,11 @@ func (i *importer) tryRun(ctx context.Context, s statement, v verdict) error {
 
 const beginAttempt = "savepoint attempt;"
 
-// try executes a statement, in a savepoint of the transaction. It returns its failure, which undoes
-// nothing else.
+// try executes a statement, in a savepoint if a transaction has begun. It returns PostgreSQL's
+// rejection, which undoes nothing else.
 func (i *importer) try(ctx context.Context, s statement) (*pgconn.PgError, error) {
 	sql := s.Text
-	if i.begun {
+	if i.inTx {
 		if err := i.flush(ctx); err != nil {
 			return nil, err
 		}
@@ -97,14 +97,14 @@ func (i *importer) try(ctx context.Context, s statement) (*pgconn.PgError, error
 	}
 
 	_, err := i.conn.Exec(ctx, sql).ReadAll()
-	refused, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || !i.begun {
+	rejection, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || !i.inTx {
 		if ok {
 			err = nil
 		}
-		return refused, err
+		return rejection, err
 	}
 
 	_, err = i.conn.Exec(ctx, "rollback to savepoint attempt; release savepoint attempt").ReadAll()
-	return refused, err
+	return rejection, err
 }

@@ -5,18 +5,18 @@ import (
 	"io"
 )
 
-// File is a file of an archive.
+// File is an archive file.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
 // Clear removes the owners from an archive in pg_dump's custom format, and the entries that remove
-// selects. It also replaces pg_dump's empty search path by that of a project, which the functions
-// of its checks, indexes and materialized views need: psql and pg_restore can't try two.
+// selects. It also replaces pg_dump's empty search path with a project's, which functions in
+// checks, indexes and materialized views need: psql and pg_restore can't try two.
 //
-// It overwrites texts in the table of contents in place, so offsets of data stay valid; pg_restore
-// reads a text up to its first zero byte, and executes nothing for an empty statement.
+// It overwrites texts in the table of contents in place, so data offsets stay valid. pg_restore
+// reads a text up to the first zero byte, and executes nothing for an empty statement.
 func Clear(f File, remove func(Entry) bool) error {
 	entries, err := ReadTOC(io.NewSectionReader(f, 0, maxTOCSize))
 	if err != nil {

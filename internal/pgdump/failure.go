@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Error is a failure at a line of a dump.
+// Error is a failure at a line in a dump.
 type Error struct {
-	Line      int    // line of the mistake
-	FirstLine int    // first line of the statement
-	Statement string // text of the statement; "" if there is none
-	Position  int    // position of the mistake in Statement, in characters from 1; 0 if unknown
+	Line      int    // where the mistake is
+	FirstLine int    // where the statement begins
+	Statement string // "" if there is none
+	Position  int    // mistake's position in Statement, in characters from 1; 0 if unknown
 	Message   string // if PostgreSQL did not fail
 	Postgres  *pgconn.PgError
 
@@ -43,8 +43,8 @@ func (e *Error) Unwrap() error {
 // ErrOutcomeUnknown reports a connection that was lost while the import was committed.
 var ErrOutcomeUnknown = errors.New("the connection was lost at the end: check whether the import is complete")
 
-// failed returns the error of PostgreSQL for a statement. Other errors, such as a lost connection,
-// are returned with the line.
+// failed returns a PostgreSQL error as an *Error for a statement. It wraps other errors, such as a
+// lost connection, with the line.
 func failed(s statement, err error) error {
 	if err == nil {
 		return nil
@@ -66,7 +66,7 @@ func failed(s statement, err error) error {
 
 var copiedLine = regexp.MustCompile(`(?m)^COPY .*, line (\d+)`)
 
-// failedRow returns the error of PostgreSQL for a row of a COPY.
+// failedRow is [failed] for a COPY, with the row's line.
 func failedRow(s statement, first int, err error) error {
 	err = failed(s, err)
 
@@ -84,7 +84,7 @@ func failedRow(s statement, first int, err error) error {
 	return e
 }
 
-// firstChars returns the first n characters of a text.
+// firstChars returns the first n characters.
 func firstChars(text string, n int) string {
 	for i := range text {
 		if n == 0 {

@@ -1,5 +1,5 @@
-// Package pgdump imports plain dumps of pg_dump into a project's database: SQL statements, and COPY
-// with its rows. It is the part of psql that a dump needs, without commands that touch the machine.
+// Package pgdump imports pg_dump's plain dumps into a project's database: SQL statements, and COPY
+// with rows. It does what a dump needs from psql, without commands that touch the machine.
 //
 // Dumps come from databases with other owners, roles and extensions. Rules decide about each
 // statement by its text alone: it is executed, changed, or left out, and the report names its line.
@@ -29,20 +29,20 @@ const (
 	separator = "\n;" // a statement can end in a line comment
 )
 
-// setSearchPath sets the search path of a project. Dumps of pg_dump set an empty one.
+// setSearchPath sets a project's search path. pg_dump's dumps set an empty one.
 const setSearchPath = "set search_path to " + SearchPath
 
-// maxNotes bounds the notes of a report.
+// maxNotes bounds a report's notes.
 const maxNotes = 100_000
 
 // Options select how a dump is imported.
 type Options struct {
 	// Separately commits each statement by itself instead of the whole dump.
 	Separately bool
-	// ExcludeSchemas are schemas of the dump to leave out.
+	// ExcludeSchemas are schemas to leave out.
 	ExcludeSchemas []string
-	// Skip are names of objects of the dump to leave out: schema.name, and schema.table.name for a
-	// trigger, rule, policy or constraint.
+	// Skip names objects to leave out: schema.name, and schema.table.name for a trigger, rule,
+	// policy or constraint.
 	Skip []string
 	// Install installs an extension. If it returns an [*UnavailableError], the extension is left
 	// out.
@@ -55,13 +55,13 @@ type UnavailableError struct{ Reason string }
 // Error returns the reason.
 func (e *UnavailableError) Error() string { return e.Reason }
 
-// Report is the result of an import.
+// Report is an import's result.
 type Report struct {
 	Statements int      `json:"statements"` // executed
 	Rows       int64    `json:"rows"`       // stored by COPY and INSERT
 	Extensions []string `json:"extensions"` // installed, also if the import fails later
 	Notes      []Note   `json:"notes"`
-	Omitted    int      `json:"omittedNotes"` // number of notes beyond the limit
+	Omitted    int      `json:"omittedNotes"` // notes beyond the limit
 }
 
 // Note is a statement that was left out or changed.
@@ -73,7 +73,7 @@ type Note struct {
 
 // Import executes a plain dump on a connection, in one transaction by default. It returns an
 // [*Error] for a statement that fails or can't be read. The report is valid then too. After an
-// error, the session is to be closed, which rolls back.
+// error, the caller closes the session, which rolls back.
 func Import(ctx context.Context, conn *pgconn.PgConn, dump io.Reader, o Options) (Report, error) {
 	i := importer{conn: conn, reader: newReader(dump), rules: newRules(o), options: o}
 	err := i.run(ctx)
@@ -89,9 +89,9 @@ type importer struct {
 	options Options
 	report  Report
 
-	begun bool // the transaction
+	inTx  bool // a transaction has begun
 	batch []statement
-	size  int // bytes of the batch
+	size  int // bytes in the batch
 	last  []statement
 
 	attempts     []attempted
@@ -127,7 +127,7 @@ func (i *importer) run(ctx context.Context) error {
 	}
 
 	for _, s := range i.last {
-		if err := i.add(ctx, s); err != nil {
+		if err := i.addToBatch(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (i *importer) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if !i.begun {
+	if !i.inTx {
 		return nil
 	}
 
@@ -188,11 +188,11 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 
 	switch v.action {
 	case run:
-		return i.add(ctx, s)
+		return i.addToBatch(ctx, s)
 	case runLast:
 		i.last = append(i.last, s)
 	case set:
-		return i.set(ctx, s)
+		return i.applySetting(ctx, s)
 	case copyRows:
 		return i.copy(ctx, s)
 	case skipRows:
@@ -214,8 +214,8 @@ func (i *importer) note(s statement, n note) {
 	i.report.Notes = append(i.report.Notes, Note{Line: s.line, Topic: n.topic, Text: n.text})
 }
 
-// add executes a statement, perhaps later with others.
-func (i *importer) add(ctx context.Context, s statement) error {
+// addToBatch executes a statement, perhaps later with others.
+func (i *importer) addToBatch(ctx context.Context, s statement) error {
 	i.batch = append(i.batch, s)
 	i.size += len(s.Text)
 
@@ -244,36 +244,35 @@ func (i *importer) flush(ctx context.Context) error {
 	i.batch, i.size = i.batch[:0], 0
 
 	results := i.conn.Exec(ctx, strings.Join(texts, separator))
-	done := 0
+	count := 0
 	for results.NextResult() {
 		tag, err := results.ResultReader().Close()
 		if err != nil {
 			break
 		}
 
-		done++
+		count++
 		if tag.Insert() {
 			i.report.Rows += tag.RowsAffected()
 		}
 	}
 
 	err := results.Close()
-	i.report.Statements += done
+	i.report.Statements += count
 
-	return failedInBatch(batch, done, err)
+	return failedInBatch(batch, count, err)
 }
 
-// failedInBatch returns the error of PostgreSQL for a statement of a batch, of which some were
-// executed.
-func failedInBatch(batch []statement, done int, err error) error {
+// failedInBatch is [failed] for the statement in a batch that failed after count others.
+func failedInBatch(batch []statement, count int, err error) error {
 	p, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return failed(batch[min(done, len(batch)-1)], err)
+		return failed(batch[min(count, len(batch)-1)], err)
 	}
 
-	at := *p // its position is that in the batch
+	at := *p // its position counts from the batch's start
 	if at.Position == 0 {
-		return failed(batch[min(done, len(batch)-1)], &at)
+		return failed(batch[min(count, len(batch)-1)], &at)
 	}
 
 	for _, s := range batch {
@@ -290,22 +289,22 @@ func failedInBatch(batch []statement, done int, err error) error {
 
 // begin begins the transaction, unless statements are executed separately.
 func (i *importer) begin(ctx context.Context) error {
-	if i.begun || i.options.Separately {
+	if i.inTx || i.options.Separately {
 		return nil
 	}
 
 	_, err := i.conn.Exec(ctx, "begin").ReadAll()
-	i.begun = err == nil
+	i.inTx = err == nil
 
 	return err
 }
 
-// set executes a setting of the session. A setting that this server does not know or permit is left
-// out.
-func (i *importer) set(ctx context.Context, s statement) error {
-	refused, err := i.try(ctx, s)
-	if refused != nil {
-		i.note(s, note{Settings, s.Text + ": " + refused.Message})
+// applySetting executes a session setting. It leaves out a setting that this server does not know
+// or permit.
+func (i *importer) applySetting(ctx context.Context, s statement) error {
+	rejection, err := i.try(ctx, s)
+	if rejection != nil {
+		i.note(s, note{Settings, s.Text + ": " + rejection.Message})
 	}
 
 	return err
@@ -337,10 +336,10 @@ func (i *importer) copy(ctx context.Context, s statement) error {
 	return err
 }
 
-// install installs an extension. It is not part of the transaction, which has not begun yet if the
-// extensions come first, as in dumps of pg_dump.
+// install installs an extension outside the transaction, which has not begun yet if the extensions
+// come first, as pg_dump writes them.
 func (i *importer) install(ctx context.Context, s statement, v verdict) error {
-	if i.begun {
+	if i.inTx {
 		if err := i.flush(ctx); err != nil {
 			return err
 		}
@@ -349,13 +348,13 @@ func (i *importer) install(ctx context.Context, s statement, v verdict) error {
 	err := i.options.Install(ctx, v.extension)
 	if u, ok := errors.AsType[*UnavailableError](err); ok {
 		if v.schema != "" && v.schema != "public" && v.schema != "extensions" && v.schema != "pg_catalog" {
-			i.rules.skipped[v.schema] = true // it has nothing but the extension
+			i.rules.omittedSchemas[v.schema] = true // it has nothing but the extension
 		}
 		if v.extension == "pg_cron" {
-			i.rules.skipped["cron"] = true
+			i.rules.omittedSchemas["cron"] = true
 		}
 
-		i.rules.left.implicit = true // its members are not known
+		i.rules.omissions.implicit = true // its members are not known
 		i.note(s, note{Extensions, "extension " + v.extension + ": " + u.Reason})
 		return nil
 	}

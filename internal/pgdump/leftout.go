@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// leftOut are the objects of a dump that were left out. What names one of them is tried, and left
-// out as well if PostgreSQL rejects it.
+// leftOut are the objects that were left out. A statement that names one is tried, and left out too
+// if PostgreSQL rejects it.
 type leftOut struct {
 	objects map[string]bool // schema.name
 	names   map[string]bool // without schemas
@@ -21,13 +21,13 @@ type leftOut struct {
 	implicit bool
 }
 
-// overloaded are the kinds of objects of which several have the same name.
-var overloaded = []string{"function", "procedure", "routine", "aggregate", "operator"}
+// overloadKinds are the object kinds that can share a name.
+var overloadKinds = []string{"function", "procedure", "routine", "aggregate", "operator"}
 
-// unnamed are the kinds that nothing in a dump refers to by a name of its own.
-var unnamed = append([]string{"schema", "extension", "database", ""}, clusterKinds...)
+// unnamedKinds are the kinds to which no other statement refers by name.
+var unnamedKinds = append([]string{"schema", "extension", "database", ""}, clusterKinds...)
 
-// objectKey returns the name of an object with its schema.
+// objectKey returns an object's name with the schema.
 func objectKey(n dialect.Name) string {
 	if len(n) == 1 {
 		return "public." + n[0]
@@ -35,13 +35,13 @@ func objectKey(n dialect.Name) string {
 	return n.String()
 }
 
-// add records that a statement was left out.
-func (l *leftOut) add(ts dialect.Tokens, s dialect.Subject) {
+// addStatement records that a statement was left out.
+func (l *leftOut) addStatement(ts dialect.Tokens, s dialect.Subject) {
 	if s.Action == "alter" {
 		l.addPart(ts, s)
 		return
 	}
-	if s.Action != "create" || slices.Contains(unnamed, s.Kind) {
+	if s.Action != "create" || slices.Contains(unnamedKinds, s.Kind) {
 		return
 	}
 
@@ -63,7 +63,7 @@ func (l *leftOut) add(ts dialect.Tokens, s dialect.Subject) {
 
 // created records that a statement has created an object after all: a type after its shell.
 func (l *leftOut) created(s dialect.Subject) {
-	if s.Action == "create" && s.Table == nil && len(s.Name) > 0 && !slices.Contains(overloaded, s.Kind) {
+	if s.Action == "create" && s.Table == nil && len(s.Name) > 0 && !slices.Contains(overloadKinds, s.Kind) {
 		delete(l.objects, objectKey(s.Name))
 	}
 }
@@ -88,7 +88,7 @@ func (l *leftOut) has(s dialect.Subject) bool {
 	switch {
 	case s.Table != nil:
 		return l.objects[objectKey(s.Table)]
-	case len(s.Name) == 0, slices.Contains(overloaded, s.Kind), slices.Contains(unnamed, s.Kind),
+	case len(s.Name) == 0, slices.Contains(overloadKinds, s.Kind), slices.Contains(unnamedKinds, s.Kind),
 		s.Action == "create" && s.Kind == "type": // after its shell
 		return false
 	}
@@ -96,8 +96,8 @@ func (l *leftOut) has(s dialect.Subject) bool {
 	return l.objects[objectKey(s.Name)]
 }
 
-// named reports whether a statement names a left-out object, outside the bodies of functions.
-func (l *leftOut) named(ts dialect.Tokens) bool {
+// isNamedIn reports whether a statement names a left-out object, outside function bodies.
+func (l *leftOut) isNamedIn(ts dialect.Tokens) bool {
 	if len(l.names) == 0 {
 		return false
 	}
@@ -119,10 +119,10 @@ func (l *leftOut) named(ts dialect.Tokens) bool {
 	return false
 }
 
-// mayFail reports whether PostgreSQL can reject a statement for the rights of the project, or for
-// an object that was left out.
+// mayFail reports whether PostgreSQL can reject a statement because the project lacks rights, or
+// for an object that was left out.
 func (r *rules) mayFail(ts dialect.Tokens, s dialect.Subject) bool {
-	return r.left.implicit || needsSuperuser(ts, s) || r.left.named(ts)
+	return r.omissions.implicit || needsSuperuser(ts, s) || r.omissions.isNamedIn(ts)
 }
 
 // needsSuperuser reports whether a statement can need a superuser.
@@ -147,7 +147,7 @@ func needsSuperuser(ts dialect.Tokens, s dialect.Subject) bool {
 	return false
 }
 
-// ordinary removes the attributes of a function that only a superuser can give.
+// ordinary removes function attributes that only a superuser can give.
 func ordinary(v verdict, s dialect.Subject) verdict {
 	if s.Action != "create" || s.Kind != "function" {
 		return v
@@ -174,7 +174,7 @@ func ordinary(v verdict, s dialect.Subject) verdict {
 	return v
 }
 
-// selected leaves out the objects that the user has named.
+// selected leaves out the objects that the user named.
 func (r *rules) selected(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	if len(r.skip) == 0 || len(s.Name) == 0 {
 		return verdict{}, false
@@ -191,16 +191,16 @@ func (r *rules) selected(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	}
 
 	for _, n := range names {
-		if _, named := r.skip[n]; !named {
+		if _, ok := r.skip[n]; !ok {
 			continue
 		}
 
 		r.skip[n] = true
 		switch s.Kind {
 		case "schema":
-			r.skipped[n] = true
+			r.omittedSchemas[n] = true
 		case "extension":
-			r.left.implicit = true // its members are not known
+			r.omissions.implicit = true // its members are not known
 		}
 
 		v := leave(Skipped, "%s", strings.TrimSpace(s.Action+" "+s.Kind+" "+s.Describe()))
@@ -225,8 +225,8 @@ func (r *rules) unknownSkip() string {
 	return ""
 }
 
-// isOmissible reports whether a failure leaves a statement out: PostgreSQL refuses it for rights,
-// or an object does not exist. Failures for rows are those of the import.
+// isOmissible reports whether a failure leaves a statement out: PostgreSQL rejects it for rights,
+// or an object does not exist. A failure for rows fails the import.
 func isOmissible(p *pgconn.PgError) bool {
 	switch p.Code {
 	case "0A000", // feature_not_supported

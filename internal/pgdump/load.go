@@ -10,23 +10,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// SearchPath is the search path of a project, quoted.
+// SearchPath is a project's search path, quoted.
 const SearchPath = `"public", "extensions"`
 
 // noPath is the search path under which pg_dump prints names.
 const noPath = `''`
 
-// Loader executes scripts of pg_restore on a connection, entry by entry, each in a transaction.
+// Loader executes pg_restore's scripts on a connection, entry by entry, each in a transaction.
 //
-// pg_dump prints statements for an empty search path. Bodies of functions, however, are text: their
+// pg_dump prints statements for an empty search path. Function bodies, however, are text: their
 // names are looked up when an expression calls them, for a check, an index or a materialized view.
 // A statement that only defines an object is therefore executed with the empty path. A statement
-// that evaluates expressions of stored objects is executed with the path of the project. If
-// PostgreSQL rejects it, the other paths are tried.
+// that evaluates stored objects' expressions is executed with the project's path. If PostgreSQL
+// rejects it, the other paths are tried.
 type Loader struct {
 	Conn *pgconn.PgConn
-	// WidePath returns a search path for an entry that fails under that of the project: with more
-	// schemas at its end.
+	// WidePath returns a longer search path for an entry that fails under the project's.
 	WidePath func(Entry) string
 	// HoldPostData leaves the entries that follow the rows to Held if an entry before them fails.
 	// Triggers would change rows that are loaded later, and materialized views would lack them.
@@ -34,7 +33,7 @@ type Loader struct {
 	Held         []Entry
 }
 
-// Failure is an entry that PostgreSQL rejected under each search path. Nothing of it is left.
+// Failure is an entry that PostgreSQL rejected under each search path. It left nothing behind.
 type Failure struct {
 	Entry     Entry
 	Statement string // its start
@@ -42,16 +41,16 @@ type Failure struct {
 }
 
 const (
-	// maxEntryText is the number of bytes of an entry that are held in memory. A longer entry,
-	// such as large objects, is executed in parts, and with one search path.
+	// maxEntryText bounds an entry's bytes in memory. A longer entry, such as large objects, is
+	// executed in parts, and with one search path.
 	maxEntryText = 1 << 20
 
-	maxFailedStatement = 2000 // bytes of Failure.Statement
+	maxFailedStatement = 2000 // bytes
 )
 
-// Load executes the script of some entries, which pg_restore has written with --verbose. It returns
-// the failures in the order of the script. retry tells that the entries have failed before: rows
-// can be read once, so they get another search path then.
+// Load executes a script for some entries, which pg_restore has written with --verbose. It returns
+// the failures in script order. retry tells that the entries have failed before: rows can be read
+// once, so they get another search path then.
 //
 // The error is a lost connection, a cut-off script, or a server without resources.
 func (l *Loader) Load(ctx context.Context, script io.Reader, entries []Entry, retry bool) ([]Failure, error) {
@@ -78,7 +77,7 @@ func (l *Loader) Load(ctx context.Context, script io.Reader, entries []Entry, re
 		}
 	}
 
-	if !run.reader.ended {
+	if !run.reader.atEnd {
 		return nil, &Error{Line: run.reader.line, Message: "the script has no end", err: errCutOff}
 	}
 
@@ -92,19 +91,19 @@ type loading struct {
 	entries  map[int]Entry
 	retry    bool
 	failures []Failure
-	settings strings.Builder // statements of the script's head
+	settings strings.Builder // statements in the script's head
 	postData bool            // the rows are over
 	holding  bool
 
 	// The current entry.
 	current Entry
 	text    strings.Builder // statements that are not executed yet
-	first   string          // start of the first statement
+	first   string          // how the first statement starts
 	open    bool            // in parts, in a transaction
-	cause   *pgconn.PgError // error of a part that failed
+	cause   *pgconn.PgError // why a part failed
 }
 
-// take executes a statement, or keeps it for the end of its entry.
+// take executes a statement, or keeps it until its entry ends.
 func (l *loading) take(ctx context.Context, s statement) error {
 	if s.command {
 		return nil // \restrict
@@ -133,9 +132,9 @@ func (l *loading) take(ctx context.Context, s statement) error {
 	}
 
 	switch word {
-	case "set": // an unknown one is of another version of PostgreSQL
-		refused, err := l.rejected(l.exec(ctx, s.Text))
-		if s.entry == 0 && refused == nil {
+	case "set": // an unknown one belongs to another PostgreSQL version
+		rejection, err := l.rejected(l.exec(ctx, s.Text))
+		if s.entry == 0 && rejection == nil {
 			l.settings.WriteString(s.Text + separator)
 		}
 
@@ -183,7 +182,7 @@ func (l *loading) exec(ctx context.Context, sql string) error {
 	return results.Close()
 }
 
-// rejected divides errors: PostgreSQL rejected the statement, or can't go on.
+// rejected separates a statement that PostgreSQL rejected from an error after which it can't go on.
 func (l *loading) rejected(err error) (*pgconn.PgError, error) {
 	p, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || l.Conn.IsClosed() {
@@ -198,8 +197,8 @@ func (l *loading) rejected(err error) (*pgconn.PgError, error) {
 	return p, nil
 }
 
-// begin begins a transaction with a search path. User code of an earlier one may have changed the
-// role and the settings of the session.
+// begin begins a transaction with a search path. User code in an earlier one may have changed the
+// session's role and settings.
 func (l *loading) begin(path string) string {
 	return "begin;reset role;" + l.settings.String() + "set local search_path to " + path + ";"
 }
@@ -240,7 +239,7 @@ func (l *loading) copyRows(ctx context.Context, rows *copyData, sql string) erro
 	return l.exec(ctx, "commit")
 }
 
-// dataPath returns the search path of an entry that is executed once.
+// dataPath returns the search path for an entry that is executed once.
 func (l *loading) dataPath() string {
 	if l.retry {
 		return l.WidePath(l.current)
@@ -248,7 +247,7 @@ func (l *loading) dataPath() string {
 	return SearchPath
 }
 
-// part executes the statements of a long entry so far.
+// part executes a long entry's statements so far.
 func (l *loading) part(ctx context.Context) error {
 	sql := l.text.String()
 	l.text.Reset()
@@ -267,7 +266,7 @@ func (l *loading) part(ctx context.Context) error {
 	return err
 }
 
-// end executes what is left of the current entry, and ends it.
+// end executes the current entry's remaining statements, and ends it.
 func (l *loading) end(ctx context.Context) error {
 	defer func() {
 		l.text.Reset()
@@ -310,7 +309,7 @@ func (l *loading) fail(cause *pgconn.PgError) {
 // attemptAt is an attempt to execute an entry.
 type attemptAt struct {
 	path   string
-	verify bool // the definition must be that of the dump
+	verify bool // the definition must equal the dump's
 }
 
 // attempts returns the attempts to execute an entry.
@@ -327,13 +326,13 @@ func (l *loading) attempts() []attemptAt {
 	return []attemptAt{{noPath, false}, {SearchPath, false}, wide}
 }
 
-// define executes a whole entry. It keeps the cause of the first attempt under the project's path,
-// which is the user's.
+// define executes a whole entry. If all attempts fail, it reports the cause under the project's
+// path, which is the user's.
 func (l *loading) define(ctx context.Context, sql string) error {
 	var cause *pgconn.PgError
 	for _, a := range l.attempts() {
-		refused, err := l.rejected(l.attempt(ctx, a, sql))
-		if err == nil && refused == nil {
+		rejection, err := l.rejected(l.attempt(ctx, a, sql))
+		if err == nil && rejection == nil {
 			return nil
 		}
 		if rolledBack := l.exec(ctx, "rollback"); err == nil {
@@ -343,8 +342,8 @@ func (l *loading) define(ctx context.Context, sql string) error {
 			return err
 		}
 
-		if refused != nil && (cause == nil || a.path == SearchPath) {
-			cause = refused
+		if rejection != nil && (cause == nil || a.path == SearchPath) {
+			cause = rejection
 		}
 	}
 
@@ -352,7 +351,8 @@ func (l *loading) define(ctx context.Context, sql string) error {
 	return nil
 }
 
-// errOtherDefinition reports an index or constraint whose names mean others under a search path.
+// errOtherDefinition reports an index or constraint whose names mean other objects under a search
+// path.
 var errOtherDefinition = errors.New("the definition differs from the dump's")
 
 func (l *loading) attempt(ctx context.Context, a attemptAt, sql string) error {
@@ -387,7 +387,7 @@ const selectDefinitions = `
 	select pg_catalog.pg_get_constraintdef(c.oid) from pg_catalog.pg_constraint c
 	where c.xmin = pg_catalog.pg_current_xact_id()::pg_catalog.xid and c.contype in ('c', 'x')`
 
-// verify reports whether the statements of a dump contain the definitions that they have created.
+// verify reports whether a dump's statements contain the definitions that they have created.
 func (l *loading) verify(ctx context.Context, sql string) (bool, error) {
 	results, err := l.Conn.Exec(ctx, selectDefinitions).ReadAll()
 	if err != nil {

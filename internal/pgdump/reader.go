@@ -14,18 +14,18 @@ import (
 
 const (
 	minWindow = 256 << 10 // bytes
-	// maxStatement bounds the text of a statement, which is held in memory. PostgreSQL refuses
-	// messages of 1 GiB.
+	// maxStatement bounds a statement's text, which is held in memory. PostgreSQL rejects 1 GiB
+	// messages.
 	maxStatement = 256 << 20
 )
 
-// statement is a part of a dump: an SQL statement, or a command of psql.
+// statement is an SQL statement or a psql command in a dump.
 type statement struct {
 	sqllex.Statement
-	line    int    // line of its first token, from 1
-	command bool   // a command of psql, such as \connect
+	line    int    // where the first token is, from 1
+	command bool   // for psql, such as \connect
 	header  header // header in the comments before it
-	entry   int    // ID in the table of contents, in a script of pg_restore --verbose; 0 before the first one
+	entry   int    // ID in the table of contents, from pg_restore --verbose; 0 before the first one
 }
 
 // header is the comment that pg_dump writes before an object. It lasts until the next one.
@@ -37,7 +37,7 @@ var headerLine = regexp.MustCompile(`^-- (?:Data for )?Name: .*; Type: (.*); Sch
 // entryLine matches pg_restore's comment before an entry.
 var entryLine = regexp.MustCompile(`^-- TOC entry (\d+) \(class `)
 
-// Comments at both ends of a dump.
+// Comments at both ends.
 const (
 	beginComment = "-- PostgreSQL database dump"
 	endComment   = "-- PostgreSQL database dump complete"
@@ -46,20 +46,20 @@ const (
 // errCutOff reports a dump without its end.
 var errCutOff = errors.New("the dump is cut off")
 
-// reader reads the statements of a plain dump. After a COPY statement, data returns the rows.
+// reader reads a plain dump's statements. After a COPY statement, data returns the rows.
 type reader struct {
 	in   io.Reader
 	eof  bool
-	line int // line of the first byte of the rest
+	line int // where the unconsumed input begins
 
-	window []byte // bytes of the input
-	at     int    // first byte of the window that is not consumed
+	window []byte // buffered input
+	at     int    // offset of the first unconsumed byte
 	text   string // copy of window[at:]; "" while it is not needed
 
 	header header
 	entry  int
 	open   bool // pg_dump's comment at its begin, and not yet that at its end
-	ended  bool // pg_dump's comment at its end
+	atEnd  bool // pg_dump's comment at its end
 }
 
 func newReader(in io.Reader) *reader {
@@ -69,8 +69,8 @@ func newReader(in io.Reader) *reader {
 // next returns the next statement, or io.EOF after the last one.
 func (r *reader) next() (statement, error) {
 	for {
-		s, found, err := r.cut()
-		if found || err != nil {
+		s, ok, err := r.cut()
+		if ok || err != nil {
 			return s, err
 		}
 
@@ -93,9 +93,9 @@ func (r *reader) next() (statement, error) {
 	}
 }
 
-// cut consumes the first statement of the window. It returns false if the window does not have its
-// end.
-func (r *reader) cut() (s statement, found bool, err error) {
+// cut consumes the window's first statement. It returns false if the window does not contain the
+// statement's end.
+func (r *reader) cut() (s statement, ok bool, err error) {
 	if r.text == "" {
 		r.text = string(r.window[r.at:])
 	}
@@ -129,7 +129,7 @@ func (r *reader) cut() (s statement, found bool, err error) {
 			Message: fmt.Sprintf("the statement is longer than %d MiB", maxStatement>>20)}
 	}
 
-	// The last statement of a file needs no semicolon, unless a quote in it is open.
+	// A file's last statement needs no semicolon, unless it has an open quote.
 	if r.eof && !r.open && !hasOpenToken(r.text) {
 		r.consume(len(r.text))
 		return s, true, nil
@@ -139,7 +139,7 @@ func (r *reader) cut() (s statement, found bool, err error) {
 }
 
 // skipComments consumes the space, comments and empty statements before a statement. It returns
-// false if the window does not have the beginning of one.
+// false if the window contains no statement start.
 func (r *reader) skipComments() bool {
 	l := sqllex.New(r.text)
 	for {
@@ -166,7 +166,7 @@ func (r *reader) readComment(text string) {
 	case beginComment:
 		r.open = true
 	case endComment:
-		r.open, r.ended = false, true
+		r.open, r.atEnd = false, true
 	default:
 		if m := entryLine.FindStringSubmatch(text); m != nil {
 			r.entry, _ = strconv.Atoi(m[1]) // 0 if it is too large: no entry has such an ID
@@ -189,7 +189,7 @@ func hasOpenToken(text string) bool {
 	return false
 }
 
-// consume removes bytes from the begin of the window.
+// consume removes bytes from the window's start.
 func (r *reader) consume(n int) {
 	r.line += bytes.Count(r.window[r.at:r.at+n], []byte{'\n'})
 	r.at += n
@@ -228,20 +228,20 @@ func (r *reader) data() *copyData {
 	return &copyData{r: r, begin: r.line}
 }
 
-// copyData is the rows of a COPY statement.
+// copyData reads a COPY statement's rows.
 type copyData struct {
 	r     *reader
-	begin int // line of the statement's end
+	begin int // where the statement ends
 	lines bool
-	ended bool
+	atEnd bool
 	mid   bool // the last byte read ended no line
 	err   error
 }
 
-// firstLine returns the line of the first row.
+// firstLine returns the first row's line.
 func (d *copyData) firstLine() int { return d.begin + 1 }
 
-// Read fails with [errCutOff] if the end of the rows is missing.
+// Read fails with [errCutOff] if the rows' end is missing.
 func (d *copyData) Read(p []byte) (int, error) {
 	for d.err == nil {
 		n, more := d.scan(len(p))
@@ -253,7 +253,7 @@ func (d *copyData) Read(p []byte) (int, error) {
 		}
 
 		switch {
-		case d.ended:
+		case d.atEnd:
 			d.err = io.EOF
 		case !more:
 		case d.r.eof:
@@ -266,7 +266,7 @@ func (d *copyData) Read(p []byte) (int, error) {
 	return 0, d.err
 }
 
-// scan returns how many bytes of the window are rows, at most limit. It returns true if that needs
+// scan returns how many bytes in the window are rows, at most limit. It returns true if it needs
 // more bytes in the window.
 func (d *copyData) scan(limit int) (n int, more bool) {
 	w := d.r.window[d.r.at:]
@@ -289,7 +289,7 @@ func (d *copyData) scan(limit int) (n int, more bool) {
 	if !d.mid {
 		if end := endOfRows(w, d.r.eof); end > 0 {
 			d.r.consume(end)
-			d.ended = true
+			d.atEnd = true
 
 			return 0, false
 		}
@@ -306,8 +306,7 @@ func (d *copyData) scan(limit int) (n int, more bool) {
 	return n, n == 0
 }
 
-// endOfRows returns the length of the line that ends rows, or 0 if the bytes begin with another
-// one.
+// endOfRows returns the length of a line that ends rows, or 0 for another line.
 func endOfRows(w []byte, eof bool) int {
 	if !bytes.HasPrefix(w, []byte(`\.`)) {
 		return 0

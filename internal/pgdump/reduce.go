@@ -8,8 +8,8 @@ import (
 )
 
 // reduced returns a CREATE TABLE without the constraints and defaults that name left-out objects,
-// so that the rows are kept, and a note for each. It returns "" if there are none, or if more of
-// the table names such an object: the type of a column, for example.
+// so that the rows are kept, and a note for each. It returns "" if there are none, or if anything
+// else names such an object: a column type, for example.
 func (l *leftOut) reduced(sql string, s dialect.Subject) (string, []note) {
 	ts := dialect.Tokenize(sql, 0)
 	if s.Kind != "table" || s.Action != "create" || ts.Raw(s.After) != "(" {
@@ -21,7 +21,7 @@ func (l *leftOut) reduced(sql string, s dialect.Subject) (string, []note) {
 		return "", nil
 	}
 
-	var kept []string
+	var texts []string
 	var notes []note
 	for _, e := range elements {
 		text, what := l.reduceElement(e)
@@ -29,20 +29,20 @@ func (l *leftOut) reduced(sql string, s dialect.Subject) (string, []note) {
 			notes = append(notes, note{Changed, "table " + s.Describe() + " without " + what})
 		}
 		if text != "" {
-			kept = append(kept, text)
+			texts = append(texts, text)
 		}
 	}
 
-	text := sql[:ts.All[s.After].End] + strings.Join(kept, ", ") + sql[ts.All[end].Start:]
-	if len(notes) == 0 || l.named(dialect.Tokenize(text, 0)) {
+	text := sql[:ts.All[s.After].End] + strings.Join(texts, ", ") + sql[ts.All[end].Start:]
+	if len(notes) == 0 || l.isNamedIn(dialect.Tokenize(text, 0)) {
 		return "", nil
 	}
 
 	return text, notes
 }
 
-// elementsOf returns the parts of a list in parentheses that begins at token i, and the index of
-// the parenthesis that closes it.
+// elementsOf returns the elements in a parenthesized list that begins at token i, and the closing
+// parenthesis's index.
 func elementsOf(ts dialect.Tokens, i int) (all []dialect.Tokens, end int) {
 	depth, start := 0, i
 	for ; i < len(ts.All); i++ {
@@ -66,15 +66,15 @@ func elementsOf(ts dialect.Tokens, i int) (all []dialect.Tokens, end int) {
 	return all, i
 }
 
-// reduceElement returns the text of a column or constraint without what names left-out objects, and
-// a description of that.
+// reduceElement returns a column's or constraint's text without the parts that name left-out
+// objects, and describes those parts.
 func (l *leftOut) reduceElement(e dialect.Tokens) (text, what string) {
 	if len(e.All) == 0 {
 		return "", ""
 	}
 
 	whole := e.Text[e.All[0].Start:e.All[len(e.All)-1].End]
-	if !l.named(e) {
+	if !l.isNamedIn(e) {
 		return whole, ""
 	}
 
@@ -104,7 +104,7 @@ func (l *leftOut) reduceElement(e dialect.Tokens) (text, what string) {
 		}
 	}
 
-	if !l.named(dialect.Tokens{Text: e.Text, All: e.All[from:to]}) {
+	if !l.isNamedIn(dialect.Tokens{Text: e.Text, All: e.All[from:to]}) {
 		return whole, ""
 	}
 

@@ -10,11 +10,11 @@ import (
 
 // hidden reports whether nothing in the project can refer to a schema.
 func (r *rules) hidden(schema string) bool {
-	return r.skipped[schema] || slices.Contains(PlatformSchemas, schema)
+	return r.omittedSchemas[schema] || slices.Contains(PlatformSchemas, schema)
 }
 
-// schemas decides about objects in schemas of the platform and of Supabase, and about dependents of
-// an omitted object.
+// schemas decides about objects in the platform's and Supabase's schemas, and about an omitted
+// object's dependents.
 func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	if isStoragePolicy(s) && slices.Contains([]string{"create", "alter", "comment", "drop"}, s.Action) {
 		return r.storagePolicy(ts, s), true
@@ -33,9 +33,9 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	}
 
 	switch {
-	case r.skipped[schema]:
+	case r.omittedSchemas[schema]:
 		return v, true
-	case r.left.has(s):
+	case r.omissions.has(s):
 		v.notes[0].topic = Objects
 		return v, true
 	case s.Kind == "schema" && (schema == "public" || schema == "extensions") &&
@@ -60,7 +60,7 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		"or rename it before you dump", schema, schema), true
 }
 
-// webhook leaves out the triggers of Supabase's database webhooks.
+// webhook leaves out triggers for Supabase's database webhooks.
 func (r *rules) webhook(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	if s.Action != "create" || !dialect.IsWebhook(ts, s) {
 		return verdict{}, false
@@ -69,8 +69,8 @@ func (r *rules) webhook(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	return leave(Objects, "trigger %s: there are no database webhooks", s.Describe()), true
 }
 
-// storagePolicy decides about a policy on storage.buckets or storage.objects. Those of Supabase may
-// name columns and roles that the project lacks.
+// storagePolicy decides about a policy on storage.buckets or storage.objects. Supabase's policies
+// may name columns and roles that the project lacks.
 func (r *rules) storagePolicy(ts dialect.Tokens, s dialect.Subject) verdict {
 	v, ok := r.policy(ts, s)
 	if !ok {
@@ -84,8 +84,7 @@ func (r *rules) storagePolicy(ts dialect.Tokens, s dialect.Subject) verdict {
 	return verdict{action: attempt, sql: v.sql, notes: append([]note{reason}, v.notes...)}
 }
 
-// summarize returns the action, the kind and the names of a subject, or the start of its statement
-// if it has no name.
+// summarize returns a subject's action, kind and names, or its statement's start if it has no name.
 func summarize(s dialect.Subject, sql string) string {
 	if len(s.Name) == 0 {
 		line, _, _ := strings.Cut(sql, "\n")
@@ -97,7 +96,7 @@ func summarize(s dialect.Subject, sql string) string {
 
 const maxSummary = 100 // bytes
 
-// rows decides about COPY, and about rows of tables that belong to an extension.
+// rows decides about COPY, and about rows in tables that belong to an extension.
 func (r *rules) rows(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	switch member := len(s.Name) == 2 && r.members[s.Name[0]][s.Name[1]]; {
 	case s.Action == "copy" && member:
@@ -122,7 +121,7 @@ func (r *rules) table(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	}
 
 	switch {
-	case ts.Has(s.After, "force", "row", "level", "security"): // it would stop the rows of the owner
+	case ts.Has(s.After, "force", "row", "level", "security"): // it would stop the owner's rows
 		return verdict{action: runLast, sql: ts.Text}, true
 	case ts.Word(s.After+1) == "trigger" && ts.Word(s.After+2) == "all":
 		all := ts.All[s.After+2]
@@ -133,28 +132,28 @@ func (r *rules) table(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	return verdict{}, false
 }
 
-// endUsers is the table of the platform that a project may have triggers on and refer to.
+// endUsers is the platform table that a project may have triggers on and refer to.
 const endUsers = "auth.users"
 
-// buckets is the table of the platform whose rows the project's SQL may change.
+// buckets is the platform table whose rows the project's SQL may change.
 const buckets = "storage.buckets"
 
-// policyTables are the tables of the platform that have policies of the project.
+// policyTables are the platform tables on which a project has policies.
 var policyTables = []string{buckets, "storage.objects", "realtime.messages"}
 
-// isStoragePolicy reports whether a subject is a policy on a table of the platform.
+// isStoragePolicy reports whether a subject is a policy on a policyTables table.
 func isStoragePolicy(s dialect.Subject) bool {
 	return s.Kind == "policy" && slices.Contains(policyTables, s.Table.String())
 }
 
-// policyFunctions are the functions of the platform that a project may call.
+// policyFunctions are the platform functions that a project may call.
 var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt",
 	"storage.foldername", "storage.filename", "storage.extension", "realtime.topic"}
 
-// rewritten returns the verdict on a statement whose names may differ in the project: members of
-// extensions are in another schema.
+// rewritten returns the verdict on a statement whose names may differ in the project: extension
+// members are in another schema.
 func (r *rules) rewritten(ts dialect.Tokens, s dialect.Subject) verdict {
-	if s.Action == "create" && len(s.Name) == 2 { // an overload of the dump's own
+	if s.Action == "create" && len(s.Name) == 2 { // the dump's overload
 		delete(r.members[s.Name[0]], s.Name[1])
 	}
 
@@ -190,10 +189,10 @@ func (r *rules) rewritten(ts dialect.Tokens, s dialect.Subject) verdict {
 	return v
 }
 
-// referringKinds are the kinds of objects that are left out if they refer to a hidden schema.
+// referringKinds are the object kinds that are left out if they refer to a hidden schema.
 var referringKinds = []string{"policy", "view", "materialized view", "trigger", "rule"}
 
-// readingKinds are the kinds of objects that may read auth.users.
+// readingKinds are the object kinds that may read auth.users.
 var readingKinds = []string{"policy", "view", "materialized view"}
 
 // rewriter rewrites the names in a statement.
@@ -207,11 +206,11 @@ type rewriter struct {
 
 func (w *rewriter) rewrite(ts dialect.Tokens) string {
 	var b strings.Builder
-	copied := 0
+	end := 0
 	replace := func(from, to int, text string) { // the tokens [from, to]
-		b.WriteString(ts.Text[copied:ts.All[from].Start])
+		b.WriteString(ts.Text[end:ts.All[from].Start])
 		b.WriteString(text)
-		copied = ts.All[to].End
+		end = ts.All[to].End
 	}
 
 	for i := range ts.All {
@@ -219,7 +218,7 @@ func (w *rewriter) rewrite(ts dialect.Tokens) string {
 			w.body(ts, i, replace)
 			continue
 		}
-		if ts.Raw(i+1) != "." || ts.Raw(i-1) == "." || ts.Identifier(i) == "" || ts.All[i].Start < copied {
+		if ts.Raw(i+1) != "." || ts.Raw(i-1) == "." || ts.Identifier(i) == "" || ts.All[i].Start < end {
 			continue
 		}
 
@@ -242,11 +241,11 @@ func (w *rewriter) rewrite(ts dialect.Tokens) string {
 		}
 	}
 
-	b.WriteString(ts.Text[copied:])
+	b.WriteString(ts.Text[end:])
 	return b.String()
 }
 
-// body rewrites the body of a function.
+// body rewrites a function body.
 func (w *rewriter) body(ts dialect.Tokens, i int, replace func(from, to int, text string)) {
 	raw := ts.Raw(i)
 	tag := strings.IndexByte(raw[1:], '$') + 2
@@ -254,7 +253,7 @@ func (w *rewriter) body(ts dialect.Tokens, i int, replace func(from, to int, tex
 		return
 	}
 
-	inner := rewriter{r: w.r} // references of a body matter when it runs
+	inner := rewriter{r: w.r} // a body's references matter when it runs
 	body := raw[tag : len(raw)-tag]
 	if text := inner.rewrite(dialect.Tokenize(body, 0)); text != body {
 		replace(i, i, raw[:tag]+text+raw[len(raw)-tag:])

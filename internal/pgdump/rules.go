@@ -8,16 +8,16 @@ import (
 	"github.com/socle-dev/socle/internal/dialect"
 )
 
-// verdict is the treatment of a statement of a dump.
+// verdict is how a statement is treated.
 type verdict struct {
 	action action
 	sql    string // statement to execute
-	notes  []note // omissions and changes of the import
+	notes  []note // omissions and changes
 
 	extension, schema string // to install, and its schema in the dump
 
-	subject dialect.Subject // subject of a statement that may fail
-	columns []string        // columns of a COPY that is staged
+	subject dialect.Subject // set if the statement may fail
+	columns []string        // of a staged COPY
 }
 
 type action int
@@ -29,11 +29,11 @@ const (
 	copyRows              // COPY with its rows
 	skipRows              // leave out a COPY with its rows
 	runLast               // execute after all others
-	attempt               // execute after those; a failure leaves it out, for the reason of its first note
+	attempt               // execute after those; a failure leaves it out, for the first note's reason
 	attemptKey            // the same, for a foreign key to auth.users
 	attemptTrigger        // execute after those, for a trigger on auth.users; leave it out if users are missing
 	extension             // install an extension
-	tryRun                // execute at its place; a failure of its rights or names leaves it out
+	tryRun                // execute at its place; a failure for rights or names leaves it out
 	tryRows               // execute at its place; a failure leaves it out
 	stage                 // a COPY, by a temporary table
 	refuse                // fail
@@ -45,10 +45,10 @@ type note struct {
 	text  string
 }
 
-// Topic groups the notes of a report.
+// Topic groups a report's notes.
 type Topic string
 
-// Topics of notes.
+// Topics.
 const (
 	Owners      Topic = "owners"
 	Privileges  Topic = "privileges"
@@ -79,35 +79,35 @@ var (
 	// publication is the one publication that a project has from the start.
 	publication = "supabase_realtime"
 
-	// foreignKinds are the kinds of objects that a project cannot have.
+	// foreignKinds are the object kinds that a project cannot have.
 	foreignKinds = []string{"publication", "subscription", "event trigger", "foreign data wrapper", "server",
 		"foreign table", "user mapping", "language", "procedural language", "transform", "access method", "tablespace"}
 
 	clusterKinds = []string{"role", "user", "group", "system"}
 )
 
-// maxHead is the number of tokens that rules look at in statements with data.
+// maxHead bounds the tokens that rules read in statements with data.
 const maxHead = 64
 
-// rules decides about the statements of a dump, in their order.
+// rules decides about a dump's statements, in order.
 type rules struct {
 	single bool // all is one transaction
 
-	skipped  map[string]bool            // schemas that are left out
-	excluded map[string]bool            // those that the caller named
-	members  map[string]map[string]bool // names of extension members, by their schema in the dump
-	left     leftOut
-	skip     map[string]bool // names to leave out; true once the dump has one
-	supabase bool            // the statement is about an object of Supabase
-	changed  bool            // a statement has changed the database since the last \connect
+	omittedSchemas  map[string]bool            // schemas that are left out
+	excludedSchemas map[string]bool            // omitted at the caller's request
+	members         map[string]map[string]bool // names of extension members, by their schema in the dump
+	omissions       leftOut
+	skip            map[string]bool // names to leave out; true once the dump has one
+	supabase        bool            // the statement is about a Supabase object
+	isModified      bool            // a statement has changed the database since the last \connect
 }
 
 func newRules(o Options) *rules {
-	r := &rules{single: !o.Separately, skipped: map[string]bool{}, excluded: map[string]bool{},
-		members: map[string]map[string]bool{},
-		left:    leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
+	r := &rules{single: !o.Separately, omittedSchemas: map[string]bool{}, excludedSchemas: map[string]bool{},
+		members:   map[string]map[string]bool{},
+		omissions: leftOut{objects: map[string]bool{}, names: map[string]bool{}}, skip: map[string]bool{}}
 	for _, schema := range o.ExcludeSchemas {
-		r.skipped[schema], r.excluded[schema] = true, true
+		r.omittedSchemas[schema], r.excludedSchemas[schema] = true, true
 	}
 	for _, name := range o.Skip {
 		r.skip[name] = false
@@ -133,11 +133,11 @@ func (r *rules) decide(s statement) verdict {
 	r.skipSupabase(s.header, sub)
 
 	v := r.verdict(ts, sub, limit > 0)
-	r.changed = r.changed || (v.action != leaveOut && v.action != set)
+	r.isModified = r.isModified || (v.action != leaveOut && v.action != set)
 
 	switch {
 	case (v.action == leaveOut || v.action == skipRows) && !r.hidden(sub.Schema()):
-		r.left.add(ts, sub)
+		r.omissions.addStatement(ts, sub)
 	case v.action == run && limit == 0 && r.mayFail(ts, sub):
 		v.action, v.subject = tryRun, sub
 	}
@@ -145,8 +145,8 @@ func (r *rules) decide(s statement) verdict {
 	return v
 }
 
-// verdict returns the verdict of the first rule that has one. data tells that the statement has
-// rows rather than names.
+// verdict returns the first rule's verdict that applies. data tells that the statement has rows
+// rather than names.
 func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdict {
 	for _, rule := range []func(*rules, dialect.Tokens, dialect.Subject) (verdict, bool){
 		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
@@ -165,7 +165,7 @@ func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdi
 	return r.rewritten(ts, sub)
 }
 
-// skipSupabase leaves out the schemas of Supabase's own services, by the owners of their objects.
+// skipSupabase leaves out the schemas that Supabase's services own.
 func (r *rules) skipSupabase(h header, s dialect.Subject) {
 	r.supabase = strings.HasPrefix(h.owner, "supabase_") || h.owner == "pgbouncer"
 	if !r.supabase {
@@ -177,18 +177,18 @@ func (r *rules) skipSupabase(h header, s dialect.Subject) {
 		schema = s.Schema()
 	}
 	if schema != "-" && schema != "" && schema != "public" && schema != "extensions" {
-		r.skipped[schema] = true
+		r.omittedSchemas[schema] = true
 	}
 }
 
-// command decides about commands of psql. None is executed.
+// command decides about psql commands. None is executed.
 func (r *rules) command(s statement) verdict {
 	word, rest, _ := strings.Cut(strings.TrimPrefix(s.Text, `\`), " ")
 	switch word {
 	case "restrict", "unrestrict", "set", "unset", "echo", "qecho", "pset", "timing":
 		return leave(Commands, `\%s`, word)
 	case "connect", "c":
-		if r.changed {
+		if r.isModified {
 			return refused("the dump has several databases: import the dump of one")
 		}
 		return leave(Databases, `\%s %s`, word, rest)
@@ -197,7 +197,7 @@ func (r *rules) command(s statement) verdict {
 	return refused(`the command \%s of psql is not supported`, word)
 }
 
-// session decides about settings of the session.
+// session decides about session settings.
 func (r *rules) session(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	switch {
 	case ts.Has(0, "set", "session", "authorization"), ts.Has(0, "reset", "session", "authorization"),

@@ -9,18 +9,18 @@ import (
 	"github.com/socle-dev/socle/internal/dialect"
 )
 
-// stagedTables are the tables of the platform whose rows the project's owner writes. Their triggers
-// check each row.
+// stagedTables are the platform tables whose rows the project's owner writes. Their triggers check
+// each row.
 var stagedTables = []string{endUsers, identities, buckets}
 
 const identities = "auth.identities"
 
-// platformRows decides about rows of stagedTables. The rows of a COPY go by a temporary table: a
-// dump can have columns that the project lacks, and rows that it has.
+// platformRows decides about rows in stagedTables. COPY loads a temporary table first: a dump can
+// have columns that the project lacks, and rows that it has.
 func (r *rules) platformRows(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	name := s.Name.String()
-	changed := slices.Contains([]string{"copy", "insert", "update", "delete"}, s.Action)
-	if !changed || r.excluded[s.Schema()] {
+	isWrite := slices.Contains([]string{"copy", "insert", "update", "delete"}, s.Action)
+	if !isWrite || r.excludedSchemas[s.Schema()] {
 		return verdict{}, false
 	}
 
@@ -46,7 +46,7 @@ func (r *rules) platformRows(ts dialect.Tokens, s dialect.Subject) (verdict, boo
 	}
 }
 
-// copyColumns returns the columns of a COPY … FROM stdin, or nil for another one.
+// copyColumns returns the columns in COPY … FROM stdin, or nil for another COPY.
 func copyColumns(ts dialect.Tokens, i int) []string {
 	var columns []string
 	if ts.Raw(i) != "(" {
@@ -64,19 +64,19 @@ func copyColumns(ts dialect.Tokens, i int) []string {
 	return columns
 }
 
-// tryRows executes a statement on rows of the platform's tables at its place. It is left out if the
-// platform refuses a row.
+// tryRows executes a statement on platform rows at its place. It leaves out the statement if the
+// platform rejects a row.
 func (i *importer) tryRows(ctx context.Context, s statement, v verdict) error {
 	if err := i.begin(ctx); err != nil {
 		return err
 	}
 
-	refused, err := i.try(ctx, s)
+	rejection, err := i.try(ctx, s)
 	if err != nil {
 		return err
 	}
-	if refused != nil {
-		i.note(s, note{v.notes[0].topic, v.notes[0].text + ": " + refused.Message})
+	if rejection != nil {
+		i.note(s, note{v.notes[0].topic, v.notes[0].text + ": " + rejection.Message})
 		return nil
 	}
 
@@ -84,17 +84,17 @@ func (i *importer) tryRows(ctx context.Context, s statement, v verdict) error {
 	return nil
 }
 
-// stage copies the rows of a COPY into a temporary table, and those that the project lacks from
-// there into the table of the platform.
+// stage copies a COPY's rows into a temporary table, and from there into the platform's table if
+// the project lacks them.
 func (i *importer) stage(ctx context.Context, s statement, v verdict) error {
 	types, err := i.columnTypes(ctx, v.subject.Name.String())
 	if err != nil {
 		return err
 	}
 
-	var quoted, texts, names, values []string
+	var columns, texts, names, values []string
 	for _, c := range v.columns {
-		quoted = append(quoted, quote(c))
+		columns = append(columns, quote(c))
 		texts = append(texts, quote(c)+" text")
 		if t := types[c]; t != "" {
 			names = append(names, quote(c))
@@ -107,13 +107,13 @@ func (i *importer) stage(ctx context.Context, s statement, v verdict) error {
 		"drop table if exists " + temporary,
 		"create temporary table " + strings.TrimPrefix(temporary, "pg_temp.") + " (" + strings.Join(texts, ", ") + ")",
 	} {
-		if err := i.add(ctx, s.with(sql)); err != nil {
+		if err := i.addToBatch(ctx, s.with(sql)); err != nil {
 			return err
 		}
 	}
 
 	rows := i.report.Rows
-	if err := i.copy(ctx, s.with("copy "+temporary+" ("+strings.Join(quoted, ", ")+") from stdin")); err != nil {
+	if err := i.copy(ctx, s.with("copy "+temporary+" ("+strings.Join(columns, ", ")+") from stdin")); err != nil {
 		return err
 	}
 	if i.report.Rows == rows || len(names) == 0 {
@@ -132,12 +132,12 @@ func (i *importer) stage(ctx context.Context, s statement, v verdict) error {
 
 // quote returns a qualified name as an identifier.
 func quote(parts ...string) string {
-	quoted := make([]string, len(parts))
+	identifiers := make([]string, len(parts))
 	for i, part := range parts {
-		quoted[i] = `"` + strings.ReplaceAll(part, `"`, `""`) + `"`
+		identifiers[i] = `"` + strings.ReplaceAll(part, `"`, `""`) + `"`
 	}
 
-	return strings.Join(quoted, ".")
+	return strings.Join(identifiers, ".")
 }
 
 // with returns the statement with another text.
@@ -146,7 +146,7 @@ func (s statement) with(sql string) statement {
 	return s
 }
 
-// selectColumnTypes returns the columns of a table that a statement can write, with their types.
+// selectColumnTypes returns a table's writable columns, with their types.
 const selectColumnTypes = `
 	select a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod)
 	from pg_catalog.pg_attribute a

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Entry is an entry of a dump's table of contents. The output of pg_restore --list cannot be parsed
+// Entry is an entry in a dump's table of contents. pg_restore --list's output cannot be parsed
 // reliably, since names can contain spaces and line breaks.
 type Entry struct {
 	ID                     int
@@ -17,56 +17,55 @@ type Entry struct {
 	Definition, Drop, Copy string // statements
 	Namespace, Owner       string
 	Depends                []int // IDs
-	PostData               bool  // it follows the rows: an index, a trigger, the rows of a materialized view
+	PostData               bool  // follows the rows: an index, a trigger, a materialized view's rows
 
 	definition, drop, owner span // statements, and the name of Owner
 }
 
-// span is the place of a text in a file.
+// span is a text's place in a file.
 type span struct{ start, length int64 }
 
-// Supported versions of the custom format: of PostgreSQL 12, and of 17 to 18.
+// Supported custom format versions: from PostgreSQL 12 to PostgreSQL 17 and 18.
 const (
 	oldestFormat = 14
 	newestFormat = 16
 )
 
-// sectionPostData is the section of entries that follow the rows.
+// sectionPostData is the section for entries that follow the rows.
 const sectionPostData = 4
 
-// Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes of memory.
+// Limits for a table of contents. An untrusted dump can occupy at most maxTextSize bytes in memory.
 const (
 	readStep         = 4 << 10 // bytes read per step
 	maxEntries       = 2_000_000
 	maxTOCSize       = 1 << 29 // bytes in total
-	maxTextSize      = 1 << 26 // bytes of retained texts
+	maxTextSize      = 1 << 26 // retained bytes
 	maxSchemaText    = 1 << 24 // the same, with all statements
 	maxSchemaEntries = 50_000  // the same
 )
 
-// definedKinds are the kinds of entries whose statements are retained; pg_restore executes those of
-// all others.
+// definedKinds are the entry kinds whose statements are retained; pg_restore executes all others.
 var definedKinds = []string{"ACL", "DEFAULT ACL", "POLICY"}
 
-// Errors of a table of contents.
+// Errors for a table of contents.
 var (
 	ErrTOC         = errors.New("cannot read the dump's table of contents")
 	ErrLargeSchema = errors.New("the statements of the dump exceed the limit")
 )
 
 // ReadTOC reads the table of contents at the start of a dump in pg_dump's custom format. It retains
-// the statements of a few kinds of entries, and no dependencies.
+// the statements for a few entry kinds, and no dependencies.
 func ReadTOC(r io.Reader) ([]Entry, error) {
-	return (&tocReader{maxText: maxTextSize, maxEntries: maxEntries}).read(r)
+	return (&tocReader{maxText: maxTextSize, maxEntries: maxEntries}).readEntries(r)
 }
 
-// ReadSchema is [ReadTOC] with all statements and dependencies, for the dump of a schema. It fails
-// with [ErrLargeSchema] if they exceed some megabytes.
+// ReadSchema is [ReadTOC] with all statements and dependencies, for a schema dump. It fails with
+// [ErrLargeSchema] if they exceed some megabytes.
 func ReadSchema(r io.Reader) ([]Entry, error) {
-	return (&tocReader{maxText: maxSchemaText, maxEntries: maxSchemaEntries, all: true}).read(r)
+	return (&tocReader{maxText: maxSchemaText, maxEntries: maxSchemaEntries, all: true}).readEntries(r)
 }
 
-func (t *tocReader) read(r io.Reader) (entries []Entry, err error) {
+func (t *tocReader) readEntries(r io.Reader) (entries []Entry, err error) {
 	t.r = bufio.NewReader(io.LimitReader(r, maxTOCSize))
 	defer func() {
 		if t.err != nil {
@@ -192,7 +191,7 @@ func (t *tocReader) bytes(n int) []byte {
 }
 
 func (t *tocReader) number() int {
-	b := t.buffer[:] // most of a table of contents is numbers
+	b := t.buffer[:] // a table of contents is mostly numbers
 	if t.err == nil {
 		_, t.err = io.ReadFull(t.r, b)
 		t.at += int64(len(b))

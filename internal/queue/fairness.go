@@ -16,18 +16,17 @@ import (
 )
 
 // Some jobs run user code, which can take arbitrarily long. Each server therefore runs one job per
-// project and queue, and an account has a share of a queue's workers, never all of them, see
-// [Workers].
+// project and queue, and an account has only a share of a queue's workers, see [Workers].
 
-// A job beyond its share is snoozed. The delay grows with the backlog of its project or account,
-// since every attempt occupies a worker briefly.
+// A job beyond its share is snoozed. The delay grows with the backlog, since every attempt occupies
+// a worker briefly.
 const (
 	shareRetryDelay    = time.Second
 	shareRetryStep     = 500 * time.Millisecond // per job in the backlog
 	maxShareRetryDelay = time.Minute
 )
 
-// fairness is middleware that snoozes jobs beyond the share of their project or account.
+// fairness is middleware that snoozes jobs whose project or account has no share left.
 type fairness struct {
 	river.MiddlewareDefaults
 	pool   *pgxpool.Pool // platform database
@@ -35,18 +34,17 @@ type fairness struct {
 	shares map[string]*fair.Pool // by queue; none for a queue without shares
 }
 
-// jobOwner is the project that a job works on, and its account. Both are nil for jobs of a purged
-// project, and for those of an earlier release, whose arguments name no project: they share one
-// worker.
+// jobOwner is a job's project and account. Both are nil if the project is purged or if an earlier
+// release, whose arguments name no project, inserted the job. Such jobs share one worker.
 type jobOwner struct{ Project, Account uuid.UUID }
 
-// selectOwner selects the owner of a job j.
+// selectOwner selects the owner of job j.
 const selectOwner = `
 	select coalesce(p.uuid, '00000000-0000-0000-0000-000000000000') as project,
 		coalesce(platform.account_of(p.organization_uuid), '00000000-0000-0000-0000-000000000000') as account
 	from (select (j.args ->> 'project')::uuid as project) a left join platform.projects p on p.uuid = a.project`
 
-// newShares returns the pool of a queue's workers, or nil if its jobs have no shares.
+// newShares returns a pool of the queue's workers, or nil if the queue has no shares.
 func (w Workers) newShares() *fair.Pool {
 	if w.PerAccount == 0 {
 		return nil
@@ -56,7 +54,7 @@ func (w Workers) newShares() *fair.Pool {
 		PerPart: 1, Reserve: int64(w.PerServer / 4)})
 }
 
-// Work runs a job, or snoozes it with the rest of its owner's backlog.
+// Work runs a job, or snoozes it and its owner's backlog.
 func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(context.Context) error) error {
 	share := f.shares[job.Queue]
 	if share == nil {
@@ -94,7 +92,7 @@ func (f *fairness) snooze(job *rivertype.JobRow, err error) error {
 	return river.JobSnooze(shareRetryDelay)
 }
 
-// delayBacklog delays the other due jobs of the queue that belong to the same project or account.
+// delayBacklog delays the queue's other due jobs for the full project or account.
 func (f *fairness) delayBacklog(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
 	_, err := pg.Exec(ctx, f.pool, `
 		with due as (

@@ -17,32 +17,32 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Args are the arguments of a job, stored as JSON. They contain no secrets.
+// Args are job arguments, stored as JSON. They contain no secrets.
 type Args interface {
 	Kind() string // stored with each job: never rename it
 }
 
-// Workers are the workers of a queue, which one or more kinds of jobs share.
+// Workers are a queue's workers, which one or more job kinds share.
 type Workers struct {
 	Queue     string // stored with each job: never rename it
 	PerServer int
 
-	// PerAccount is the maximum at work for the projects of one account, on each server. A project
-	// then has one worker, a quarter of the workers is for accounts without a running job, and the
-	// arguments have a member project. 0: no maximum.
+	// PerAccount is the maximum that work for one account on each server. A project then has one
+	// worker, a quarter is reserved for accounts without a running job, and the arguments have a
+	// member project. 0: no maximum.
 	PerAccount int
 }
 
-// Options configure the jobs of a kind.
+// Options configure a job kind.
 type Options struct {
 	Workers     Workers
 	MaxAttempts int
 	Unique      bool          // one unfinished job with equal arguments, those tagged `river:"unique"` if any are
-	Timeout     time.Duration // limit of one attempt; 0: none
+	Timeout     time.Duration // per attempt; 0: none
 }
 
-// unfinished are the states of jobs that have not ended.
-var unfinished = []rivertype.JobState{
+// unfinishedStates are the states before a job ends.
+var unfinishedStates = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning,
 	rivertype.JobStateScheduled,
 }
@@ -66,10 +66,10 @@ func (j *Job[A]) Complete(ctx context.Context) error {
 	})
 }
 
-// Register adds the worker of a kind of jobs. It is called before the first job is inserted.
+// Register adds the worker for a job kind. Call it before the first job is inserted.
 //
 // work runs a job. If it fails, the job is retried with backoff until its attempts are used up,
-// unless the error is one of [Cancel] or [Snooze]. The text of the error is stored with the job.
+// unless the error comes from [Cancel] or [Snooze]. The error text is stored with the job.
 func Register[A Args](q *Queue, o Options, work func(context.Context, *Job[A]) error) {
 	var args A
 	q.queues[o.Workers.Queue] = o.Workers
@@ -91,7 +91,7 @@ type worker[A Args] struct {
 	work    func(context.Context, *Job[A]) error
 }
 
-// Timeout returns the time limit of one attempt.
+// Timeout returns the time limit for one attempt.
 func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout }
 
 // Work runs a job.
@@ -101,7 +101,7 @@ func (w *worker[A]) Work(ctx context.Context, j *river.Job[A]) error {
 
 	err := w.work(ctx, &Job[A]{j.ID, j.Args, j.Attempt, j.CreatedAt, j, w.queue.Pool})
 	if err != nil {
-		if _, snoozed := errors.AsType[*river.JobSnoozeError](err); !snoozed {
+		if _, isSnooze := errors.AsType[*river.JobSnoozeError](err); !isSnooze {
 			span.SetStatus(codes.Error, "")
 		}
 
@@ -111,8 +111,7 @@ func (w *worker[A]) Work(ctx context.Context, j *river.Job[A]) error {
 	return nil
 }
 
-// maxErrorBytes is the maximum length in bytes of an error that is stored with a job. It can
-// contain text from user code.
+// maxErrorBytes bounds an error text that is stored with a job. User code can make it long.
 const maxErrorBytes = 8 << 10
 
 // truncatedError is an error with a bounded text.
@@ -134,10 +133,10 @@ func (s *truncatedError) Unwrap() error { return s.error }
 // Inserted is the result of inserting a job.
 type Inserted struct {
 	CreatedAt time.Time
-	Duplicate bool // an equal job of a unique kind is unfinished, and nothing was inserted
+	Duplicate bool // an equal unique job is unfinished, and nothing was inserted
 }
 
-// InsertTx inserts a job in a transaction of the platform database.
+// InsertTx inserts a job in a platform database transaction.
 func (q *Queue) InsertTx(ctx context.Context, tx pgx.Tx, a Args) (Inserted, error) {
 	options, err := q.insertOptions(ctx, a)
 	if err != nil {
@@ -165,7 +164,7 @@ func (q *Queue) insertOptions(ctx context.Context, a Args) (*river.InsertOpts, e
 
 	options := &river.InsertOpts{Queue: o.Workers.Queue, MaxAttempts: o.MaxAttempts, Metadata: traceOf(ctx)}
 	if o.Unique {
-		options.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished}
+		options.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinishedStates}
 	}
 
 	return options, nil

@@ -16,12 +16,12 @@ import (
 const (
 	cleanUpInterval = 10 * time.Second
 	sweepInterval   = 6 * time.Hour
-	firstSweepDelay = 10 * time.Minute // after a start, so that a server that is restarted often sweeps too
+	firstSweepDelay = 10 * time.Minute // after a start, so that a frequently restarted server sweeps too
 	leaderTimeout   = 5 * time.Second  // for a round trip on the leader's connection
 )
 
-// Periodic is the periodic work of an install. One server at a time does it, the leader. The work
-// must tolerate its repetition by another server, since a leader can die in the middle of it.
+// Periodic is an install's periodic work. One server at a time does it, the leader. Another server
+// may repeat the work, since a leader can die while it works.
 type Periodic struct {
 	CleanUp []func(context.Context) error // every 10 seconds: finishes interrupted work, starts due work
 	// Sweep removes expired data and orphans, ten minutes after a start and then every six hours.
@@ -31,7 +31,7 @@ type Periodic struct {
 // SetPeriodic sets the periodic work, before [Queue.Run].
 func (q *Queue) SetPeriodic(p Periodic) { q.periodic = p }
 
-// CleanUp rescues the jobs of stopped servers, and does the frequent periodic work.
+// CleanUp rescues jobs from stopped servers, and does the frequent periodic work.
 func (q *Queue) CleanUp(ctx context.Context) error {
 	return errors.Join(q.rescue(ctx), runAll(ctx, q.periodic.CleanUp))
 }
@@ -85,7 +85,7 @@ func (q *Queue) logFailure(ctx context.Context, work string, err error) {
 	}
 }
 
-// leadership is the advisory lock of the leader. It ends with its session, so the next server to
+// leadership is the leader's advisory lock. The lock ends with its session, so the next server to
 // ask has it within one interval after the leader died. River elects a leader too, but replaces a
 // killed one only after 20 seconds.
 type leadership struct {
@@ -109,15 +109,15 @@ func (l *leadership) acquire(ctx context.Context) (bool, error) {
 		return false, err
 	}
 
-	locked, err := pg.Value[bool](ctx, conn, `select pg_try_advisory_lock(hashtextextended('socle periodic work', 0))`)
-	if err != nil || !locked {
+	leads, err := pg.Value[bool](ctx, conn, `select pg_try_advisory_lock(hashtextextended('socle periodic work', 0))`)
+	if err != nil || !leads {
 		conn.Release()
 		return false, err
 	}
 
 	l.conn = pg.Hijack(conn)
 
-	// The session of a leader whose machine is gone ends in time.
+	// Keepalives end the session if the leader's machine is gone.
 	_, err = l.conn.Exec(ctx, `
 		set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3`)
 	return true, err

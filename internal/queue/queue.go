@@ -1,6 +1,6 @@
-// Package queue runs background work: jobs, which River keeps in the platform database, and the
-// periodic work of an install. It knows no domain: each package registers the workers of its jobs,
-// and package server lists the periodic work. No other package imports River.
+// Package queue runs background work: jobs, which River keeps in the platform database, and an
+// install's periodic work. It knows no domain: each package registers the workers for its jobs, and
+// package server lists the periodic work. No other package imports River.
 package queue
 
 import (
@@ -31,7 +31,7 @@ const (
 	stopTimeout     = 20 * time.Second // for running jobs to stop
 )
 
-// Migrate creates or upgrades the tables of the queue. The caller holds the migration lock.
+// Migrate creates or upgrades the queue's tables. The caller holds the migration lock.
 func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 	m, err := rivermigrate.New(riverpgxv5.New(pool),
 		&rivermigrate.Config{Schema: queueSchema, Logger: slog.New(slog.DiscardHandler)})
@@ -39,8 +39,8 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("migrate the queue: %w", err)
 	}
 
-	// One statement instead of River's several, for the usual case of nothing to migrate.
-	done, err := pg.Value[bool](ctx, pool,
+	// One statement instead of River's several, since usually there is nothing to migrate.
+	isCurrent, err := pg.Value[bool](ctx, pool,
 		`select exists (select from river.river_migration where line = 'main' and version = @newest)`,
 		pgx.StrictNamedArgs{
 			"newest": slices.MaxFunc(m.AllVersions(), func(a, b rivermigrate.Migration) int {
@@ -48,7 +48,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 			}).Version,
 		})
 	// undefined_table, invalid_schema_name: a new database
-	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || done) {
+	if state := pg.State(err); state != "42P01" && state != "3F000" && (err != nil || isCurrent) {
 		return err
 	}
 
@@ -65,17 +65,17 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) error {
 // Config configures a [Queue].
 type Config struct {
 	Pool  *pgxpool.Pool // platform database
-	River *pgxpool.Pool // pool for River's own queries, of the same database; nil: Pool
+	River *pgxpool.Pool // connects to the same database for River's queries; nil: Pool
 	Log   *slog.Logger
 
-	Tracer trace.Tracer // records a span of each attempt at a job; nil: none
+	Tracer trace.Tracer // records a span per job attempt; nil: none
 }
 
 // Queue accepts jobs, and works on them while [Queue.Run] runs. It is safe for concurrent use once
 // all workers are registered.
 type Queue struct {
 	Config
-	id            string // ID of this server as a worker
+	id            string // this server's worker ID
 	inserter      *river.Client[pgx.Tx]
 	workers       *river.Workers
 	queues        map[string]Workers
@@ -101,7 +101,7 @@ func New(c Config) (*Queue, error) {
 	return q, err
 }
 
-// newClient returns a client of River. Only a client with workers runs jobs.
+// newClient returns a River client. Only a client with workers runs jobs.
 func (q *Queue) newClient(c *river.Config) (*river.Client[pgx.Tx], error) {
 	c.ID, c.Schema, c.Logger = q.id, queueSchema, slog.New(warningHandler{q.Log.Handler()})
 	client, err := river.NewClient(riverpgxv5.New(q.River), c)
@@ -116,20 +116,20 @@ func (q *Queue) newClient(c *river.Config) (*river.Client[pgx.Tx], error) {
 // when all started jobs have stopped.
 func (q *Queue) Run(ctx context.Context) error {
 	lockCtx, unlock := context.WithCancel(context.WithoutCancel(ctx))
-	locked, unlocked := make(chan struct{}), make(chan struct{})
+	lockReady, lockClosed := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(unlocked)
+		defer close(lockClosed)
 
-		q.keepWorkerLock(lockCtx, locked)
+		q.keepWorkerLock(lockCtx, lockReady)
 	}()
 
 	defer func() {
 		unlock()
-		<-unlocked
+		<-lockClosed
 	}()
 
 	select {
-	case <-locked:
+	case <-lockReady:
 	case <-ctx.Done():
 		return nil
 	}
@@ -188,23 +188,23 @@ func (q *Queue) newWorkingClient() (*river.Client[pgx.Tx], error) {
 	})
 }
 
-// warningHandler passes on only warnings and errors of River.
+// warningHandler passes on only River's warnings and errors.
 type warningHandler struct{ slog.Handler }
 
-// Enabled reports whether records of the level are passed on.
+// Enabled reports whether the level is at least Warn and enabled in the handler.
 func (q warningHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
 }
 
-// Stats are statistics of the queue.
+// Stats are queue statistics.
 type Stats struct {
 	Waiting int64
 	Running int64
 	Failed  int64         // discarded in the last 24 hours
-	Oldest  time.Duration // waiting time of the oldest runnable job
+	Oldest  time.Duration // how long the oldest runnable job has waited
 }
 
-// Stats returns statistics of the queue.
+// Stats counts jobs by state.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	return pg.One[Stats](ctx, q.Pool, `
 		select count(*) filter (where state in ('available', 'pending', 'retryable', 'scheduled')) as waiting,

@@ -12,25 +12,24 @@ import (
 
 // A killed server leaves its jobs in state running. Each server therefore holds an advisory lock in
 // the platform database while it works, on a dedicated connection, so that the lock ends with the
-// server. rescue requeues the jobs of workers whose lock is gone.
+// server. rescue requeues the jobs of workers without a lock.
 
-// workerPrefix is the prefix of the names of workers that hold such a lock.
+// workerPrefix marks the names of workers that hold such a lock.
 const workerPrefix = "socle-"
 
-// workerLockKey is the key of the advisory lock of @worker.
+// workerLockKey is @worker's advisory lock key.
 const workerLockKey = `hashtextextended('worker ' || @worker::text, 0)`
 
 // relockDelay is the pause before a lost lock is acquired again.
 const relockDelay = time.Second
 
-// absenceTimeout is the time without its lock after which a server counts as cut off from the
-// queue.
+// absenceTimeout is how long a server may lack its lock before it counts as cut off from the queue.
 const absenceTimeout = 5 * time.Second
 
 // keepWorkerLock holds the worker lock until ctx ends, and reconnects when the connection is lost.
-// It closes locked when it acquires the lock for the first time.
-func (q *Queue) keepWorkerLock(ctx context.Context, locked chan<- struct{}) {
-	notify := sync.OnceFunc(func() { close(locked) })
+// It closes ready when it first acquires the lock.
+func (q *Queue) keepWorkerLock(ctx context.Context, ready chan<- struct{}) {
+	notify := sync.OnceFunc(func() { close(ready) })
 	for {
 		err := q.holdWorkerLock(ctx, notify)
 
@@ -55,9 +54,9 @@ func (q *Queue) Alive() bool {
 	return since == 0 || time.Since(time.Unix(0, since)) < absenceTimeout
 }
 
-// holdWorkerLock acquires the worker lock, calls acquired, and blocks until the connection is lost
+// holdWorkerLock acquires the worker lock, calls onAcquire, and blocks until the connection is lost
 // or ctx ends.
-func (q *Queue) holdWorkerLock(ctx context.Context, acquired func()) error {
+func (q *Queue) holdWorkerLock(ctx context.Context, onAcquire func()) error {
 	conn, err := pgx.ConnectConfig(ctx, q.Pool.Config().ConnConfig.Copy())
 	if err != nil {
 		return err
@@ -70,19 +69,20 @@ func (q *Queue) holdWorkerLock(ctx context.Context, acquired func()) error {
 	}
 
 	q.unlockedSince.Store(0)
-	acquired()
+	onAcquire()
 	_, err = conn.WaitForNotification(ctx) // nothing is listened to: it blocks until the connection ends
 	return err
 }
 
-// suspects are the jobs whose worker did not hold its lock in the previous round.
+// suspects are the jobs whose worker lacked its lock in the previous round.
 type suspects struct {
 	mu   sync.Mutex
 	jobs map[int64]bool
 }
 
-// rescue requeues jobs of workers that are gone, and discards those without attempts left. A worker
-// has to be gone in two consecutive rounds, since a connection can break while its server lives.
+// rescue requeues the jobs of dead workers, and discards those without attempts left. A worker
+// counts as dead if it lacks its lock in two consecutive rounds, since a connection can break while
+// its server lives.
 func (q *Queue) rescue(ctx context.Context) error {
 	q.suspects.mu.Lock()
 	defer q.suspects.mu.Unlock()
@@ -95,23 +95,23 @@ func (q *Queue) rescue(ctx context.Context) error {
 				where l.locktype = 'advisory' and l.granted and l.objsubid = 1
 				  and l.database = (select oid from pg_database where datname = current_database())
 				  and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('worker ' || j.worker, 0))
-			else j.attempted_at < now() - interval '1 hour' end`, // a worker of a release without worker locks
+			else j.attempted_at < now() - interval '1 hour' end`, // inserted by a release without worker locks
 		pgx.StrictNamedArgs{"name": workerPrefix})
 	if err != nil {
 		return err
 	}
 
-	var gone []int64
+	var orphans []int64
 	missing := map[int64]bool{}
 	for _, id := range running {
 		if missing[id] = true; q.suspects.jobs[id] {
-			gone = append(gone, id)
+			orphans = append(orphans, id)
 		}
 	}
 
 	q.suspects.jobs = missing
 
-	if len(gone) == 0 {
+	if len(orphans) == 0 {
 		return nil
 	}
 
@@ -121,7 +121,7 @@ func (q *Queue) rescue(ctx context.Context) error {
 		    finalized_at = case when attempt < max_attempts then null else now() end,
 		    scheduled_at = now(),
 		    errors = array_append(errors, jsonb_build_object('at', now(), 'attempt', attempt, 'error', 'the server stopped', 'trace', ''))
-		where id = any(@jobs) and state = 'running'`, pgx.StrictNamedArgs{"jobs": gone})
+		where id = any(@jobs) and state = 'running'`, pgx.StrictNamedArgs{"jobs": orphans})
 	if n > 0 {
 		q.Log.Warn("rescued jobs of stopped servers", "jobs", n)
 	}

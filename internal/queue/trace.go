@@ -11,15 +11,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceMetadata is the member of a job's metadata that names the span in which the job was
-// inserted, as W3C Trace Context writes it.
+// traceMetadata names the span that inserted a job, in the W3C Trace Context format. It is part of
+// the job's metadata.
 type traceMetadata struct {
 	Parent string `json:"traceparent"`
 }
 
 const traceHeader = "traceparent"
 
-// traceOf returns the metadata of a job that is inserted in a trace, or nil.
+// traceOf returns job metadata that links to ctx's span, or nil without a span.
 func traceOf(ctx context.Context) []byte {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return nil
@@ -36,7 +36,7 @@ func traceOf(ctx context.Context) []byte {
 	return text
 }
 
-// startSpan starts the trace of an attempt at a job, with a link to the span that inserted the job.
+// startSpan starts a trace for a job attempt, with a link to the span that inserted the job.
 func (q *Queue) startSpan(ctx context.Context, j *rivertype.JobRow) (context.Context, trace.Span) {
 	if q.Tracer == nil {
 		return ctx, trace.SpanFromContext(ctx)

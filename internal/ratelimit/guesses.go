@@ -25,8 +25,8 @@ var knownNetworkLimit = Limit{Name: "known network", Window: 90 * 24 * time.Hour
 // guessSubject returns the subject for guesses at an account from a network.
 func guessSubject(account, network string) string { return account + "\x00" + network }
 
-// RecordNetwork records successful log-ins to accounts from a network, which makes the network
-// known to them. It writes at most once a day, also if the attempts are off.
+// RecordNetwork makes a network known to accounts after log-ins from it. It writes at most once a
+// day, also if a is off.
 func (a Attempts) RecordNetwork(ctx context.Context, network string, accounts ...string) error {
 	keys := make([][]byte, len(accounts))
 	for i, account := range accounts {
@@ -80,7 +80,7 @@ func (a Attempts) CountGuess(ctx context.Context, l GuessLimit, account, network
 		return nil
 	}
 
-	known, err := pg.Value[bool](ctx, a.q, `
+	isKnown, err := pg.Value[bool](ctx, a.q, `
 		select exists (select from `+a.table+` where key = @known and resets_at > now())`,
 		pgx.StrictNamedArgs{"known": knownNetworkLimit.key(guessSubject(account, network))})
 	if err != nil {
@@ -88,7 +88,7 @@ func (a Attempts) CountGuess(ctx context.Context, l GuessLimit, account, network
 	}
 
 	err = a.Count(ctx, l.Network, guessSubject(account, network))
-	if err != nil || known {
+	if err != nil || isKnown {
 		return err
 	}
 

@@ -1,4 +1,4 @@
-// Package ratelimit counts attempts of a subject in a table of PostgreSQL. All servers share the
+// Package ratelimit counts a subject's attempts in a PostgreSQL table. All servers share the
 // counts, which survive restarts. The caller names the table; the limits belong to the packages
 // whose operations they bound.
 package ratelimit
@@ -16,12 +16,12 @@ import (
 
 // Limit bounds the number of attempts in a time window.
 type Limit struct {
-	Name   string // name of the limited action
+	Name   string // limited action
 	Most   int
 	Window time.Duration
 }
 
-// key returns the row key of a subject: a hash of fixed size that does not reveal the subject.
+// key returns a subject's row key: a fixed-size hash that does not reveal the subject.
 func (l Limit) key(subject string) []byte {
 	sum := sha256.Sum256([]byte(l.Name + "\x00" + subject))
 	return sum[:]
@@ -38,19 +38,19 @@ type Attempts struct {
 // New returns the attempts in a table, whose qualified name is part of the SQL.
 func New(q pg.Querier, table string) Attempts { return Attempts{q: q, table: table} }
 
-// In returns the attempts on another handle, such as that of a transaction.
+// In returns the attempts on another handle, such as a transaction.
 func (a Attempts) In(q pg.Querier) Attempts {
 	a.q = q
 	return a
 }
 
-// state is the attempt count of the current window.
+// state is the current window's attempt count.
 type state struct {
 	Count int
 	Wait  time.Duration // until the window ends
 }
 
-// tooMany returns the failure of an attempt beyond the limit.
+// tooMany returns the error for an attempt beyond the limit.
 func (s state) tooMany() error {
 	return &fault.Error{
 		Kind:       fault.TooMany,
@@ -59,8 +59,8 @@ func (s state) tooMany() error {
 	}
 }
 
-// Count counts one attempt by a subject. It fails with TooMany when the count of the window exceeds
-// the limit.
+// Count counts one attempt by a subject. It fails with TooMany when the window's count exceeds the
+// limit.
 func (a Attempts) Count(ctx context.Context, l Limit, subject string) error {
 	if a.Off {
 		return nil
@@ -84,7 +84,7 @@ func (a Attempts) Count(ctx context.Context, l Limit, subject string) error {
 	return nil
 }
 
-// CountFrom counts one attempt by a subject from a network, against a limit of each.
+// CountFrom counts one attempt by a subject from a network, against a limit for each.
 func (a Attempts) CountFrom(
 	ctx context.Context, networkLimit Limit, network string, subjectLimit Limit, subject string,
 ) error {

@@ -16,29 +16,28 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// compactionArgs identify the table to compact. Next is the next transaction ID at the time of the
-// request: rows deleted before it are removed.
+// compactionArgs identify the table to compact. Next is the next transaction ID when the request
+// arrived: rows deleted before it are removed.
 type compactionArgs struct {
 	Project uuid.UUID `json:"project" river:"unique"`
 	Table   uint32    `json:"table" river:"unique"`
 	Next    int64     `json:"next"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (compactionArgs) Kind() string { return "compaction" }
 
-// compact compacts a table. Clients see the returned error, so it contains only the detail of a
-// fault.
+// compact compacts a table. Clients see the returned error, so it contains only a fault's detail.
 func (s *Service) compact(ctx context.Context, job *queue.Job[compactionArgs]) error {
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	jobCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
 	a := job.Args
-	err := compact(limited, s.lifecycle.Registry.Open(a.Project), a)
+	err := compact(jobCtx, s.lifecycle.Registry.Open(a.Project), a)
 	if err != nil {
 		s.log.Error("compact table", "project", a.Project, "table", a.Table, "error", err)
 	}
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+	if err != nil && jobCtx.Err() != nil && ctx.Err() == nil {
 		return queue.Cancel(errors.New("the compaction took longer than " + timeout.String()))
 	}
 	if err != nil {
@@ -60,7 +59,7 @@ func compact(ctx context.Context, p *projectdb.Project, a compactionArgs) error 
 	return schema.CompactTable(ctx, p.Owner(), a.Table)
 }
 
-// Compaction is the state of the latest compaction of a table.
+// Compaction is the state of a table's latest compaction.
 type Compaction struct {
 	Status    string     `json:"status" enum:"waiting,running,completed,failed"`
 	Progress  *int       `json:"progress" nullable:"true" doc:"Percentage of the table's pages that have been read; the indexes are rebuilt afterwards. Null if unknown."`
@@ -69,8 +68,8 @@ type Compaction struct {
 	EndedAt   *time.Time `json:"endedAt" nullable:"true"`
 }
 
-// CreateCompaction enqueues the compaction of a table. It fails with Conflict, code busy, if one is
-// in progress.
+// CreateCompaction enqueues a table's compaction. It fails with Conflict, code busy, if one is in
+// progress.
 func (s *Service) CreateCompaction(ctx context.Context, p *projectdb.Project, table uint32) (Compaction, error) {
 	next, err := schema.NextTransaction(ctx, p.Trusted())
 	if err != nil {
@@ -79,24 +78,24 @@ func (s *Service) CreateCompaction(ctx context.Context, p *projectdb.Project, ta
 
 	var c Compaction
 	err = s.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
-		inserted, err := s.queue.InsertTx(ctx, tx.Tx(), compactionArgs{p.UUID, table, next})
+		job, err := s.queue.InsertTx(ctx, tx.Tx(), compactionArgs{p.UUID, table, next})
 		if err != nil {
 			return err
 		}
 
-		if inserted.Duplicate {
+		if job.Duplicate {
 			return fault.New(fault.Conflict, "the table is already being compacted").WithCode("busy")
 		}
 
-		c = Compaction{Status: "waiting", CreatedAt: inserted.CreatedAt}
+		c = Compaction{Status: "waiting", CreatedAt: job.CreatedAt}
 		return nil
 	})
 
 	return c, err
 }
 
-// GetCompaction returns the latest compaction of a table. Finished ones are kept for at least a
-// day. It fails with NotFound if there is none.
+// GetCompaction returns a table's latest compaction. Finished ones are kept for at least a day. It
+// fails with NotFound if there is none.
 func (s *Service) GetCompaction(ctx context.Context, p *projectdb.Project, table uint32) (Compaction, error) {
 	c, err := pg.One[Compaction](ctx, s.queue.Pool, `
 		select case when j.state = 'running' then 'running' when j.state = 'completed' then 'completed' when j.state in ('cancelled', 'discarded') then 'failed' else 'waiting' end as status,

@@ -24,11 +24,10 @@ type indexArgs struct {
 	Index   schema.NewIndex `json:"index"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (indexArgs) Kind() string { return "index" }
 
-// buildIndex builds an index. Clients see the returned error, so it contains only the detail of a
-// fault.
+// buildIndex builds an index. Clients see the returned error, so it contains only a fault's detail.
 func (s *Service) buildIndex(ctx context.Context, job *queue.Job[indexArgs]) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -44,8 +43,8 @@ func (s *Service) buildIndex(ctx context.Context, job *queue.Job[indexArgs]) err
 	return indexError(err)
 }
 
-// CreateIndex enqueues the build of an index. It fails with Conflict on name if an index of that
-// name exists or is being built.
+// CreateIndex enqueues an index build. It fails with Conflict on name if such an index exists or is
+// being built.
 func (s *Service) CreateIndex(ctx context.Context, p *projectdb.Project, table uint32, n schema.NewIndex) error {
 	project := p.UUID
 	return s.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
@@ -82,8 +81,8 @@ func (s *Service) CreateIndex(ctx context.Context, p *projectdb.Project, table u
 	})
 }
 
-// ListIndexes returns the indexes of a table that are being built or failed to build: the latest
-// attempt per name.
+// ListIndexes returns a table's indexes that are being built or failed to build: the latest attempt
+// per name.
 func (s *Service) ListIndexes(ctx context.Context, project uuid.UUID, table uint32) ([]schema.Index, error) {
 	tries, err := pg.All[struct {
 		Index  []byte
@@ -119,7 +118,7 @@ func (s *Service) ListIndexes(ctx context.Context, project uuid.UUID, table uint
 	return all, nil
 }
 
-// ForgetIndex deletes the failed builds of an index.
+// ForgetIndex deletes an index's failed builds.
 func (s *Service) ForgetIndex(ctx context.Context, project uuid.UUID, table uint32, name string) error {
 	return s.lifecycle.Store.InTx(ctx, func(tx *platform.Store) error {
 		_, err := pg.Exec(ctx, tx.Tx(), `

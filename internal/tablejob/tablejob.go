@@ -1,5 +1,5 @@
-// Package tablejob runs the long operations on tables of projects as jobs: builds of indexes, and
-// compactions. Package schema has their statements.
+// Package tablejob runs long table operations as jobs: index builds and compactions. Package schema
+// has their statements.
 package tablejob
 
 import (
@@ -22,7 +22,7 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// New registers the workers of the jobs.
+// New registers the jobs' workers.
 func New(l *lifecycle.Service, q *queue.Queue, log *slog.Logger) *Service {
 	s := &Service{l, q, log}
 
@@ -45,15 +45,15 @@ func compactionError(err error) error {
 	return jobError(f, f.Kind == fault.Unprocessable || f.Kind == fault.NotFound)
 }
 
-// indexError returns the error to store with a failed build of an index.
+// indexError returns the error to store with a failed index build.
 func indexError(err error) error {
 	f := fault.Of(err)
 	return jobError(f, f.Kind == fault.Unprocessable || f.Kind == fault.NotFound ||
 		(f.Kind == fault.Conflict && f.CodeWord() != "busy"))
 }
 
-// jobError returns the error to store with a failed job. Clients see it, so it has only the detail
-// of a fault. A final one is not retried: the job would fail alike.
+// jobError returns the error to store with a failed job. Clients see it, so it has only the fault's
+// detail. A final error is not retried: the job would fail alike.
 func jobError(f *fault.Error, final bool) error {
 	switch {
 	case final:

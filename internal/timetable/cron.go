@@ -10,11 +10,11 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// field is the range of one of the five fields of a cron expression.
+// field is the value range of a cron expression's field.
 type field struct {
 	name     string
 	min, max int
-	names    []string // names of the values from min on
+	names    []string // value names, from min on
 }
 
 var fields = [...]field{
@@ -79,16 +79,16 @@ func invalidCron(format string, args ...any) error {
 func (f field) parse(text string) (set, error) {
 	var all set
 	for item := range strings.SplitSeq(text, ",") {
-		span, every, stepped := strings.Cut(item, "/")
+		span, every, hasStep := strings.Cut(item, "/")
 		step := 1
-		if stepped {
+		if hasStep {
 			var err error
 			if step, err = number(every); err != nil || step < 1 || step > f.max {
 				return 0, fmt.Errorf("%q is not a valid step", item)
 			}
 		}
 
-		from, to, ranged := strings.Cut(span, "-")
+		from, to, isRange := strings.Cut(span, "-")
 		low, high := f.min, f.max
 		if span != "*" {
 			var err error
@@ -97,11 +97,11 @@ func (f field) parse(text string) (set, error) {
 			}
 
 			switch {
-			case ranged:
+			case isRange:
 				if high, err = f.value(to); err != nil {
 					return 0, err
 				}
-			case !stepped:
+			case !hasStep:
 				high = low
 			}
 		}

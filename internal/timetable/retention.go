@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Rules are a retention policy. Each rule selects on its own; everything selected by any rule is
-// kept.
+// Rules are a retention policy, which keeps whatever any of its rules selects.
 type Rules struct {
 	Last    int // the newest
 	Daily   int // the newest per day, for the latest days that have any
@@ -14,15 +13,15 @@ type Rules struct {
 	Monthly int // the newest per month
 }
 
-// Keep reports for each of the times whether the rules keep it. Days, weeks and months are those of
-// zone. Without any rule it keeps everything.
+// Keep reports for each time whether the rules keep it. Days, weeks and months begin by zone's
+// clock. Without any rule it keeps everything.
 func (r Rules) Keep(times []time.Time, zone *time.Location) []bool {
-	selected := make([]bool, len(times))
+	keep := make([]bool, len(times))
 	if r == (Rules{}) {
-		for i := range selected {
-			selected[i] = true
+		for i := range keep {
+			keep[i] = true
 		}
-		return selected
+		return keep
 	}
 
 	newest := make([]int, len(times))
@@ -41,14 +40,14 @@ func (r Rules) Keep(times []time.Time, zone *time.Location) []bool {
 		{r.Weekly, func(_ int, t time.Time) [3]int { year, week := t.ISOWeek(); return [3]int{year, week} }},
 		{r.Monthly, func(_ int, t time.Time) [3]int { return [3]int{t.Year(), int(t.Month())} }},
 	} {
-		seen := map[[3]int]bool{}
+		periods := map[[3]int]bool{}
 		for nth, i := range newest {
 			period := rule.period(nth, times[i].In(zone))
-			if len(seen) < rule.limit && !seen[period] {
-				seen[period], selected[i] = true, true
+			if len(periods) < rule.limit && !periods[period] {
+				periods[period], keep[i] = true, true
 			}
 		}
 	}
 
-	return selected
+	return keep
 }

@@ -15,7 +15,7 @@ type Timetable struct {
 	zone *time.Location
 }
 
-// Parse parses a cron expression of five fields and the name of an IANA time zone. It fails with
+// Parse parses a cron expression with five fields and an IANA time zone name. It fails with
 // Unprocessable on the field cron or timezone.
 func Parse(expression, timezone string) (Timetable, error) {
 	c, err := parseCron(expression)
@@ -57,13 +57,12 @@ func (t Timetable) Next(after time.Time) time.Time {
 	}
 }
 
-// wallClock returns the wall clock time of t, as a time in UTC.
+// wallClock returns t's wall clock time, as a time in UTC.
 func wallClock(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// instant returns the first instant with a wall clock time, or, if clocks skip it, the instant of
-// the change.
+// instant returns the first instant with a wall clock time, or the clock change if clocks skip it.
 func (t Timetable) instant(wall time.Time) time.Time {
 	near := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, t.zone)
 	start, end := near.ZoneBounds()

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	workbooksMemory  = 64 << 20 // memory budget of concurrent workbook imports in a process, in bytes
+	workbooksMemory  = 64 << 20 // bytes in memory for a process's concurrent workbook imports
 	workbookOverhead = 4 << 20  // fixed share per workbook, with the current row, in bytes
 	workbookTimeout  = 10 * time.Second
 	maxWorkbooks     = 64 // imports in progress or waiting
-	maxAccountBooks  = 4  // workbooks of one account
+	maxAccountBooks  = 4  // workbooks per account
 )
 
-// workbooks bounds the memory of the workbook imports in this process.
+// workbooks bounds the memory that workbook imports use in this process.
 var workbooks = newWorkbookBudget(workbooksMemory)
 
 // workbookBudget is a shared memory budget, with one workbook at a time per project. It is safe for
@@ -37,10 +37,10 @@ func newWorkbookBudget(memory int64) workbookBudget {
 	}
 }
 
-// reserveMemory reserves memory for an import; done releases it. It fails with TooMany if the
+// reserveMemory reserves memory for an import, which release returns. It fails with TooMany if the
 // project already imports a workbook or its account several, or if the budget stays exhausted for
 // [workbookTimeout].
-func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o Options) (done func(), err error) {
+func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o Options) (release func(), err error) {
 	if o.Format != XLSX {
 		return func() {}, nil
 	}
@@ -53,7 +53,7 @@ func reserveMemory(ctx context.Context, project fair.Key, file io.ReadSeeker, o 
 	return workbooks.reserve(ctx, project, size)
 }
 
-func (w *workbookBudget) reserve(ctx context.Context, project fair.Key, memory int64) (done func(), err error) {
+func (w *workbookBudget) reserve(ctx context.Context, project fair.Key, memory int64) (release func(), err error) {
 	place := w.imports.TryAcquire(project, 1)
 	if place == nil {
 		return nil, tooManyImports("the project is already importing a workbook, or its account several")
@@ -80,9 +80,9 @@ func tooManyImports(detail string) error {
 	return &fault.Error{Kind: fault.TooMany, Code: "too_many_imports", Detail: detail, RetryAfter: workbookTimeout}
 }
 
-// estimateMemory estimates the memory of a workbook in bytes, from its archive directory. Shared
-// strings dominate: their text, their end offsets, and the one being parsed. They are read no
-// further than their declared size.
+// estimateMemory estimates a workbook's memory in bytes, from its archive directory. Shared strings
+// dominate: their text, their end offsets, and the one being parsed. They are read no further than
+// their declared size.
 func estimateMemory(file io.ReadSeeker) (int64, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -18,11 +18,11 @@ type ImportedColumn struct {
 	number, date   bool    // its type has numbers, or dates
 	numbers, dates reading // how they are read
 
-	typeName string          // as in a cast; of an existing table only
-	json     schema.JSONForm // form of the type's values in JSON
+	typeName string          // as in a cast; only for an existing table
+	json     schema.JSONForm // how values look in JSON
 }
 
-// newImportedColumn returns the column of a table with a header of the file.
+// newImportedColumn returns the table column for a header in the file.
 func newImportedColumn(c schema.BulkColumn, header string) ImportedColumn {
 	return ImportedColumn{Name: c.Name, Header: header, number: c.Number, date: c.Date,
 		typeName: c.Type, json: c.JSON}
@@ -93,13 +93,13 @@ func (c ImportedColumn) convertDate(text []byte) ([]byte, *Rejected) {
 		Message: "has the date " + quote(string(text)) + ", " + reason + "; write it as 2026-12-31"}
 }
 
-// fromJSON returns the text of a JSON value for a type whose text form is another one; nil if that
-// of the value will do.
+// fromJSON returns a JSON value's text for a type with another text form; nil if the value's text
+// will do.
 func (c ImportedColumn) fromJSON(v value) []byte {
 	switch {
 	case c.json == schema.JSONText && v.kind == '"', c.json == schema.JSONStructure && v.kind == '"':
 		text, err := jsontext.AppendQuote(nil, v.text)
-		if err != nil { // invalid UTF-8, which the check of the row reports
+		if err != nil { // invalid UTF-8, which the row check reports
 			return nil
 		}
 		return text
@@ -110,7 +110,7 @@ func (c ImportedColumn) fromJSON(v value) []byte {
 	return nil
 }
 
-// pairs returns the members of a JSON object as the text of an hstore; nil if a value is no scalar.
+// pairs returns a JSON object's members as hstore text; nil if a value is no scalar.
 func pairs(object []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(object))
 	_, _ = d.ReadToken() // the brace: the value was parsed before

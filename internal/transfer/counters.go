@@ -10,25 +10,25 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// counter knows the extremes of the values that were stored in a column with a sequence. The
-// sequence goes on after them: otherwise the next row without a value would get one that is taken.
+// counter knows the extreme values that were stored in a column with a sequence. The sequence goes
+// on after them: otherwise the next row without a value would get one that is taken.
 type counter struct {
-	column   int // column of the file
+	column   int // in the file
 	sequence schema.Sequence
-	batch    []counted // values in the rows of the batch
+	batch    []counted // values in the batch's rows
 
 	lowest, highest int64
 	stored          bool // at least one value
 }
 
-// counted is a value of a row. Only integers are valid; null is not, nor is a value that PostgreSQL
+// counted is a row's value. Only integers are valid; null is not, nor is a value that PostgreSQL
 // refuses.
 type counted struct {
 	value int64
 	valid bool
 }
 
-// newCounters returns the counters of a file's columns.
+// newCounters returns the counters for a file's columns.
 func newCounters(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) ([]*counter, error) {
 	sequences, err := schema.ListSequences(ctx, tx, t.ID)
 	if err != nil {
@@ -45,13 +45,13 @@ func newCounters(ctx context.Context, tx pgx.Tx, t schema.Table, columns []strin
 	return counters, nil
 }
 
-// add adds the value of a row to the batch.
+// add adds a row's value to the batch.
 func (c *counter) add(v value) {
 	n, err := strconv.ParseInt(string(v.text), 10, 64)
 	c.batch = append(c.batch, counted{n, err == nil && !v.null})
 }
 
-// store counts the rows [from, to) of the batch as stored.
+// store counts the batch's rows [from, to) as stored.
 func (c *counter) store(from, to int) {
 	for _, v := range c.batch[from:to] {
 		if !v.valid {

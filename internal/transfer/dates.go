@@ -19,7 +19,7 @@ type parsedDate struct {
 }
 
 // parseLocalDate reads a date with the year last; local is false for any other text. valid is false
-// for a year of two digits and for a day that no reading has.
+// for a two-digit year and for a day that no reading has.
 func parseLocalDate(text string) (d parsedDate, local, valid bool) {
 	if text == "" || len(text) > 64 || text[0] > '9' {
 		return d, false, false
@@ -37,7 +37,7 @@ func parseLocalDate(text string) (d parsedDate, local, valid bool) {
 	return d, true, len(m[4]) == 4 && m[4] != "0000" && (d.in(dayFirst) != "" || d.in(monthFirst) != "")
 }
 
-// hasShortYear reports whether a date has a year of two digits, whose century is unclear.
+// hasShortYear reports whether a date has a two-digit year, whose century is unclear.
 func (d parsedDate) hasShortYear() bool {
 	low, high := min(d.first, d.second), max(d.first, d.second)
 	return len(d.year) == 2 && low >= 1 && low <= 12 && high <= 31
@@ -82,8 +82,8 @@ var timeLayouts = []struct {
 	{timestamptz, "2006-01-02 15:04Z07:00"},
 }
 
-// timeTypes detects dates and times in the unambiguous formats of ISO 8601. A date is a timestamp
-// too, at midnight, but no timestamptz: its meaning would depend on a time zone.
+// timeTypes detects dates and times in ISO 8601's unambiguous formats. A date is a timestamp too,
+// at midnight, but no timestamptz: its meaning would depend on a time zone.
 func timeTypes(text string) typeSet {
 	if len(text) < 10 || text[4] != '-' || text[7] != '-' {
 		return 0

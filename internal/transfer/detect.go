@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// typeSet is a set of candidate types of a column.
+// typeSet is a set of candidate types for a column.
 type typeSet uint16
 
 const (
@@ -38,21 +38,21 @@ var typeNames = []struct {
 }{{boolean, "boolean"}, {integer, "integer"}, {bigint, "bigint"}, {numeric, "numeric"}, {date, "date"},
 	{timestamp, "timestamp"}, {timestamptz, "timestamptz"}, {uniqueID, "uuid"}, {jsonb, "jsonb"}}
 
-// facts is what the values of a column have in common.
+// facts is what a column's values have in common.
 type facts struct {
 	seen bool // has had a value that is not null
 
 	other   typeSet           // types that need no reading
-	numbers [readings]typeSet // types of numbers by reading
-	dates   [readings]typeSet // types of dates by reading
+	numbers [readings]typeSet // number types by reading
+	dates   [readings]typeSet // date types by reading
 
 	evidence [readings]bool // a value that this reading alone reads
 	unclear  string         // first value that two readings read differently; "" if none
-	comma    bool           // a number of unclear meaning has a comma
+	comma    bool           // an ambiguous number has a comma
 	blank    bool           // a number may be a code, such as 12 345
 	local    bool           // a date has its year last
 
-	shortYear string // first date with a year of two digits; "" if none
+	shortYear string // first date with a two-digit year; "" if none
 
 	noNumber, noDate bool // a value is none in any reading
 }
@@ -119,7 +119,7 @@ func otherTypes(text []byte) typeSet {
 	return 0
 }
 
-// addNumber records how the number of a text can be read.
+// addNumber records how a number can be read.
 func (f *facts) addNumber(text []byte) number {
 	n := parseNumber(text)
 	switch {
@@ -149,7 +149,7 @@ func (f *facts) keepNumbers(n number) {
 
 func (f *facts) keepNoDate() { f.dates, f.noDate = [readings]typeSet{}, true }
 
-// addDate narrows the types of dates and records how the date of a text can be read.
+// addDate narrows the date types and records how a date can be read.
 func (f *facts) addDate(text string) {
 	d, local, valid := parseLocalDate(text)
 	if !local {
@@ -190,7 +190,7 @@ func (f *facts) addLocalDate(text string, d parsedDate) {
 	}
 }
 
-// typeIn returns the narrowest type that accepts all values in the readings of numbers and dates.
+// typeIn returns the narrowest type that accepts all values in the readings for numbers and dates.
 func (f *facts) typeIn(n, d reading) string {
 	if f.seen {
 		types := f.other | f.numbers[n] | f.dates[d]
@@ -204,12 +204,12 @@ func (f *facts) typeIn(n, d reading) string {
 	return "text"
 }
 
-// columnNames derives unique column names from a file's headers: their letters, of any script, in
+// columnNames derives unique column names from a file's headers: their letters, in any script, in
 // lower case.
 func columnNames(headers []string) []string {
-	names, taken := make([]string, len(headers)), map[string]bool{}
+	names, nameSet := make([]string, len(headers)), map[string]bool{}
 	for _, system := range []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"} {
-		taken[system] = true
+		nameSet[system] = true
 	}
 
 	for i, h := range headers {
@@ -223,18 +223,18 @@ func columnNames(headers []string) []string {
 
 		name = strings.ToValidUTF8(name[:min(len(name), 55)], "")
 		unique := name
-		for n := 2; taken[unique]; n++ {
+		for n := 2; nameSet[unique]; n++ {
 			unique = fmt.Sprintf("%s_%d", name, n)
 		}
 
-		taken[unique] = true
+		nameSet[unique] = true
 		names[i] = unique
 	}
 
 	return names
 }
 
-// identifier returns the letters, marks and digits of a header, joined by underscores.
+// identifier returns a header's letters, marks and digits, joined by underscores.
 func identifier(header string) string {
 	words := strings.FieldsFunc(norm.NFC.String(strings.ToLower(header)), func(c rune) bool {
 		return !unicode.In(c, unicode.L, unicode.M, unicode.Nd)

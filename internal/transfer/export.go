@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// Export is a running export of a table. It holds a connection until it is closed.
+// Export is a table's running export. It holds a connection until it is closed.
 type Export struct {
 	Table  schema.Table
 	Format string
@@ -26,10 +26,9 @@ type Export struct {
 	sql    string
 }
 
-// OpenExport prepares the export of the table of ref, or of some of its columns if columns is not
-// empty. spreadsheet prefixes text with an apostrophe if a spreadsheet would interpret it as a
-// formula. It fails as [schema.HoldTable] does, and with Invalid on columns. The caller must close
-// the export.
+// OpenExport prepares to export ref's table, or some columns if columns is not empty. spreadsheet
+// prefixes text with an apostrophe if a spreadsheet would interpret it as a formula. It fails as
+// [schema.HoldTable] does, and with Invalid on columns. The caller must close the export.
 func OpenExport(
 	ctx context.Context, p *projectdb.Project, ref, format string, columns []string, spreadsheet bool,
 ) (*Export, error) {
@@ -78,23 +77,23 @@ func selectColumns(columns []schema.BulkColumn, names []string) ([]schema.BulkCo
 		return columns, nil
 	}
 
-	var chosen []schema.BulkColumn
+	var selection []schema.BulkColumn
 	for i, name := range names {
 		at := slices.IndexFunc(columns, func(c schema.BulkColumn) bool { return c.Name == name })
 		if at < 0 || slices.Contains(names[:i], name) {
 			return nil, fault.OnField(fault.Invalid, "columns", "not_found", "must be distinct columns of the table")
 		}
 
-		chosen = append(chosen, columns[at])
+		selection = append(selection, columns[at])
 	}
 
-	return chosen, nil
+	return selection, nil
 }
 
-// selectSQL returns the query for the table's rows in the order of its primary key.
-func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool) string {
-	values := make([]string, len(wanted))
-	for i, c := range wanted {
+// selectSQL returns the query for the table's rows in primary key order.
+func selectSQL(t schema.Table, all, columns []schema.BulkColumn, spreadsheet bool) string {
+	values := make([]string, len(columns))
+	for i, c := range columns {
 		name := "t." + pg.Quote(c.Name)
 		values[i] = name
 		if spreadsheet && !c.Plain {
@@ -120,12 +119,12 @@ func selectSQL(t schema.Table, all, wanted []schema.BulkColumn, spreadsheet bool
 	return sql
 }
 
-// Write writes a consistent snapshot of the table.
+// Write writes a consistent table snapshot.
 func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTimeout)
 	defer cancel()
 
-	copied := func(row io.Reader) error {
+	copyRow := func(row io.Reader) error {
 		_, err := io.Copy(w, row)
 		return err
 	}
@@ -133,11 +132,11 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	switch e.Format {
 	case CSV:
 		return translateReadError(
-			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copied),
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header)", copyRow),
 		)
 	case TSV:
 		return translateReadError(
-			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copied),
+			pg.CopyOut(ctx, e.tx.Conn(), "copy ("+e.sql+") to stdout (format csv, header, delimiter E'\\t')", copyRow),
 		)
 	}
 
@@ -155,16 +154,16 @@ func (e *Export) Write(ctx context.Context, w io.Writer) error {
 	)
 }
 
-// oneLine replaces line breaks by spaces. In JSON, raw line breaks occur only outside of strings,
+// oneLine replaces line breaks by spaces. In JSON, raw line breaks occur only outside strings,
 // where they are insignificant.
 type oneLine struct{ w io.Writer }
 
-// Write writes a part of a line.
+// Write writes part of a line.
 func (l oneLine) Write(part []byte) (int, error) {
 	return l.w.Write(bytes.ReplaceAll(bytes.ReplaceAll(part, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")))
 }
 
-// translateReadError translates errors of reading a table, during which user code, such as a
+// translateReadError translates errors from reading a table, during which user code, such as a
 // policy, may run.
 func translateReadError(err error) error {
 	if blamesUser(pg.State(err)) {

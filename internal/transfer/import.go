@@ -20,10 +20,10 @@ import (
 // errDryRun rolls a dry run back.
 var errDryRun = errors.New("dry run")
 
-// ImportTable creates a table from a file. Its columns are those of the file, each of the narrowest
-// type that accepts all values. The file is read twice: for the types, and for the rows. It fails
-// with Invalid on schema or name, with Conflict on name if the name is taken, and with
-// Unprocessable on file for invalid rows.
+// ImportTable creates a table from a file. It has the file's columns, each with the narrowest type
+// that accepts all values. The file is read twice: for the types, and for the rows. It fails with
+// Invalid on schema or name, with Conflict on name if the name is taken, and with Unprocessable on
+// file for invalid rows.
 func ImportTable(
 	ctx context.Context, p *projectdb.Project, schemaName, name string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
@@ -49,7 +49,7 @@ func ImportTable(
 		n.Columns = append(n.Columns, schema.NewColumn{Name: c.Name, Type: c.Type})
 	}
 
-	imported, err := inTx(ctx, p, file, o, func(
+	result, err := inTx(ctx, p, file, o, func(
 		ctx context.Context, tx pgx.Tx,
 	) (plan, error) {
 		t, err := schema.CreatePlainTable(ctx, tx, n)
@@ -59,16 +59,16 @@ func ImportTable(
 	})
 
 	if o.DryRun {
-		imported.TableID = nil
+		result.TableID = nil
 	}
 
-	return imported, err
+	return result, err
 }
 
-// ImportRows adds the rows of a file to the table of ref. The header, or the members of JSON
-// objects, name columns of the table; other columns get their defaults. Without a header, the
-// values are those of all columns in order, except generated ones. It fails as [schema.HoldTable]
-// does, and with Unprocessable on file.
+// ImportRows adds a file's rows to ref's table. The header, or the JSON objects' members, name
+// table columns; other columns get their defaults. Without a header, the values belong to all
+// columns in order, except generated ones. It fails as [schema.HoldTable] does, and with
+// Unprocessable on file.
 func ImportRows(
 	ctx context.Context, p *projectdb.Project, ref string, file io.ReadSeeker, o Options,
 ) (Imported, error) {
@@ -88,13 +88,13 @@ func ImportRows(
 	})
 }
 
-// plan is how the rows of a file are stored in a table.
+// plan is how a file's rows are stored in a table.
 type plan struct {
 	table   schema.Table
 	columns []ImportedColumn
-	headers []string // known columns of the file, by position
+	headers []string // the file's known columns, by position
 	notes   []Note
-	hint    string // remedy for rows with other numbers of values than the header
+	hint    string // remedy for rows with more or fewer values than the header
 }
 
 // stored returns the columns without the skipped ones.
@@ -102,7 +102,7 @@ func (p plan) stored() []ImportedColumn {
 	return slices.DeleteFunc(slices.Clone(p.columns), func(c ImportedColumn) bool { return c.skipped })
 }
 
-// planRows matches a file with the columns of a table.
+// planRows matches a file with a table's columns.
 func planRows(
 	ctx context.Context, file io.ReadSeeker, o Options, t schema.Table, all []schema.BulkColumn,
 ) (plan, error) {
@@ -142,8 +142,8 @@ func planRows(
 	return p, nil
 }
 
-// matchHeader returns the columns of a table that the header names. Generated ones, which an export
-// has too, are skipped.
+// matchHeader returns the table columns that the header names. Generated ones, which an export has
+// too, are skipped.
 func matchHeader(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) ([]ImportedColumn, []Note, error) {
@@ -153,15 +153,15 @@ func matchHeader(
 	}
 
 	names := s.names()
-	for o.Format == XLSX && len(names) > 0 && names[len(names)-1] == "" { // empty cells of a formatted row
+	for o.Format == XLSX && len(names) > 0 && names[len(names)-1] == "" { // empty cells in a formatted row
 		names = names[:len(names)-1]
 	}
 
 	var columns []ImportedColumn
 	var notes []Note
 	for i, header := range names {
-		known := slices.IndexFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
-		if known < 0 {
+		at := slices.IndexFunc(all, func(c schema.BulkColumn) bool { return c.Name == header })
+		if at < 0 {
 			return nil, nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 				"has the header %q, which is not a column of the table; if another line names the columns, import with "+
 					"header_line", fault.Clip(header))
@@ -170,8 +170,8 @@ func matchHeader(
 			return nil, nil, fault.OnField(fault.Unprocessable, "file", "duplicate", "has the header %q twice", header)
 		}
 
-		c := newImportedColumn(all[known], header)
-		if c.skipped = all[known].Generated; c.skipped {
+		c := newImportedColumn(all[at], header)
+		if c.skipped = all[at].Generated; c.skipped {
 			notes = append(notes, skippedColumn(c.Name))
 		}
 		columns = append(columns, c)
@@ -188,7 +188,7 @@ func skippedColumn(name string) Note {
 	return Note{Column: &name, Code: "generated_column", Message: "is skipped, since the database computes it"}
 }
 
-// matchMembers returns the columns that have members anywhere in lines of JSON.
+// matchMembers returns the columns that have members anywhere in JSON lines.
 func matchMembers(
 	ctx context.Context, file io.ReadSeeker, o Options, all []schema.BulkColumn,
 ) (columns []ImportedColumn, notes []Note, err error) {
@@ -214,7 +214,7 @@ func matchMembers(
 		bad = cmp.Or(bad, r.bad)
 	}
 
-	stored := 0
+	count := 0
 	for _, column := range all {
 		if !slices.Contains(s.names(), column.Name) {
 			continue
@@ -224,15 +224,15 @@ func matchMembers(
 		if c.skipped = column.Generated; c.skipped {
 			notes = append(notes, skippedColumn(c.Name))
 		} else {
-			stored++
+			count++
 		}
 		columns = append(columns, c)
 	}
 
 	switch {
-	case stored == 0 && bad != nil:
+	case count == 0 && bad != nil:
 		return nil, nil, bad.fatal(nil, 0)
-	case stored == 0:
+	case count == 0:
 		return nil, nil, fault.OnField(fault.Unprocessable, "file", "unknown_column",
 			"has no value for any of the table's columns")
 	}
@@ -245,22 +245,22 @@ func emptyFile() error {
 }
 
 // rewind opens a file from its beginning.
-func rewind(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
+func rewind(ctx context.Context, file io.ReadSeeker, o Options, columns []string) (source, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("rewind a file to import: %w", err)
 	}
 
 	if o.Format == XLSX {
-		s, err := openRows(ctx, file, o, known)
+		s, err := openRows(ctx, file, o, columns)
 		return s, translateFileError(err)
 	}
 
-	s, err := open(file, o, known)
+	s, err := open(file, o, columns)
 	return s, translateFileError(err)
 }
 
-// openRows returns the rows of a workbook's sheet.
-func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string) (source, error) {
+// openRows returns a sheet's rows.
+func openRows(ctx context.Context, file io.ReadSeeker, o Options, columns []string) (source, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("measure a file to import: %w", err)
@@ -283,14 +283,14 @@ func openRows(ctx context.Context, file io.ReadSeeker, o Options, known []string
 		err = readHeader(s, &s.header)
 	}
 
-	if known != nil {
-		s.columns = len(known)
+	if columns != nil {
+		s.columns = len(columns)
 	}
 
 	return s, err
 }
 
-// translateFileError translates errors of reading a file.
+// translateFileError translates errors from reading a file.
 func translateFileError(err error) error {
 	if errors.Is(err, errTooLong) {
 		return fault.OnField(fault.Unprocessable, "file", "too_long",
@@ -318,22 +318,22 @@ func inTx(
 	ctx context.Context, p *projectdb.Project, file io.ReadSeeker, o Options,
 	prepare func(context.Context, pgx.Tx) (plan, error),
 ) (Imported, error) {
-	bounded, cancel := context.WithTimeout(ctx, importTimeout)
+	importCtx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 
 	var result Imported
-	err := audit.Write(bounded, p.Owner(), func(tx pgx.Tx) error {
-		if err := schema.ApplySettings(bounded, tx); err != nil {
+	err := audit.Write(importCtx, p.Owner(), func(tx pgx.Tx) error {
+		if err := schema.ApplySettings(importCtx, tx); err != nil {
 			return err
 		}
 
-		plan, err := prepare(bounded, tx)
+		plan, err := prepare(importCtx, tx)
 		if err != nil {
 			return err
 		}
 
 		result = Imported{Table: plan.table.FullName(), TableID: &plan.table.ID, DryRun: o.DryRun}
-		if err := result.load(bounded, tx, plan, file, o); err != nil {
+		if err := result.load(importCtx, tx, plan, file, o); err != nil {
 			return err
 		}
 
@@ -343,7 +343,7 @@ func inTx(
 
 		return nil
 	})
-	if errors.Is(err, errDryRun) { // audited all the same, since triggers of the project ran
+	if errors.Is(err, errDryRun) { // audited all the same, since the project's triggers ran
 		return result, p.InTx(ctx, func(pgx.Tx) error { return nil })
 	}
 

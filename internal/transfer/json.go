@@ -11,8 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// jsonSource reads JSON objects: one per line, the elements of an array, or objects that span
-// lines.
+// jsonSource reads JSON objects: one per line, in an array, or spanning lines.
 type jsonSource struct {
 	lines    *lineReader
 	elements *elementReader // nil for lines
@@ -23,7 +22,7 @@ type jsonSource struct {
 	values   []value
 }
 
-// newJSONSource returns the source of a JSON file. known are the columns; nil means that they are
+// newJSONSource returns a JSON file's source. known are the columns; nil means that they are
 // detected.
 func newJSONSource(lines *lineReader, known []string) *jsonSource {
 	j := &jsonSource{lines: lines, order: known, fixed: known != nil, index: map[string]int{}}
@@ -31,7 +30,7 @@ func newJSONSource(lines *lineReader, known []string) *jsonSource {
 		j.index[name] = i
 	}
 
-	head, _ := lines.r.Peek(lines.r.Size()) // an error is that of the next read
+	head, _ := lines.r.Peek(lines.r.Size()) // the next read returns the error
 	head = bytes.TrimLeft(head, " \t\r\n")
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	switch {
@@ -44,7 +43,7 @@ func newJSONSource(lines *lineReader, known []string) *jsonSource {
 	return j
 }
 
-// spansLines reports whether the first line of an object ends where another one must follow.
+// spansLines reports whether an object's first line ends where another one must follow.
 func spansLines(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("{")) && bytes.IndexByte([]byte("{[,:"), line[len(line)-1]) >= 0
 }
@@ -73,7 +72,7 @@ func (j *jsonSource) next() (row, error) {
 	return r, nil
 }
 
-// nextObject returns the text of the next object, and a row with its line.
+// nextObject returns the next object's text, and a row with its line.
 func (j *jsonSource) nextObject() ([]byte, row, error) {
 	if j.elements != nil {
 		return j.elements.next()
@@ -88,24 +87,24 @@ func (j *jsonSource) nextObject() ([]byte, row, error) {
 }
 
 func (j *jsonSource) object(line []byte) *Rejected {
-	malformed := &Rejected{Code: "malformed", Message: "is not a JSON object"}
+	rejection := &Rejected{Code: "malformed", Message: "is not a JSON object"}
 	j.decoder.Reset(bytes.NewReader(line))
 
 	if t, err := j.decoder.ReadToken(); err != nil || t.Kind() != '{' {
-		return malformed
+		return rejection
 	}
 
 	for j.decoder.PeekKind() != '}' {
 		t, err := j.decoder.ReadToken()
 		if err != nil {
-			return malformed
+			return rejection
 		}
 
 		name := t.String()
 
 		v, err := j.decoder.ReadValue()
 		if err != nil {
-			return malformed
+			return rejection
 		}
 
 		i, ok := j.index[name]
@@ -128,26 +127,26 @@ func (j *jsonSource) object(line []byte) *Rejected {
 		}
 
 		if err != nil {
-			return malformed
+			return rejection
 		}
 	}
 
 	if _, err := j.decoder.ReadToken(); err != nil {
-		return malformed
+		return rejection
 	}
 
 	if _, err := j.decoder.ReadToken(); err != io.EOF {
-		return malformed
+		return rejection
 	}
 
 	return nil
 }
 
-// elementReader splits a JSON array, or JSON objects behind one another, into the texts of the
-// elements, without parsing these. An element is bounded, the file is not.
+// elementReader splits a JSON array, or JSON objects behind one another, into element texts,
+// without parsing these. An element is bounded, the file is not.
 type elementReader struct {
 	r       *bufio.Reader
-	line    int64 // line of the next byte
+	line    int64 // where the next byte is
 	inArray bool
 	element []byte
 	started bool
@@ -198,7 +197,7 @@ func (a *elementReader) next() ([]byte, row, error) {
 	return nil, row{}, err
 }
 
-// endUnclosed is end in the middle of an array, or of the object of r outside an array.
+// endUnclosed is end inside an array, or inside r's object outside an array.
 func (a *elementReader) endUnclosed(err error, r row) ([]byte, row, error) {
 	if a.inArray {
 		return a.end(err, "is the end of a JSON array that is not closed")
@@ -210,7 +209,7 @@ func (a *elementReader) endUnclosed(err error, r row) ([]byte, row, error) {
 	return nil, bad, err
 }
 
-// end returns the row that rejects the rest of the file, unless reading failed.
+// end returns the row that rejects the file's rest, unless reading failed.
 func (a *elementReader) end(err error, message string) ([]byte, row, error) {
 	if err != io.EOF {
 		return nil, row{}, err

@@ -28,8 +28,8 @@ type loader struct {
 	copy string // COPY statement
 	// statement that moves staged rows into the table; "" if COPY writes to it directly
 	merge           string
-	columns         []ImportedColumn // columns of the file
-	hint            string           // remedy for rows with other numbers of values than the header
+	columns         []ImportedColumn // the file's columns
+	hint            string           // remedy for rows with more or fewer values than the header
 	skip            bool
 	databaseRejects int64 // rows rejected by PostgreSQL
 
@@ -38,10 +38,10 @@ type loader struct {
 	reported []Rejected
 
 	batch       []byte // rows in COPY's text format
-	ends        []int  // end offsets of the rows in batch
+	ends        []int  // row end offsets in batch
 	lineNumbers []int64
 
-	counters []*counter // counters of the columns that have a sequence
+	counters []*counter // for the columns that have a sequence
 }
 
 func newLoader(ctx context.Context, tx pgx.Tx, p plan, o Options) (l *loader, err error) {
@@ -160,16 +160,16 @@ func (l *loader) flush(ctx context.Context) error {
 		return nil
 	}
 
-	bounded, cancel := context.WithTimeout(ctx, batchTimeout)
+	batchCtx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 
-	err := l.store(bounded, 0, len(l.ends))
+	err := l.store(batchCtx, 0, len(l.ends))
 	l.batch, l.ends, l.lineNumbers = l.batch[:0], l.ends[:0], l.lineNumbers[:0]
 	for _, c := range l.counters {
 		c.batch = c.batch[:0]
 	}
 
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	if err != nil && batchCtx.Err() != nil && ctx.Err() == nil {
 		return fault.OnField(fault.Unprocessable, "file", "timeout",
 			"can't be imported: code of the project took longer than %d seconds for one batch",
 			int(batchTimeout.Seconds())).WithCause(err)
@@ -178,7 +178,7 @@ func (l *loader) flush(ctx context.Context) error {
 	return err
 }
 
-// store stores the rows [from, to) of the batch.
+// store stores the batch's rows [from, to).
 func (l *loader) store(ctx context.Context, from, to int) error {
 	start := 0
 	if from > 0 {
@@ -213,7 +213,7 @@ func (l *loader) store(ctx context.Context, from, to int) error {
 	if !ok || !blamesUser(e.Code) {
 		return err
 	}
-	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not the fault of a row
+	if e.Code[:2] == "42" || e.Code[:2] == "0A" { // not a row's fault
 		return fault.New(fault.Unprocessable,
 			"the database can't store rows in this table, or code of the project failed").
 			WithCode("refused").WithCause(err)

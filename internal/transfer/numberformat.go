@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// numberFormat is the meaning that a number format gives to the numbers of its cells.
+// numberFormat is the meaning that a number format gives to its cells' numbers.
 type numberFormat struct {
 	date    bool   // dates or times
 	elapsed bool   // durations: [h]:mm
-	mask    string // digits of a code: 00000
+	mask    string // a code's digits: 00000
 }
 
-// codeMask matches number formats of codes, which keep leading zeros: postal codes, telephone
+// codeMask matches number formats for codes, which keep leading zeros: postal codes, telephone
 // numbers.
 var codeMask = regexp.MustCompile(`^0[0 \-\\"()/]*0$`)
 
 var elapsedUnit = regexp.MustCompile(`(?i)\[(h+|m+|s+)\]`)
 
-// builtinFormat returns the format of a predefined number of ECMA-376, with those of East Asia.
+// builtinFormat returns the format for a number that ECMA-376 predefines, with East Asia's.
 func builtinFormat(id int) numberFormat {
 	switch {
 	case id == 46:
@@ -47,22 +47,22 @@ func parseFormat(code string) numberFormat {
 	return numberFormat{}
 }
 
-// isDateFormat reports whether a number format has a year, month, day, hour or second outside of
+// isDateFormat reports whether a number format has a year, month, day, hour or second outside
 // quotes and brackets.
 func isDateFormat(code string) bool {
-	quoted, bracketed := false, false
+	inQuotes, inBrackets := false, false
 	for i := 0; i < len(code); i++ {
 		switch c := code[i]; {
 		case c == '\\' || c == '_' || c == '*':
 			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == '[':
-			bracketed = true
+			inBrackets = true
 		case c == ']':
-			bracketed = false
-		case !bracketed && strings.IndexByte("yYmMdDhHsS", c) >= 0:
+			inBrackets = false
+		case !inBrackets && strings.IndexByte("yYmMdDhHsS", c) >= 0:
 			return true
 		}
 	}
@@ -70,7 +70,7 @@ func isDateFormat(code string) bool {
 	return false
 }
 
-// apply writes the digits of a number into the mask, from the right.
+// apply writes a number's digits into the mask, from the right.
 func (f numberFormat) apply(n int64) []byte {
 	digits := fmt.Sprintf("%0*d", strings.Count(f.mask, "0"), n)
 	text := []byte(digits[:len(digits)-strings.Count(f.mask, "0")])
@@ -106,7 +106,7 @@ func elapsedTime(days float64) string {
 	return text
 }
 
-// columnLetters returns the letters of a column's number, from 1.
+// columnLetters returns the letters for a column's number, from 1.
 func columnLetters(number string) string {
 	n, err := strconv.Atoi(number)
 	if err != nil || n > 16_384 {

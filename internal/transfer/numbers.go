@@ -9,7 +9,7 @@ import (
 
 const maxDigits = 31 // before a decimal sign, and after it
 
-// A reading is a way to read the numbers or the dates of a column.
+// A reading is a way to read a column's numbers or dates.
 type reading int
 
 const (
@@ -21,7 +21,7 @@ const (
 	readings
 )
 
-// decimalReadings maps the values of [Options.Decimal] to readings.
+// decimalReadings maps [Options.Decimal] to readings.
 var decimalReadings = map[string]reading{"point": pointFirst, "comma": commaFirst}
 
 // number is a text that is a number in at least one reading.
@@ -30,8 +30,8 @@ type number struct {
 	blank        bool   // grouped by blanks or apostrophes and without a fraction: may be a code
 }
 
-// parseNumber returns the number of a text, with digits grouped or not. The zero number is no
-// number, as are texts with a leading 0 or an exponent, which may be codes.
+// parseNumber parses a number, with digits grouped or not. The zero number is no number, as are
+// texts with a leading 0 or an exponent, which may be codes.
 func parseNumber(text []byte) number {
 	if len(text) == 0 || len(text) > 80 || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) {
 		return number{}
@@ -97,8 +97,8 @@ func normalize(text []byte, decimal byte) (plain []byte, blank bool) {
 	return plain, separator != 0 && separator != '.' && separator != ',' && !hasFraction
 }
 
-// ungroup removes the separator of groups of three digits, or of two before the last three, as in
-// India. It returns nothing if the groups have another form.
+// ungroup removes the separator between groups with three digits, or with two before the last
+// three, as in India. It returns nothing if the groups have another form.
 func ungroup(whole []byte, decimal byte) (digits []byte, separator rune) {
 	var sizes []int
 	for size := 0; len(whole) > 0; {

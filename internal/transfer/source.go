@@ -22,17 +22,17 @@ var Encodings = map[string]encoding.Encoding{
 	"windows-1252": charmap.Windows1252, "iso-8859-1": charmap.ISO8859_1,
 }
 
-// value is a value of a row.
+// value is a row's value.
 type value struct {
 	text []byte
 	null bool
 	kind jsontext.Kind // JSON kind; 0 in other formats
 }
 
-// row is a row of a file. Its memory is valid until the next row is read.
+// row is a file's row. Its memory is valid until the next row is read.
 type row struct {
 	line   int64
-	values []value   // CSV: the values of the row; JSON: in the order of names
+	values []value   // CSV: the row's values; JSON: in the order of names
 	bad    *Rejected // parse error
 }
 
@@ -40,7 +40,7 @@ type row struct {
 type source interface {
 	// next returns io.EOF after the last row.
 	next() (row, error)
-	// names returns the columns known so far: those of the header, or of all lines read so far; nil
+	// names returns the columns known so far: from the header, or from all lines read so far; nil
 	// without a header.
 	names() []string
 }
@@ -50,7 +50,7 @@ var (
 	errNoLine  = errors.New("file has no such line")
 )
 
-// open returns the source of a file's rows. known are the columns; nil means that they are
+// open returns the source for a file's rows. known are the columns; nil means that they are
 // detected.
 func open(file io.Reader, o Options, known []string) (source, error) {
 	head := bufio.NewReader(file)
@@ -100,29 +100,29 @@ func open(file io.Reader, o Options, known []string) (source, error) {
 	return c, err
 }
 
-// detectDelimiter returns the delimiter of a header: a comma, or the first semicolon, tab or bar if
-// the header has no comma. Spreadsheets write semicolons and tabs in many languages, and exports of
-// databases bars. It reads no further than the buffer.
+// detectDelimiter returns a header's delimiter: a comma, or the first semicolon, tab or bar if the
+// header has no comma. Spreadsheets write semicolons and tabs in many languages, and database
+// exports bars. It reads no further than the buffer.
 func detectDelimiter(r *bufio.Reader, lineEnd byte) byte {
-	head, _ := r.Peek(r.Size()) // an error is that of the next read
+	head, _ := r.Peek(r.Size()) // the next read returns the error
 	head = bytes.TrimLeft(head, "\r\n")
 
-	found, quoted := byte(','), false
+	delimiter, inQuotes := byte(','), false
 	for _, c := range head {
 		switch {
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == ',':
 			return ','
 		case c == lineEnd:
-			return found
-		case found == ',' && (c == ';' || c == '\t' || c == '|'):
-			found = c
+			return delimiter
+		case delimiter == ',' && (c == ';' || c == '\t' || c == '|'):
+			delimiter = c
 		}
 	}
 
-	return found
+	return delimiter
 }
 
 // readHeader reads the column names from the first row.
@@ -156,7 +156,7 @@ func invalidEncoding(line int64) *Rejected {
 	return &Rejected{Line: line, Code: "invalid_encoding", Message: "is not valid UTF-8: set the encoding"}
 }
 
-// lineReader reads and counts lines of bounded length.
+// lineReader reads and counts lines with bounded length.
 type lineReader struct {
 	r      *bufio.Reader
 	end    byte // '\n', also behind '\r', or '\r'
@@ -164,17 +164,17 @@ type lineReader struct {
 	buffer []byte
 }
 
-// detectEnd finds the carriage returns that alone end the lines of old Macintosh files. It reads no
+// detectEnd finds the carriage returns that alone end lines in old Macintosh files. It reads no
 // further than the buffer.
 func (l *lineReader) detectEnd() {
-	head, _ := l.r.Peek(l.r.Size()) // an error is that of the next read
+	head, _ := l.r.Peek(l.r.Size()) // the next read returns the error
 
-	quoted := false
+	inQuotes := false
 	for i, c := range head {
 		switch {
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			inQuotes = !inQuotes
+		case inQuotes:
 		case c == '\n':
 			return
 		case c == '\r' && i+1 < len(head):
@@ -189,7 +189,7 @@ func (l *lineReader) detectEnd() {
 // skipDelimiter skips a first line such as sep=; and returns its character, or 0 without one. Excel
 // writes and obeys that line.
 func (l *lineReader) skipDelimiter() (byte, error) {
-	head, _ := l.r.Peek(len("sep=;\n")) // an error is that of the next read
+	head, _ := l.r.Peek(len("sep=;\n")) // the next read returns the error
 	if len(head) < len("sep=;\n") || !bytes.EqualFold(head[:4], []byte("sep=")) ||
 		(head[5] != '\r' && head[5] != '\n') {
 		return 0, nil
@@ -254,7 +254,7 @@ type csvSource struct {
 	header    []string
 	single    bool // there is one column: an empty line is a row
 	data      []byte
-	ends      []int  // end offsets of the values in data
+	ends      []int  // value end offsets in data
 	quoted    []bool // parallel to ends
 	values    []value
 }

@@ -18,10 +18,10 @@ type survey struct {
 	widths  map[int]width
 	bad     *Rejected // the first rejected row
 	source  source
-	options Options // with the delimiter of the file
+	options Options // with the file's delimiter
 }
 
-// width is the number of rows with a number of values.
+// width counts the rows that have a certain number of values.
 type width struct {
 	rows  int64
 	first int64 // line
@@ -105,8 +105,8 @@ func (v *survey) check() error {
 	return nil
 }
 
-// headerHint suggests a line of column names if most rows have more values than the header: a title
-// often stands above the names. It suggests a delimiter if no row has as many as the header.
+// headerHint suggests a line with column names if most rows have more values than the header: a
+// title often stands above the names. It suggests a delimiter if no row has as many as the header.
 func (v *survey) headerHint() string {
 	var most width
 	for n, w := range v.widths {
@@ -127,7 +127,7 @@ func (v *survey) headerHint() string {
 	return fmt.Sprintf("; if line %d has the names of the columns, import with header_line=%d", most.first, most.first)
 }
 
-// newColumns returns the columns of a new table, each with the narrowest type of its values.
+// newColumns returns a new table's columns, each with the narrowest type for its values.
 func (v *survey) newColumns() (columns []ImportedColumn, notes []Note) {
 	var all []*facts
 	for _, f := range v.columns {
@@ -154,7 +154,7 @@ func (v *survey) newColumns() (columns []ImportedColumn, notes []Note) {
 	return columns, notes
 }
 
-// setReadings sets how the numbers and dates of the file are read into columns that exist.
+// setReadings sets how the file's numbers and dates are read into existing columns.
 func (v *survey) setReadings(columns []ImportedColumn) (notes []Note) {
 	var all []*facts
 	for i, c := range columns {
@@ -178,10 +178,10 @@ func (v *survey) setReadings(columns []ImportedColumn) (notes []Note) {
 	return notes
 }
 
-// evidence is the set of readings that values of a file require.
+// evidence is the set of readings that a file's values require.
 type evidence [readings]bool
 
-// evidenceOf collects the evidence of columns.
+// evidenceOf collects evidence from columns.
 func evidenceOf(columns []*facts) evidence {
 	var e evidence
 	for _, f := range columns {
@@ -193,7 +193,7 @@ func evidenceOf(columns []*facts) evidence {
 	return e
 }
 
-// either returns the reading of the two for which alone there is evidence.
+// either returns the only reading among the two for which there is evidence.
 func (e evidence) either(a, b reading) reading {
 	switch {
 	case e[a] && !e[b]:
@@ -205,8 +205,8 @@ func (e evidence) either(a, b reading) reading {
 	return eachAlone
 }
 
-// numberReading returns how the numbers of a column are read: by decimal, by the evidence of the
-// column, by that of the file, or by the delimiter: files with decimal commas have semicolons.
+// numberReading returns how a column's numbers are read: by decimal, by evidence in the column or
+// in the file, or by the delimiter: files with decimal commas have semicolons.
 func (f *facts) numberReading(file evidence, o Options) reading {
 	own := evidence(f.evidence)
 	switch r := own.either(pointFirst, commaFirst); {
@@ -228,8 +228,7 @@ func (f *facts) numberReading(file evidence, o Options) reading {
 	return eachAlone
 }
 
-// dateReading returns how the dates of a column are read: by the evidence of the column, or by that
-// of the file.
+// dateReading returns how a column's dates are read: by evidence in the column or in the file.
 func (f *facts) dateReading(file evidence) reading {
 	own := evidence(f.evidence)
 	if r := own.either(dayFirst, monthFirst); r != eachAlone || own[dayFirst] {
@@ -239,7 +238,7 @@ func (f *facts) dateReading(file evidence) reading {
 	return file.either(dayFirst, monthFirst)
 }
 
-// note tells how the numbers or dates of a column are read, or why they stay text.
+// note tells how a column's numbers or dates are read, or why they stay text.
 func (f *facts) note(c ImportedColumn, n, d reading) *Note {
 	switch {
 	case c.Type == "text" && f.shortYear != "" && !f.noDate:

@@ -1,7 +1,7 @@
-// Package transfer imports files into tables of a project's database and exports tables as files:
-// values separated by commas or tabs, lines of JSON, and sheets of workbooks.
+// Package transfer imports files into tables in a project's database and exports tables as files:
+// values separated by commas or tabs, JSON lines, and workbook sheets.
 //
-// It runs as the project's owner. It streams rows, so that files of any size need little memory. An
+// It runs as the project's owner. It streams rows, so that even large files need little memory. An
 // import is a single transaction: an interrupted import has no effect. Package api authorizes
 // callers and transports the bytes.
 package transfer
@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// Formats of files.
+// File formats.
 const (
 	CSV   = "csv"
 	TSV   = "tsv"
@@ -22,16 +22,16 @@ const (
 
 const (
 	exportTimeout = time.Hour        // for a whole table
-	importTimeout = 30 * time.Minute // for storing the rows of a received file
+	importTimeout = 30 * time.Minute // for storing a received file's rows
 	batchTimeout  = time.Minute      // for one batch, which may run user code
 
-	// MaxFileBytes is the maximum size of a file to import, in bytes.
+	// MaxFileBytes is the maximum import file size in bytes.
 	MaxFileBytes = 2 << 30
 
 	maxColumns         = 1600    // PostgreSQL's limit per table
-	maxRecord          = 8 << 20 // bytes of a row
-	maxReported        = 1000    // limit of rejected rows that are reported individually
-	maxDatabaseRejects = 10_000  // limit of rows that PostgreSQL may reject before an import fails
+	maxRecord          = 8 << 20 // bytes per row
+	maxReported        = 1000    // rejected rows that are reported individually
+	maxDatabaseRejects = 10_000  // rows that PostgreSQL may reject before an import fails
 )
 
 // ImportTimeout bounds the duration of an import after its file has been received.
@@ -42,23 +42,22 @@ type Options struct {
 	Format    string
 	Delimiter byte   // between values; 0 means the format's default
 	Null      string // unquoted text that means null
-	Encoding  string // key of [Encodings]
+	Encoding  string // key in [Encodings]
 	Header    bool   // first row has the column names
-	Decimal   string // key of [decimalReadings]; "" means that the file's values decide
+	Decimal   string // key in [decimalReadings]; "" means that the file's values decide
 
-	// HeaderLine is the line of the first row; those before it are skipped. 0 means the first.
+	// HeaderLine is the first row's line; lines before it are skipped. 0 means the first.
 	HeaderLine int64
 
 	Skip   bool   // continue after rejected rows
 	DryRun bool   // roll back at the end
-	Sheet  string // sheet of a workbook; "" means the first
+	Sheet  string // in a workbook; "" means the first
 
 	Mode       string   // Insert, Upsert or Ignore; "" means Insert
-	OnConflict []string // columns of the conflict target; empty means the primary key
+	OnConflict []string // conflict target; empty means the primary key
 }
 
-// SetFormat sets the format of the file. It fails with Invalid on an option that the format does
-// not have.
+// SetFormat sets the file format. It fails with Invalid on an option that the format does not have.
 func (o *Options) SetFormat(format string) error {
 	if o.Format = format; format == JSON {
 		o.Format = JSONL
@@ -88,7 +87,7 @@ func (o *Options) SetFormat(format string) error {
 	return nil
 }
 
-// Imported is the result of an import.
+// Imported is an import's result.
 type Imported struct {
 	Table    string           `json:"table" doc:"Full name of the table." example:"public.orders"`
 	TableID  *uint32          `json:"tableId" nullable:"true" doc:"Null after a dry run that would have created the table."`
@@ -126,7 +125,7 @@ func (r Rejected) fatal(lines []Rejected, total int64) error {
 	return f
 }
 
-// blamesUser reports whether the class of a SQLSTATE blames the user's values or code.
+// blamesUser reports whether a SQLSTATE's class blames the user's values or code.
 func blamesUser(state string) bool {
 	if state == "" {
 		return false

@@ -12,17 +12,17 @@ import (
 	"github.com/socle-dev/socle/internal/schema"
 )
 
-// Modes for rows that conflict with a row of the table.
+// Modes for rows that conflict with a row in the table.
 const (
 	Insert = "insert" // reject the row
-	Upsert = "upsert" // update the existing row, in the columns of the file
+	Upsert = "upsert" // update the existing row, in the file's columns
 	Ignore = "ignore" // keep the existing row
 )
 
-// Temporary tables of an import.
+// Temporary tables in an import.
 const (
 	stagingTable = "pg_temp.socle_import" // a batch before its merge
-	shapeTable   = "pg_temp.socle_shape"  // without rows: arrays and composite columns of the file
+	shapeTable   = "pg_temp.socle_shape"  // without rows: the file's array and composite columns
 )
 
 // merge creates the staging table and returns the statement that moves staged rows into the table;
@@ -47,7 +47,7 @@ func (o Options) merge(ctx context.Context, tx pgx.Tx, t schema.Table, columns [
 }
 
 // stage creates the temporary tables. PostgreSQL reads arrays and composite values from JSON
-// itself; a string is the text of such a value.
+// itself; a string is such a value's text.
 func (o Options) stage(
 	ctx context.Context, tx pgx.Tx, t schema.Table, columns []ImportedColumn, structures []string, conflict string,
 ) (string, error) {
@@ -114,8 +114,8 @@ func (o Options) conflict(
 	return " on conflict (" + quoteColumns(key) + ") " + do, nil
 }
 
-// key returns the columns of the conflict target: on_conflict, or the primary key. They must be
-// unique and present in the file.
+// key returns the conflict target's columns: on_conflict, or the primary key. They must be unique
+// and present in the file.
 func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []string) ([]string, error) {
 	keys, err := pg.All[struct {
 		Columns []string
@@ -167,10 +167,10 @@ func columnNamesOf(columns []ImportedColumn) []string {
 }
 
 func quoteColumns(columns []string) string {
-	quoted := make([]string, len(columns))
+	names := make([]string, len(columns))
 	for i, c := range columns {
-		quoted[i] = pg.Quote(c)
+		names[i] = pg.Quote(c)
 	}
 
-	return strings.Join(quoted, ", ")
+	return strings.Join(names, ", ")
 }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	maxDirectory = 2 << 20  // bytes of an archive's directory
-	maxSheet     = 2 << 30  // bytes of a sheet's XML
-	maxPart      = 16 << 20 // bytes of the XML of any other part
-	maxTag       = 64 << 10 // bytes of a tag, whose attributes the parser buffers
+	maxDirectory = 2 << 20  // bytes in an archive's directory
+	maxSheet     = 2 << 30  // bytes in a sheet's XML
+	maxPart      = 16 << 20 // bytes in any other part's XML
+	maxTag       = 64 << 10 // bytes in a tag, whose attributes the parser buffers
 	maxDepth     = 100      // nested elements
 )
 
 // Variables only because tests lower them.
 var (
-	maxStrings uint64 = 16 << 20  // bytes of the XML of shared strings, which stay in memory
-	maxShared         = 2_000_000 // number of shared strings
+	maxStrings uint64 = 16 << 20  // bytes in shared strings' XML, which stay in memory
+	maxShared         = 2_000_000 // shared strings
 	maxStyles         = 100_000   // cell styles; spreadsheets allow up to 64,000
 )
 
@@ -32,17 +32,17 @@ var (
 	errNoSheet  = errors.New("sheet not found in workbook")
 )
 
-// workbook has the parts of a workbook that the rows of a sheet depend on.
+// workbook has the workbook parts on which a sheet's rows depend.
 type workbook struct {
 	sheet    *zip.File
-	name     string   // name of the sheet
-	others   []string // names of the other sheets, the hidden ones marked
+	name     string   // sheet name
+	others   []string // the other sheets' names, the hidden ones marked
 	shared   sharedStrings
 	formats  []numberFormat // by style
 	date1904 bool           // dates count from 1904
 }
 
-// openArchive reads the directory of a workbook's archive.
+// openArchive reads a workbook archive's directory.
 func openArchive(file io.ReaderAt, size int64) (map[string]*zip.File, error) {
 	r := &directoryReader{r: file, remaining: maxDirectory}
 	archive, err := zip.NewReader(r, size)
@@ -108,11 +108,11 @@ func openWorkbook(ctx context.Context, file io.ReaderAt, size int64, name string
 	return w, w.readStyles(ctx, parts["xl/styles.xml"])
 }
 
-// visitor handles the start of an element; parent is the name of the enclosing one. It reports
-// whether it consumed the element to its end.
+// visitor handles an element's start; parent is the enclosing element's name. It reports whether it
+// consumed the element to its end.
 type visitor func(d *xml.Decoder, parent string, start xml.StartElement) (read bool, err error)
 
-// visit passes the elements of a part to a visitor. A missing part has no elements.
+// visit passes a part's elements to a visitor. A missing part has no elements.
 func visit(ctx context.Context, f *zip.File, limit int64, v visitor) error {
 	if f == nil {
 		return nil
@@ -152,8 +152,7 @@ func visit(ctx context.Context, f *zip.File, limit int64, v visitor) error {
 	}
 }
 
-// translateXMLError maps errors of reading XML to errWorkbook, except those of size and of the
-// context.
+// translateXMLError maps XML read errors to errWorkbook, except size and context errors.
 func translateXMLError(err error) error {
 	for _, passed := range []error{nil, errTooLarge, errTooLong, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, passed) {
@@ -223,7 +222,7 @@ func describeSheet(name string, hidden bool) string {
 	return quote(name)
 }
 
-// relationshipTarget returns the part that a relationship ID of the workbook refers to.
+// relationshipTarget returns the part that a relationship ID in the workbook refers to.
 func relationshipTarget(ctx context.Context, f *zip.File, id string) (part string, err error) {
 	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, _ string, start xml.StartElement) (bool, error) {
 		if start.Name.Local != "Relationship" || part != "" || attribute(start, "", "Id") != id {
@@ -241,7 +240,7 @@ func relationshipTarget(ctx context.Context, f *zip.File, id string) (part strin
 	return part, err
 }
 
-// readStyles reads the number formats of the styles.
+// readStyles reads the styles' number formats.
 func (w *workbook) readStyles(ctx context.Context, f *zip.File) error {
 	custom := map[int]numberFormat{}
 	var styles []int
@@ -355,23 +354,23 @@ func appendText(to []byte, d *xml.Decoder) ([]byte, error) {
 	}
 }
 
-// markupReader reads XML of bounded size, since archives can expand a thousandfold. It rejects
+// markupReader reads XML with bounded size, since archives can expand a thousandfold. It rejects
 // everything that makes the parser buffer more than a row: long tags, deep nesting, document types
 // and CDATA, which no spreadsheet writes. It ends with its context. As an [io.ByteReader] it spares
-// the parser a buffer of its own.
+// the parser another buffer.
 type markupReader struct {
 	ctx                     context.Context
 	r                       io.Reader
 	remaining, rowRemaining int64 // remaining bytes in total and for the current row
 
 	buffer [4 << 10]byte
-	unread []byte // part of buffer
+	unread []byte // in buffer
 	err    error  // after unread
 
-	tag   int  // bytes since the last <, 0 outside of a tag
+	tag   int  // bytes since the last <, 0 outside a tag
 	kind  byte // byte after <
 	last  byte
-	quote byte // quote around the current attribute value, 0 outside of one
+	quote byte // quote around the current attribute value, 0 outside one
 	depth int
 }
 

@@ -13,11 +13,10 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// XLSX is the workbook format of ECMA-376: a zip archive of XML.
+// XLSX is ECMA-376's workbook format: a zip archive with XML.
 const XLSX = "xlsx"
 
-// xlsxSource reads the rows of a sheet. Values are text as in CSV: full numbers, and dates in ISO
-// 8601.
+// xlsxSource reads a sheet's rows. Values are text as in CSV: full numbers, and dates in ISO 8601.
 type xlsxSource struct {
 	*workbook
 	reader  *markupReader
@@ -26,7 +25,7 @@ type xlsxSource struct {
 	ended   bool
 	values  []value
 	line    int64
-	columns int  // columns of the first row
+	columns int  // in the first row
 	skipped *row // read by skipTo, returned next
 
 	errors      int64 // cells with an error, which became null
@@ -54,11 +53,11 @@ func openSheet(ctx context.Context, file io.ReaderAt, size int64, name string) (
 
 func (s *xlsxSource) names() []string { return s.header }
 
-// cell is a raw cell of a sheet.
+// cell is a sheet's raw cell.
 type cell struct {
 	ref, kind string
 	style     int
-	value     []byte // text of v, or of is if present
+	value     []byte // text in v, or in is if present
 	inline    bool
 	formula   bool
 	hasValue  bool // has v
@@ -139,7 +138,7 @@ func (s *xlsxSource) next() (row, error) {
 
 	for !s.ended {
 		token, err := s.xml.Token()
-		if err != nil { // also an early end of the file
+		if err != nil { // also if the file ends early
 			return row{}, translateXMLError(err)
 		}
 
@@ -172,7 +171,7 @@ func (s *xlsxSource) next() (row, error) {
 	return row{}, io.EOF
 }
 
-// row reads the cells to the end of a row. Missing cells are null, also at the end.
+// row reads a row's cells to the end. Missing cells are null, also at the end.
 func (s *xlsxSource) row() (row, error) {
 	r := row{line: s.line}
 	s.values = s.values[:0]
@@ -225,7 +224,7 @@ func (s *xlsxSource) row() (row, error) {
 	return r, nil
 }
 
-// add adds the value of a cell to the row.
+// add adds a cell's value to the row.
 func (s *xlsxSource) add(c cell) *Rejected {
 	v, bad := s.value(c)
 	if bad != nil {
@@ -238,7 +237,7 @@ func (s *xlsxSource) add(c cell) *Rejected {
 	}
 
 	if at < len(s.values) || at > maxColumns {
-		if v.null { // an empty cell, such as those of a formatted row
+		if v.null { // an empty cell, as in a formatted row
 			return nil
 		}
 
@@ -253,7 +252,7 @@ func (s *xlsxSource) add(c cell) *Rejected {
 	return nil
 }
 
-// columnOf returns the index, from 0, of the column in a reference such as AB12.
+// columnOf returns the column index, from 0, in a reference such as AB12.
 func columnOf(ref string) int {
 	n := 0
 	for i := 0; i < len(ref) && ref[i] >= 'A' && ref[i] <= 'Z' && n <= maxColumns; i++ {
@@ -263,7 +262,7 @@ func columnOf(ref string) int {
 	return n - 1
 }
 
-// value returns the value of a cell, or why there is none.
+// value returns a cell's value, or why there is none.
 func (s *xlsxSource) value(c cell) (value, *Rejected) {
 	if c.inline {
 		return value{text: c.value}, nil
@@ -278,7 +277,7 @@ func (s *xlsxSource) value(c cell) (value, *Rejected) {
 		return value{null: true}, nil
 	}
 	if len(c.value) == 0 {
-		return value{null: !c.formula}, nil // the result of a formula can be empty text
+		return value{null: !c.formula}, nil // a formula's result can be empty text
 	}
 
 	v := string(c.value)
@@ -325,8 +324,8 @@ func (s *xlsxSource) value(c cell) (value, *Rejected) {
 	return value{text: strconv.AppendFloat(nil, f, 'f', -1, 64), kind: '0'}, nil
 }
 
-// dateTime returns the date or time of a serial number of days, to the millisecond, which is the
-// precision of spreadsheets.
+// dateTime returns the date or time for a serial number of days, to the millisecond, which is
+// spreadsheets' precision.
 func (s *xlsxSource) dateTime(days float64) string {
 	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {

@@ -21,7 +21,7 @@ func bech32(prefix string, data []byte) string {
 		values = append(values, byte(bits<<(5-have)&31))
 	}
 
-	var text []byte // input of the checksum
+	var text []byte // checksum input
 	lower := strings.ToLower(prefix)
 	for i := range len(lower) {
 		text = append(text, lower[i]>>5)

@@ -16,21 +16,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Contents is the list of distinct contents of a backup's files. There can be millions, so it is
-// stored in an unlinked temporary file, which disappears with the process at the latest. A nil
-// Contents is empty. Only one goroutine may add; afterwards any number may read concurrently. Who
-// fills it closes it.
+// Contents is the list of a backup's distinct file contents. There can be millions, so it is stored
+// in an unlinked temporary file, which disappears with the process at the latest. A nil Contents is
+// empty. Only one goroutine may add; afterwards any number may read concurrently. The goroutine
+// that fills it closes it.
 type Contents struct {
 	file   *os.File
 	out    *bufio.Writer
 	n      int64
-	budget *limitedReader // bytes of the text being parsed, beside the contents; nil: unlimited
+	budget *limitedReader // for the manifest's bytes beside the contents; nil: unlimited
 }
 
-// Content is the content of one or more files.
+// Content is one content, which many files can share.
 type Content struct {
 	Digest
-	Blob uuid.UUID // that holds it in the project's storage; not in a manifest
+	Blob uuid.UUID // holds it in the project's storage; not in a manifest
 }
 
 // A record is a size, a checksum and a blob UUID.
@@ -85,14 +85,14 @@ func (c *Contents) Add(with Content) error {
 	return err
 }
 
-// isLocal reports whether an error is of a local file, such as that of [Contents], rather than of
-// the archive.
+// isLocal reports whether an error comes from a local file, such as a [Contents] file, rather than
+// from the archive.
 func isLocal(err error) bool {
 	_, local := errors.AsType[*fs.PathError](err)
 	return local
 }
 
-// All returns the contents in the order of their addition.
+// All returns the contents in the order in which they were added.
 func (c *Contents) All() iter.Seq2[Content, error] {
 	return func(yield func(Content, error) bool) {
 		if c.Len() == 0 {
@@ -122,7 +122,7 @@ func (c *Contents) All() iter.Seq2[Content, error] {
 	}
 }
 
-// Sums returns the SHA-256 sums of the contents in batches.
+// Sums returns the contents' SHA-256 sums in batches.
 func (c *Contents) Sums() iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
 		batch := make([][]byte, 0, sumBatch)
@@ -165,7 +165,7 @@ func (c *Contents) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.EndArray)
 }
 
-// UnmarshalJSONFrom reads an array of contents.
+// UnmarshalJSONFrom reads an array, which may be null.
 func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if kind := dec.PeekKind(); kind == 'n' {
 		return dec.SkipValue()
@@ -178,7 +178,7 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 
 	for dec.PeekKind() != ']' {
-		before := dec.InputOffset()
+		start := dec.InputOffset()
 		var f Digest
 		if err := json.UnmarshalDecode(dec, &f); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (c *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		}
 
 		if c.budget != nil { // contents do not count toward the budget
-			c.budget.left += dec.InputOffset() - before
+			c.budget.remaining += dec.InputOffset() - start
 		}
 	}
 

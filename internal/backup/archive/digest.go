@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Digest is the size and checksum of a byte sequence.
+// Digest holds the size and checksum of some bytes.
 type Digest struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // lower-case hexadecimal
@@ -17,8 +17,8 @@ type Digest struct {
 // NewDigest returns the digest of size bytes with a SHA-256 sum.
 func NewDigest(size int64, sum []byte) Digest { return Digest{size, hex.EncodeToString(sum)} }
 
-// sum returns the bytes of the checksum. It fails with ErrDamaged unless the checksum is canonical
-// and the size is not negative.
+// sum returns the checksum bytes. It fails with ErrDamaged unless the checksum is canonical and the
+// size is not negative.
 func (d Digest) sum() ([]byte, error) {
 	sum, err := hex.DecodeString(d.SHA256)
 	if err != nil || len(sum) != sha256.Size || hex.EncodeToString(sum) != d.SHA256 || d.Size < 0 {
@@ -34,7 +34,7 @@ type Hasher struct {
 	size int64
 }
 
-// NewHasher returns a Hasher of no bytes.
+// NewHasher returns an empty Hasher.
 func NewHasher() *Hasher { return &Hasher{hash: sha256.New()} }
 
 // Write never fails.
@@ -46,20 +46,21 @@ func (h *Hasher) Write(b []byte) (int, error) {
 // Digest returns the digest of the bytes written so far.
 func (h *Hasher) Digest() Digest { return NewDigest(h.size, h.hash.Sum(nil)) }
 
-// Verify returns a reader of r that fails with ErrMismatch at its end unless the bytes match want.
+// Verify returns a reader that reads r and fails with ErrMismatch at the end unless the bytes match
+// want.
 func Verify(r io.Reader, want Digest) io.Reader { return &verifyingReader{r, NewHasher(), want} }
 
 type verifyingReader struct {
 	r    io.Reader
-	seen *Hasher
+	sum  *Hasher
 	want Digest
 }
 
 func (v *verifyingReader) Read(b []byte) (int, error) {
 	n, err := v.r.Read(b)
-	_, _ = v.seen.Write(b[:n])
-	if err == io.EOF && v.seen.Digest() != v.want {
-		err = fmt.Errorf("%w: got %v, want %v", ErrMismatch, v.seen.Digest(), v.want)
+	_, _ = v.sum.Write(b[:n])
+	if err == io.EOF && v.sum.Digest() != v.want {
+		err = fmt.Errorf("%w: got %v, want %v", ErrMismatch, v.sum.Digest(), v.want)
 	}
 
 	return n, err

@@ -16,11 +16,11 @@ type Encryption struct{ Recipient, Passphrase string }
 
 const (
 	workFactor    = 16 // scrypt's log2(N): 64 MiB and a fraction of a second
-	maxWorkFactor = 18 // the default of the age tool
+	maxWorkFactor = 18 // default in the age tool
 )
 
-// NewRecipient returns the age recipient of an encryption, or nil without encryption. It fails with
-// Unprocessable for an invalid recipient.
+// NewRecipient returns an age recipient, or nil without encryption. It fails with Unprocessable for
+// an invalid recipient.
 func NewRecipient(e Encryption, p *Passphrases) (age.Recipient, error) {
 	switch {
 	case e.Recipient != "":
@@ -81,12 +81,12 @@ const (
 
 // decrypt decrypts an archive. It reads r to the end of the age header.
 func (c ReaderConfig) decrypt(r io.Reader) (io.Reader, error) {
-	own, err := c.Key.identity()
+	install, err := c.Key.identity()
 	if err != nil {
 		return nil, err
 	}
 
-	identities := []age.Identity{own}
+	identities := []age.Identity{install}
 	if c.Passphrase != "" {
 		i, err := age.NewScryptIdentity(c.Passphrase)
 		if err != nil {
@@ -97,9 +97,9 @@ func (c ReaderConfig) decrypt(r io.Reader) (io.Reader, error) {
 		identities = append(identities, serialIdentity{i, &c.Passphrases.mu})
 	}
 
-	header := &limitedReader{r: r, left: maxHeaderSize, err: Invalid(nil)}
+	header := &limitedReader{r: r, remaining: maxHeaderSize, err: Invalid(nil)}
 	plain, err := decryptAge(header, identities...)
-	header.left = -1 // no limit: the chunks that follow are authenticated one by one
+	header.remaining = -1 // no limit: the chunks that follow are authenticated one by one
 	if _, wrong := errors.AsType[*age.NoIdentityMatchError](err); wrong && c.Passphrase != "" {
 		return nil, errPassphrase
 	} else if wrong {

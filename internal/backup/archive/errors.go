@@ -6,10 +6,10 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// ErrDamaged reports that a part of a backup is missing or was changed.
+// ErrDamaged reports that a backup part is missing or was changed.
 var ErrDamaged = errors.New("the stored backup is damaged")
 
-// ErrMismatch reports that the bytes of a part do not match their recorded size and checksum.
+// ErrMismatch reports that a part's bytes do not match the recorded size and checksum.
 var ErrMismatch = fault.New(fault.Unprocessable, "the bytes of a file do not match its checksum")
 
 // ErrNewer reports that a backup was made by a newer release.
@@ -23,7 +23,7 @@ func Invalid(cause error) error {
 		WithCode("damaged_backup").WithCause(cause)
 }
 
-// Errors of decrypting an archive, on the header that brings the passphrase.
+// Decryption errors, on the header that carries the passphrase.
 var (
 	errPassphrase = fault.OnField(fault.Unprocessable, "X-Passphrase", "wrong_passphrase", "does not open the backup")
 	errNoKey      = fault.OnField(fault.Unprocessable, "X-Passphrase", "required",

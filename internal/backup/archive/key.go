@@ -9,21 +9,21 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Key is the backup key of an install: 32 bytes, which encrypt and decrypt stored parts. It is an
-// age recipient and identity that wraps file keys. Data that was changed, truncated or encrypted
-// with another key does not decrypt.
+// Key is an install's backup key: 32 bytes, which encrypt and decrypt stored parts. It is an age
+// recipient and identity that wraps file keys. Data that was changed, truncated or encrypted with
+// another key does not decrypt.
 type Key []byte
 
 const stanza = "socle"
 
 // Wrap encrypts a file key.
 func (k Key) Wrap(fileKey []byte) ([]*age.Stanza, error) {
-	sealed, err := token.Seal(k, fileKey)
+	body, err := token.Seal(k, fileKey)
 	if err != nil {
 		return nil, err
 	}
 
-	return []*age.Stanza{{Type: stanza, Body: sealed}}, nil
+	return []*age.Stanza{{Type: stanza, Body: body}}, nil
 }
 
 // Unwrap decrypts a file key encrypted by Wrap.
@@ -42,8 +42,7 @@ func (k Key) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-// Encrypt returns a reader of the bytes of r, encrypted. The caller closes it, which stops the
-// encryption.
+// Encrypt returns a reader that encrypts r. The caller closes it, which stops the encryption.
 func (k Key) Encrypt(r io.Reader) *Encrypter {
 	out, in := io.Pipe()
 	e := &Encrypter{out, make(chan struct{})}
@@ -57,29 +56,29 @@ func (k Key) Encrypt(r io.Reader) *Encrypter {
 }
 
 func (k Key) encryptTo(w io.Writer, r io.Reader) error {
-	sealed, err := age.Encrypt(w, k)
+	out, err := age.Encrypt(w, k)
 	if err != nil {
 		return err
 	}
 
-	if _, err := io.Copy(sealed, r); err != nil {
+	if _, err := io.Copy(out, r); err != nil {
 		return err
 	}
 
-	return sealed.Close()
+	return out.Close()
 }
 
-// Encrypter is a reader of data being encrypted.
+// Encrypter reads encrypted data.
 type Encrypter struct {
 	*io.PipeReader
 	done chan struct{} // closed when the source is no longer read
 }
 
-// Wait returns when the source is no longer read: at its end, or after Close when the read in
+// Wait returns when nothing reads the source any more: at its end, or after Close when the read in
 // flight has returned.
 func (e *Encrypter) Wait() { <-e.done }
 
-// chunk is the number of bytes per age chunk, tag the overhead of a chunk.
+// chunk and tag are the bytes and the overhead per age chunk.
 const (
 	chunk = 64 << 10
 	tag   = 16
@@ -98,14 +97,14 @@ type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// decryptAge decrypts from with one of the identities. Errors are damage, when opening and when
+// decryptAge decrypts from with one of the identities. Errors are damage, on opening and on
 // reading, unless reading from itself failed.
 func decryptAge(from *limitedReader, by ...age.Identity) (io.Reader, error) {
 	plain, err := age.Decrypt(from, by...)
 	return decryptingReader{plain, from}, from.asDamage(err)
 }
 
-// decryptingReader marks read errors of encrypted data as damage.
+// decryptingReader marks decryption errors as damage.
 type decryptingReader struct {
 	r    io.Reader
 	from *limitedReader
@@ -116,25 +115,25 @@ func (d decryptingReader) Read(b []byte) (int, error) {
 	return n, d.from.asDamage(err)
 }
 
-// Decrypt returns a reader of the decrypted bytes of r. It fails with ErrDamaged, when opening and
-// when reading, where the data was changed, truncated or encrypted with another key. Read errors of
-// r are returned as they are.
+// Decrypt returns a reader that decrypts r. It fails with ErrDamaged, on opening and on reading, if
+// the data was changed, truncated or encrypted with another key. It returns r's read errors as they
+// are.
 func (k Key) Decrypt(r io.Reader) (io.Reader, error) {
-	return decryptAge(&limitedReader{r: r, left: -1}, k)
+	return decryptAge(&limitedReader{r: r, remaining: -1}, k)
 }
 
-// Recipient returns the public key of the install in the age format. Only this install can read an
+// Recipient returns the install's public key in the age format. Only this install can read an
 // archive encrypted for it.
 func (k Key) Recipient() (string, error) {
-	own, err := k.identity()
+	pair, err := k.identity()
 	if err != nil {
 		return "", err
 	}
 
-	return own.Recipient().String(), nil
+	return pair.Recipient().String(), nil
 }
 
-// identity returns the key pair of the install, derived from its key.
+// identity returns the install's key pair, derived from k.
 func (k Key) identity() (*age.X25519Identity, error) {
 	return age.ParseX25519Identity(bech32("AGE-SECRET-KEY-", token.Derive(k, "recipient of backups")))
 }

@@ -5,28 +5,28 @@ import (
 	"io"
 )
 
-// limitedReader fails with err after left bytes; -1 is unlimited. It keeps errors of the source
-// apart from errors in its contents.
+// limitedReader fails with err when no bytes remain. It keeps read errors apart from errors in the
+// data.
 type limitedReader struct {
-	r       io.Reader
-	left    int64
-	err     error
-	readErr error // the read error, other than io.EOF
+	r         io.Reader
+	remaining int64 // bytes; -1: unlimited
+	err       error
+	readErr   error // other than io.EOF
 }
 
 func (b *limitedReader) Read(p []byte) (int, error) {
-	if b.left == 0 {
+	if b.remaining == 0 {
 		b.readErr = b.err
 		return 0, b.err
 	}
 
-	if b.left > 0 {
-		p = p[:min(int64(len(p)), b.left)]
+	if b.remaining > 0 {
+		p = p[:min(int64(len(p)), b.remaining)]
 	}
 
 	n, err := b.r.Read(p)
-	if b.left > 0 {
-		b.left -= int64(n)
+	if b.remaining > 0 {
+		b.remaining -= int64(n)
 	}
 	if err != nil && err != io.EOF {
 		b.readErr = err

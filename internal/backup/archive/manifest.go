@@ -16,8 +16,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Format is the newest format of a backup, which this release writes where an older one cannot
-// express the backup.
+// Format is the newest backup format, which this release writes if no older one can express the
+// backup.
 const Format = 3
 
 const (
@@ -28,20 +28,20 @@ const (
 // Manifest describes the parts of a backup.
 type Manifest struct {
 	Format     int       `json:"format"`
-	Socle      string    `json:"socle"` // version of the release
+	Socle      string    `json:"socle"` // release
 	Project    uuid.UUID `json:"project"`
 	Backup     uuid.UUID `json:"backup"`
-	Source     uuid.UUID `json:"source,omitzero"`    // original project of an imported backup
+	Source     uuid.UUID `json:"source,omitzero"`    // an imported backup's original project
 	Database   string    `json:"database,omitempty"` // see [Manifest.DatabaseName]
-	Schema     int64     `json:"schema"`             // latest migration of the project's database
+	Schema     int64     `json:"schema"`             // the project database's latest migration
 	PostgreSQL int       `json:"postgresql"`         // server_version_num, such as 150018
-	At         time.Time `json:"at"`                 // time of the snapshot
+	At         time.Time `json:"at"`                 // snapshot time
 	TimeZone   string    `json:"timeZone,omitempty"` // time zone for times in the dump; "" if unknown
 	Dump       Digest    `json:"dump"`
 	Files      *Contents `json:"files"`
 	Tables     []Table   `json:"tables"` // the platform's and the user's
 
-	Extensions []projectdb.Extension `json:"extensions,omitempty"` // in the order of their creation
+	Extensions []projectdb.Extension `json:"extensions,omitempty"` // in creation order
 	// changes to extensions and multirange types; nil if there are none or they are unknown
 	Extended *extension.Changes `json:"extended,omitempty"`
 }
@@ -54,7 +54,7 @@ func (m Manifest) Origin() uuid.UUID {
 	return m.Project
 }
 
-// DatabaseName returns the name of the dumped database, from which the names of its logins derive.
+// DatabaseName returns the dumped database's name, from which the login names derive.
 func (m Manifest) DatabaseName() string {
 	if m.Database != "" {
 		return m.Database
@@ -62,46 +62,46 @@ func (m Manifest) DatabaseName() string {
 	return derivedName(m.Origin())
 }
 
-// derivedName returns the name of a project's database if a manifest has none.
+// derivedName returns a project's database name for a manifest without one.
 func derivedName(project uuid.UUID) string { return pgcluster.Names{}.Database(project) }
 
 // Imported reports whether the backup was imported, so that its content is untrusted.
 func (m Manifest) Imported() bool { return m.Source != uuid.Nil }
 
-// Table is the row count of a table.
+// Table is a table's row count.
 type Table struct {
 	Schema string `json:"schema"`
 	Name   string `json:"name"`
 	Rows   int64  `json:"rows"`
 }
 
-// The manifest of a million files has some hundred megabytes.
+// A manifest with a million files has some hundred megabytes.
 const (
-	// MaxManifestSize is the maximum size of a manifest in bytes.
+	// MaxManifestSize is a manifest's maximum size in bytes.
 	MaxManifestSize = 4 << 30
 
-	maxManifestRest = 64 << 20 // bytes of a manifest in an archive, not counting the contents of files
+	maxManifestRest = 64 << 20 // bytes of an archive's manifest, without file contents
 )
 
 // ReadManifest reads a stored manifest. The caller closes its Files. It fails with ErrDamaged, and
 // with ErrNewer if the format is newer than this release.
 func ReadManifest(r io.Reader) (Manifest, error) { return parseManifest(r, MaxManifestSize) }
 
-// parseManifest is [ReadManifest] with a limit in bytes, not counting the contents of files.
+// parseManifest is [ReadManifest] with a limit in bytes, not counting Files.
 func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	tooLarge := fmt.Errorf("%w: the manifest has more than %d bytes", ErrDamaged, most)
-	rest := &limitedReader{r: r, left: most, err: tooLarge}
-	found := Manifest{Files: &Contents{budget: rest}}
-	err := json.UnmarshalRead(rest, &found)
-	if found.Files == nil { // null in the text
-		found.Files = &Contents{}
+	rest := &limitedReader{r: r, remaining: most, err: tooLarge}
+	m := Manifest{Files: &Contents{budget: rest}}
+	err := json.UnmarshalRead(rest, &m)
+	if m.Files == nil { // null in the text
+		m.Files = &Contents{}
 	}
 
-	found.Files.budget = nil
+	m.Files.budget = nil
 
 	switch {
-	case isLocal(err): // a failure of the Contents
-	case found.Format > Format:
+	case isLocal(err): // from the Contents
+	case m.Format > Format:
 		err = ErrNewer
 	case err != nil && rest.readErr != nil:
 		err = rest.readErr
@@ -110,17 +110,17 @@ func parseManifest(r io.Reader, most int64) (Manifest, error) {
 	}
 
 	if err != nil {
-		found.Files.Close()
+		m.Files.Close()
 	}
 
-	return found, err
+	return m, err
 }
 
-// databaseName matches names of projects' databases, see [pgcluster.Names].
+// databaseName matches project database names, see [pgcluster.Names].
 var databaseName = regexp.MustCompile(`^socle_[0-9a-f]{32}$`)
 
-// validate fails with the error of [Invalid] unless a release could have written the manifest,
-// which may be untrusted. Its Files are valid already.
+// validate fails with [Invalid] unless a release could have written the manifest, which may be
+// untrusted. The Files are valid already.
 func (m Manifest) validate() error {
 	if _, err := m.Dump.sum(); err != nil {
 		return Invalid(err)
@@ -137,7 +137,7 @@ func (m Manifest) validate() error {
 }
 
 // WithFormat returns the manifest in the oldest format that can express it, so that older releases
-// can read it, and without the members that this format implies.
+// can read it, without the members that this format implies.
 func (m Manifest) WithFormat() Manifest {
 	if m.Database == derivedName(m.Origin()) {
 		m.Database = ""
@@ -158,7 +158,7 @@ func (m Manifest) WithFormat() Manifest {
 	return m
 }
 
-// JSON returns a reader of the manifest's text. The caller closes it.
+// JSON returns the manifest's text. The caller closes the reader.
 func (m Manifest) JSON() io.ReadCloser {
 	out, in := io.Pipe()
 	go func() { in.CloseWithError(json.MarshalWrite(in, m)) }()
@@ -166,13 +166,13 @@ func (m Manifest) JSON() io.ReadCloser {
 	return out
 }
 
-// export returns the manifest as it is in an archive.
+// export returns the manifest for an archive.
 func (m Manifest) export() Manifest {
 	m.Project, m.Source = m.Origin(), uuid.Nil
 	return m
 }
 
-// Import returns the manifest of an archive as that of an imported backup of a project.
+// Import turns an archive's manifest into the manifest for a project's imported backup.
 func (m Manifest) Import(project, backup uuid.UUID) Manifest {
 	m.Source, m.Project, m.Backup = m.Project, project, backup
 	m.Format = max(m.Format, extensionsFormat)
@@ -180,13 +180,13 @@ func (m Manifest) Import(project, backup uuid.UUID) Manifest {
 	return m
 }
 
-// Part is a part of a backup beside its manifest: the dump, or a content.
+// Part is the dump or a content.
 type Part struct {
 	Digest
 	Dump bool
 }
 
-// parts returns the dump and then the contents, in the order of an archive.
+// parts returns the dump and then the contents, in archive order.
 func (m Manifest) parts() iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
 		if !yield(Part{m.Dump, true}, nil) {

@@ -13,16 +13,16 @@ import (
 
 // ReaderConfig configures a [Reader].
 type ReaderConfig struct {
-	Key         Key    // key of the install, which opens archives encrypted for its recipient
+	Key         Key    // the install's key, which opens archives encrypted for its recipient
 	Passphrase  string // empty unless the archive is encrypted with one
 	Passphrases *Passphrases
-	MaxBytes    int64 // limit in bytes of the manifest and all parts, decrypted
+	MaxBytes    int64 // limit for the manifest and all parts, decrypted
 }
 
-// Reader reads an archive, which is untrusted.
+// Reader reads an untrusted archive.
 //
-// It fails with the error of [Invalid] if the archive is at fault, and with Unprocessable on the
-// field X-Passphrase if it needs another key. Read errors of the source are returned as they are.
+// It fails with [Invalid] if the archive is at fault, and with Unprocessable on the field
+// X-Passphrase if the archive needs another key. It returns the source's read errors as they are.
 type Reader struct {
 	Manifest Manifest // as in the archive
 
@@ -31,20 +31,20 @@ type Reader struct {
 	tar    *tar.Reader
 }
 
-const maxPadding = 64 << 10 // bytes after the end of the tar
+const maxPadding = 64 << 10 // bytes after the tar
 
-// NewReader reads an archive up to the end of its manifest, which it validates. The caller closes
+// NewReader reads an archive up to the manifest's end and validates the manifest. The caller closes
 // the reader. It fails with ErrNewer if the format is newer than this release, and with TooLarge,
 // on the field file, if the archive would exceed MaxBytes.
 func NewReader(from io.Reader, c ReaderConfig) (*Reader, error) {
 	tooLarge := fault.OnField(fault.TooLarge, "file", "too_large", "must hold at most %d bytes", c.MaxBytes)
-	r := &Reader{source: &limitedReader{r: from, left: maxSize(c.MaxBytes), err: tooLarge}}
+	r := &Reader{source: &limitedReader{r: from, remaining: maxSize(c.MaxBytes), err: tooLarge}}
 
-	buffered := bufio.NewReaderSize(r.source, chunk)
-	r.plain = buffered
-	if head, _ := buffered.Peek(len(agePrefix)); string(head) == agePrefix {
+	in := bufio.NewReaderSize(r.source, chunk)
+	r.plain = in
+	if head, _ := in.Peek(len(agePrefix)); string(head) == agePrefix {
 		var err error
-		if r.plain, err = c.decrypt(buffered); err != nil {
+		if r.plain, err = c.decrypt(in); err != nil {
 			return nil, r.asInvalid(err)
 		}
 	}
@@ -73,8 +73,7 @@ func NewReader(from io.Reader, c ReaderConfig) (*Reader, error) {
 // Close releases the manifest.
 func (r *Reader) Close() { r.Manifest.Files.Close() }
 
-// maxSize returns the maximum size of an archive that holds n bytes, including headers and
-// encryption.
+// maxSize returns the maximum archive size for n bytes, including headers and encryption.
 func maxSize(n int64) int64 {
 	if n > math.MaxInt64/4 {
 		return math.MaxInt64
@@ -82,8 +81,8 @@ func maxSize(n int64) int64 {
 	return 2*n + maxManifestRest
 }
 
-// asInvalid converts an error to that of [Invalid] unless it has a kind already, is a read error of
-// the source, or is one of a local file.
+// asInvalid converts an error with [Invalid] unless it has a kind already, or comes from reading
+// the source or a local file.
 func (r *Reader) asInvalid(err error) error {
 	sourceFailed := r.source.readErr != nil && errors.Is(err, r.source.readErr)
 	hasKind := !fault.Is(err, fault.Internal) && !errors.Is(err, ErrMismatch)
@@ -116,9 +115,9 @@ func (r *Reader) readManifest() (int64, error) {
 	return h.Size, nil
 }
 
-// Each passes each part to read, the dump first, and then checks that the archive is at its end.
-// The content of a part fails at its end unless it is that of the manifest. Errors of read are
-// returned as they are.
+// Each passes each part to read, the dump first, and then checks that the archive is at its end. A
+// part's content fails at its end unless it matches the manifest. Each returns errors from read as
+// they are.
 func (r *Reader) Each(read func(p Part, content io.Reader) error) error {
 	for p, err := range r.Manifest.parts() {
 		if err != nil {
@@ -141,7 +140,7 @@ func (r *Reader) Each(read func(p Part, content io.Reader) error) error {
 	return r.asInvalid(r.checkEnd())
 }
 
-// next returns the content of the next entry, which must be that of a part.
+// next returns the next entry's content and fails unless the entry is p.
 func (r *Reader) next(p Part) (io.Reader, error) {
 	h, err := r.tar.Next()
 	if err != nil {
@@ -155,7 +154,7 @@ func (r *Reader) next(p Part) (io.Reader, error) {
 	return entryReader{Verify(r.tar, p.Digest), r}, nil
 }
 
-// entryReader reads the content of an entry, with the errors of a [Reader].
+// entryReader reads an entry's content, with errors as from a [Reader].
 type entryReader struct {
 	content io.Reader
 	r       *Reader

@@ -9,7 +9,7 @@ import (
 	"filippo.io/age"
 )
 
-// Names of the entries of an archive.
+// Entry names in an archive.
 const (
 	manifestName = "manifest.json"
 	dumpName     = "database.dump"
@@ -27,15 +27,15 @@ func (p Part) entryName() string {
 
 // Writer writes a backup as an archive.
 type Writer struct {
-	manifest     Manifest      // as in the archive
+	manifest     Manifest      // for the archive
 	manifestSize int64         // bytes
 	recipient    age.Recipient // nil: not encrypted
 }
 
-// NewWriter returns the writer of a backup, by its stored manifest, for a recipient or, if it is
-// nil, not encrypted. The manifest's Files stay open while the writer is in use.
-func NewWriter(stored Manifest, recipient age.Recipient) (*Writer, error) {
-	w := &Writer{manifest: stored.export(), recipient: recipient}
+// NewWriter returns a writer for the backup with a stored manifest. The archive is encrypted unless
+// recipient is nil. The caller keeps the manifest's Files open while it uses the writer.
+func NewWriter(m Manifest, recipient age.Recipient) (*Writer, error) {
+	w := &Writer{manifest: m.export(), recipient: recipient}
 	text := w.manifest.JSON()
 	defer text.Close()
 
@@ -48,8 +48,8 @@ func NewWriter(stored Manifest, recipient age.Recipient) (*Writer, error) {
 func (w *Writer) Encrypted() bool { return w.recipient != nil }
 
 // Write writes the archive. It calls begin with the size in bytes before it writes the first byte,
-// and open for each part, which passes the part's plain bytes to read. It fails unless these are
-// those of the manifest.
+// and open for each part, which passes the part's plain bytes to read. It fails unless these match
+// the manifest.
 func (w *Writer) Write(
 	to io.Writer, begin func(size int64), open func(p Part, read func(io.Reader) error) error,
 ) error {
@@ -60,28 +60,28 @@ func (w *Writer) Write(
 
 	if w.recipient == nil {
 		begin(size)
-		return w.write(to, open)
+		return w.writeTar(to, open)
 	}
 
 	// The buffer has room for the header, so that begin is called before the first byte is written.
 	out := &countingWriter{w: bufio.NewWriterSize(to, chunk)}
-	sealed, err := age.Encrypt(out, w.recipient)
+	encrypter, err := age.Encrypt(out, w.recipient)
 	if err != nil {
 		return err
 	}
 
 	begin(out.n + size + max(1, (size+chunk-1)/chunk)*tag)
-	if err := w.write(sealed, open); err != nil {
+	if err := w.writeTar(encrypter, open); err != nil {
 		return err
 	}
-	if err := sealed.Close(); err != nil {
+	if err := encrypter.Close(); err != nil {
 		return err
 	}
 
 	return out.w.Flush()
 }
 
-// countingWriter counts the bytes written.
+// countingWriter counts bytes before the buffer writes them.
 type countingWriter struct {
 	w *bufio.Writer
 	n int64
@@ -92,25 +92,25 @@ func (c *countingWriter) Write(b []byte) (int, error) {
 	return c.w.Write(b)
 }
 
-// size returns the size in bytes of the archive before encryption.
+// size returns the archive's size in bytes before encryption.
 func (w *Writer) size() (int64, error) {
-	all := tarSize(w.manifestSize) + 2*tarBlock
+	size := tarSize(w.manifestSize) + 2*tarBlock
 	for p, err := range w.manifest.parts() {
 		if err != nil {
 			return 0, err
 		}
-		all += tarSize(p.Size)
+		size += tarSize(p.Size)
 	}
 
-	return all, nil
+	return size, nil
 }
 
 func tarSize(n int64) int64 { return tarBlock + (n+tarBlock-1)/tarBlock*tarBlock }
 
-func (w *Writer) write(to io.Writer, open func(Part, func(io.Reader) error) error) error {
+func (w *Writer) writeTar(to io.Writer, open func(Part, func(io.Reader) error) error) error {
 	t := tar.NewWriter(to)
 	text := w.manifest.JSON()
-	err := put(t, manifestName, w.manifestSize, w.manifest.At, text)
+	err := writeEntry(t, manifestName, w.manifestSize, w.manifest.At, text)
 	if text.Close(); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *Writer) write(to io.Writer, open func(Part, func(io.Reader) error) erro
 		}
 
 		if err := open(p, func(r io.Reader) error {
-			return put(t, p.entryName(), p.Size, w.manifest.At, Verify(r, p.Digest))
+			return writeEntry(t, p.entryName(), p.Size, w.manifest.At, Verify(r, p.Digest))
 		}); err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ func (w *Writer) write(to io.Writer, open func(Part, func(io.Reader) error) erro
 	return t.Close()
 }
 
-func put(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) error {
-	// In the GNU format the header of one of our names takes one block, whatever the size.
+func writeEntry(t *tar.Writer, name string, size int64, at time.Time, r io.Reader) error {
+	// In the GNU format a header with one of our names takes one block, whatever the size.
 	if err := t.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
 		Name:     name,

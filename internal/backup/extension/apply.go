@@ -17,19 +17,18 @@ import (
 type Target struct {
 	Conn         *pgx.Conn // connection with the platform's login
 	ConnectOwner func(context.Context) (*pgx.Conn, error)
-	Database     string // name of the project's database, which the names of its logins begin with
-	Owner        string // login of the project's owner
-	Source       string // name of the database that the changes were read from
-	Foreign      bool   // the backup may be of another install
+	Database     string // the project database's name, with which its login names begin
+	Owner        string // the project owner's login
+	Source       string // name of the database from which the changes were read
+	Foreign      bool   // the backup may come from another install
 }
 
-// Apply applies the changes c to the extension members and multirange types of t. nil is the record
-// of a release that had none.
+// Apply applies changes to t's extension members and multirange types. c is nil in a backup by a
+// release that did not record changes.
 //
-// Of a foreign backup it applies nothing that could trap other roles: neither ownership of tables
-// nor the privilege to create triggers on them. It returns descriptions of the skipped changes, for
-// the log.
-func Apply(ctx context.Context, t Target, c *Changes) (skipped []string, err error) {
+// From a foreign backup it applies nothing that could trap other roles: neither table ownership nor
+// the privilege to create triggers. It returns descriptions of the skipped changes, for the log.
+func Apply(ctx context.Context, t Target, c *Changes) (omissions []string, err error) {
 	current, err := Read(ctx, t.Conn, t.Owner)
 	if err != nil {
 		return nil, err
@@ -66,22 +65,22 @@ func Apply(ctx context.Context, t Target, c *Changes) (skipped []string, err err
 		}
 	}
 
-	return x.skipped, nil
+	return x.omissions, nil
 }
 
-// extender is a run of [Apply].
+// extender is one run of [Apply].
 type extender struct {
 	Target
-	roles   []string // all roles of the server without superuser
-	skipped []string
+	roles     []string // the server's roles except superusers
+	omissions []string // descriptions of skipped changes
 }
 
 func (x *extender) skip(format string, args ...any) {
-	x.skipped = append(x.skipped, fmt.Sprintf(format, args...))
+	x.omissions = append(x.omissions, fmt.Sprintf(format, args...))
 }
 
-// role returns the quoted name of a role in this project for a role of the source, or "" if it gets
-// no privileges here.
+// role returns this project's quoted role for a role in the source, or "" if it gets no privileges
+// here.
 func (x *extender) role(name string) string {
 	if name == "" {
 		return "public"
@@ -91,13 +90,13 @@ func (x *extender) role(name string) string {
 		name = x.Database + "_" + login
 	}
 
-	known := slices.Contains(x.roles, name)
+	isGrantee := slices.Contains(x.roles, name)
 	if x.Foreign {
-		known = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) ||
-			strings.HasPrefix(name, x.Database+"_") && known
+		isGrantee = slices.Contains([]string{"anon", "authenticated", "service_role"}, name) ||
+			strings.HasPrefix(name, x.Database+"_") && isGrantee
 	}
 
-	if !known {
+	if !isGrantee {
 		return ""
 	}
 
@@ -109,10 +108,10 @@ func (x *extender) role(name string) string {
 var privileges = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "EXECUTE": true,
 	"USAGE": true, "TRUNCATE": false, "REFERENCES": false, "TRIGGER": false, "MAINTAIN": false}
 
-// restoreRights restores the privileges of objects. The statements contain only names of this
-// server and keywords of this package.
-func (x *extender) restoreRights(ctx context.Context, wanted []Object) error {
-	if len(wanted) == 0 {
+// restoreRights restores object privileges. The statements contain only names from this server and
+// keywords from this package.
+func (x *extender) restoreRights(ctx context.Context, targets []Object) error {
+	if len(targets) == 0 {
 		return nil
 	}
 
@@ -127,7 +126,7 @@ func (x *extender) restoreRights(ctx context.Context, wanted []Object) error {
 	}
 
 	var statements []string
-	for _, w := range wanted {
+	for _, w := range targets {
 		o, ok := objects[[2]string{w.Kind, w.Identity}]
 		if !ok {
 			x.skip("privileges of %s %s", w.Kind, w.Identity)
@@ -141,20 +140,20 @@ func (x *extender) restoreRights(ctx context.Context, wanted []Object) error {
 
 		for _, g := range grants {
 			if role := x.role(g.Role); role != "" {
-				statements = append(statements, "revoke all "+grantedOn(o.Kind, o.Identity, "")+" from "+role)
+				statements = append(statements, "revoke all "+grantTarget(o.Kind, o.Identity, "")+" from "+role)
 			}
 		}
 
 		for _, g := range w.Grants {
-			harmless, known := privileges[g.Privilege]
+			harmless, ok := privileges[g.Privilege]
 
 			role := x.role(g.Role)
-			if role == "" || !known || (x.Foreign && !harmless) {
+			if role == "" || !ok || (x.Foreign && !harmless) {
 				x.skip("%s on %s %s for %s", g.Privilege, o.Kind, o.Identity, g.Role)
 				continue
 			}
 
-			sql := "grant " + grantedOn(o.Kind, o.Identity, g.Privilege) + " to " + role
+			sql := "grant " + grantTarget(o.Kind, o.Identity, g.Privilege) + " to " + role
 			if g.Grantable && role != "public" {
 				sql += " with grant option"
 			}
@@ -166,9 +165,9 @@ func (x *extender) restoreRights(ctx context.Context, wanted []Object) error {
 	return executeAll(ctx, x.Conn, statements)
 }
 
-// grantedOn returns the part of a GRANT or REVOKE from the privilege to the object. privilege is
-// empty for REVOKE ALL.
-func grantedOn(kind, identity, privilege string) string {
+// grantTarget returns a GRANT or REVOKE from the privilege to the object. privilege is empty for
+// REVOKE ALL.
+func grantTarget(kind, identity, privilege string) string {
 	keyword := map[string]string{
 		"sequence": "sequence", "function": "routine", "procedure": "routine", "aggregate": "routine",
 		"type": "type", "domain": "domain",
@@ -186,14 +185,14 @@ func grantedOn(kind, identity, privilege string) string {
 	return privilege + " on " + keyword + " " + identity
 }
 
-// columnAt returns the offset of the last dot outside of quotes in schema.table.column.
+// columnAt returns the offset of the last dot outside quotes in schema.table.column.
 func columnAt(identity string) int {
-	at, quoted := 0, false
+	at, inQuotes := 0, false
 	for i, b := range []byte(identity) {
 		switch {
 		case b == '"':
-			quoted = !quoted
-		case b == '.' && !quoted:
+			inQuotes = !inQuotes
+		case b == '.' && !inQuotes:
 			at = i
 		}
 	}
@@ -201,13 +200,13 @@ func columnAt(identity string) int {
 	return at
 }
 
-// restoreTable restores the row security of a table.
+// restoreTable restores a table's row security.
 //
-// Expressions of policies are untrusted, so the owner executes the statements and owns the table
+// Policy expressions are untrusted, so the owner executes the statements and owns the table
 // meanwhile. They are sent one at a time: a text that begins with CREATE POLICY can be nothing
 // else, and CREATE POLICY runs no user code.
 func (x *extender) restoreTable(ctx context.Context, t Table) error {
-	name, own := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.Owner)
+	name, owner := pg.Quote(t.Schema)+"."+pg.Quote(t.Name), pg.Quote(x.Owner)
 	formerOwner, err := pg.Value[string](ctx, x.Conn,
 		`select pg_get_userbyid(relowner) from pg_class where oid = @name::regclass`, pgx.StrictNamedArgs{"name": name})
 	if err != nil {
@@ -215,7 +214,7 @@ func (x *extender) restoreTable(ctx context.Context, t Table) error {
 	}
 
 	if len(t.Policies) > 0 {
-		if err := x.createPoliciesAsOwner(ctx, name, own, pg.Quote(formerOwner), t.Policies); err != nil {
+		if err := x.createPoliciesAsOwner(ctx, name, owner, pg.Quote(formerOwner), t.Policies); err != nil {
 			return err
 		}
 	}
@@ -231,18 +230,17 @@ func (x *extender) restoreTable(ctx context.Context, t Table) error {
 	if t.Owned && x.Foreign {
 		x.skip("the owner of %s", name)
 	} else if t.Owned {
-		statements = append(statements, "alter table "+name+" owner to "+own)
+		statements = append(statements, "alter table "+name+" owner to "+owner)
 	}
 
 	return executeAll(ctx, x.Conn, statements)
 }
 
-// createPoliciesAsOwner creates policies of a table as the owner, with the table temporarily owned
-// by it.
+// createPoliciesAsOwner creates a table's policies as the owner, which temporarily owns the table.
 func (x *extender) createPoliciesAsOwner(
-	ctx context.Context, name, own, formerOwner string, policies []Policy,
+	ctx context.Context, name, owner, formerOwner string, policies []Policy,
 ) error {
-	if err := executeAll(ctx, x.Conn, []string{"alter table " + name + " owner to " + own}); err != nil {
+	if err := executeAll(ctx, x.Conn, []string{"alter table " + name + " owner to " + owner}); err != nil {
 		return err
 	}
 

@@ -1,5 +1,5 @@
-// Package extension keeps the state of extensions that no dump has: privileges, row security and
-// owners that an operator changed after CREATE EXTENSION.
+// Package extension keeps extension state that no dump has: privileges, row security and owners
+// that an operator changed after CREATE EXTENSION.
 package extension
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Changes is the state of a project's extension members that differs from the extension's
-// script. pg_dump includes only their privileges, as statements that only the objects' owner can
-// run. It omits multirange types, which have privileges of their own before PostgreSQL 17.
+// Changes is how a project's extension members differ from the extensions' scripts. pg_dump
+// includes only their privileges, as statements that only the objects' owner can run. It omits
+// multirange types, which have separate privileges before PostgreSQL 17.
 type Changes struct {
-	Tables []Table  `json:"tables"`           // all tables of extensions
+	Tables []Table  `json:"tables"`           // all extension tables
 	Rights []Object `json:"rights,omitempty"` // objects with changed privileges
 }
 
-// Table is the row security of an extension's table.
+// Table is an extension table's row security.
 type Table struct {
 	Schema      string   `json:"schema"`
 	Name        string   `json:"name"`
@@ -29,7 +29,7 @@ type Table struct {
 	Policies    []Policy `json:"policies,omitempty"`
 }
 
-// Policy is a policy of an extension's table.
+// Policy is a policy on an extension table.
 type Policy struct {
 	Name       string   `json:"name"`
 	Permissive bool     `json:"permissive"`
@@ -39,7 +39,7 @@ type Policy struct {
 	Check      string   `json:"check"`
 }
 
-// Object is the access privileges of an extension's object, or of a multirange type.
+// Object is an extension member or a multirange type with changed privileges.
 type Object struct {
 	Kind     string  `json:"kind"`     // as pg_identify_object returns it: table, function, type and so on
 	Identity string  `json:"identity"` // as pg_identify_object returns it
@@ -66,8 +66,8 @@ const selectTables = `
 	where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_extension'::regclass and d.deptype = 'e' and c.relkind in ('r', 'p')
 	order by 1, 2`
 
-// selectRights compares the privileges of extension members, and of multirange types, with
-// the initial ones. The owner's own privileges are left out, since they follow the owner.
+// selectRights compares the privileges on extension members and multirange types with the initial
+// ones. The owner's own privileges are left out, since they follow the owner.
 const selectRights = `
 	with members as (
 		select d.classid, d.objid from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.deptype = 'e'
@@ -104,14 +104,14 @@ const selectRights = `
 	from compared c cross join lateral pg_identify_object(c.classid, c.objid, c.part) i
 	order by 1, 2`
 
-// rightsRow is an object of an extension and its privileges.
+// rightsRow is an extension member or a multirange type, and its privileges.
 type rightsRow struct {
 	Kind, Identity, Grants string
 	Other                  bool // privileges differ from the initial ones
 }
 
-// Read returns the changes to the extension members and multirange types of the database that q is
-// connected to. owner is the login of the project's owner.
+// Read returns the changes to extension members and multirange types in q's database. owner is the
+// project owner's login.
 func Read(ctx context.Context, q pg.Querier, owner string) (*Changes, error) {
 	type table struct {
 		Schema, Name               string
@@ -159,12 +159,12 @@ func Read(ctx context.Context, q pg.Querier, owner string) (*Changes, error) {
 	return e, nil
 }
 
-// Unrestored returns warnings about changes to the tables of extensions that are in no backup.
+// Unrestored returns warnings about changes to extension tables that are in no backup.
 //
 // A restore does not repeat them: expressions on an operator's table would run with an operator's
-// privileges. Added objects are recognized by an OID above those of all objects that the
-// extension's script created. Columns and comments have no OID and are recognized by the
-// transaction that wrote them. A grant on a column, which is restored, writes the column too.
+// privileges. An added object has a higher OID than all objects that the extension's script
+// created. Columns and comments have no OID and are recognized by the transaction that wrote them.
+// A grant on a column, which is restored, writes the column too.
 func Unrestored(ctx context.Context, q pg.Querier) ([]string, error) {
 	return pg.Values[string](ctx, q, `
 		with tables as (

@@ -210,7 +210,7 @@ func TestGrantedOn(t *testing.T) {
 		{"sequence", "public.s", "USAGE", "USAGE on sequence public.s"},
 		{"table column", `public."a.b"."c.d"`, "UPDATE", `UPDATE ("c.d") on table public."a.b"`},
 	} {
-		if got := grantedOn(tt.kind, tt.identity, tt.privilege); got != tt.want {
+		if got := grantTarget(tt.kind, tt.identity, tt.privilege); got != tt.want {
 			t.Errorf("%s %s: got %q, want %q", tt.kind, tt.identity, got, tt.want)
 		}
 	}

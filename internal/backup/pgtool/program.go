@@ -1,5 +1,5 @@
-// Package pgtool runs pg_dump and pg_restore with minimal access to the server. It knows nothing of
-// backups.
+// Package pgtool runs pg_dump and pg_restore with minimal access to the server. It knows nothing
+// about backups.
 package pgtool
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgserver"
 )
 
-// Tools are the installed programs of PostgreSQL. They are safe for concurrent use.
+// Tools are PostgreSQL's installed programs. They are safe for concurrent use.
 type Tools struct {
 	Binaries pgserver.Binaries
 	Log      *slog.Logger
@@ -32,23 +32,23 @@ type Tools struct {
 }
 
 // attachText passes a text to a command before its start. It returns the name of a file with the
-// text, which exists until done is called.
-func attachText(cmd *exec.Cmd, text string) (name string, done func(), err error) {
+// text, which exists until the call to cleanUp.
+func attachText(cmd *exec.Cmd, text string) (name string, cleanUp func(), err error) {
 	return attachTextAs(cmd, text, runtime.GOOS != "linux")
 }
 
 // attachTextAs implements attachText with a named or an unlinked file. On Linux the file is
 // unlinked, so that nothing remains however the server ends. Elsewhere /dev/fd, if it exists,
 // shares our file offset, which is at the end.
-func attachTextAs(cmd *exec.Cmd, text string, named bool) (name string, done func(), err error) {
-	f, err := tempFile(named)
+func attachTextAs(cmd *exec.Cmd, text string, keep bool) (name string, cleanUp func(), err error) {
+	f, err := tempFile(keep)
 	if err != nil {
 		return "", nil, err
 	}
 
-	done = func() {
+	cleanUp = func() {
 		_ = f.Close()
-		if named {
+		if keep {
 			_ = os.Remove(f.Name())
 		}
 	}
@@ -58,23 +58,23 @@ func attachTextAs(cmd *exec.Cmd, text string, named bool) (name string, done fun
 		err = f.Chown(int(cmd.SysProcAttr.Credential.Uid), int(cmd.SysProcAttr.Credential.Gid))
 	}
 	if err != nil {
-		done()
+		cleanUp()
 		return "", nil, err
 	}
 
-	if named {
-		return f.Name(), done, nil
+	if keep {
+		return f.Name(), cleanUp, nil
 	}
 
 	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), done, nil // descriptor 3 is the first after standard error
+	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), cleanUp, nil // descriptor 3 is the first after standard error
 }
 
-// tempFile returns an empty temporary file with permissions for this user only. An unlinked one is
-// gone when closed.
-func tempFile(named bool) (*os.File, error) {
+// tempFile returns an empty temporary file that only this user can access. Without keep it is
+// unlinked, and gone when closed.
+func tempFile(keep bool) (*os.File, error) {
 	f, err := os.CreateTemp("", "socle-")
-	if err != nil || named {
+	if err != nil || keep {
 		return f, err
 	}
 
@@ -85,11 +85,11 @@ func tempFile(named bool) (*os.File, error) {
 	return f, nil
 }
 
-// Command returns a program of PostgreSQL ready to start; the caller calls done after its end. The
-// password of the connection is in a file, in neither arguments nor environment.
+// Command returns a PostgreSQL program ready to start. The caller calls cleanUp after it ends. The
+// connection's password is in a file, in neither arguments nor environment.
 func (t *Tools) Command(
 	ctx context.Context, to Connection, name string, args ...string,
-) (cmd *exec.Cmd, done func(), err error) {
+) (cmd *exec.Cmd, cleanUp func(), err error) {
 	cmd = exec.CommandContext(ctx, t.Binaries.Path(name), args...)
 	cmd.Env = environment()
 	cmd.WaitDelay = 5 * time.Second
@@ -99,7 +99,7 @@ func (t *Tools) Command(
 		return cmd, func() {}, nil
 	}
 
-	file, done, err := attachText(cmd, "*:*:*:*:"+to.Password+"\n")
+	file, cleanUp, err := attachText(cmd, "*:*:*:*:"+to.Password+"\n")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,14 +107,14 @@ func (t *Tools) Command(
 	cmd.Args = append(cmd.Args, "--no-password", "--dbname="+to.Address)
 	cmd.Env = append(cmd.Env, "PGPASSFILE="+file)
 
-	return cmd, done, nil
+	return cmd, cleanUp, nil
 }
 
-// RestoreCommand returns a pg_restore command for some entries of a dump, a list as of pg_restore
-// --list; the caller calls done after its end.
+// RestoreCommand returns a pg_restore command for some dump entries, listed as by pg_restore
+// --list. The caller calls cleanUp after it ends.
 func (t *Tools) RestoreCommand(
 	ctx context.Context, to Connection, list string, args ...string,
-) (cmd *exec.Cmd, done func(), err error) {
+) (cmd *exec.Cmd, cleanUp func(), err error) {
 	cmd, closeConnection, err := t.Command(ctx, to, "pg_restore", args...)
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +130,7 @@ func (t *Tools) RestoreCommand(
 	return cmd, func() { closeConnection(); closeList() }, nil
 }
 
-// Errors of PostgreSQL's programs other than their failure.
+// Errors beside a program's failure.
 var (
 	ErrNotExecutable    = errors.New("cannot run the program")
 	ErrOldProgram       = errors.New("the program is older than the server")
@@ -155,17 +155,17 @@ func (t *Tools) RunStrict(cmd *exec.Cmd, read func(io.Reader) error) error {
 	return nil
 }
 
-// warningLine matches a line of a warning, of the program or of its server.
+// warningLine matches a line in a warning from the program or its server.
 var warningLine = regexp.MustCompile(`^(pg_\w+: (warning|hint|detail): |(WARNING|NOTICE|DETAIL|HINT|CONTEXT): |\s|$)`)
 
-// Run runs a command while read consumes its output, and waits for both. The error includes the end
-// of stderr.
+// Run runs a command while read consumes its output, and waits for both. The error includes the
+// last stderr bytes.
 func Run(cmd *exec.Cmd, read func(io.Reader) error) error {
 	_, err := runCapture(cmd, read)
 	return err
 }
 
-// runCapture is [Run] that also returns the end of stderr.
+// runCapture is [Run] that also returns the last stderr bytes.
 func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err error) {
 	stderr := &tail{}
 	cmd.Stderr = stderr
@@ -195,17 +195,17 @@ func runCapture(cmd *exec.Cmd, read func(io.Reader) error) (output string, err e
 }
 
 // tail keeps the last tailSize bytes written.
-type tail struct{ kept []byte }
+type tail struct{ last []byte }
 
 const tailSize = 4 << 10 // bytes
 
 func (t *tail) Write(b []byte) (int, error) {
-	t.kept = append(t.kept, b...)
-	if len(t.kept) > tailSize {
-		t.kept = bytes.Clone(t.kept[len(t.kept)-tailSize:])
+	t.last = append(t.last, b...)
+	if len(t.last) > tailSize {
+		t.last = bytes.Clone(t.last[len(t.last)-tailSize:])
 	}
 
 	return len(b), nil
 }
 
-func (t *tail) String() string { return strings.TrimSpace(string(t.kept)) }
+func (t *tail) String() string { return strings.TrimSpace(string(t.last)) }

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// pg_dump and pg_restore process untrusted input. They get minimal access to the server: an
-// environment of their own and, if Socle runs as root, another account that can reach the database.
+// pg_dump and pg_restore process untrusted input. They get minimal access to the server: a separate
+// environment and, if Socle runs as root, another account that can reach the database.
 
-// Connection is the address and password of a database. The zero Connection is none.
+// Connection is a database's address and password. The zero value means no database.
 type Connection struct{ Address, Password string }
 
-// environment returns the environment of a program: search path, temporary directory, and libpq's
-// TLS settings. Messages are in English, since they are parsed.
+// environment returns a program's environment: search path, temporary directory, and libpq's TLS
+// settings. Messages are in English, since they are parsed.
 func environment() []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"}
 	for _, s := range os.Environ() {
@@ -53,15 +53,15 @@ func (t *Tools) confine(ctx context.Context, cmd *exec.Cmd, to Connection) {
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(s string) bool { return strings.HasPrefix(s, "HOME=") })
 }
 
-// accountFor returns the account for a program that uses a connection, or nil for Socle's own.
+// accountFor returns the account for a program that uses a connection, or nil for Socle's account.
 func accountFor(to Connection) *syscall.Credential {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 
-	unprivileged := lookup("nobody")
-	if to == (Connection{}) || unprivileged == nil {
-		return unprivileged
+	nobody := lookup("nobody")
+	if to == (Connection{}) || nobody == nil {
+		return nobody
 	}
 
 	u, err := url.Parse(to.Address)
@@ -77,14 +77,14 @@ func accountFor(to Connection) *syscall.Credential {
 	}
 
 	if home, err := os.UserHomeDir(); err == nil {
-		// libpq's default location of the same files
+		// libpq's default location for these files
 		if _, err := os.Stat(filepath.Join(home, ".postgresql")); err == nil {
 			return nil
 		}
 	}
 
-	// The socket of the private PostgreSQL is in a directory that only its account can enter.
-	accounts := []*syscall.Credential{unprivileged}
+	// The private PostgreSQL's socket is in a directory that only its account can enter.
+	accounts := []*syscall.Credential{nobody}
 	folders := slices.DeleteFunc(strings.Split(u.Query().Get("host"), ","), func(host string) bool {
 		return !filepath.IsAbs(host)
 	})
@@ -147,7 +147,7 @@ func lookup(name string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// probeTimeout is the timeout of the check whether an account can run the programs.
+// probeTimeout limits the check whether an account can run the programs.
 const probeTimeout = 10 * time.Second
 
 // canRunAs reports whether an account can run PostgreSQL's programs, and caches the answer. In a
@@ -156,7 +156,7 @@ func (t *Tools) canRunAs(ctx context.Context, account syscall.Credential) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	if runs, known := t.canRun[account.Uid]; known {
+	if runs, ok := t.canRun[account.Uid]; ok {
 		return runs
 	}
 

@@ -1,5 +1,5 @@
-// Package file knows the files of migrations as tools write them: their names, their order, and the
-// part of a file that is to run. It reads no file.
+// Package file knows migration files as tools write them: their names, their order, and the part
+// that is to run. It reads no file.
 package file
 
 import (
@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// names are the forms of names: a version, then anything. The second one has a UUID.
+	// names are the name forms: a version, then anything. The second one has a UUID.
 	names = []*regexp.Regexp{
 		regexp.MustCompile(`(?s)^([0-9]{1,100})_(.*)$`),
 		regexp.MustCompile(`(?s)^([0-9]{14})-(.+)$`),
@@ -17,12 +17,12 @@ var (
 	versionForm = regexp.MustCompile(`^[0-9]{1,100}$`)
 )
 
-// MaxName is the maximum size in bytes of a migration's name.
+// MaxName is a migration name's maximum size in bytes.
 const MaxName = 250
 
-// ParseName splits the name of a file, without .sql, or of a folder into the version and the name
-// of its migration. The version is the digits at its start, of any number, also if they are no
-// time. The name can be empty. ParseName reports false for a name of another form.
+// ParseName splits a file name, without .sql, or a folder name into the migration's version and
+// name. The version is all digits at the start, even if they are no time. The name can be empty.
+// ParseName reports false for a name in another form.
 func ParseName(name string) (version, rest string, ok bool) {
 	for _, form := range names {
 		if m := form.FindStringSubmatch(name); m != nil {
@@ -36,16 +36,16 @@ func ParseName(name string) (version, rest string, ok bool) {
 // ValidVersion reports whether a version is digits.
 func ValidVersion(version string) bool { return versionForm.MatchString(version) }
 
-// ValidName reports whether a migration may have a name: text of one line, also none.
+// ValidName reports whether a migration may have a name: one line, which can be empty.
 func ValidName(name string) bool {
 	return len(name) <= MaxName && strings.ToValidUTF8(name, "") == name &&
 		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// Compare orders versions as a folder orders the names of their files, which is the order in which
-// the tools apply them: 20240105_a.sql stands between 20240104120000_b.sql and
-// 20240106120000_c.sql. As numbers, all days would precede all seconds. Of two versions of which
-// one begins with the other, the longer one is first, since a digit sorts before the underscore.
+// Compare orders versions as a folder orders their file names, in which order the tools apply them:
+// 20240105_a.sql stands between 20240104120000_b.sql and 20240106120000_c.sql. As numbers, all days
+// would precede all seconds. If one version begins with the other, the longer one is first, since a
+// digit sorts before the underscore.
 func Compare(a, b string) int { return strings.Compare(a+"_", b+"_") }
 
 // Next returns the version after another one: the same number of digits, plus one. It reports

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A file of dbmate or goose contains both directions. A comment begins each of them.
+// A dbmate or goose file contains both directions. A comment begins each of them.
 var (
 	upMarker   = regexp.MustCompile(`(?m)^--[ \t]*(?:migrate:up\b|\+goose[ \t]+Up\b)(.*)$`)
 	downMarker = regexp.MustCompile(`(?m)^--[ \t]*(?:migrate:down\b|\+goose[ \t]+Down\b).*$`)
@@ -15,12 +15,12 @@ var (
 	separateOption  = regexp.MustCompile(`\btransaction:[ \t]*false\b`)
 )
 
-// NoTransaction is the first line of a file whose statements are transactions of their own.
+// NoTransaction is the first line if each statement in a file is a separate transaction.
 const NoTransaction = "-- socle: no-transaction"
 
-// Up returns the part of a file that is to run: all of it, unless it has a section up, as files of
-// dbmate and goose do. Spaces replace what is outside of the section, so that lines and characters
-// keep their positions. separate tells that each statement is a transaction of its own.
+// Up returns the part of a file that is to run: everything, unless it has a section up, as dbmate
+// and goose files do. Spaces replace the rest, so that lines and characters keep their positions.
+// separate tells that each statement is a separate transaction.
 func Up(text string) (up string, separate bool) {
 	first, _, _ := strings.Cut(text, "\n")
 	separate = strings.TrimSpace(first) == NoTransaction
