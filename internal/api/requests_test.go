@@ -60,6 +60,8 @@ func TestListRequests(t *testing.T) {
 		a.Get(path + "?" + query).Want(400).Field(field)
 	}
 
+	a.Get(path + "/garbage/explanation").Want(400)
+
 	viewer.Get(path).Want(403)
 	outsider.Get(path).Want(404)
 }

@@ -1,6 +1,7 @@
 package pgcluster
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,6 +28,21 @@ func TestNamesHideProjects(t *testing.T) {
 		if got, ok := names.ProjectOf(n); !ok || got != id {
 			t.Errorf("%s: got project %v, %v, want %v", n, got, ok, id)
 		}
+	}
+}
+
+// TestProjectLogin: the watchdog sees the sessions of every project login.
+func TestProjectLogin(t *testing.T) {
+	t.Parallel()
+
+	pattern, id := regexp.MustCompile(projectLogin), uuid.New()
+	for _, l := range allLogins {
+		if name := names.Login(id, l); !pattern.MatchString(name) {
+			t.Errorf("%s does not match %s", name, pattern)
+		}
+	}
+	if pattern.MatchString("doctor_exporter") || pattern.MatchString(names.Database(id)+"_other") {
+		t.Errorf("%s matches other logins", pattern)
 	}
 }
 

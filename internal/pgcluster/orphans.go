@@ -22,7 +22,7 @@ const (
 // they are gone. Use it when a PostgreSQL's only Socle server starts: a killed server left the
 // sessions running.
 func TerminateSessions(ctx context.Context, conn *pgx.Conn) error {
-	return endSessions(ctx, conn, ofProjects)
+	return endSessions(ctx, conn, projectLogin)
 }
 
 // TerminateOrphans terminates the sessions that a killed server left running. choose returns the
@@ -34,7 +34,7 @@ func (c *Cluster) TerminateOrphans(
 	return c.WithConn(ctx, func(conn *pgx.Conn) error {
 		logins, err := pg.Values[string](ctx, conn,
 			withSessions+` select distinct usename::text from sessions where usename ~ @pattern`,
-			pgx.StrictNamedArgs{"pattern": ofProjects})
+			pgx.StrictNamedArgs{"pattern": projectLogin})
 		if err != nil {
 			return err
 		}

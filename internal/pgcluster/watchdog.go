@@ -169,9 +169,6 @@ func maxBy(a, b projectSession, by func(projectSession) float64) projectSession 
 	return a
 }
 
-// ofProjects is the name pattern for project logins.
-const ofProjects = `^socle_[0-9a-f]{32}_(owner|request|service|dump|reader)$`
-
 // withSessions begins a query that filters sessions by login name. Materializing makes PostgreSQL
 // read the sessions first. Otherwise it matches the pattern with all the server's roles for each
 // session, which takes 9 s with 1,000 projects and 170 sessions.
@@ -195,7 +192,7 @@ const selectSessions = withSessions + `, held as (
 		coalesce(a.pid, 0) as pid, coalesce(a.usename, '')::text as login, coalesce(a.datname, '')::text as database, coalesce(h.locks, 0) as locks, 0::bigint as memory, coalesce(left(a.query, 500), '') as query,
 		coalesce(extract(epoch from clock_timestamp() - least(a.xact_start, case when a.state = 'active' then a.query_start end)), 0)::float8 as age,
 		case when a.state like 'idle in transaction%' then extract(epoch from clock_timestamp() - a.state_change) else 0 end::float8 as idle
-	from server v left join sessions a on a.usename ~ '` + ofProjects + `' left join held h on h.pid = a.pid`
+	from server v left join sessions a on a.usename ~ '` + projectLogin + `' left join held h on h.pid = a.pid`
 
 // watchRow is a selectSessions row. PID is 0 if there are no sessions.
 type watchRow struct {
@@ -441,7 +438,7 @@ const selectAltered = `
 	), named as materialized (
 		select (select rolname::text from pg_roles where oid = setrole) as name from altered
 	)
-	select distinct name from named where name ~ '^socle_[0-9a-f]{32}_(owner|request|service|reader)$'`
+	select distinct name from named where name ~ '` + projectLogin + `'`
 
 // FindAltered finds the projects with a login that changed its own settings, and reports each to
 // [Config.Altered].
