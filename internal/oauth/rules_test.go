@@ -100,7 +100,7 @@ func TestReadRequest(t *testing.T) {
 
 		var a authorization
 		got := ""
-		if err := a.read(q); err != nil {
+		if err := a.readParameters(q); err != nil {
 			got = fault.Of(err).Code
 		}
 		if got != want {
