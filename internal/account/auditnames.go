@@ -71,7 +71,6 @@ func appendUUID(all []uuid.UUID, text string) []uuid.UUID {
 	return all
 }
 
-// auditUser is a user who has changed something.
 type auditUser struct {
 	UUID            uuid.UUID
 	Username, Email string

@@ -16,10 +16,10 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Caller is the authenticated caller of a request with its current rights.
+// Caller is a request's authenticated caller with current rights.
 type Caller struct {
 	User          uuid.UUID
-	Session       uuid.UUID     // UUID of the session or of the personal access token
+	Session       uuid.UUID     // UUID of the session or personal access token
 	ByToken       bool          // authenticated by a personal access token
 	Ceiling       Role          // highest role of the token; Administrator for a session
 	Projects      []uuid.UUID   // the only projects that the token opens; nil: all
@@ -32,7 +32,7 @@ type Caller struct {
 	Account       *User         // the user, if the scope asks for it
 }
 
-// CapRole limits a role of the caller's user to the ceiling of the token.
+// CapRole limits the user's role to the token's ceiling.
 func (c Caller) CapRole(r Role) Role { return max(r, c.Ceiling) }
 
 // CheckNewProjects fails with Forbidden if the caller's token is limited to projects, which a new

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// invitationTTL is the TTL of an invitation after it was sent.
+// invitationTTL is an invitation's lifetime after it was sent.
 const invitationTTL = 7 * 24 * time.Hour
 
 // Invited is a pending invitation to an organization.
@@ -87,8 +87,7 @@ func (s *Service) invite(
 	})
 }
 
-// mailInvitation enqueues the mail of an invitation. Its link adds the recipient to the
-// organization.
+// mailInvitation enqueues an invitation's mail. Its link adds the recipient to the organization.
 func (s *Service) mailInvitation(ctx context.Context, inviter uuid.UUID, i Invited) error {
 	user, err := s.GetUser(ctx, inviter)
 	if err != nil {

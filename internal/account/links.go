@@ -97,7 +97,7 @@ func (s *Service) linkedUser(ctx context.Context, purpose, linkToken string) (Li
 	return link, user, err
 }
 
-// findLink returns the link of a token if it can be used.
+// findLink returns a token's link if it can be used.
 func (s *Service) findLink(ctx context.Context, purpose, linkToken string) (Link, error) {
 	id, ok := token.ParseLink(s.LinkKey, purpose, linkToken)
 	if !ok {

@@ -29,8 +29,8 @@ type Credentials struct {
 	Code            string // code of the second factor; "" if the user has none
 }
 
-// Login verifies the credentials of a user and opens a session. It fails as
-// [Service.withCredentials] does.
+// Login verifies a user's credentials and opens a session. It fails as [Service.withCredentials]
+// does.
 func (s *Service) Login(ctx context.Context, client Client, in Credentials) (SignedIn, error) {
 	var signedIn SignedIn
 	err := s.withCredentials(ctx, client, in, func(tx *Service, user User, hash string) error {

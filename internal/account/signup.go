@@ -128,17 +128,17 @@ func (s *Service) CreateAdministrator(ctx context.Context, username, email, pass
 
 	n.Claim = true
 	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
-		created, err := tx.CreateUser(ctx, n)
+		user, err := tx.CreateUser(ctx, n)
 		if err != nil {
 			return User{}, err
 		}
 
 		if _, err := pg.Exec(ctx, tx.q, `update platform.users set is_administrator = true where uuid = @id`,
-			pgx.StrictNamedArgs{"id": created.UUID}); err != nil {
+			pgx.StrictNamedArgs{"id": user.UUID}); err != nil {
 			return User{}, err
 		}
 
-		return tx.GetUser(ctx, created.UUID)
+		return tx.GetUser(ctx, user.UUID)
 	})
 }
 
@@ -205,8 +205,8 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
 
 // claimAdministrator makes the user the administrator if wanted and the install has none. The row
 // lock lets one of several concurrent calls succeed.
-func (s *Service) claimAdministrator(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
-	if !wanted {
+func (s *Service) claimAdministrator(ctx context.Context, user uuid.UUID, claim bool) (bool, error) {
+	if !claim {
 		return false, nil
 	}
 
