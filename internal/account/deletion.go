@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Proof confirms an irreversible change of a user's own account.
+// Proof confirms an irreversible change to a user's own account.
 type Proof struct {
 	Password string
 	Code     string // code of the second factor; "" if the user has none

@@ -21,7 +21,7 @@ var codeLimit = ratelimit.GuessLimit{
 	UnknownNetworks: ratelimit.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
-// FactorState is the public state of a second factor.
+// FactorState is a second factor's public state.
 type FactorState struct {
 	IsConfirmed   bool `json:"isConfirmed" doc:"Whether log-ins require the second factor."`
 	RecoveryCodes int  `json:"recoveryCodes" doc:"Number of unused recovery codes."`

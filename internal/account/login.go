@@ -23,7 +23,7 @@ var (
 	}
 )
 
-// Credentials are the input of a log-in.
+// Credentials are a log-in's input.
 type Credentials struct {
 	Email, Password string
 	Code            string // code of the second factor; "" if the user has none

@@ -32,8 +32,7 @@ func (s *Service) addMember(ctx context.Context, organization, user uuid.UUID, r
 	return err
 }
 
-// GetMember returns a member of an organization. It fails with NotFound if the user is not a
-// member.
+// GetMember returns an organization's member. It fails with NotFound if the user is not a member.
 func (s *Service) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
 	return pg.One[Member](ctx, s.q,
 		`select`+memberColumns+`from`+membersTable+`where m.organization_uuid = @organization and m.user_uuid = @user`,

@@ -27,7 +27,7 @@ type Session struct {
 // sessionColumns requires the argument @current.
 const sessionColumns = ` uuid, created_at, refreshed_at as last_used_at, expires_at, address, user_agent, uuid = @current as is_current `
 
-// sessionTTL is the TTL of a session after its log-in or its last refresh.
+// sessionTTL is a session's lifetime after its log-in or its last refresh.
 const sessionTTL = 30 * 24 * time.Hour
 
 // Tokens are a session's credentials.
@@ -107,10 +107,10 @@ func (s *Service) createSession(
 	return session, err
 }
 
-// refreshableSession holds the inputs of a refresh token.
+// refreshableSession holds a refresh token's inputs.
 type refreshableSession struct {
 	UUID, UserUUID uuid.UUID
-	Generation     int32 // generation of the current refresh token
+	Generation     int32 // the current refresh token's
 	ExpiresAt      time.Time
 }
 

@@ -15,13 +15,13 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// Limits of sign-ups.
+// Sign-up limits.
 var (
 	signUpNetworkLimit = ratelimit.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
 	signUpAccountLimit = ratelimit.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
 )
 
-// SignUp is the input of a sign-up.
+// SignUp is a sign-up's input.
 type SignUp struct {
 	Username, Email, Password, Bio string
 
@@ -142,7 +142,7 @@ func (s *Service) CreateAdministrator(ctx context.Context, username, email, pass
 	})
 }
 
-// NewUser is the row of a new user.
+// NewUser is a new user's row.
 type NewUser struct {
 	Username, Email, Bio string
 	PasswordHash         string
@@ -203,8 +203,8 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	})
 }
 
-// claimAdministrator makes the user the administrator if wanted and the install has none. The row
-// lock lets one of several concurrent calls succeed.
+// claimAdministrator makes the user the administrator if claim is set and the install has none. The
+// row lock lets one of several concurrent calls succeed.
 func (s *Service) claimAdministrator(ctx context.Context, user uuid.UUID, claim bool) (bool, error) {
 	if !claim {
 		return false, nil

@@ -28,11 +28,11 @@ type Token struct {
 
 const tokenColumns = ` t.uuid, t.name, t.hint, t.role as role_id, t.project_uuids, t.created_at, t.expires_at, t.last_used_at `
 
-// NewToken holds the parameters of a token.
+// NewToken holds a new token's parameters.
 type NewToken struct {
 	Name      string
 	Role      Role
-	Projects  []uuid.UUID // nil: all projects of the user
+	Projects  []uuid.UUID // nil: all the user's projects
 	ExpiresAt time.Time
 }
 
