@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// invitationByLink returns the invitation of a link. It fails with [InvalidLink] if the link or the
+// invitationByLink returns a link's invitation. It fails with [InvalidLink] if the link or the
 // invitation is not valid any more.
 func (s *Service) invitationByLink(ctx context.Context, link uuid.UUID) (Invited, error) {
 	i, err := pg.One[Invited](ctx, s.q, `select`+invitationColumns+`
@@ -37,8 +37,8 @@ type InvitationPreview struct {
 	HasAccount       bool      `json:"hasAccount" doc:"Whether the invited address belongs to an account, whose user accepts by logging in; others sign up."`
 }
 
-// previewByLink returns the preview of an invitation by its link. It fails with NotFound if the
-// link or the invitation is not valid any more.
+// previewByLink returns an invitation's preview by its link. It fails with NotFound if the link or
+// the invitation is not valid any more.
 func (s *Service) previewByLink(ctx context.Context, link uuid.UUID) (InvitationPreview, error) {
 	return pg.One[InvitationPreview](ctx, s.q, `
 		select o.name as organization_name, coalesce(u.username, '') as inviter, i.email, i.role as role_id, least(i.expires_at, l.expires_at) as expires_at,
@@ -51,8 +51,8 @@ func (s *Service) previewByLink(ctx context.Context, link uuid.UUID) (Invitation
 		pgx.StrictNamedArgs{"link": link, "purpose": Invitation})
 }
 
-// PreviewInvitation returns the preview of an invitation by the token of its link. It fails with
-// NotFound if the link or the invitation is not valid.
+// PreviewInvitation returns an invitation's preview by its link token. It fails with NotFound if
+// the link or the invitation is not valid.
 func (s *Service) PreviewInvitation(ctx context.Context, linkToken string) (InvitationPreview, error) {
 	link, ok := token.ParseLink(s.LinkKey, Invitation, linkToken)
 	if !ok {
@@ -62,8 +62,8 @@ func (s *Service) PreviewInvitation(ctx context.Context, linkToken string) (Invi
 	return s.previewByLink(ctx, link)
 }
 
-// AcceptInvitation makes a user a member by the token of a link and marks the link as used. It
-// fails as [Service.acceptInvitation] does.
+// AcceptInvitation makes a user a member by a link token and marks the link as used. It fails as
+// [Service.acceptInvitation] does.
 func (s *Service) AcceptInvitation(ctx context.Context, user uuid.UUID, linkToken string) (Organization, error) {
 	link, ok := token.ParseLink(s.LinkKey, Invitation, linkToken)
 	if !ok {
@@ -109,7 +109,7 @@ func (s *Service) AcceptBySignUp(ctx context.Context, client Client, in SignUp) 
 func (s *Service) acceptInvitation(ctx context.Context, link, user uuid.UUID) (Organization, error) {
 	var o Organization
 	err := s.inTx(ctx, func(tx *Service) error {
-		used, err := tx.UseLink(ctx, Invitation, link)
+		claim, err := tx.UseLink(ctx, Invitation, link)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Service) acceptInvitation(ctx context.Context, link, user uuid.UUID) (O
 			delete from platform.invitations i using platform.users u
 			where i.uuid = @subject and i.expires_at > now() and u.uuid = @user
 			returning i.organization_uuid, i.role, i.email_folded = u.email_folded as theirs`,
-			pgx.StrictNamedArgs{"subject": used.SubjectUUID, "user": user})
+			pgx.StrictNamedArgs{"subject": claim.SubjectUUID, "user": user})
 		if fault.Is(err, fault.NotFound) {
 			return InvalidLink()
 		}

@@ -1,9 +1,8 @@
-// Package account owns the users of the install: their passwords, second factors, sessions,
-// personal access tokens and mailed links, and the organizations with their members, roles and
-// invitations.
+// Package account owns the install's users: their passwords, second factors, sessions, personal
+// access tokens and mailed links, and the organizations with their members, roles and invitations.
 //
 // Each entity has one file with its rules and its SQL. The rules that need no table are in packages
-// password and token, the counting of attempts is in package ratelimit. Projects belong to package
+// password and token, counting attempts is in package ratelimit. Projects belong to package
 // platform, as do the tables' migrations.
 package account
 
@@ -50,7 +49,7 @@ type Config struct {
 // safe for concurrent use outside a transaction.
 type Service struct {
 	Config
-	Attempts ratelimit.Attempts // counters of the limits of accounts and of forms
+	Attempts ratelimit.Attempts // rate limits for accounts and forms
 
 	keyring *atomic.Pointer[token.Keyring]
 
@@ -61,12 +60,12 @@ type Service struct {
 // Client is the origin of a request.
 type Client struct {
 	Address string
-	Network string // key of its network for rate limits
+	Network string // network key for rate limits
 	Agent   string // User-Agent
 	Local   bool   // connected directly from the server's machine
 }
 
-// New returns the service on the database of its store.
+// New returns the service on its store's database.
 func New(c Config) *Service {
 	db := c.Store.DB()
 	s := &Service{Config: c, Attempts: ratelimit.New(db.Querier(), "platform.attempts"),
@@ -82,7 +81,7 @@ func New(c Config) *Service {
 	return s
 }
 
-// In returns the service on another handle, such as that of a transaction.
+// In returns the service on another handle, such as a transaction's.
 func (s *Service) In(db *platform.DB) *Service {
 	c := *s
 	c.db, c.q = db, db.Querier()
@@ -108,17 +107,17 @@ func (s *Service) inTx(ctx context.Context, f func(tx *Service) error) error {
 	return s.db.InTx(ctx, func(tx *platform.DB) error { return f(s.In(tx)) })
 }
 
-// fold returns the canonical form of a name or an address, for case-insensitive and confusion-safe
+// fold returns a name or an address in canonical form, for case-insensitive and confusion-safe
 // comparison and for counting attempts: trimmed, NFKC-normalized and case-folded.
 func fold(s string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s))))
 }
 
-// foldEmail is fold of the canonical form of an address. Mailboxes that differ in case beyond ASCII
-// count as one here: accounts of the platform are strict about look-alikes.
+// foldEmail folds an address's canonical form. Mailboxes that differ in case beyond ASCII count as
+// one here: platform accounts are strict about look-alikes.
 func foldEmail(s string) string { return fold(address.Canonical(s)) }
 
-// mapped returns f of an optional text.
+// mapped applies f to an optional text.
 func mapped(s *string, f func(string) string) *string {
 	if s == nil {
 		return nil
@@ -128,7 +127,7 @@ func mapped(s *string, f func(string) string) *string {
 	return &text
 }
 
-// errSessionEnded returns the failure of a request whose session has ended meanwhile.
+// errSessionEnded reports that a request's session has ended meanwhile.
 func errSessionEnded() error {
 	return fault.New(fault.Unauthenticated, "the session has ended").WithCode("invalid_token")
 }

@@ -16,7 +16,7 @@ type UserFilter struct {
 	Status string // active or suspended
 }
 
-// ListUsers returns a page of the users of the install and the total count.
+// ListUsers returns a page of the install's users and the total count.
 func (s *Service) ListUsers(ctx context.Context, f UserFilter, page pg.Page) ([]User, int64, error) {
 	const found = `platform.users u
 		where (@status = '' or u.status = @status)

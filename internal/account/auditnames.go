@@ -23,7 +23,7 @@ type AuditEntry struct {
 	OrganizationName *string `json:"organizationName" nullable:"true" doc:"Organization of the project."`
 }
 
-// NameEntries adds names to entries of an audit log.
+// NameEntries adds names to audit log entries.
 func (s *Service) NameEntries(ctx context.Context, entries []audit.Recorded) ([]AuditEntry, error) {
 	var actors, projects []uuid.UUID
 	for _, e := range entries {
@@ -71,7 +71,6 @@ func appendUUID(all []uuid.UUID, text string) []uuid.UUID {
 	return all
 }
 
-// auditUser is a user who has changed something.
 type auditUser struct {
 	UUID            uuid.UUID
 	Username, Email string

@@ -16,14 +16,14 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Caller is the authenticated caller of a request with its current rights.
+// Caller is a request's authenticated caller with current rights.
 type Caller struct {
 	User          uuid.UUID
-	Session       uuid.UUID     // UUID of the session or of the personal access token
+	Session       uuid.UUID     // UUID of the session or personal access token
 	ByToken       bool          // authenticated by a personal access token
 	Ceiling       Role          // highest role of the token; Administrator for a session
 	Projects      []uuid.UUID   // the only projects that the token opens; nil: all
-	Administrator bool          // administrator of the install
+	Administrator bool          // administrates the install
 	Project       uuid.NullUUID // project in the request's scope, if it exists
 	Organization  uuid.NullUUID // organization in the request's scope, if it exists
 	Role          Role          // in that project or organization; 0: none
@@ -32,7 +32,7 @@ type Caller struct {
 	Account       *User         // the user, if the scope asks for it
 }
 
-// CapRole limits a role of the caller's user to the ceiling of the token.
+// CapRole limits the user's role to the token's ceiling.
 func (c Caller) CapRole(r Role) Role { return max(r, c.Ceiling) }
 
 // CheckNewProjects fails with Forbidden if the caller's token is limited to projects, which a new
@@ -45,8 +45,8 @@ func (c Caller) CheckNewProjects() error {
 		WithCode("token_not_allowed")
 }
 
-// Scope is the subject of a request, one at most: a project, named by its own UUID or by a form in
-// it, an organization, or the account of the caller.
+// Scope is a request's subject, one at most: a project, named by its own UUID or by a form in it,
+// an organization, or the caller's account.
 type Scope struct {
 	Project, Form, Organization uuid.NullUUID
 	Account                     bool
@@ -143,7 +143,7 @@ type identity struct {
 	Expired, Stale    bool
 }
 
-// callerRow is an identity with the user's role in the scope of a request.
+// callerRow is an identity with the user's role in the request's scope.
 type callerRow struct {
 	identity
 	Member                bool

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Proof confirms an irreversible change of a user's own account.
+// Proof confirms an irreversible change to a user's own account.
 type Proof struct {
 	Password string
 	Code     string // code of the second factor; "" if the user has none
@@ -29,17 +29,17 @@ func (s *Service) DeleteAccount(ctx context.Context, client Client, id uuid.UUID
 		return User{}, err
 	}
 
-	var deleted User
+	var account User
 	err = s.withSecondFactor(ctx, client, spend, user.UUID, func(tx *Service) error {
 		var err error
-		deleted, err = tx.removeUser(ctx, user.UUID)
+		account, err = tx.removeUser(ctx, user.UUID)
 		return err
 	})
 	if fault.Is(err, fault.NotFound) {
 		err = errSessionEnded()
 	}
 
-	return deleted, err
+	return account, err
 }
 
 // DeleteUser deletes another user on behalf of an administrator, and notifies them by mail. It

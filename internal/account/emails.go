@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-const emailChangeTTL = 24 * time.Hour // validity of a link
+const emailChangeTTL = 24 * time.Hour // link lifetime
 
 // ChangeEmail mails a link to a user's new address, which changes the address when it is opened,
 // and a notice to the current one. It fails with Unprocessable on email or password if that is

@@ -21,7 +21,7 @@ var codeLimit = ratelimit.GuessLimit{
 	UnknownNetworks: ratelimit.Limit{Name: "second factor", Most: 10, Window: time.Hour},
 }
 
-// FactorState is the public state of a second factor.
+// FactorState is a second factor's public state.
 type FactorState struct {
 	IsConfirmed   bool `json:"isConfirmed" doc:"Whether log-ins require the second factor."`
 	RecoveryCodes int  `json:"recoveryCodes" doc:"Number of unused recovery codes."`
@@ -190,8 +190,8 @@ func (s *Service) rejectCode(ctx context.Context, client Client, user uuid.UUID)
 	return fault.OnField(fault.Unprocessable, "code", "invalid_code", "is wrong or was used before")
 }
 
-// spendCode spends the code of a second factor within a transaction and reports whether it was
-// unused. nil: no code is needed.
+// spendCode spends a second factor's code within a transaction and reports whether it was unused.
+// nil: no code is needed.
 type spendCode func(ctx context.Context, tx *Service) (bool, error)
 
 // checkSecondFactor checks the code of a user whose password was verified. It fails with
@@ -246,7 +246,7 @@ func (s *Service) withSecondFactor(
 	return err
 }
 
-// factor is the row of a second factor.
+// factor is a second factor's row.
 type factor struct {
 	Sealed        []byte
 	ConfirmedAt   *time.Time // nil: not confirmed, so log-ins do not require it
@@ -310,7 +310,7 @@ func (s *Service) useStep(ctx context.Context, user uuid.UUID, step int64) (bool
 	return n == 1, err
 }
 
-// useRecoveryCode is [Service.useStep] for the hash of a recovery code.
+// useRecoveryCode is [Service.useStep] for a recovery code's hash.
 func (s *Service) useRecoveryCode(ctx context.Context, user uuid.UUID, hash []byte) (bool, error) {
 	n, err := pg.Exec(ctx, s.q, `delete from platform.recovery_codes where user_uuid = @user and hash = @hash`,
 		pgx.StrictNamedArgs{"user": user, "hash": hash})

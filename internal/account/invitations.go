@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// invitationTTL is the TTL of an invitation after it was sent.
+// invitationTTL is an invitation's lifetime after it was sent.
 const invitationTTL = 7 * 24 * time.Hour
 
 // Invited is a pending invitation to an organization.
@@ -30,7 +30,7 @@ type Invited struct {
 
 const invitationColumns = ` i.uuid, i.organization_uuid, i.email, i.role as role_id, i.created_at, i.created_by, i.sent_at, i.expires_at `
 
-// Limits of unsolicited mails.
+// Limits for unsolicited mails.
 var (
 	invitationNetworkLimit   = ratelimit.Limit{Name: "invitation address", Most: 120, Window: time.Hour}
 	invitationRecipientLimit = ratelimit.Limit{Name: "invitation recipient", Most: 10, Window: 24 * time.Hour}
@@ -87,8 +87,7 @@ func (s *Service) invite(
 	})
 }
 
-// mailInvitation enqueues the mail of an invitation. Its link adds the recipient to the
-// organization.
+// mailInvitation enqueues an invitation's mail. Its link adds the recipient to the organization.
 func (s *Service) mailInvitation(ctx context.Context, inviter uuid.UUID, i Invited) error {
 	user, err := s.GetUser(ctx, inviter)
 	if err != nil {
@@ -156,7 +155,7 @@ func (s *Service) insertInvitation(
 }
 
 // requireRoom fails unless an address can be invited to an organization. The caller holds the
-// lock of the organization.
+// organization's lock.
 func (s *Service) requireRoom(ctx context.Context, organization uuid.UUID, email string) error {
 	settings, err := s.Store.Settings(ctx)
 	if err != nil {
@@ -195,8 +194,8 @@ func (s *Service) getInvitation(ctx context.Context, organization, id uuid.UUID)
 		pgx.StrictNamedArgs{"id": id, "organization": organization})
 }
 
-// ListInvitations returns a page of the invitations of an organization, expired ones included, and
-// the total count.
+// ListInvitations returns a page of an organization's invitations, expired ones included, and the
+// total count.
 func (s *Service) ListInvitations(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Invited, int64, error) {
 	return pg.List[Invited](ctx, s.q, pg.Listing{
 		Columns: invitationColumns,

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Purposes of links. A link is valid for its own purpose only.
+// Link purposes. A link is valid for its own purpose only.
 const (
 	PasswordReset = "password reset"
 	EmailChange   = "email change"
@@ -37,7 +37,7 @@ func (l Link) good(now time.Time) bool { return l.UsedAt == nil && now.Before(l.
 
 const linkColumns = ` uuid, purpose, user_uuid, subject_uuid, email, expires_at, used_at `
 
-// NewLink holds the parameters of a link.
+// NewLink holds a new link's parameters.
 type NewLink struct {
 	Purpose       string
 	User, Subject uuid.NullUUID
@@ -97,7 +97,7 @@ func (s *Service) linkedUser(ctx context.Context, purpose, linkToken string) (Li
 	return link, user, err
 }
 
-// findLink returns the link of a token if it can be used.
+// findLink returns a token's link if it can be used.
 func (s *Service) findLink(ctx context.Context, purpose, linkToken string) (Link, error) {
 	id, ok := token.ParseLink(s.LinkKey, purpose, linkToken)
 	if !ok {
@@ -112,7 +112,7 @@ func (s *Service) findLink(ctx context.Context, purpose, linkToken string) (Link
 	return link, err
 }
 
-// pages are the paths of links by purpose, relative to the public URL.
+// pages are link paths by purpose, relative to the public URL.
 var pages = map[string]string{
 	PasswordReset: "/reset-password",
 	EmailChange:   "/confirm-email", Invitation: "/accept-invitation", Recipient: "/confirm-recipient",

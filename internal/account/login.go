@@ -23,14 +23,14 @@ var (
 	}
 )
 
-// Credentials are the input of a log-in.
+// Credentials are a log-in's input.
 type Credentials struct {
 	Email, Password string
 	Code            string // code of the second factor; "" if the user has none
 }
 
-// Login verifies the credentials of a user and opens a session. It fails as
-// [Service.withCredentials] does.
+// Login verifies a user's credentials and opens a session. It fails as [Service.withCredentials]
+// does.
 func (s *Service) Login(ctx context.Context, client Client, in Credentials) (SignedIn, error) {
 	var signedIn SignedIn
 	err := s.withCredentials(ctx, client, in, func(tx *Service, user User, hash string) error {

@@ -29,7 +29,7 @@ type Mail struct {
 	Link     uuid.NullUUID     `json:"link"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (Mail) Kind() string { return "mail" }
 
 // passwordResetArgs contain the requested address. The job looks up the user, so that the request
@@ -38,10 +38,10 @@ type passwordResetArgs struct {
 	Email string `json:"email"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (passwordResetArgs) Kind() string { return "password_reset" }
 
-// registerMails registers the workers of mails.
+// registerMails registers the mail workers.
 func (s *Service) registerMails() {
 	queue.Register(s.Queue, mailOptions, s.sendMail)
 	queue.Register(s.Queue, mailOptions, func(ctx context.Context, job *queue.Job[passwordResetArgs]) error {

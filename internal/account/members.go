@@ -32,15 +32,14 @@ func (s *Service) addMember(ctx context.Context, organization, user uuid.UUID, r
 	return err
 }
 
-// GetMember returns a member of an organization. It fails with NotFound if the user is not a
-// member.
+// GetMember returns an organization's member. It fails with NotFound if the user is not a member.
 func (s *Service) GetMember(ctx context.Context, organization, user uuid.UUID) (Member, error) {
 	return pg.One[Member](ctx, s.q,
 		`select`+memberColumns+`from`+membersTable+`where m.organization_uuid = @organization and m.user_uuid = @user`,
 		pgx.StrictNamedArgs{"organization": organization, "user": user})
 }
 
-// ListMembers returns a page of the members of an organization and the total count.
+// ListMembers returns a page of an organization's members and the total count.
 func (s *Service) ListMembers(ctx context.Context, organization uuid.UUID, page pg.Page) ([]Member, int64, error) {
 	return pg.List[Member](ctx, s.q, pg.Listing{
 		Columns: memberColumns,
@@ -114,7 +113,7 @@ func (s *Service) TransferOrganization(
 	return m, err
 }
 
-// setRole changes the role of a member, and voids the invitations that they could no longer send.
+// setRole changes a member's role, and voids the invitations that they could no longer send.
 // Promotion to owner makes no member accountable, see platform.account_of.
 func (s *Service) setRole(ctx context.Context, organization, user uuid.UUID, role Role) error {
 	n, err := pg.Exec(ctx, s.q, `
@@ -188,13 +187,13 @@ func (s *Service) deleteMember(ctx context.Context, organization, user uuid.UUID
 // assignHome assigns a new home organization to a user who has left theirs: the first that they
 // own, or else a new one. Every user has a home organization, and one that was handed over can be
 // deleted.
-func (s *Service) assignHome(ctx context.Context, left, user uuid.UUID) error {
+func (s *Service) assignHome(ctx context.Context, former, user uuid.UUID) error {
 	before, err := pg.One[struct {
 		Username         string
 		OrganizationUUID uuid.UUID
 	}](ctx, s.q, `select username, organization_uuid from platform.users where uuid = @user for no key update`,
 		pgx.StrictNamedArgs{"user": user})
-	if err != nil || before.OrganizationUUID != left {
+	if err != nil || before.OrganizationUUID != former {
 		return err
 	}
 

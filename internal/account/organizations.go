@@ -60,15 +60,15 @@ func (s *Service) CreateOrganization(ctx context.Context, user uuid.UUID, name s
 			return err
 		}
 
-		owned, err := pg.Value[int64](ctx, tx.q,
+		count, err := pg.Value[int64](ctx, tx.q,
 			`select count(*) from platform.members where user_uuid = @user and role = 2`,
 			pgx.StrictNamedArgs{"user": user})
 		if err != nil {
 			return err
 		}
 
-		if owned >= settings.OrganizationsPerUser {
-			return fault.New(fault.Unprocessable, "you have reached the limit of organizations: you own %d", owned).
+		if count >= settings.OrganizationsPerUser {
+			return fault.New(fault.Unprocessable, "you have reached the limit of organizations: you own %d", count).
 				WithCode("quota_exceeded")
 		}
 
@@ -217,15 +217,15 @@ func (s *Service) withMembershipLock(
 // OrganizationForProject returns the organization for a new project of the actor: the named one, or
 // the actor's own. It fails with Unprocessable on organization_uuid if the actor has no role there,
 // and with Forbidden unless the actor is at least admin there and not limited to projects.
-func (s *Service) OrganizationForProject(ctx context.Context, actor Caller, named *uuid.UUID) (uuid.UUID, error) {
+func (s *Service) OrganizationForProject(ctx context.Context, actor Caller, choice *uuid.UUID) (uuid.UUID, error) {
 	user, err := s.GetUser(ctx, actor.User)
 	if err != nil {
 		return uuid.Nil, err
 	}
 
 	organization := user.OrganizationUUID
-	if named != nil {
-		organization = *named
+	if choice != nil {
+		organization = *choice
 	}
 
 	role, err := s.roleIn(ctx, organization, user.UUID)

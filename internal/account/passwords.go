@@ -20,7 +20,7 @@ var (
 	resetNetworkLimit = ratelimit.Limit{Name: "reset address", Most: 30, Window: time.Hour}
 )
 
-const passwordResetTTL = time.Hour // validity of a link
+const passwordResetTTL = time.Hour // link lifetime
 
 // ForgetPassword enqueues a mail with a link to set a new password. It takes the same steps and
 // time for known and unknown addresses, since the job looks up the user. It fails with

@@ -7,8 +7,8 @@ type Role int16
 
 // Roles, as users see them in roleId.
 const (
-	Administrator Role = 1 // administrator of the install
-	Owner         Role = 2 // owner of an organization, like the roles below
+	Administrator Role = 1 // administrates the install
+	Owner         Role = 2 // owns an organization; the roles below are in one too
 	Admin         Role = 3
 	Developer     Role = 4
 	Viewer        Role = 5
@@ -25,7 +25,7 @@ func (r Role) Require(min Role) error {
 	return fault.New(fault.Forbidden, "requires the role of %s, yours is %s", min, r)
 }
 
-// String returns the name of the role.
+// String returns the role's name.
 func (r Role) String() string {
 	switch r {
 	case Administrator:

@@ -27,10 +27,10 @@ type Session struct {
 // sessionColumns requires the argument @current.
 const sessionColumns = ` uuid, created_at, refreshed_at as last_used_at, expires_at, address, user_agent, uuid = @current as is_current `
 
-// sessionTTL is the TTL of a session after its log-in or its last refresh.
+// sessionTTL is a session's lifetime after its log-in or its last refresh.
 const sessionTTL = 30 * 24 * time.Hour
 
-// Tokens are the credentials of a session.
+// Tokens are a session's credentials.
 type Tokens struct {
 	Token            string    `json:"token" doc:"JWT for the Authorization header."`
 	TokenType        string    `json:"tokenType" enum:"Bearer"`
@@ -39,7 +39,7 @@ type Tokens struct {
 	RefreshExpiresAt time.Time `json:"refreshExpiresAt"`
 }
 
-// SignedIn is a user with the credentials of a session.
+// SignedIn is a user with a session's credentials.
 type SignedIn struct {
 	User   User
 	Tokens Tokens
@@ -59,7 +59,7 @@ func (s *Service) signIn(ctx context.Context, client Client, user User, password
 	return s.signedIn(user, session)
 }
 
-// signedIn returns the tokens of a session.
+// signedIn returns a session's tokens.
 func (s *Service) signedIn(user User, session refreshableSession) (SignedIn, error) {
 	access, claims, err := s.keyring.Load().Sign(user.UUID, session.UUID, time.Now())
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) createSession(
 
 	audit.SetActor(ctx, user)
 
-	opened, err := pg.One[refreshableSession](ctx, s.q, `
+	session, err := pg.One[refreshableSession](ctx, s.q, `
 		with over as (delete from platform.sessions where user_uuid = @user and expires_at < now())
 		insert into platform.sessions (uuid, user_uuid, address, user_agent, expires_at)
 		select @id, u.uuid, @address, @agent, now() + @life::interval from platform.users u
@@ -104,13 +104,13 @@ func (s *Service) createSession(
 		err = fault.New(fault.Unauthenticated, "the password was changed").WithCode("invalid_credentials")
 	}
 
-	return opened, err
+	return session, err
 }
 
-// refreshableSession holds the inputs of a refresh token.
+// refreshableSession holds a refresh token's inputs.
 type refreshableSession struct {
 	UUID, UserUUID uuid.UUID
-	Generation     int32 // generation of the current refresh token
+	Generation     int32 // the current refresh token's
 	ExpiresAt      time.Time
 }
 
@@ -206,15 +206,15 @@ func (s *Service) ListSessions(ctx context.Context, actor Caller, page pg.Page) 
 
 // Logout ends the actor's session. It fails with Unauthenticated if the session has ended already.
 func (s *Service) Logout(ctx context.Context, actor Caller) (Session, error) {
-	ended, err := s.DeleteSession(ctx, actor, actor.Session)
+	session, err := s.DeleteSession(ctx, actor, actor.Session)
 	if fault.Is(err, fault.NotFound) {
 		err = errSessionEnded()
 	}
 
-	return ended, err
+	return session, err
 }
 
-// DeleteSession ends a session of the actor. The next request in it is rejected. It fails with
+// DeleteSession ends one of the actor's sessions. The next request in it is rejected. It fails with
 // NotFound for an unknown session.
 func (s *Service) DeleteSession(ctx context.Context, actor Caller, id uuid.UUID) (Session, error) {
 	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (Session, error) {
@@ -233,7 +233,7 @@ func (s *Service) DeleteOtherSessions(ctx context.Context, actor Caller) ([]Sess
 	})
 }
 
-// endSessions deletes all sessions of a user except keep.
+// endSessions deletes a user's sessions except keep.
 func (s *Service) endSessions(ctx context.Context, user, keep uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `delete from platform.sessions where user_uuid = @user and uuid <> @keep`,
 		pgx.StrictNamedArgs{"user": user, "keep": keep})

@@ -15,13 +15,13 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// Limits of sign-ups.
+// Sign-up limits.
 var (
 	signUpNetworkLimit = ratelimit.Limit{Name: "sign-up address", Most: 60, Window: time.Minute}
 	signUpAccountLimit = ratelimit.Limit{Name: "sign-up account", Most: 30, Window: 10 * time.Minute}
 )
 
-// SignUp is the input of a sign-up.
+// SignUp is a sign-up's input.
 type SignUp struct {
 	Username, Email, Password, Bio string
 
@@ -128,21 +128,21 @@ func (s *Service) CreateAdministrator(ctx context.Context, username, email, pass
 
 	n.Claim = true
 	return pg.InTxValue(ctx, s.inTx, func(tx *Service) (User, error) {
-		created, err := tx.CreateUser(ctx, n)
+		user, err := tx.CreateUser(ctx, n)
 		if err != nil {
 			return User{}, err
 		}
 
 		if _, err := pg.Exec(ctx, tx.q, `update platform.users set is_administrator = true where uuid = @id`,
-			pgx.StrictNamedArgs{"id": created.UUID}); err != nil {
+			pgx.StrictNamedArgs{"id": user.UUID}); err != nil {
 			return User{}, err
 		}
 
-		return tx.GetUser(ctx, created.UUID)
+		return tx.GetUser(ctx, user.UUID)
 	})
 }
 
-// NewUser is the row of a new user.
+// NewUser is a new user's row.
 type NewUser struct {
 	Username, Email, Bio string
 	PasswordHash         string
@@ -203,10 +203,10 @@ func (s *Service) CreateUser(ctx context.Context, n NewUser) (User, error) {
 	})
 }
 
-// claimAdministrator makes the user the administrator if wanted and the install has none. The row
-// lock lets one of several concurrent calls succeed.
-func (s *Service) claimAdministrator(ctx context.Context, user uuid.UUID, wanted bool) (bool, error) {
-	if !wanted {
+// claimAdministrator makes the user the administrator if claim is set and the install has none. The
+// row lock lets one of several concurrent calls succeed.
+func (s *Service) claimAdministrator(ctx context.Context, user uuid.UUID, claim bool) (bool, error) {
+	if !claim {
 		return false, nil
 	}
 

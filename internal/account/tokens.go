@@ -28,11 +28,11 @@ type Token struct {
 
 const tokenColumns = ` t.uuid, t.name, t.hint, t.role as role_id, t.project_uuids, t.created_at, t.expires_at, t.last_used_at `
 
-// NewToken holds the parameters of a token.
+// NewToken holds a new token's parameters.
 type NewToken struct {
 	Name      string
 	Role      Role
-	Projects  []uuid.UUID // nil: all projects of the user
+	Projects  []uuid.UUID // nil: all the user's projects
 	ExpiresAt time.Time
 }
 
@@ -60,7 +60,7 @@ func (s *Service) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (
 	}
 
 	text := token.NewAPIKey(token.PersonalPrefix)
-	created, err := pg.InTxValue(ctx, s.inTx, func(tx *Service) (Token, error) {
+	row, err := pg.InTxValue(ctx, s.inTx, func(tx *Service) (Token, error) {
 		audit.CreatedUUID(ctx, id)
 		if err := tx.requireProjectAccess(ctx, user, n.Projects); err != nil {
 			return Token{}, err
@@ -80,14 +80,14 @@ func (s *Service) CreateToken(ctx context.Context, user uuid.UUID, n NewToken) (
 	})
 	switch {
 	case pg.Violates(err, "tokens_name_key"):
-		return created, "", fault.OnField(fault.Conflict, "name", "already_exists",
+		return row, "", fault.OnField(fault.Conflict, "name", "already_exists",
 			"is taken by another token of yours").WithCause(err)
 	case fault.Is(err, fault.NotFound):
-		return created, "", fault.New(fault.Unprocessable, "you have reached the limit of %d tokens", maxTokens).
+		return row, "", fault.New(fault.Unprocessable, "you have reached the limit of %d tokens", maxTokens).
 			WithCode("quota_exceeded")
 	}
 
-	return created, text, err
+	return row, text, err
 }
 
 // requireProjectAccess fails with Unprocessable if the user has no access to one of the projects.
@@ -131,7 +131,7 @@ func (s *Service) DeleteToken(ctx context.Context, user, id uuid.UUID) (Token, e
 	})
 }
 
-// touchToken records the use of a token. The audit log has no entry of it.
+// touchToken records that a token was used. The audit log has no entry for it.
 func (s *Service) touchToken(ctx context.Context, id uuid.UUID) error {
 	_, err := pg.Exec(ctx, s.q, `
 		update platform.tokens set last_used_at = now()

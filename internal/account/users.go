@@ -157,7 +157,7 @@ func (s *Service) UpdateUser(ctx context.Context, actor Caller, id uuid.UUID, u 
 	})
 }
 
-// userChange changes the row of a user. Nil fields are left unchanged.
+// userChange changes a user's row. Nil fields are left unchanged.
 type userChange struct{ username, email, bio, passwordHash *string }
 
 // userChange returns the change of a user's row for an update, with a hashed password. It fails
@@ -231,24 +231,24 @@ func (s *Service) changeUser(ctx context.Context, id, keep uuid.UUID, u userChan
 // credentials returns the user with an address and their password hash. It fails with NotFound for
 // an unknown address.
 func (s *Service) credentials(ctx context.Context, email string) (User, string, error) {
-	found, err := pg.One[struct {
+	row, err := pg.One[struct {
 		User
 		PasswordHash string
 	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u
 		where u.email_folded in (@email, @former) order by u.email_folded = @email desc limit 1`,
 		pgx.StrictNamedArgs{"email": foldEmail(email), "former": fold(email)})
-	return found.User, found.PasswordHash, err
+	return row.User, row.PasswordHash, err
 }
 
 // credentialsByUUID returns a user and their password hash. It fails with NotFound for an unknown
 // user.
 func (s *Service) credentialsByUUID(ctx context.Context, id uuid.UUID) (User, string, error) {
-	found, err := pg.One[struct {
+	row, err := pg.One[struct {
 		User
 		PasswordHash string
 	}](ctx, s.q, `select u.password_hash, `+userColumns+` from platform.users u where u.uuid = @id`,
 		pgx.StrictNamedArgs{"id": id})
-	return found.User, found.PasswordHash, err
+	return row.User, row.PasswordHash, err
 }
 
 // userConflict translates a violation of a unique constraint into a Conflict on its field.

@@ -1,8 +1,8 @@
-// Package address has the canonical form of e-mail addresses, and the form for mail servers.
+// Package address has the canonical form for e-mail addresses, and the form for mail servers.
 //
-// An address is canonical if its characters are normalized by NFKC, its local part is in lower case
-// as far as ASCII goes, and its domain is that of IDNA, in Unicode. Lower case beyond ASCII depends
-// on the language: İ is no i, and mailboxes that differ in it can be of different people.
+// An address is canonical if it is normalized by NFKC, the ASCII letters before the @ are in lower
+// case, and the domain has IDNA's Unicode form. Lower case beyond ASCII depends on the language: İ
+// is no i, and mailboxes that differ in it can belong to different people.
 package address
 
 import (
@@ -14,25 +14,25 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Max is the maximum number of bytes of an address.
+// Max is an address's maximum length in bytes.
 const Max = 254
 
 // maxLocal is the maximum number of bytes before the @.
 const maxLocal = 64
 
-// Clean returns the canonical form of a bare address, without surrounding white space. It reports
-// false for another text.
+// Clean returns a bare address's canonical form, without surrounding white space. It reports false
+// for another text.
 func Clean(s string) (string, bool) {
 	plain := norm.NFKC.String(strings.TrimSpace(s))
-	local, domain, found := strings.Cut(plain, "@")
-	if !found || len(local) > maxLocal || strings.ContainsFunc(plain, notAllowed) {
+	local, domain, ok := strings.Cut(plain, "@")
+	if !ok || len(local) > maxLocal || strings.ContainsFunc(plain, notAllowed) {
 		return "", false
 	}
 
-	domain, ok := cleanDomain(domain)
+	domain, isDomain := cleanDomain(domain)
 	plain = lowerASCII(local) + "@" + domain
 	wire, sendable := ForServer(plain)
-	if !ok || !sendable || len(wire) > Max || len(plain) > Max {
+	if !isDomain || !sendable || len(wire) > Max || len(plain) > Max {
 		return "", false
 	}
 
@@ -56,11 +56,11 @@ func cleanDomain(domain string) (string, bool) {
 		return "", false
 	}
 
-	decoded, err := idna.Lookup.ToUnicode(ascii)
-	return decoded, err == nil
+	name, err := idna.Lookup.ToUnicode(ascii)
+	return name, err == nil
 }
 
-// Canonical returns the canonical form of an address, or the text itself if it is none.
+// Canonical returns an address's canonical form, or the text itself if it is none.
 func Canonical(s string) string {
 	if clean, ok := Clean(s); ok {
 		return clean
@@ -68,13 +68,13 @@ func Canonical(s string) string {
 	return s
 }
 
-// ForServer returns an address with its domain in ASCII, as any mail server takes it. The case of
-// the local part stays. It reports false if there is no such form.
+// ForServer returns an address with its domain in ASCII, as any mail server takes it. The local
+// part keeps its case. It reports false if there is no such form.
 func ForServer(s string) (string, bool) {
 	plain := norm.NFKC.String(s)
-	local, domain, found := strings.Cut(plain, "@")
-	if !found || isASCII(domain) {
-		return plain, found
+	local, domain, ok := strings.Cut(plain, "@")
+	if !ok || isASCII(domain) {
+		return plain, ok
 	}
 
 	ascii, err := idna.Lookup.ToASCII(domain)
@@ -99,7 +99,7 @@ func Forms(canonical string) []string {
 	return []string{canonical, wire}
 }
 
-// lowerASCII returns a text with the capital letters of ASCII in lower case.
+// lowerASCII returns a text with ASCII capitals in lower case.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

@@ -15,7 +15,7 @@ import (
 // anyone admits requests without a key.
 func anyone(*call) error { return nil }
 
-// withKey admits requests with a key or a token of the project.
+// withKey admits requests with a project's key or token.
 func withKey(c *call) error {
 	text, bearer := c.credentials()
 	if text == "" {
@@ -60,8 +60,8 @@ func (c *call) forward() error {
 	return nil
 }
 
-// credentials returns the key or token of a request. A token in the Authorization header goes
-// first, but clients repeat the key there.
+// credentials returns a request's key or token. A token in the Authorization header goes first, but
+// clients repeat the key there.
 func (c *call) credentials() (text string, bearer bool) {
 	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -77,7 +77,7 @@ func (c *call) credentials() (text string, bearer bool) {
 	return token, true
 }
 
-// authenticate returns the caller of a key or a token.
+// authenticate returns the caller with a key or a token.
 func (c *call) authenticate(text string) (gateway.Caller, error) {
 	caller, err := c.door.Verify(c.r.Context(), text)
 	if !fault.Is(err, fault.Unauthenticated) {
@@ -92,8 +92,8 @@ func (c *call) authenticate(text string) (gateway.Caller, error) {
 	return caller, fault.New(fault.Unauthenticated, "Invalid API key").WithCode("no_authorization")
 }
 
-// withToken admits requests with a token of a user. One that the application's server has signed
-// has no session.
+// withToken admits requests with a user's token. One that the application's server has signed has
+// no session.
 func withToken(c *call) error {
 	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -122,7 +122,7 @@ func withToken(c *call) error {
 	return nil
 }
 
-// withUser admits requests with the access token of a user's session.
+// withUser admits requests with an access token from a user's session.
 func withUser(c *call) error {
 	if err := withToken(c); err != nil {
 		return err
@@ -134,7 +134,7 @@ func withUser(c *call) error {
 	return nil
 }
 
-// identity returns the user and the session of the token that withToken has admitted.
+// identity returns the user and the session in the token that withToken has admitted.
 func (c *call) identity() enduser.Identity {
 	user, _ := uuid.Parse(c.caller.Subject)
 	session, _ := uuid.Parse(c.caller.Session)
@@ -142,7 +142,7 @@ func (c *call) identity() enduser.Identity {
 	return enduser.Identity{User: user, Session: session}
 }
 
-// asAdmin admits requests with a secret key, or a token of the role service_role.
+// asAdmin admits requests with a secret key, or a service_role token.
 func asAdmin(c *call) error {
 	if text, _ := c.credentials(); text == "" {
 		return fault.New(fault.Unauthenticated, "This endpoint requires a valid Bearer token").

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// adminUser is the body of a new or changed user.
+// adminUser is a new or changed user's body.
 type adminUser struct {
 	ID           string          `json:"id"`
 	Email        *string         `json:"email"`
@@ -50,7 +50,7 @@ const (
 	maxPerPage     = 1000
 )
 
-// pageOf returns the page of a list that a request asks for.
+// pageOf returns the list page that a request asks for.
 func (c *call) pageOf() (page, perPage int, err error) {
 	q := c.r.URL.Query()
 	page, perPage = 1, defaultPerPage
@@ -68,7 +68,7 @@ func (c *call) pageOf() (page, perPage int, err error) {
 	return page, min(perPage, maxPerPage), nil
 }
 
-// setPage tells the number of all items and the other pages in headers.
+// setPage tells the total count and the other pages in headers.
 func (c *call) setPage(path string, page, perPage int, total int64) {
 	last := max(int((total+int64(perPage)-1)/int64(perPage)), 1)
 	link := func(page int, rel string) string {

@@ -25,13 +25,13 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// maxBody is the maximum number of bytes of a request: two kinds of metadata and the rest.
+// maxBody is a request's maximum size in bytes: two kinds of metadata and the rest.
 const maxBody = 64 << 10
 
-// Prefix is the path of the interface behind that of the project.
+// Prefix is the interface's path behind the project's.
 const Prefix = "/auth/v1"
 
-// New returns the interface. bodies bounds the memory of the bodies of all requests.
+// New returns the interface. bodies bounds the memory for all requests' bodies.
 func New(users *enduser.Service, bodies *fair.Pool) gateway.Interface {
 	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {
 		s := p.Settings.EndUsers
@@ -153,7 +153,7 @@ var routes = map[string]route{
 	"DELETE /admin/users/{id}/passkeys/{id}": {asAdmin, (*call).adminDeletePasskey},
 }
 
-// serve serves a request. path is the part of the path behind [Prefix].
+// serve serves a request. path is the part behind [Prefix].
 func (p *project) serve(w http.ResponseWriter, r *http.Request, path string) {
 	if httpx.ApplicationCORS(w, r) {
 		return
@@ -201,7 +201,7 @@ func (c *call) dispatch(path string) error {
 	return found.serve(c, ids)
 }
 
-// malformedRoute returns the route of a path with other text in the place of a UUID. It checks the
+// malformedRoute returns the route for a path with other text in a UUID's place. It checks the
 // access like any other, and finds nothing.
 func (c *call) malformedRoute(path string) (string, route, bool) {
 	segments := strings.Split(path, "/")
@@ -228,7 +228,7 @@ func (c *call) malformedID([]uuid.UUID) error {
 	return fault.New(fault.NotFound, "ids in the path must be UUIDs").WithCode("validation_failed")
 }
 
-// unknownRoute returns the failure of a request without a route. Features that clients know and
+// unknownRoute returns the failure for a request without a route. Features that clients know and
 // this server lacks are named.
 func (c *call) unknownRoute(pattern string) error {
 	switch pattern {
@@ -245,8 +245,8 @@ func (c *call) unknownRoute(pattern string) error {
 	return fault.New(fault.NotFound, "404 page not found").WithCode("not_found")
 }
 
-// errMethod is the failure of a method that the path does not take, such as HEAD: no request by it
-// consumes a link.
+// errMethod reports a method that the path does not take, such as HEAD: no request by it consumes a
+// link.
 var errMethod = fault.New(fault.Invalid, "Method Not Allowed").WithCode("method_not_allowed")
 
 // patternOf replaces the UUIDs in a path by {id} and returns them.
@@ -263,10 +263,10 @@ func patternOf(path string) (string, []uuid.UUID) {
 	return strings.Join(segments, "/"), ids
 }
 
-// networkOf returns the key of a client's network for rate limits.
+// networkOf returns a client's network key for rate limits.
 func networkOf(a netip.Addr) string { return httpx.Network(a) }
 
-// checkQuery fails with Invalid for a parameter of a form that PostgreSQL can't store.
+// checkQuery fails with Invalid for a form parameter that PostgreSQL can't store.
 func checkQuery(q url.Values) error {
 	if !pg.StorableValues(q) {
 		return fault.New(fault.Invalid, "Parameters must be UTF-8 without null characters").WithCode("validation_failed")
@@ -299,7 +299,7 @@ func (c *call) decode(v any) error {
 	})
 }
 
-// uuidIn returns the UUID in a member of the body, the zero one for an absent member.
+// uuidIn returns the UUID in a body member, the zero one for an absent member.
 func uuidIn(member, text string) (uuid.UUID, error) {
 	if text == "" {
 		return uuid.Nil, nil
@@ -314,7 +314,7 @@ func uuidIn(member, text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// readBody calls f with the body, within the budget of bodies.
+// readBody calls f with the body, within the budget for bodies.
 func (c *call) readBody(f func(body []byte) error) error {
 	ctx := c.r.Context()
 	lease, err := c.bodies.Acquire(ctx, c.Directory.Key(ctx), maxBody)
@@ -355,8 +355,7 @@ func (c *call) respond(status int, v any) error {
 // empty is the response where there is nothing to say. Clients expect JSON.
 func (c *call) empty() error { return c.respond(http.StatusOK, struct{}{}) }
 
-// redirectTo returns the address that a link should lead to: a parameter, or the page of the
-// request.
+// redirectTo returns the address that a link should lead to: a parameter, or the requesting page.
 func (c *call) redirectTo() string {
 	if to := c.r.URL.Query().Get("redirect_to"); to != "" {
 		return to

@@ -1,13 +1,13 @@
 package authapi
 
-// captchaToken is the member of a request with the token of a captcha.
+// captchaToken is the request member with a captcha's token.
 type captchaToken struct {
 	Security struct {
 		Token string `json:"captcha_token"`
 	} `json:"gotrue_meta_security"`
 }
 
-// checkCaptcha verifies the token of a captcha. Administrators of the project need none.
+// checkCaptcha verifies a captcha's token. Project administrators need none.
 func (c *call) checkCaptcha(in captchaToken) error {
 	if c.caller.Role == "service_role" {
 		return nil

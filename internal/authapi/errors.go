@@ -11,10 +11,10 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// apiVersion is the version of the contract in which errors have a code.
+// apiVersion is the contract version in which errors have a code.
 const apiVersion = "2024-01-01"
 
-// statuses maps the kinds of failures.
+// statuses maps failure kinds.
 var statuses = map[fault.Kind]int{
 	fault.Invalid: http.StatusBadRequest, fault.Unprocessable: http.StatusUnprocessableEntity,
 	fault.Unauthenticated: http.StatusUnauthorized, fault.Forbidden: http.StatusForbidden,
@@ -23,7 +23,7 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable: http.StatusServiceUnavailable,
 }
 
-// failure is the body of an error, in the version that the request names or the one before.
+// failure is an error's body, in the version that the request names or the one before.
 type failure struct {
 	Code         any            `json:"code"`
 	ErrorCode    string         `json:"error_code,omitempty"`
@@ -32,8 +32,7 @@ type failure struct {
 	WeakPassword map[string]any `json:"weak_password,omitempty"`
 }
 
-// statusOf returns the status, the code and the text of a failure. Texts of unknown errors stay in
-// the log.
+// statusOf returns a failure's status, code and text. Texts of unknown errors stay in the log.
 func statusOf(err error) (status int, code, text string, extra map[string]any) {
 	if r, ok := errors.AsType[*hook.Rejection](err); ok {
 		code = map[bool]string{true: "unexpected_failure", false: "unknown"}[r.Status == http.StatusInternalServerError]

@@ -42,7 +42,7 @@ func (c *call) authorize([]uuid.UUID) error {
 	return c.depart(f, q)
 }
 
-// newFlow returns the flow of the parameters of an application.
+// newFlow returns the flow for an application's parameters.
 func (c *call) newFlow(q url.Values) (enduser.OAuthFlow, error) {
 	return c.NewFlow(q.Get("provider"), c.redirectTo(),
 		enduser.Challenge{Code: q.Get("code_challenge"), Method: q.Get("code_challenge_method")})
@@ -75,8 +75,8 @@ func (c *call) depart(f enduser.OAuthFlow, parameters url.Values) error {
 	return c.redirect(d.URL, nil, nil)
 }
 
-// cookieName returns the name of a cookie. Its prefix keeps other hosts of the domain from setting
-// one, by which they would sign a visitor in as another user.
+// cookieName returns a cookie's name. Its prefix keeps the domain's other hosts from setting one,
+// by which they would sign a visitor in as another user.
 func (c *call) cookieName(name string) string {
 	if c.IsSecure() {
 		return "__Host-" + name
@@ -142,8 +142,8 @@ func (c *call) callback([]uuid.UUID) error {
 	return c.redirect(f.RedirectTo, nil, fragment)
 }
 
-// redirectFailure sends a browser to an address of the application with a failure, in the query and
-// in the fragment.
+// redirectFailure sends a browser to an application's address with a failure, in the query and in
+// the fragment.
 func (c *call) redirectFailure(to string, err error) error {
 	status, code, text, _ := statusOf(err)
 	if status >= http.StatusInternalServerError {
@@ -159,14 +159,14 @@ func (c *call) redirectFailure(to string, err error) error {
 	return c.redirect(to, params, fragment)
 }
 
-// refusals are the codes of failures that concern the person, not the request.
+// refusals are failure codes that concern the person, not the request.
 var refusals = []string{"signup_disabled", "user_banned", "provider_email_needs_verification"}
 
-// oauthErrors are the codes of RFC 6749 that a provider may have sent itself.
+// oauthErrors are RFC 6749 codes that a provider may have sent itself.
 var oauthErrors = []string{"invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type",
 	"invalid_scope", "server_error", "temporarily_unavailable"}
 
-// oauthError returns the error of RFC 6749 for a failure.
+// oauthError returns the RFC 6749 error for a failure.
 func oauthError(status int, code string) string {
 	switch {
 	case slices.Contains(oauthErrors, code):
@@ -184,7 +184,7 @@ func oauthError(status int, code string) string {
 	return "server_error"
 }
 
-// linkIdentity returns the address where the browser of the user begins to add an identity.
+// linkIdentity returns the address where the user's browser begins to add an identity.
 func (c *call) linkIdentity([]uuid.UUID) error {
 	q := c.r.URL.Query()
 	f, err := c.newFlow(q)

@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/oauth"
 )
 
-// openIDConfiguration serves the metadata by which programs find the keys of the project's tokens.
+// openIDConfiguration serves the metadata by which programs find the keys for the project's tokens.
 func (c *call) openIDConfiguration([]uuid.UUID) error {
 	c.w.Header().Set("Cache-Control", "public, max-age=600")
 	return c.respond(http.StatusOK, oauth.Metadata(c.Directory))
@@ -41,7 +41,7 @@ func (c *call) oauthAuthorize([]uuid.UUID) error {
 	return nil
 }
 
-// redirected is the response of a decision.
+// redirected is the response to a decision.
 type redirected struct {
 	RedirectURL string `json:"redirect_url"`
 }
@@ -85,7 +85,7 @@ func (c *call) decideAuthorization(ids []uuid.UUID) error {
 	return c.respond(http.StatusOK, redirected{to})
 }
 
-// oauthToken serves the token endpoint. Its failures have the form of RFC 6749.
+// oauthToken serves the token endpoint. Its failures have RFC 6749's form.
 func (c *call) oauthToken([]uuid.UUID) error {
 	c.w.Header().Set("Pragma", "no-cache")
 
@@ -179,7 +179,7 @@ func (c *call) tokenParameters() (url.Values, error) {
 	return q, nil
 }
 
-// clientCredentials returns the credentials of the client, which it sends in one way only.
+// clientCredentials returns the client's credentials, which it sends in one way only.
 func (c *call) clientCredentials(in url.Values) (oauth.Credentials, error) {
 	scheme, encoded, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "basic") {
@@ -274,8 +274,7 @@ func (c *call) updateClient(ids []uuid.UUID) error {
 	})
 }
 
-// changeClient calls a function with the members of a client in the body, and responds with the
-// client.
+// changeClient calls a function with the client members in the body, and responds with the client.
 func (c *call) changeClient(
 	status int, change func(*oauth.Server, oauth.Registration) (oauth.Client, error),
 ) error {

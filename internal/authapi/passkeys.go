@@ -8,7 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/webauthn"
 )
 
-// credential reads the response of an authenticator, and the challenge that it answers.
+// credential reads an authenticator's response, and the challenge that it answers.
 func (c *call) credential() (challenge uuid.UUID, r webauthn.Response, err error) {
 	var in struct {
 		ChallengeID string            `json:"challenge_id"`

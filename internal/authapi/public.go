@@ -52,7 +52,7 @@ func (c *call) jwks([]uuid.UUID) error {
 	return c.respond(http.StatusOK, map[string]any{"keys": keys})
 }
 
-// flow has the members of a request that begin a PKCE flow.
+// flow has the request members that begin a PKCE flow.
 type flow struct {
 	CodeChallenge       string `json:"code_challenge"`
 	CodeChallengeMethod string `json:"code_challenge_method"`
@@ -266,7 +266,7 @@ func (c *call) resend([]uuid.UUID) error {
 	return c.empty()
 }
 
-// halfConfirmed is the text after the first half of a change of the address.
+// halfConfirmed is the text after the first half of an address change.
 const halfConfirmed = "Confirmation link accepted. Please proceed to confirm link sent to the other email"
 
 func (c *call) verify([]uuid.UUID) error {
@@ -307,7 +307,7 @@ func (c *call) verify([]uuid.UUID) error {
 	return c.respond(http.StatusOK, map[string]string{"msg": halfConfirmed, "code": "200"})
 }
 
-// openLink serves a link of a mail. It answers a browser, so each failure is a redirect. A prefetch
+// openLink serves a mailed link. It answers a browser, so each failure is a redirect. A prefetch
 // gets nothing and consumes nothing.
 func (c *call) openLink([]uuid.UUID) error {
 	for _, name := range []string{"Purpose", "Sec-Purpose", "X-Moz", "X-Purpose"} {
@@ -351,7 +351,7 @@ func (c *call) openLink([]uuid.UUID) error {
 	return c.redirect(to, params, fragment)
 }
 
-// sessionFragment returns a session as the fragment of an address, which reaches no server.
+// sessionFragment returns a session as an address fragment, which reaches no server.
 func sessionFragment(s enduser.Session) url.Values {
 	return url.Values{"access_token": {s.AccessToken}, "refresh_token": {s.RefreshToken}, "token_type": {s.TokenType},
 		"expires_in": {strconv.Itoa(s.ExpiresIn)}, "expires_at": {strconv.FormatInt(s.ExpiresAt, 10)}, "sb": {""}}

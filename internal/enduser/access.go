@@ -10,13 +10,13 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Identity is a signed-in user: the subject and the session of an access token. The session is zero
-// only where [Directory.Authenticate] says so.
+// Identity is a signed-in user: an access token's subject and session. The session is zero only
+// where [Directory.Authenticate] says so.
 type Identity struct {
 	User, Session uuid.UUID
 }
 
-// caller is the result of [Directory.Authenticate].
+// caller is what [Directory.Authenticate] loads.
 type caller struct {
 	User
 	AAL           string
@@ -24,15 +24,15 @@ type caller struct {
 	Scope         string
 }
 
-// Authenticate returns the user of a token whose signature was verified. It fails with Forbidden if
-// the user or the session no longer exists. A token without a session needs none.
+// Authenticate returns a verified token's user. It fails with Forbidden if the user or the session
+// no longer exists. A token without a session needs none.
 func (d *Directory) Authenticate(ctx context.Context, who Identity) (User, error) {
 	u, err := d.anyAuthenticated(ctx, d.Rows(), who)
 	return u.User, err
 }
 
-// authenticate is [Directory.Authenticate] for what only the application itself may do: it refuses
-// the sessions of OAuth clients.
+// authenticate is [Directory.Authenticate] where only the application itself is allowed: it refuses
+// OAuth clients' sessions.
 func (d *Directory) authenticate(ctx context.Context, q pg.Querier, who Identity) (caller, error) {
 	u, err := d.anyAuthenticated(ctx, q, who)
 	if err == nil && u.OAuthClientID.Valid {
@@ -63,14 +63,14 @@ func (d *Directory) anyAuthenticated(ctx context.Context, q pg.Querier, who Iden
 	return u, nil
 }
 
-// Scopes of a log-out.
+// Log-out scopes.
 const (
-	ScopeGlobal = "global" // all sessions of the user
-	ScopeLocal  = "local"  // the session of the request
-	ScopeOthers = "others" // all sessions but that of the request
+	ScopeGlobal = "global" // all the user's sessions
+	ScopeLocal  = "local"  // the request's session
+	ScopeOthers = "others" // all sessions but the request's
 )
 
-// Logout ends sessions of a user.
+// Logout ends a user's sessions.
 func (d *Directory) Logout(ctx context.Context, who Identity, scope string, c Client) error {
 	return d.Tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
 		authenticate := d.authenticate
@@ -94,8 +94,8 @@ func (d *Directory) Logout(ctx context.Context, who Identity, scope string, c Cl
 	})
 }
 
-// EndSessions ends all sessions of a user, and returns how many there were. Access tokens stay
-// valid to their end in the rows API.
+// EndSessions ends all sessions of a user and returns their number. Access tokens stay valid to
+// their end in the rows API.
 func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (int64, error) {
 	var n int64
 	err := d.Tx(ctx, "logging out user", func(ctx context.Context, tx pgx.Tx) error {
@@ -114,7 +114,6 @@ func (d *Directory) EndSessions(ctx context.Context, id uuid.UUID, c Client) (in
 	return n, err
 }
 
-// endSessions ends all sessions of a user and returns their number.
 func endSessions(ctx context.Context, tx pgx.Tx, id uuid.UUID) (int64, error) {
 	return pg.Exec(ctx, tx, `delete from auth.sessions where user_id = @id`, pgx.StrictNamedArgs{"id": id})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// prepareEmail counts a change of the address before the answer tells whether the new one is taken.
+// prepareEmail counts an address change before the answer tells whether the new one is taken.
 func (d *Directory) prepareEmail(ctx context.Context, u User, email string, c Client) error {
 	if err := d.countChange(ctx, u, c); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (d *Directory) changeEmail(
 	return d.changeMails(ctx, tx, u, email, flow, redirect)
 }
 
-// changeMails creates the tokens of a change of the address, and returns their mails.
+// changeMails creates an address change's tokens, and returns the mails.
 func (d *Directory) changeMails(
 	ctx context.Context, tx pgx.Tx, u User, email string, flow uuid.NullUUID, redirect string,
 ) ([]mailArgs, error) {
@@ -83,8 +83,8 @@ func (d *Directory) changeMails(
 	return jobs, nil
 }
 
-// confirmChange counts a confirmed half of a change of the address, and changes it when both
-// addresses have confirmed. A user without an address confirms the new one only.
+// confirmChange counts a confirmed half of an address change, and changes the address when both are
+// confirmed. A user without an address confirms the new one only.
 func (d *Directory) confirmChange(ctx context.Context, tx pgx.Tx, u User) (complete bool, err error) {
 	if u.NewEmail == "" {
 		return false, errCode()
@@ -113,7 +113,7 @@ func (d *Directory) confirmChange(ctx context.Context, tx pgx.Tx, u User) (compl
 	return true, saveEmailIdentity(ctx, tx, u.ID, u.NewEmail, true)
 }
 
-// preparePhone returns the new number of an update, "" for no change. It counts its message.
+// preparePhone returns an update's new number, "" for no change. It counts the message.
 func (d *Directory) preparePhone(ctx context.Context, u User, number, channel string, c Client) (string, error) {
 	if number == "" {
 		return "", nil
@@ -160,7 +160,7 @@ func (d *Directory) changePhone(ctx context.Context, tx pgx.Tx, u User, phone, c
 	return d.phoneChange(ctx, tx, u, phone, channel)
 }
 
-// phoneChange creates the token of a change of the number, and returns its message.
+// phoneChange creates a number change's token, and returns the message.
 func (d *Directory) phoneChange(ctx context.Context, tx pgx.Tx, u User, phone, channel string) (smsArgs, error) {
 	if _, err := pg.Exec(ctx, tx, `
 		update auth.users set phone_change = @phone, phone_change_sent_at = now(), updated_at = now() where id = @id`,

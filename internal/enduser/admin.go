@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// AdminUpdate is a new user, or a change of one, by an administrator of the project. nil members
-// change nothing.
+// AdminUpdate is a new user, or a user's change, by a project administrator. nil members change
+// nothing.
 type AdminUpdate struct {
 	ID           uuid.UUID // id for a new user; zero: a random one
 	Email        *string
@@ -43,7 +43,7 @@ func (a AdminUpdate) addresses(email, phone string) (newEmail, newPhone string, 
 	return email, phone, err
 }
 
-// ban returns the end of a ban. It reports false for no change.
+// ban returns when a ban ends. It reports false for no change.
 func (a AdminUpdate) ban() (until *time.Time, given bool, err error) {
 	if a.BanDuration == nil || *a.BanDuration == "" {
 		return nil, false, nil
@@ -61,7 +61,7 @@ func (a AdminUpdate) ban() (until *time.Time, given bool, err error) {
 	return &end, true, nil
 }
 
-// hash returns the hash of the password that is set, "" if none is.
+// hash returns the new password's hash, "" if none is set.
 func (a AdminUpdate) hash(ctx context.Context, d *Directory) (string, error) {
 	switch {
 	case a.PasswordHash != nil && *a.PasswordHash != "":
@@ -136,7 +136,7 @@ type Filter struct {
 	Search string // part of the address or the number, or the id; "": all
 }
 
-// ListUsers returns a page of the users and the number of all.
+// ListUsers returns a page of users and the total count.
 func (d *Directory) ListUsers(ctx context.Context, f Filter, page pg.Page) ([]User, int64, error) {
 	return pg.List[User](ctx, d.Rows(), pg.Listing{
 		Columns: userColumns,
@@ -222,7 +222,7 @@ func (d *Directory) prepareAdminChange(ctx context.Context, old User, in AdminUp
 	return change, nil
 }
 
-// save updates the row of a user.
+// save updates a user's row.
 func (a adminChange) save(ctx context.Context, tx pgx.Tx, u User) error {
 	appData, err := mergeMetadata("app_metadata", u.AppMetadata, a.AppMetadata)
 	if err != nil {
@@ -250,7 +250,7 @@ func (a adminChange) save(ctx context.Context, tx pgx.Tx, u User) error {
 	return err
 }
 
-// saveIdentities updates the identities of a new or confirmed address and number.
+// saveIdentities updates the identities for a new or confirmed address and number.
 func (a adminChange) saveIdentities(ctx context.Context, tx pgx.Tx, u User) error {
 	if a.email != u.Email || (a.confirm && a.email != "") {
 		if err := saveEmailIdentity(ctx, tx, u.ID, a.email, a.confirm || u.EmailConfirmedAt != nil); err != nil {
@@ -269,7 +269,7 @@ func (a adminChange) saveIdentities(ctx context.Context, tx pgx.Tx, u User) erro
 	return listProviders(ctx, tx, u.ID)
 }
 
-// endFormer ends the tokens of former addresses, and the sessions of a former password.
+// endFormer ends the tokens for former addresses, and the sessions opened with a former password.
 func (a adminChange) endFormer(ctx context.Context, tx pgx.Tx, u User) error {
 	if a.hash != "" || a.email != u.Email || a.phone != u.Phone {
 		if err := dropTokens(ctx, tx, u.ID); err != nil {

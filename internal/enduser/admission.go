@@ -16,18 +16,18 @@ import (
 // admission decides about a new user, and sets its ID. It ends the transaction in order to ask.
 type admission func(n *newUser) error
 
-// newUserEvent is the event of the hooks before_user_created and after_user_created.
+// newUserEvent is the event for the hooks before_user_created and after_user_created.
 type newUserEvent struct {
 	Metadata hookMetadata `json:"metadata"`
 	User     User         `json:"user"`
 }
 
-// txAdmitting is [Directory.Tx] for a change that may create a user. It tells a hook of the user
+// txAdmitting is [Directory.Tx] for a change that may create a user. It tells a hook about the user
 // after the commit.
 func (d *Directory) txAdmitting(
 	ctx context.Context, change string, c Client, f func(ctx context.Context, tx pgx.Tx, admit admission) error,
 ) error {
-	id := uuid.New() // random, since pages of applications show it
+	id := uuid.New() // random, since applications' pages show it
 	var isNew bool
 	err := d.txAsking(ctx, change, rules.HookNewUser, func(hook.Reply) error { return nil },
 		func(ctx context.Context, tx pgx.Tx, consent func(func() any) error) error {
@@ -59,7 +59,7 @@ func (d *Directory) txFinding(
 	return err
 }
 
-// tellOfUser tells a hook of a new user, even if the client has disconnected. If the hook fails,
+// tellOfUser tells a hook about a new user, even if the client has disconnected. If the hook fails,
 // the user stays, and the session that has begun ends, since nobody has its tokens.
 func (d *Directory) tellOfUser(ctx context.Context, id uuid.UUID, c Client) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)

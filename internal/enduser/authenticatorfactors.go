@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/webauthn"
 )
 
-// EnrollAuthenticator adds a factor of an authenticator, which counts once it was verified.
+// EnrollAuthenticator adds an authenticator as a factor, which counts once it was verified.
 func (d *Directory) EnrollAuthenticator(ctx context.Context, who Identity, name string) (Factor, error) {
 	if !d.WebAuthn.Factors {
 		return Factor{}, fault.New(fault.Unprocessable, "MFA enroll is disabled for WebAuthn").
@@ -23,7 +23,7 @@ func (d *Directory) EnrollAuthenticator(ctx context.Context, who Identity, name 
 	return Factor{ID: id, FriendlyName: name, FactorType: factorWebAuthn}, err
 }
 
-// VerifyAuthenticator is [Directory.VerifyFactor] with the response of an authenticator: a new
+// VerifyAuthenticator is [Directory.VerifyFactor] with an authenticator's response: a new
 // credential for an unverified factor, or an assertion.
 func (d *Directory) VerifyAuthenticator(
 	ctx context.Context, who Identity, factor, challenge uuid.UUID, r webauthn.Response, c Client,

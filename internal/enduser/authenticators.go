@@ -15,8 +15,8 @@ import (
 	"github.com/socle-dev/socle/internal/webauthn"
 )
 
-// AuthenticatorChallenge is the request to a browser: for a new credential of an unverified factor,
-// or an assertion.
+// AuthenticatorChallenge is the request to a browser: for an unverified factor's new credential, or
+// an assertion.
 type AuthenticatorChallenge struct {
 	Type    string `json:"type"` // create or request
 	Options struct {
@@ -24,7 +24,7 @@ type AuthenticatorChallenge struct {
 	} `json:"credential_options"`
 }
 
-// CheckRelyingParty fails with Invalid for a relying party of a client that is not the project's.
+// CheckRelyingParty fails with Invalid for a client's relying party that is not the project's.
 // Empty ones stand for the project's.
 func (d *Directory) CheckRelyingParty(id string, origins []string) error {
 	rp := d.RelyingParty()
@@ -46,14 +46,14 @@ func (k keys) authenticatorChallenge(id uuid.UUID) []byte {
 	return token.MAC(k.linkKey, []byte("challenge of an authenticator"), id[:])
 }
 
-// expected returns the requirements of the response to a challenge.
+// expected returns the requirements on the response to a challenge.
 func (d *Directory) expected(challenge uuid.UUID, verification bool) webauthn.Expected {
 	return webauthn.Expected{RelyingParty: d.RelyingParty(), Challenge: d.keys.authenticatorChallenge(challenge),
 		Verification: verification}
 }
 
-// creationOptions returns the options of a new credential. exclude are the credentials of
-// authenticators that the user has registered already.
+// creationOptions returns the options for a new credential. exclude are the credentials that the
+// user's authenticators have registered already.
 func (d *Directory) creationOptions(
 	u User, challenge uuid.UUID, exclude []credentialRow, selection webauthn.Selection,
 ) webauthn.CreationOptions {
@@ -67,7 +67,8 @@ func (d *Directory) creationOptions(
 	}
 }
 
-// requestOptions returns the options of an assertion by one of the credentials, or by any for none.
+// requestOptions returns the options for an assertion by one of the credentials, or by any for
+// none.
 func (d *Directory) requestOptions(
 	challenge uuid.UUID, rows []credentialRow, verification string,
 ) webauthn.RequestOptions {
@@ -84,7 +85,7 @@ func descriptors(rows []credentialRow) []webauthn.Descriptor {
 	return all
 }
 
-// authenticatorChallenge returns the request to a browser for a challenge of a factor.
+// authenticatorChallenge returns the request to a browser for a factor's challenge.
 func (d *Directory) authenticatorChallenge(
 	ctx context.Context, tx pgx.Tx, u User, f factorRow, challenge uuid.UUID,
 ) (*AuthenticatorChallenge, error) {
@@ -111,7 +112,7 @@ func (d *Directory) authenticatorChallenge(
 	return a, nil
 }
 
-// credentialRow is a row of auth.webauthn_credentials.
+// credentialRow is an auth.webauthn_credentials row.
 type credentialRow struct {
 	ID             uuid.UUID
 	UserID         uuid.UUID
@@ -137,7 +138,7 @@ func (r credentialRow) credential() webauthn.Credential {
 // transports are the ways to an authenticator that its descriptors repeat.
 var transports = []string{"usb", "nfc", "ble", "smart-card", "hybrid", "internal"}
 
-// insertCredential inserts the credential of a factor, or a passkey, and returns its id.
+// insertCredential inserts a factor's credential, or a passkey, and returns its id.
 func insertCredential(
 	ctx context.Context, tx pgx.Tx, user uuid.UUID, factor uuid.NullUUID, c webauthn.Credential, ways []string,
 ) (uuid.UUID, error) {
@@ -159,8 +160,7 @@ func insertCredential(
 	return id, err
 }
 
-// asKnownAuthenticator returns the failure of a transaction that inserts a known credential as
-// Unprocessable.
+// asKnownAuthenticator returns the failure to insert a known credential as Unprocessable.
 func asKnownAuthenticator(err error) error {
 	if !pg.Violates(err, "webauthn_credentials_credential_id_key") {
 		return err

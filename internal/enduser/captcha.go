@@ -47,7 +47,7 @@ func errCaptcha(reason string) error {
 	return fault.New(fault.Invalid, "captcha protection: request disallowed (%s)", reason).WithCode("captcha_failed")
 }
 
-// captchaVerdict is the response of a captcha's service.
+// captchaVerdict is a captcha service's response.
 type captchaVerdict struct {
 	Success bool     `json:"success"`
 	Codes   []string `json:"error-codes"`

@@ -11,16 +11,16 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// Challenged is a challenge of a factor.
+// Challenged is a factor's challenge.
 type Challenged struct {
 	ID            uuid.UUID
-	Type          string // type of the factor
+	Type          string // factor type
 	ExpiresAt     time.Time
 	Authenticator *AuthenticatorChallenge // nil for another type
 }
 
-// ChallengeFactor prepares the check of a code of a factor. That of a phone gets a message by a
-// channel: sms, the default, or whatsapp.
+// ChallengeFactor prepares to check a factor's code. A phone gets a message by a channel: sms, the
+// default, or whatsapp.
 func (d *Directory) ChallengeFactor(
 	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,
 ) (Challenged, error) {
@@ -78,7 +78,7 @@ func (d *Directory) ChallengeFactor(
 		Authenticator: authenticator}, err
 }
 
-// prepareChallenge returns the number of a factor to which a challenge sends a message, which it
+// prepareChallenge returns the factor's number to which a challenge sends a message, which it
 // counts, and "" for another factor.
 func (d *Directory) prepareChallenge(
 	ctx context.Context, who Identity, factor uuid.UUID, channel string, c Client,

@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/hook"
 )
 
-// claims are the claims of an access token.
+// claims are an access token's claims.
 type claims struct {
 	Issuer       string          `json:"iss"`
 	Subject      uuid.UUID       `json:"sub"`
@@ -31,13 +31,13 @@ type claims struct {
 	ClientID     string          `json:"client_id,omitempty"` // OAuth client; "": the application
 }
 
-// amr is a method of authentication in an access token.
+// amr is an authentication method in an access token.
 type amr struct {
 	Method    string `json:"method"`
 	Timestamp int64  `json:"timestamp"`
 }
 
-// tokenEvent is the event of the hook custom_access_token.
+// tokenEvent is the event for the hook custom_access_token.
 type tokenEvent struct {
 	Metadata             hookMetadata    `json:"metadata"`
 	UserID               uuid.UUID       `json:"user_id"`
@@ -45,8 +45,8 @@ type tokenEvent struct {
 	AuthenticationMethod string          `json:"authentication_method"`
 }
 
-// customClaims returns the claims of an access token as a hook has changed them, with their expiry.
-// Without a hook they are own. method is the one of this authentication.
+// customClaims returns an access token's claims as a hook has changed them, with their expiry.
+// Without a hook they are own. method is this authentication's.
 func (d *Directory) customClaims(
 	ctx context.Context, own claims, method string, c Client,
 ) (body []byte, expires int64, err error) {
@@ -74,15 +74,15 @@ var requiredClaims = map[string]any{
 	"is_anonymous": false,
 }
 
-// optionalClaims are the other claims of a type.
+// optionalClaims are the other typed claims.
 var optionalClaims = map[string]any{
 	"iss": "", "jti": "", "client_id": "", "nbf": 0.0, "amr": []any{}, "app_metadata": map[string]any{},
 	"user_metadata": map[string]any{},
 }
 
-// checkClaims returns the expiry of claims of a hook. It fails if a required one is absent, if one
-// has another type, and if the token would be one of another user or session, outlive the settings
-// or have the role service_role.
+// checkClaims returns the expiry in a hook's claims. It fails if a required one is absent, if one
+// has another type, and if the token would name another user or session, outlive the settings or
+// have the role service_role.
 func checkClaims(own claims, got map[string]json.RawMessage) (expires int64, err error) {
 	if got == nil {
 		return 0, hook.Failure("unexpected_failure", "output claims field is missing")

@@ -11,11 +11,11 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// SecretKey derives a secret key of the project for a purpose.
+// SecretKey derives a project's secret key for a purpose.
 func (d *Directory) SecretKey(purpose string) []byte { return d.db.EndUserKey(purpose) }
 
-// Owner returns the user of a session of the application. It fails like [Directory.Authenticate],
-// and with Forbidden for a session of an OAuth client.
+// Owner returns the user in an application's session. It fails like [Directory.Authenticate], and
+// with Forbidden for an OAuth client's session.
 func (d *Directory) Owner(ctx context.Context, tx pgx.Tx, who Identity) (User, error) {
 	u, err := d.authenticate(ctx, tx, who)
 	return u.User, err
@@ -24,13 +24,13 @@ func (d *Directory) Owner(ctx context.Context, tx pgx.Tx, who Identity) (User, e
 // Grantor is a signed-in user who decides about an OAuth client.
 type Grantor struct {
 	User    User
-	AAL     string          // level of the session
-	Methods json.RawMessage // methods of authentication, as in access tokens
+	AAL     string          // session level
+	Methods json.RawMessage // authentication methods, as in access tokens
 }
 
-// Grantor returns the user of a session of the application. It fails with Forbidden like
-// [Directory.Authenticate], for a session of an OAuth client, and if a user with a second factor
-// has not used it.
+// Grantor returns the user in an application's session. It fails with Forbidden like
+// [Directory.Authenticate], for an OAuth client's session, and if a user with a second factor has
+// not used it.
 func (d *Directory) Grantor(ctx context.Context, tx pgx.Tx, who Identity) (Grantor, error) {
 	u, err := d.authenticate(ctx, tx, who)
 	if err != nil {
@@ -59,20 +59,20 @@ type ClientGrant struct {
 	Methods json.RawMessage // see [Grantor]
 }
 
-// ClientSession is a session of an OAuth client without its tokens.
+// ClientSession is an OAuth client's session without its tokens.
 type ClientSession struct{ unsignedSession }
 
-// User returns the user of the session.
+// User returns the session's user.
 func (s ClientSession) User() User { return s.unsignedSession.user }
 
-// SessionID returns the id of the session.
+// SessionID returns the session's id.
 func (s ClientSession) SessionID() uuid.UUID { return s.ID }
 
-// clientMethod is the method of authentication of an OAuth client's session.
+// clientMethod is the authentication method in an OAuth client's session.
 const clientMethod = "oauth_provider/authorization_code"
 
-// OpenClientSession opens a session of an OAuth client. It keeps level and methods of the session
-// in which the user has granted it. It fails for a user who may not sign in.
+// OpenClientSession opens a session for an OAuth client. It keeps level and methods from the
+// session in which the user has granted it. It fails for a user who may not sign in.
 func (d *Directory) OpenClientSession(
 	ctx context.Context, tx pgx.Tx, g ClientGrant, c Client,
 ) (ClientSession, error) {
@@ -104,27 +104,26 @@ func (d *Directory) OpenClientSession(
 	return ClientSession{o}, err
 }
 
-// SignClientSession returns the tokens of a session that has been committed. It ends the session if
-// a hook fails.
+// SignClientSession returns a committed session's tokens. It ends the session if a hook fails.
 func (d *Directory) SignClientSession(ctx context.Context, s ClientSession) (Session, error) {
 	return d.signNew(ctx, s.unsignedSession)
 }
 
-// RefreshClientSession is [Directory.Refresh] for a session of an OAuth client. Its refresh tokens
-// are valid once: a second use ends the session. One of another client is not found.
+// RefreshClientSession is [Directory.Refresh] for an OAuth client's session. Its refresh tokens are
+// valid once: a second use ends the session. Another client's token is not found.
 func (d *Directory) RefreshClientSession(
 	ctx context.Context, text string, client uuid.UUID, c Client,
 ) (s Session, scope string, err error) {
 	return d.refresh(ctx, d.keys.clientRefreshKey, text, someUUID(client), c)
 }
 
-// ScopedUser is a user, and what the holder of the token may know.
+// ScopedUser is a user, and what the token's holder may know.
 type ScopedUser struct {
 	User  User
 	Scope string // scope granted to the OAuth client; "": a session of the application
 }
 
-// ScopedUser returns the user of a token and the scope of its session. It fails like
+// ScopedUser returns a token's user and its session's scope. It fails like
 // [Directory.Authenticate].
 func (d *Directory) ScopedUser(ctx context.Context, who Identity) (ScopedUser, error) {
 	u, err := d.anyAuthenticated(ctx, d.Rows(), who)

@@ -12,15 +12,15 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// StoredConfig is a [rules.Config] in the form of the platform's database.
+// StoredConfig is a [rules.Config] as the platform's database stores it.
 type StoredConfig struct {
 	Settings   json.RawMessage // members that differ from the defaults; empty: none
 	Secrets    []byte          // sealed, see [rules.Secrets.Seal]; empty: none
-	Generation int             // number of the signing key; 0: the first
+	Generation int             // signing key number; 0: the first
 }
 
-// ParseConfig returns the configuration of a project from its stored form. It fails if the secrets
-// were sealed by another install.
+// ParseConfig returns a project's configuration from its stored form. It fails if another install
+// sealed the secrets.
 func (s *Service) ParseConfig(project uuid.UUID, stored StoredConfig) (rules.Config, error) {
 	settings, err := rules.Parse(stored.Settings)
 	if err != nil {
@@ -31,13 +31,13 @@ func (s *Service) ParseConfig(project uuid.UUID, stored StoredConfig) (rules.Con
 	return rules.Config{Settings: settings, Secrets: secrets, KeyGeneration: max(stored.Generation, 1)}, err
 }
 
-// secretsKey returns the key that seals the secrets of a project's settings.
+// secretsKey returns the key that seals the secrets in a project's settings.
 func (s *Service) secretsKey(project uuid.UUID) []byte {
 	return s.Projects.EndUserKey(project, "secrets of settings")
 }
 
-// LoadConfig returns the configuration of an active project's end users. It fails with NotFound for
-// another one.
+// LoadConfig returns the configuration for an active project's end users. It fails with NotFound
+// for another one.
 func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (rules.Config, error) {
 	row, err := pg.One[StoredConfig](ctx, s.Store.DB().Querier(), `
 		select coalesce(a.settings, '{}') as settings, coalesce(a.secrets, '') as secrets,
@@ -51,7 +51,7 @@ func (s *Service) LoadConfig(ctx context.Context, project uuid.UUID) (rules.Conf
 	return s.ParseConfig(project, row)
 }
 
-// Open returns the directory of an active project. It fails with NotFound for another one.
+// Open returns an active project's directory. It fails with NotFound for another one.
 func (s *Service) Open(ctx context.Context, project uuid.UUID) (*Directory, error) {
 	c, err := s.LoadConfig(ctx, project)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) Open(ctx context.Context, project uuid.UUID) (*Directory, erro
 	return s.Directory(project, c)
 }
 
-// UpdateConfig changes the settings and secrets of a project's end users by change. All servers
+// UpdateConfig changes the settings and secrets for a project's end users by change. All servers
 // apply them within seconds. It fails with Unprocessable on an invalid member.
 func (s *Service) UpdateConfig(
 	ctx context.Context, project, user uuid.UUID, change func(*rules.Config),
@@ -81,7 +81,7 @@ func (s *Service) UpdateConfig(
 	})
 }
 
-// lockConfig returns the configuration of a project, whose row it locks.
+// lockConfig returns a project's configuration, whose row it locks.
 func (s *Service) lockConfig(ctx context.Context, tx *platform.DB, project uuid.UUID) (rules.Config, error) {
 	if _, err := pg.Exec(ctx, tx.Querier(), `
 		insert into platform.auth_settings (project_uuid) values (@project) on conflict do nothing`,
@@ -119,8 +119,8 @@ func (s *Service) saveConfig(ctx context.Context, tx *platform.DB, project, user
 	return err
 }
 
-// RotateKey replaces the key that signs access tokens. Tokens of the key before it stay valid, and
-// those of older keys do not. It returns the number of the new key.
+// RotateKey replaces the key that signs access tokens. Tokens signed by the previous key stay
+// valid, and those by older keys do not. It returns the new key's number.
 func (s *Service) RotateKey(ctx context.Context, project, user uuid.UUID) (int, error) {
 	return pg.InTxValue(ctx, s.Store.DB().InTx, func(tx *platform.DB) (int, error) {
 		return pg.Value[int](ctx, tx.Querier(), `

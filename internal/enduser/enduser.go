@@ -25,30 +25,30 @@ import (
 	"github.com/socle-dev/socle/internal/ratelimit"
 )
 
-// txTimeout bounds a change, in which triggers of the project run.
+// txTimeout bounds a change, in which the project's triggers run.
 const txTimeout = 10 * time.Second
 
-// Config has the dependencies of a [Service].
+// Config has the dependencies for a [Service].
 type Config struct {
 	Store     *platform.Store
 	Projects  *projectdb.Registry
 	Passwords *password.Hasher
 	Queue     *queue.Queue
 	Providers *idp.Client
-	Outbound  *outbound.Client // requests to the senders of text messages and to captchas
+	Outbound  *outbound.Client // requests to text message senders and captchas
 	HookCalls *outbound.Client // requests to hooks, see [hook.NewClient]
 	Leaked    *leaked.Passwords
 	Sender    *mail.Sender
-	Attempts  ratelimit.Attempts // limits of the install
-	PublicURL string             // without trailing slash; prefix of links and issuers
+	Attempts  ratelimit.Attempts // install-wide limits
+	PublicURL string             // without trailing slash; prefix for links and issuers
 	Log       *slog.Logger
 }
 
-// Service opens the directories of projects and sends their mails. It is safe for concurrent use.
+// Service opens projects' directories and sends their mails. It is safe for concurrent use.
 type Service struct{ Config }
 
-// Directory holds the end users of one project under its current settings. It is immutable and safe
-// for concurrent use.
+// Directory holds one project's end users under its current settings. It is immutable and safe for
+// concurrent use.
 type Directory struct {
 	rules.Config
 	UUID uuid.UUID
@@ -59,7 +59,7 @@ type Directory struct {
 	keys     keys
 }
 
-// Directory returns the directory of a project with its configuration.
+// Directory returns a project's directory with its configuration.
 func (s *Service) Directory(project uuid.UUID, c rules.Config) (*Directory, error) {
 	db := s.Projects.Open(project)
 	keys, err := newKeys(s.Projects, project, c.KeyGeneration)
@@ -74,18 +74,18 @@ func (s *Service) Directory(project uuid.UUID, c rules.Config) (*Directory, erro
 	return d, nil
 }
 
-// Key returns the key of a request to the project in pools. Strangers share the project's part by
+// Key returns the pool key for a request to the project. Strangers share the project's part by
 // their networks.
 func (d *Directory) Key(ctx context.Context) fair.Key { return httpx.In(ctx, d.db.Key(ctx)) }
 
 // Client is the origin of a request.
 type Client struct {
 	Address netip.Addr
-	Network string // key of its network for rate limits
+	Network string // network key for rate limits
 	Agent   string // User-Agent
 }
 
-// Issuer returns the issuer of the project's tokens, the base address of its auth interface.
+// Issuer returns the issuer in the project's tokens, the base address of its auth interface.
 func (d *Directory) Issuer() string {
 	return d.service.PublicURL + "/projects/" + d.UUID.String() + "/auth/v1"
 }
@@ -96,8 +96,8 @@ const (
 	usersPhoneKey = "users_phone_key"
 )
 
-// Tx runs f in a transaction of the auth login, with a context that bounds its time. change is its
-// name in the error of a failing trigger.
+// Tx runs f in a transaction by the auth login, with a context that bounds its time. change names
+// it in a failing trigger's error.
 func (d *Directory) Tx(ctx context.Context, change string, f func(ctx context.Context, tx pgx.Tx) error) error {
 	bounded, cancel := context.WithTimeout(ctx, txTimeout)
 	defer cancel()

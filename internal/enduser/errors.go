@@ -2,7 +2,7 @@ package enduser
 
 import "github.com/socle-dev/socle/internal/fault"
 
-// The texts and codes are those of the contract, which clients compare.
+// The texts and codes are the contract's, which clients compare.
 
 func errDatabase(what string) *fault.Error {
 	return fault.New(fault.Internal, "Database error %s", what).WithCode("unexpected_failure")
@@ -29,7 +29,7 @@ func errUserNotFound() *fault.Error {
 	return fault.New(fault.NotFound, "User not found").WithCode("user_not_found")
 }
 
-// errUserGone is the failure of a valid access token whose user was deleted.
+// errUserGone reports a valid access token whose user was deleted.
 func errUserGone() *fault.Error {
 	return fault.New(fault.Forbidden, "User from sub claim in JWT does not exist").WithCode("user_not_found")
 }
@@ -46,7 +46,7 @@ func errBanned() *fault.Error {
 	return fault.New(fault.Invalid, "User is banned").WithCode("user_banned")
 }
 
-// errPhoneDisabled is the failure of a request with a number while phone numbers are off.
+// errPhoneDisabled reports a number in a request while phone numbers are off.
 func errPhoneDisabled(detail string) *fault.Error {
 	return fault.New(fault.Invalid, "%s", detail).WithCode("phone_provider_disabled")
 }
@@ -76,7 +76,7 @@ func errFlow(detail, code string) *fault.Error {
 	return fault.New(fault.NotFound, "%s", detail).WithCode(code)
 }
 
-// ErrSessionMissing is the failure of a valid access token whose session has ended.
+// ErrSessionMissing reports a valid access token whose session has ended.
 func ErrSessionMissing() *fault.Error {
 	return fault.New(fault.Forbidden, "Session from session_id claim in JWT does not exist").
 		WithCode("session_not_found")

@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// VerifyFactor checks a code of a factor. The session reaches the second level, and other sessions
+// VerifyFactor checks a factor's code. The session reaches the second level, and other sessions
 // without it end when the factor is verified first.
 func (d *Directory) VerifyFactor(
 	ctx context.Context, who Identity, factor, challenge uuid.UUID, code string, c Client,
@@ -25,7 +25,7 @@ func (d *Directory) VerifyFactor(
 		func(_ context.Context, _ pgx.Tx, f factorRow) (int64, error) { return d.checkCode(f, challenge, code) })
 }
 
-// verifyFactor checks a factor by a function, which returns the time step of a code.
+// verifyFactor checks a factor by a function, which returns the code's time step.
 func (d *Directory) verifyFactor(
 	ctx context.Context, who Identity, factor, challenge uuid.UUID, c Client,
 	check func(context.Context, pgx.Tx, factorRow) (int64, error),
@@ -38,7 +38,7 @@ func (d *Directory) verifyFactor(
 	var o unsignedSession
 	refusal := func(reply hook.Reply) error { return d.refuseFactor(ctx, who.User, reply, c) }
 	verify := func(ctx context.Context, tx pgx.Tx, consent func(event func() any) error) error {
-		// One verification of a user at a time, since it deletes other factors.
+		// One verification per user at a time, since it deletes other factors.
 		if err := lockUser(ctx, tx, who.User); err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (d *Directory) verifyFactor(
 	return d.signRaised(ctx, o)
 }
 
-// spendChallenge marks a challenge of a factor as used. It fails with Unprocessable for a used or
-// expired one, and for that of another factor.
+// spendChallenge marks a factor's challenge as used. It fails with Unprocessable for a used or
+// expired one, and for another factor's.
 func spendChallenge(ctx context.Context, tx pgx.Tx, factor, challenge uuid.UUID) error {
 	n, err := pg.Exec(ctx, tx, `
 		update auth.mfa_challenges set verified_at = now()
@@ -104,11 +104,11 @@ func spendChallenge(ctx context.Context, tx pgx.Tx, factor, challenge uuid.UUID)
 	return err
 }
 
-// signRaised signs the tokens of a session that has reached the second level.
+// signRaised signs the tokens for a session that has reached the second level.
 func (d *Directory) signRaised(ctx context.Context, o unsignedSession) (Session, error) {
 	s, err := d.sign(ctx, o)
 	if err != nil {
-		// The client has the refresh token of before: it stays the valid one.
+		// The client has the previous refresh token: it stays the valid one.
 		_, failure := pg.Exec(context.WithoutCancel(ctx), d.Rows(), `
 			update auth.sessions set refresh_token_counter = refresh_token_counter - 1
 			where id = @id and refresh_token_counter = @counter`,
@@ -119,8 +119,8 @@ func (d *Directory) signRaised(ctx context.Context, o unsignedSession) (Session,
 	return s, err
 }
 
-// checkCode fails with Unprocessable unless a code of a factor is right and unused. It returns the
-// time step of a time-based one.
+// checkCode fails with Unprocessable unless a factor's code is right and unused. It returns the
+// time step if the code is time-based.
 func (d *Directory) checkCode(f factorRow, challenge uuid.UUID, code string) (int64, error) {
 	switch f.FactorType {
 	case factorWebAuthn:
@@ -141,7 +141,7 @@ func (d *Directory) checkCode(f factorRow, challenge uuid.UUID, code string) (in
 	return step, err
 }
 
-// matchCode returns the time step of a code.
+// matchCode returns a code's time step.
 func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, err error) {
 	ciphertext, err := base64.StdEncoding.DecodeString(f.Secret)
 	if err != nil {
@@ -157,7 +157,7 @@ func (d *Directory) matchCode(f factorRow, code string) (step int64, ok bool, er
 	return step, ok, nil
 }
 
-// refuseFactor fails if a hook refuses the check of a second factor, and ends the user's sessions.
+// refuseFactor fails if a hook refuses a second factor, and ends the user's sessions.
 func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hook.Reply, c Client) error {
 	message, rejected := reply.Rejects("Further MFA verification attempts will be rejected.")
 	if !rejected {
@@ -170,8 +170,8 @@ func (d *Directory) refuseFactor(ctx context.Context, user uuid.UUID, reply hook
 	return fault.New(fault.Forbidden, "%s", message).WithCode("mfa_verification_rejected")
 }
 
-// recordFactor records that the user has presented a factor, with the time step of its code. It
-// deletes all unverified factors, which someone else may have enrolled.
+// recordFactor records that the user has presented a factor, with its code's time step. It deletes
+// all unverified factors, which someone else may have enrolled.
 func (d *Directory) recordFactor(
 	ctx context.Context, tx pgx.Tx, u User, who Identity, f factorRow, step int64, c Client,
 ) error {

@@ -22,21 +22,21 @@ const (
 	maxChallenges   = 20 // per factor
 	maxFriendlyName = 100
 	challengeTTL    = 5 * time.Minute
-	enrollmentTTL   = 5 * time.Minute // lifetime of an unverified factor without a challenge
+	enrollmentTTL   = 5 * time.Minute // for an unverified factor without a challenge
 )
 
-// Types of factors.
+// Factor types.
 const (
 	factorTOTP     = "totp"
 	factorPhone    = "phone"
 	factorWebAuthn = "webauthn"
 )
 
-// factorMethods are the methods of authentication by factors in access tokens.
+// factorMethods are the authentication methods by factors in access tokens.
 var factorMethods = map[string]string{factorTOTP: "totp", factorPhone: "mfa/phone",
 	factorWebAuthn: "mfa/webauthn"}
 
-// Factor is a second factor of a user.
+// Factor is a user's second factor.
 type Factor struct {
 	ID           uuid.UUID `json:"id"`
 	FriendlyName string    `json:"friendly_name"`
@@ -63,10 +63,10 @@ type Enrolled struct {
 	FriendlyName string
 	Secret       string // base32
 	URL          string // otpauth
-	QRCode       string // SVG picture of URL
+	QRCode       string // URL as an SVG picture
 }
 
-// EnrollFactor adds a factor of time-based codes, which counts once a code of it was verified.
+// EnrollFactor adds a time-based code generator as a factor, which counts once a code was verified.
 func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer string) (Enrolled, error) {
 	if len(issuer) > maxFriendlyName {
 		return Enrolled{}, errInvalid("issuer must have at most %d bytes", maxFriendlyName)
@@ -97,8 +97,8 @@ func (d *Directory) EnrollFactor(ctx context.Context, who Identity, name, issuer
 	return result, err
 }
 
-// EnrollPhone adds a phone as a factor, which counts once a code of it was verified. It replaces an
-// unverified one of the same number.
+// EnrollPhone adds a phone as a factor, which counts once a code was verified. It replaces an
+// unverified one with the same number.
 func (d *Directory) EnrollPhone(ctx context.Context, who Identity, name, number string) (Factor, error) {
 	if !d.SMS.Factors {
 		return Factor{}, fault.New(fault.Unprocessable, "MFA enroll is disabled for Phone").
@@ -122,8 +122,8 @@ type newFactor struct {
 	Phone  string // "" for none
 }
 
-// enroll inserts an unverified factor of the signed-in user, and returns the user and its id. It
-// replaces an unverified one of the same number.
+// enroll inserts the signed-in user's unverified factor, and returns the user and its id. It
+// replaces an unverified one with the same number.
 func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User, uuid.UUID, error) {
 	if len(n.Name) > maxFriendlyName {
 		return User{}, uuid.Nil, errInvalid("friendly_name must have at most %d bytes", maxFriendlyName)
@@ -132,7 +132,7 @@ func (d *Directory) enroll(ctx context.Context, who Identity, n newFactor) (User
 	id := newID()
 	var u caller
 	err := d.Tx(ctx, "enrolling factor", func(ctx context.Context, tx pgx.Tx) error {
-		// One enrollment of a user at a time, so that the names differ and the count holds.
+		// One enrollment per user at a time, so that the names differ and the count holds.
 		if err := lockUser(ctx, tx, who.User); err != nil {
 			return err
 		}
@@ -183,8 +183,8 @@ func requireFactorLevel(u caller, status string) error {
 	return fault.New(fault.Forbidden, "AAL2 required to enroll a new factor").WithCode("insufficient_aal")
 }
 
-// checkFactorTaken fails with Unprocessable if a factor of the user has the number or the name of a
-// new one. Unverified factors count, and an empty name is a name.
+// checkFactorTaken fails with Unprocessable if the user has a factor with the number or the name of
+// a new one. Unverified factors count, and an empty name is a name.
 func checkFactorTaken(ctx context.Context, tx pgx.Tx, user uuid.UUID, n newFactor) error {
 	conflict, err := pg.One[struct{ Phone, Name bool }](ctx, tx, `
 		select coalesce(bool_or(phone = nullif(@phone, '')), false) as phone,
@@ -207,7 +207,7 @@ func checkFactorTaken(ctx context.Context, tx pgx.Tx, user uuid.UUID, n newFacto
 	return nil
 }
 
-// findFactor locks a factor of a user. It fails with NotFound for an unknown one.
+// findFactor locks a user's factor. It fails with NotFound for an unknown one.
 func findFactor(ctx context.Context, tx pgx.Tx, user, id uuid.UUID) (factorRow, error) {
 	f, err := pg.One[factorRow](ctx, tx, `
 		select`+factorColumns+`, f.user_id, coalesce(f.secret, '') as secret, f.last_step from auth.mfa_factors f
@@ -219,7 +219,7 @@ func findFactor(ctx context.Context, tx pgx.Tx, user, id uuid.UUID) (factorRow, 
 	return f, err
 }
 
-// UnenrollFactor removes a factor of the signed-in user. A verified one needs the second level.
+// UnenrollFactor removes the signed-in user's factor. A verified one needs the second level.
 // Sessions fall back to the first level.
 func (d *Directory) UnenrollFactor(ctx context.Context, who Identity, factor uuid.UUID, c Client) error {
 	return d.Tx(ctx, "unenrolling factor", func(ctx context.Context, tx pgx.Tx) error {
@@ -267,7 +267,7 @@ func (d *Directory) deleteFactor(ctx context.Context, tx pgx.Tx, u User, factor 
 	return d.log(ctx, tx, "factor_deleted", u, c)
 }
 
-// ListFactors returns the factors of a user.
+// ListFactors returns a user's factors.
 func (d *Directory) ListFactors(ctx context.Context, user uuid.UUID) ([]Factor, error) {
 	if _, err := userByID(ctx, d.Rows(), user); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (d *Directory) ListFactors(ctx context.Context, user uuid.UUID) ([]Factor, 
 		pgx.StrictNamedArgs{"user": user})
 }
 
-// DeleteFactor removes a factor of a user for an administrator of the project.
+// DeleteFactor removes a user's factor for a project administrator.
 func (d *Directory) DeleteFactor(ctx context.Context, user, factor uuid.UUID, c Client) (Factor, error) {
 	var result Factor
 	err := d.Tx(ctx, "deleting factor", func(ctx context.Context, tx pgx.Tx) error {

@@ -18,10 +18,10 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// authCodeTTL is the validity of an authorization code.
+// authCodeTTL is the lifetime of an authorization code.
 const authCodeTTL = 5 * time.Minute
 
-// Challenge is the code challenge of a PKCE flow. The zero Challenge is no flow.
+// Challenge is a PKCE flow's code challenge. The zero Challenge is no flow.
 type Challenge struct {
 	Code   string
 	Method string // s256 or plain
@@ -62,7 +62,7 @@ func createFlow(ctx context.Context, q pg.Querier, c Challenge, method string) (
 	return uuid.NullUUID{UUID: id, Valid: true}, err
 }
 
-// issueCode returns the authorization code of a flow whose user has been authenticated.
+// issueCode returns the authorization code for a flow whose user has been authenticated.
 func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UUID) (string, error) {
 	n, err := pg.Exec(ctx, tx, `
 		update auth.flow_state set user_id = @user, auth_code_issued_at = now(), updated_at = now()
@@ -74,7 +74,7 @@ func (d *Directory) issueCode(ctx context.Context, tx pgx.Tx, flow, user uuid.UU
 	return d.keys.authCode(flow), err
 }
 
-// createProviderCode returns the authorization code of a user who has signed in with a provider.
+// createProviderCode returns the authorization code for a user who has signed in with a provider.
 // The provider's tokens wait sealed for its exchange.
 func (d *Directory) createProviderCode(
 	ctx context.Context, tx pgx.Tx, provider string, challenge Challenge, user uuid.UUID, who idp.Identity,
@@ -102,7 +102,7 @@ func (d *Directory) createProviderCode(
 	return d.keys.authCode(id), err
 }
 
-// flowState is a row of auth.flow_state.
+// flowState is an auth.flow_state row.
 type flowState struct {
 	ID                   uuid.UUID
 	UserID               uuid.UUID
@@ -114,7 +114,7 @@ type flowState struct {
 	ProviderRefreshToken []byte
 }
 
-// ExchangeCode opens a session for an authorization code and the verifier of its flow.
+// ExchangeCode opens a session for an authorization code and its flow's verifier.
 func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string, c Client) (Session, error) {
 	if code == "" || verifier == "" {
 		return Session{}, errInvalid("invalid request: both auth code and code verifier should be non-empty")

@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// hookMetadata is a member of the event of every hook.
+// hookMetadata is a member in every hook's event.
 type hookMetadata struct {
 	UUID      uuid.UUID `json:"uuid"`
 	Time      time.Time `json:"time"`
@@ -80,7 +80,7 @@ func (d *Directory) askAs(ctx context.Context, name string, id uuid.UUID, event 
 	return reply, err
 }
 
-// question ends a transaction that needs the answer of a hook.
+// question ends a transaction that needs a hook's answer.
 type question struct{ event any }
 
 // Error names the hook's absence, which only a caller without txAsking would see.
@@ -120,7 +120,7 @@ func (d *Directory) txAsking(
 	}
 }
 
-// attemptEvent is the event of the hooks on passwords and second factors.
+// attemptEvent is the event for hooks on passwords and second factors.
 type attemptEvent struct {
 	Metadata   hookMetadata `json:"metadata"`
 	UserID     uuid.UUID    `json:"user_id"`

@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// saveEmailIdentity inserts the identity of a user's address, or updates it.
+// saveEmailIdentity inserts or updates the identity for a user's address.
 func saveEmailIdentity(ctx context.Context, tx pgx.Tx, id uuid.UUID, email string, verified bool) error {
 	_, err := pg.Exec(ctx, tx, `
 		insert into auth.identities as i (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
@@ -21,7 +21,7 @@ func saveEmailIdentity(ctx context.Context, tx pgx.Tx, id uuid.UUID, email strin
 	return err
 }
 
-// savePhoneIdentity inserts the identity of a user's number, or updates it.
+// savePhoneIdentity inserts or updates the identity for a user's number.
 func savePhoneIdentity(ctx context.Context, tx pgx.Tx, id uuid.UUID, phone string, verified bool) error {
 	_, err := pg.Exec(ctx, tx, `
 		insert into auth.identities as i (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
@@ -33,7 +33,7 @@ func savePhoneIdentity(ctx context.Context, tx pgx.Tx, id uuid.UUID, phone strin
 	return err
 }
 
-// saveIdentity inserts the identity of a user, or updates its profile.
+// saveIdentity inserts a user's identity, or updates its profile.
 func saveIdentity(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subject, data string) error {
 	if _, err := pg.Exec(ctx, tx, `
 		insert into auth.identities (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
@@ -47,7 +47,7 @@ func saveIdentity(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subj
 	return listProviders(ctx, tx, user)
 }
 
-// listProviders lists the providers of a user's identities in the metadata of the application.
+// listProviders lists the user's identity providers in the application metadata.
 func listProviders(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx, `
 		update auth.users u set updated_at = now(), raw_app_meta_data = coalesce(u.raw_app_meta_data, '{}')

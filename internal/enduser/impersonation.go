@@ -12,20 +12,20 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// impersonationTime is the lifetime of a token for a member of the project.
+// impersonationTime is the lifetime of a token for a project member.
 const impersonationTime = 5 * time.Minute
 
-// Impersonation is a token with which a member of the project sees what a user sees.
+// Impersonation is a token with which a project member sees what a user sees.
 type Impersonation struct {
 	UserUUID  uuid.UUID
 	Token     string
 	ExpiresAt time.Time
 }
 
-// Impersonate returns an access token of a user, whom a UUID or an address names, for a member of
-// the project. It has the claims of the user's own tokens but no session: the rows API and files
-// accept it, changes of the account and refreshes do not. The audit log has an entry before the
-// token exists. It fails with NotFound for an unknown user.
+// Impersonate returns a user's access token, whom a UUID or an address names, for a project member.
+// It has the same claims as the user's tokens but no session: the rows API and files accept it,
+// account changes and refreshes do not. The audit log has an entry before the token exists. It
+// fails with NotFound for an unknown user.
 func (d *Directory) Impersonate(ctx context.Context, who string, c Client) (Impersonation, error) {
 	u, err := d.findUser(ctx, who)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// UserImport is a user of another system. Dates that are nil are the time of the import, or absent.
+// UserImport is a user from another system. Dates that are nil are the import time, or absent.
 type UserImport struct {
 	ID               uuid.UUID
 	Email            string
@@ -29,10 +29,10 @@ type UserImport struct {
 	AppMetadata      json.RawMessage
 	UserMetadata     json.RawMessage
 	IsAnonymous      bool
-	Identities       []IdentityImport // besides those of the address and the number
+	Identities       []IdentityImport // besides those for the address and the number
 }
 
-// IdentityImport is an account of an imported user with a provider.
+// IdentityImport is an imported user's account with a provider.
 type IdentityImport struct {
 	Provider   string
 	ProviderID string
@@ -42,14 +42,14 @@ type IdentityImport struct {
 // hasOwnColumn reports whether the user has a member for what the identity says.
 func (i IdentityImport) hasOwnColumn() bool { return i.Provider == "email" || i.Provider == "phone" }
 
-// Outcomes of the import of a user.
+// Import outcomes.
 const (
 	ImportCreated = "created"
 	ImportExists  = "exists" // the id is known: nothing changed
 	ImportFailed  = "failed"
 )
 
-// UserImported is the outcome of the import of a user.
+// UserImported is a user's import outcome.
 type UserImported struct {
 	UUID    uuid.UUID `json:"uuid"`
 	Outcome string    `json:"outcome" enum:"created,exists,failed"`
@@ -58,7 +58,7 @@ type UserImported struct {
 }
 
 // ImportUsers creates users with their ids and hashes, and leaves known ids as they are. A user
-// that fails keeps no other from being created. Triggers of the project run; no mail is sent.
+// that fails keeps no other from being created. The project's triggers run; no mail is sent.
 func (d *Directory) ImportUsers(ctx context.Context, users []UserImport, c Client) ([]UserImported, error) {
 	results := make([]UserImported, len(users))
 	err := d.Tx(ctx, "importing users", func(ctx context.Context, tx pgx.Tx) error {
@@ -82,8 +82,8 @@ func (d *Directory) ImportUsers(ctx context.Context, users []UserImport, c Clien
 	return results, err
 }
 
-// importFailure returns the code and the text of a failure. Errors of PostgreSQL, which may quote
-// the project's code, have a text of ours.
+// importFailure returns a failure's code and text. PostgreSQL errors, which may quote the project's
+// code, have a text of ours.
 func importFailure(err error) (code, text string) {
 	switch {
 	case pg.Violates(err, usersEmailKey):

@@ -11,19 +11,19 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// keys are the keys of a project, all derived from the secret of the install. A copy of a
-// project has others, so no token of one project is valid in another.
+// keys are a project's keys, all derived from the install's secret. A project's copy has others, so
+// no token is valid in another project.
 type keys struct {
 	signingKey  token.Key // signs access tokens
 	previousKey token.Key // verifies access tokens from before the last rotation; zero before the first
 
-	refreshKey       []byte // HMAC key for refresh tokens of the application
-	clientRefreshKey []byte // HMAC key for refresh tokens of OAuth clients
+	refreshKey       []byte // HMAC key for the application's refresh tokens
+	clientRefreshKey []byte // HMAC key for OAuth clients' refresh tokens
 	linkKey          []byte // HMAC key for links, authorization codes and one-time codes
 
-	factorKey   []byte // seals the secrets of second factors
+	factorKey   []byte // seals second factors' secrets
 	flowKey     []byte // seals sign-ins with providers that are under way
-	providerKey []byte // seals tokens of providers
+	providerKey []byte // seals provider tokens
 }
 
 func newKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (keys, error) {
@@ -42,7 +42,7 @@ func newKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (k
 	return k, err
 }
 
-// signingKeys returns the keys of access tokens: the current one and the previous one, which is
+// signingKeys returns the keys for access tokens: the current one and the previous one, which is
 // zero before the first rotation.
 func signingKeys(projects *projectdb.Registry, project uuid.UUID, generation int) (token.Key, token.Key, error) {
 	seed := projects.EndUserKey(project, "signing keys")
@@ -55,26 +55,26 @@ func signingKeys(projects *projectdb.Registry, project uuid.UUID, generation int
 	return current, previous, err
 }
 
-// Purposes of tokens that carry the id of a row.
+// Purposes for tokens that carry a row's id.
 const (
 	linkPurpose    = "one-time token of an end user"
 	flowPurpose    = "authorization code of an end user"
 	bindingPurpose = "browser of a sign-in with a provider"
 )
 
-// link returns the token of a one-time token's link.
+// link returns the token in a one-time link.
 func (k keys) link(id uuid.UUID) string { return token.Link(k.linkKey, linkPurpose, id) }
 
-// authCode returns the code that a client exchanges for a session, with the verifier of its flow.
+// authCode returns the code that a client exchanges for a session, with its flow's verifier.
 func (k keys) authCode(flow uuid.UUID) string { return token.Link(k.linkKey, flowPurpose, flow) }
 
-// code returns the six digits of a one-time token.
+// code returns a one-time token's six digits.
 func (k keys) code(id uuid.UUID) string {
 	mac := token.MAC(k.linkKey, []byte("six digits"), id[:])
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(mac)%1_000_000)
 }
 
-// isCode compares a code with that of a one-time token in constant time.
+// isCode compares a code with a one-time token's in constant time.
 func (k keys) isCode(id uuid.UUID, code string) bool {
 	return hmac.Equal([]byte(k.code(id)), []byte(code))
 }

@@ -15,7 +15,7 @@ func (d *Directory) CountRequest(ctx context.Context, l ratelimit.Limit, c Clien
 	return asRequestLimit(d.attempts.Count(ctx, l, c.Network))
 }
 
-// countChange counts a request for a new address or number: of the user, and of the network, since
+// countChange counts a request for a new address or number: per user, and per network, since
 // anonymous users are many.
 func (d *Directory) countChange(ctx context.Context, u User, c Client) error {
 	if err := d.CountRequest(ctx, d.SignInLimit(), c); err != nil {
@@ -34,8 +34,7 @@ func (d *Directory) wrongCode(ctx context.Context, address string, c Client) err
 }
 
 // countMail counts a request for a mail to an address. It fails with TooMany, for known and unknown
-// addresses alike. The project's count itself is that of mails that are sent, see
-// [Directory.countSent].
+// addresses alike. The project's count covers mails that are sent, see [Directory.countSent].
 func (d *Directory) countMail(ctx context.Context, email string, c Client) error {
 	if err := d.attempts.Count(ctx, d.MailNetworkLimit(), c.Network); err != nil {
 		return asMailLimit(err, "email rate limit exceeded")
@@ -50,9 +49,9 @@ func (d *Directory) countMail(ctx context.Context, email string, c Client) error
 	return asMailLimit(d.attempts.Check(ctx, d.MailLimit(), ""), "email rate limit exceeded")
 }
 
-// countSent counts a mail of a kind before it is sent. shared says that the server of the install
-// sends it. It fails with TooMany if requests that were admitted at once exceed a limit.
-// Invitations, which only administrators send, don't count for the project.
+// countSent counts a mail before it is sent. shared says that the install's server sends it. It
+// fails with TooMany if requests that were admitted at once exceed a limit. Invitations, which only
+// administrators send, don't count for the project.
 func (d *Directory) countSent(ctx context.Context, kind, email string, shared bool) error {
 	if kind != rules.MailInvite {
 		if err := d.attempts.Count(ctx, d.MailLimit(), ""); err != nil {
@@ -67,7 +66,7 @@ func (d *Directory) countSent(ctx context.Context, kind, email string, shared bo
 		"the projects of the account have sent their mails of the hour to the address")
 }
 
-// countOfOwner counts an attempt of all projects of the account that owns this one.
+// countOfOwner counts an attempt across all projects that this project's account owns.
 func (d *Directory) countOfOwner(ctx context.Context, l ratelimit.Limit, subject string) error {
 	if d.service.Attempts.Off {
 		return nil
@@ -83,7 +82,7 @@ func (d *Directory) countOfOwner(ctx context.Context, l ratelimit.Limit, subject
 
 // countSMS counts a message that a client asks for. It fails with TooMany, for known and unknown
 // numbers alike, and with Unprocessable for a number outside the allowed countries. All networks
-// have a bound together: that of messages which are sent.
+// share a bound: the one for messages that are sent.
 func (d *Directory) countSMS(ctx context.Context, phone string, c Client) error {
 	if !d.SMS.Allows(phone) {
 		return fault.New(fault.Unprocessable, "Text messages to this number are not allowed").
@@ -110,7 +109,7 @@ func (d *Directory) countSMS(ctx context.Context, phone string, c Client) error 
 	return asSMSLimit(d.attempts.Check(ctx, d.SMS.ProjectLimit(), ""))
 }
 
-// Codes of the contract for limits.
+// The contract's codes for limits.
 const (
 	requestLimitCode = "over_request_rate_limit"
 	mailLimitCode    = "over_email_send_rate_limit"
@@ -127,7 +126,7 @@ func asMailLimit(err error, format string, args ...any) error {
 
 func asSMSLimit(err error) error { return asLimit(err, smsLimitCode, "SMS rate limit exceeded") }
 
-// asLimit gives a failure of a limit a code and a text of the contract.
+// asLimit gives a limit's failure a code and a text from the contract.
 func asLimit(err error, code, format string, args ...any) error {
 	if !fault.Is(err, fault.TooMany) {
 		return err
@@ -139,7 +138,7 @@ func asLimit(err error, code, format string, args ...any) error {
 	return &e
 }
 
-// waitText returns the text of the contract for a pause between two messages.
+// waitText returns the contract's text for a pause between two messages.
 func waitText(err error) string {
 	return fmt.Sprintf("For security purposes, you can only request this after %.0f seconds.",
 		math.Ceil(fault.Of(err).RetryAfter.Seconds()))

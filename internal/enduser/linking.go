@@ -23,8 +23,8 @@ func requireLevel(u caller) error {
 	return nil
 }
 
-// link adds the identity of a person to a signed-in user. A user without an address gets the
-// person's, if the provider has verified it. An anonymous user becomes a permanent one.
+// link adds a person's identity to a signed-in user. A user without an address gets the person's,
+// if the provider has verified it. An anonymous user becomes a permanent one.
 func (d *Directory) link(
 	ctx context.Context, tx pgx.Tx, signedIn Identity, provider string, who idp.Identity, c Client,
 ) (uuid.UUID, error) {
@@ -73,7 +73,7 @@ func (d *Directory) link(
 	return u.ID, d.log(ctx, tx, "identity_linked", u.User, c)
 }
 
-// errLinked is the failure of adding an identity that a user has.
+// errLinked reports that a user has the identity already, or that another user has it.
 func errLinked(ctx context.Context, tx pgx.Tx, user uuid.UUID, provider, subject string) error {
 	owner, err := pg.Value[uuid.UUID](ctx, tx, `
 		select user_id from auth.identities where provider = @provider and provider_id = @subject`,
@@ -96,9 +96,9 @@ type removedIdentity struct {
 	Email    string
 }
 
-// UnlinkIdentity removes an identity of a signed-in user, but not the last one. The password goes
-// with the identity of the address. If the user's address was that of the identity, it is replaced
-// by one that another identity has verified.
+// UnlinkIdentity removes a signed-in user's identity, but not the last one. The password goes with
+// the address identity. If the identity provided the user's address, one that another identity has
+// verified replaces it.
 func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
 	err := d.Tx(ctx, "unlinking identity", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := d.authenticate(ctx, tx, who)
@@ -109,7 +109,7 @@ func (d *Directory) UnlinkIdentity(ctx context.Context, who Identity, id uuid.UU
 			return err
 		}
 
-		// One change of a user at a time, so that one identity stays.
+		// One change per user at a time, so that one identity stays.
 		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (d *Directory) afterUnlink(ctx context.Context, tx pgx.Tx, u User, identity
 	return d.log(ctx, tx, "identity_unlinked", u, c)
 }
 
-// replaceEmail sets the address of a user to one that an identity has verified, the present one if
+// replaceEmail sets a user's address to one that an identity has verified, the present one if
 // possible, or to none. Links that were mailed to the former address end.
 func replaceEmail(ctx context.Context, tx pgx.Tx, u User) error {
 	emails, err := pg.Values[string](ctx, tx, `

@@ -96,7 +96,7 @@ type Link struct {
 	RedirectTo       string `json:"redirect_to"`
 }
 
-// GenerateLink returns a link that would otherwise be mailed. It creates the user of a sign-up, an
+// GenerateLink returns a link that would otherwise be mailed. It creates the user for a sign-up, an
 // invitation or a magic link to an unknown address.
 func (d *Directory) GenerateLink(ctx context.Context, in NewLink, c Client) (Link, error) {
 	email, err := cleanEmail(in.Email)
@@ -202,8 +202,8 @@ func (d *Directory) linkToken(
 	return u, t, err
 }
 
-// changeByLink records the new address of a user, and returns the token to create for one half of
-// the change.
+// changeByLink records a user's new address, and returns the token to create for one half of the
+// change.
 func changeByLink(ctx context.Context, tx pgx.Tx, u User, in NewLink) (oneTime, error) {
 	t := oneTime{TokenType: emailChangeCurrent, RelatesTo: u.Email, VerificationType: "email_change"}
 	if in.NewEmail == "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// log records an action of a user, or on one, for the developers of the project.
+// log records an action by a user, or on one, for the project's developers.
 func (d *Directory) log(ctx context.Context, tx pgx.Tx, action string, u User, c Client) error {
 	return d.LogAction(ctx, tx, map[string]any{"action": action, "actor_id": u.ID,
 		"actor_username": cmp.Or(u.Email, u.Phone), "actor_via_sso": false, "log_type": "account"}, c)
 }
 
-// LogAction records an action by the members of its entry, for the developers of the project.
+// LogAction records an action by its entry's members, for the project's developers.
 func (d *Directory) LogAction(ctx context.Context, tx pgx.Tx, members map[string]any, c Client) error {
 	payload, err := json.Marshal(members)
 	if err != nil {

@@ -37,7 +37,7 @@ func (d *Directory) LoginByPhone(ctx context.Context, number, secret string, c C
 	return d.login(ctx, phone, secret, userByPhone, c)
 }
 
-// login opens a session of the user whom find returns for an address or a number.
+// login opens a session for the user whom find returns for an address or a number.
 func (d *Directory) login(
 	ctx context.Context, address, secret string, find func(context.Context, pg.Querier, string) (User, error), c Client,
 ) (Session, error) {
@@ -89,8 +89,8 @@ func (d *Directory) login(
 	return d.openByPassword(ctx, u, address, secret, c)
 }
 
-// askAboutPassword tells a hook of a checked password of a user. It fails if the hook refuses the
-// log-in.
+// askAboutPassword tells a hook that a user's password was checked. It fails if the hook refuses
+// the log-in.
 func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c Client) error {
 	if d.Hooks[rules.HookPassword] == "" || u.ID == uuid.Nil {
 		return nil

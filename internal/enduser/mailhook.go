@@ -16,29 +16,28 @@ import (
 	"github.com/socle-dev/socle/internal/queue"
 )
 
-// mailEvent is the event of the hook send_email.
+// mailEvent is the event for the hook send_email.
 type mailEvent struct {
 	Metadata hookMetadata `json:"metadata"`
 	User     User         `json:"user"`
 	Mail     mailData     `json:"email_data"`
 }
 
-// mailData has the codes and link tokens of a mail. That of a change of the address is about two
-// mails, and its names are crossed by the contract: Token and TokenHashNew are for the present
-// address, TokenNew and TokenHash for the new one. Without a present address, Token and TokenHash
-// are for the new one.
+// mailData has a mail's codes and link tokens. For an address change it describes two mails, and
+// the contract crosses the names: Token and TokenHashNew are for the present address, TokenNew and
+// TokenHash for the new one. Without a present address, Token and TokenHash are for the new one.
 type mailData struct {
 	Token           string `json:"token"`
 	TokenHash       string `json:"token_hash"`
 	RedirectTo      string `json:"redirect_to"`
 	EmailActionType string `json:"email_action_type"`
-	SiteURL         string `json:"site_url"` // base address of the auth interface
+	SiteURL         string `json:"site_url"` // the auth interface's base address
 	TokenNew        string `json:"token_new"`
 	TokenHashNew    string `json:"token_hash_new"`
 }
 
-// askToMail has the hook of the project send a mail. It asks once for both mails of a change of the
-// address.
+// askToMail has the project's hook send a mail. It asks once for both mails about an address
+// change.
 func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) error {
 	t, u, err := d.mailToken(ctx, job.Args)
 	if err != nil {
@@ -64,7 +63,7 @@ func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) err
 		}
 	}
 
-	// The id is that of the token: an attempt with a new token is a new event.
+	// The id is the token's: an attempt with a new token is a new event.
 	_, err = d.askAs(ctx, rules.HookMail, t.ID,
 		mailEvent{Metadata: newHookMetadata(rules.HookMail, Client{}), User: u, Mail: data})
 	outbox.Record(ctx, attemptOf(job), err)
@@ -75,8 +74,8 @@ func (d *Directory) askToMail(ctx context.Context, job *queue.Job[mailArgs]) err
 	return err
 }
 
-// addCurrent adds the code and the link for the present address of a user who changes it, if there
-// is one to be confirmed.
+// addCurrent adds the code and the link for the present address if a user changes it and there is
+// one to confirm.
 func (d *Directory) addCurrent(ctx context.Context, data *mailData, user uuid.UUID) error {
 	id, err := pg.Value[uuid.UUID](ctx, d.Rows(), `
 		select id from auth.one_time_tokens where user_id = @user and token_type = @type`,

@@ -23,9 +23,9 @@ var mailOptions = queue.Options{
 	Timeout:     time.Minute,
 }
 
-// mailArgs are the arguments of the job of a mail. They contain no secret: the token of a link is
-// derived from its id when the mail is rendered. A job without a token looks up the user itself, so
-// that a request takes the same time for known and unknown addresses.
+// mailArgs are the arguments for a mail job. They contain no secret: a link's token is derived from
+// its id when the mail is rendered. A job without a token looks up the user itself, so that a
+// request takes the same time for known and unknown addresses.
 type mailArgs struct {
 	Project    uuid.UUID     `json:"project"`
 	MailKind   string        `json:"mail"`
@@ -35,7 +35,7 @@ type mailArgs struct {
 	RedirectTo string        `json:"redirect_to,omitempty"`
 }
 
-// Kind returns the kind of the job.
+// Kind returns the job kind.
 func (mailArgs) Kind() string { return "end_user_mail" }
 
 // enqueue enqueues a mail. The row that it is about has been committed.
@@ -54,14 +54,14 @@ func (d *Directory) enqueueAll(ctx context.Context, jobs []mailArgs) error {
 	return nil
 }
 
-// verifyURL returns the address of a link.
+// verifyURL returns a link's address.
 func (d *Directory) verifyURL(t oneTime, redirect string) string {
 	return d.Issuer() + "/verify?token=" + url.QueryEscape(d.keys.link(t.ID)) + "&type=" + t.VerificationType +
 		"&redirect_to=" + url.QueryEscape(redirect)
 }
 
-// mailToken returns the token of a mail and its user. It creates the token of a job that has none.
-// It fails with NotFound if there is no such user or token.
+// mailToken returns a mail's token and user. It creates the token if the job has none. It fails
+// with NotFound if there is no such user or token.
 func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User, error) {
 	if args.Token.Valid {
 		t, err := pg.One[oneTime](ctx, d.Rows(), `
@@ -107,8 +107,8 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 	return t, u, err
 }
 
-// renewToken replaces the user's token of a kind: for a confirmation, that of the latest request to
-// sign up.
+// renewToken replaces the user's token with the same kind: for a confirmation, the latest sign-up
+// request's.
 func renewToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	if t.TokenType == confirmationToken {
 		request, err := renewSignUp(ctx, tx, t.UserID, t.RelatesTo, t.FlowStateID)
@@ -120,32 +120,32 @@ func renewToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	return createToken(ctx, tx, t)
 }
 
-// markSent records the time of a mail in a column of the user.
+// markSent records when a mail was sent in a user column.
 func markSent(ctx context.Context, tx pgx.Tx, id uuid.UUID, column string) error {
 	_, err := pg.Exec(ctx, tx, `update auth.users set `+pg.Quote(column)+` = now(), updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": id})
 	return err
 }
 
-// outbox returns the outbox of the project.
+// outbox returns the project's outbox.
 func (d *Directory) outbox() (*message.Outbox, error) {
 	return message.New(message.Config{Project: d.db, Settings: d.Config, Install: d.service.Sender,
 		Client: d.service.Outbound, Log: d.service.Log})
 }
 
-// messageID returns the id of the message of a job, the same in all attempts.
+// messageID returns a job's message id, the same in all attempts.
 func messageID(job *queue.Job[mailArgs]) string {
 	return fmt.Sprintf("%d.%d", job.ID, job.CreatedAt.UnixNano())
 }
 
-// attemptOf returns the attempt of a job to deliver its mail.
+// attemptOf returns a job's delivery attempt.
 func attemptOf(job *queue.Job[mailArgs]) message.Attempt {
 	return message.Attempt{ID: messageID(job), Number: job.Attempt, Kind: job.Args.MailKind,
 		Recipient: job.Args.Email}
 }
 
-// countFirst counts the mail of a job at its first attempt, see [Directory.countSent]. It cancels
-// the job, and records why, if the mail exceeds a limit.
+// countFirst counts a job's mail at its first attempt, see [Directory.countSent]. It cancels the
+// job, and records why, if the mail exceeds a limit.
 func (d *Directory) countFirst(
 	ctx context.Context, outbox *message.Outbox, job *queue.Job[mailArgs], shared bool,
 ) error {

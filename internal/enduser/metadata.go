@@ -33,7 +33,7 @@ func cleanMetadata(name string, text json.RawMessage) (json.RawMessage, error) {
 	return text, nil
 }
 
-// mergeMetadata returns the members of old, replaced by those of changes. null removes a member.
+// mergeMetadata returns old with the members in changes replaced. null removes a member.
 func mergeMetadata(name string, old, changes json.RawMessage) (json.RawMessage, error) {
 	changes, err := cleanMetadata(name, changes)
 	if err != nil {
@@ -64,8 +64,8 @@ func mergeMetadata(name string, old, changes json.RawMessage) (json.RawMessage, 
 	return cleanMetadata(name, text)
 }
 
-// mergeUserMetadata merges members into the metadata of a user, under the lock of the row: tabs of
-// an application change different members at once.
+// mergeUserMetadata merges members into a user's metadata, under the row lock: an application's
+// tabs change different members at once.
 func mergeUserMetadata(ctx context.Context, tx pgx.Tx, id uuid.UUID, members json.RawMessage) error {
 	old, err := pg.Value[json.RawMessage](ctx, tx, `
 		select coalesce(raw_user_meta_data, '{}') from auth.users where id = @id for no key update`,
@@ -84,7 +84,7 @@ func mergeUserMetadata(ctx context.Context, tx pgx.Tx, id uuid.UUID, members jso
 	return err
 }
 
-// providers returns the metadata of an application that name the ways to sign in.
+// providers returns the application metadata that name the ways to sign in.
 func providers(names ...string) json.RawMessage {
 	if len(names) == 0 {
 		return json.RawMessage("{}")
@@ -94,7 +94,8 @@ func providers(names ...string) json.RawMessage {
 	return text
 }
 
-// addressProviders returns the providers of an address and a number, either of which may be absent.
+// addressProviders returns the providers for an address and a number, either of which may be
+// absent.
 func addressProviders(email, phone string) []string {
 	names := []string{}
 	if email != "" {

@@ -38,11 +38,10 @@ func (n newUser) preview() User {
 		IsAnonymous: n.Anonymous}
 }
 
-// insertUser inserts a user with the identities of their address and number. Triggers of the
-// project run.
+// insertUser inserts a user with identities for address and number. The project's triggers run.
 func insertUser(ctx context.Context, tx pgx.Tx, n newUser) (User, error) {
 	if n.ID == uuid.Nil {
-		n.ID = uuid.New() // random, since pages of applications show it
+		n.ID = uuid.New() // random, since applications' pages show it
 	}
 
 	if _, err := pg.Exec(ctx, tx, `

@@ -12,7 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Departure is the way of a browser to a provider. The browser keeps the binding as a cookie.
+// Departure is a browser's way to a provider. The browser keeps the binding as a cookie.
 type Departure struct {
 	URL       string
 	Binding   string // value for [OAuthFlow.BindingName]
@@ -20,9 +20,9 @@ type Departure struct {
 	CrossSite bool // the provider's page posts a form, to which the cookie must go
 }
 
-// Depart sends the browser of a flow to the provider. parameters are those of the application for
-// the provider. It fails with TooMany beyond the limit of sign-ins, and with Invalid if the
-// provider is unreachable or the link of the flow was opened before.
+// Depart sends a flow's browser to the provider. parameters are the application's for the provider.
+// It fails with TooMany beyond the sign-in limit, and with Invalid if the provider is unreachable
+// or the flow's link was opened before.
 func (d *Directory) Depart(
 	ctx context.Context, f OAuthFlow, parameters url.Values, c Client,
 ) (Departure, error) {
@@ -58,14 +58,14 @@ func (d *Directory) Depart(
 
 // Return is a browser that comes back from a provider.
 type Return struct {
-	Binding            string // value of the flow's cookie
+	Binding            string // flow cookie's value
 	Code               string
 	Person             string // see [idp.Answer]
 	Error, Description string // failure that the provider reports instead of a code
 }
 
-// FinishFlow opens a session for the person who comes back from a provider, or returns the
-// authorization code of a PKCE flow. A flow succeeds once, in the browser that began it.
+// FinishFlow opens a session for the person who comes back from a provider, or returns a PKCE
+// flow's authorization code. A flow succeeds once, in the browser that began it.
 func (d *Directory) FinishFlow(ctx context.Context, f OAuthFlow, in Return, c Client) (Verified, error) {
 	id, ok := token.ParseLink(d.keys.linkKey, bindingPurpose, in.Binding)
 	switch {
@@ -113,7 +113,7 @@ func (d *Directory) FinishFlow(ctx context.Context, f OAuthFlow, in Return, c Cl
 	return result, err
 }
 
-// finish opens the session of a person, or creates the authorization code.
+// finish opens a person's session, or creates the authorization code.
 func (d *Directory) finish(
 	ctx context.Context, tx pgx.Tx, f OAuthFlow, who idp.Identity, admit admission, c Client,
 ) (Verified, error) {

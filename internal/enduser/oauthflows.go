@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-const maxState = 4096 // bytes of the parameter state
+const maxState = 4096 // bytes in the parameter state
 
 // FlowTTL is the time between the redirect to a provider and the browser's return.
 const FlowTTL = 10 * time.Minute
@@ -27,7 +27,7 @@ const FlowTTL = 10 * time.Minute
 const linkTTL = 2 * time.Minute
 
 // OAuthFlow is a sign-in with an identity provider that is under way. It has no row: anyone can
-// begin flows without end. Sealed, it is the parameter state of the provider's protocol.
+// begin flows without end. Sealed, it is the provider protocol's parameter state.
 type OAuthFlow struct {
 	ID         uuid.UUID `json:"i"`
 	Provider   string    `json:"p"`
@@ -38,8 +38,8 @@ type OAuthFlow struct {
 	Ends       time.Time `json:"e"`
 }
 
-// NewFlow returns a sign-in with a provider that ends at an address of the application. It fails
-// with Invalid unless the provider is ready.
+// NewFlow returns a sign-in with a provider that ends at an application's address. It fails with
+// Invalid unless the provider is ready.
 func (d *Directory) NewFlow(provider, redirect string, challenge Challenge) (OAuthFlow, error) {
 	if err := challenge.check(); err != nil {
 		return OAuthFlow{}, err
@@ -60,14 +60,13 @@ func (d *Directory) AuthorizeURL(parameters url.Values) string {
 // IsSecure reports whether browsers reach the server by HTTPS.
 func (d *Directory) IsSecure() bool { return strings.HasPrefix(d.Issuer(), "https://") }
 
-// BindingName returns the name of the cookie that binds an opened flow to its browser.
+// BindingName names the cookie that binds an opened flow to its browser.
 func (f OAuthFlow) BindingName() string { return BindingPrefix + f.ID.String()[28:] }
 
-// BindingPrefix begins the names of the cookies of flows.
+// BindingPrefix begins the names of flow cookies.
 const BindingPrefix = "socle-oauth-"
 
-// protocol returns what the provider's protocol needs of a flow. Nonce and verifier are stored
-// nowhere.
+// protocol returns what the provider's protocol needs. Nonce and verifier are stored nowhere.
 func (d *Directory) protocol(f OAuthFlow, state string) idp.Flow {
 	secret := func(purpose string) string {
 		return base64.RawURLEncoding.EncodeToString(token.MAC(d.keys.flowKey, []byte(purpose), f.ID[:]))
@@ -88,8 +87,8 @@ func (d *Directory) seal(f OAuthFlow) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(ciphertext), err
 }
 
-// OpenFlow returns the flow of a sealed text: the state of a flow that was opened, or the link to
-// open one. It fails with Invalid.
+// OpenFlow returns the flow in a sealed text: an opened flow's state, or the link to open one. It
+// fails with Invalid.
 func (d *Directory) OpenFlow(text string, opened bool) (f OAuthFlow, err error) {
 	if text == "" {
 		return f, fault.New(fault.Invalid, "OAuth state parameter missing").WithCode("bad_oauth_callback")
@@ -109,8 +108,8 @@ func (d *Directory) OpenFlow(text string, opened bool) (f OAuthFlow, err error) 
 	return f, nil
 }
 
-// LinkURL returns the address where the browser of a signed-in user begins to add an identity of a
-// provider. It is valid once: a request of another origin can't set the cookie that would bind it.
+// LinkURL returns the address where a signed-in user's browser begins to add a provider's identity.
+// It is valid once: a request from another origin can't set the cookie that would bind it.
 func (d *Directory) LinkURL(ctx context.Context, who Identity, f OAuthFlow, parameters url.Values) (string, error) {
 	u, err := d.authenticate(ctx, d.Rows(), who)
 	if err != nil {
@@ -135,7 +134,7 @@ func (d *Directory) LinkURL(ctx context.Context, who Identity, f OAuthFlow, para
 	return d.AuthorizeURL(q), nil
 }
 
-// openLink turns the flow of a link into one of its own, and spends the link.
+// openLink turns a link's flow into a separate one, and spends the link.
 func (d *Directory) openLink(ctx context.Context, f *OAuthFlow) error {
 	if time.Now().After(f.Ends) {
 		return errState("The link to add an identity has expired")

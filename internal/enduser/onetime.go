@@ -15,7 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Kinds of one-time tokens. A user has one of each at a time.
+// One-time token kinds. A user has one of each at a time.
 const (
 	confirmationToken    = "confirmation_token"
 	recoveryToken        = "recovery_token"
@@ -26,10 +26,10 @@ const (
 )
 
 // maxCodeAttempts is the number of wrong codes after which a code is void, whoever sent them. Its
-// link stays valid. Those of one network end long before, see [rules.CodeLimit].
+// link stays valid. A single network is stopped long before, see [rules.CodeLimit].
 const maxCodeAttempts = 100
 
-// oneTime is a row of auth.one_time_tokens.
+// oneTime is an auth.one_time_tokens row.
 type oneTime struct {
 	ID               uuid.UUID
 	UserID           uuid.UUID
@@ -38,18 +38,18 @@ type oneTime struct {
 	CreatedAt        time.Time
 	Attempts         int
 	FlowStateID      uuid.NullUUID
-	VerificationType string // type parameter of the link
-	IsSignUp         bool   // a row of auth.sign_ups
+	VerificationType string // the link's type parameter
+	IsSignUp         bool   // stored in auth.sign_ups
 }
 
 const oneTimeColumns = ` t.id, t.user_id, t.token_type, t.relates_to, t.created_at, t.attempts, t.flow_state_id,
 	t.verification_type, false as is_sign_up `
 
-// signUpColumns are those of a [oneTime].
+// signUpColumns are a [oneTime]'s columns.
 const signUpColumns = ` t.id, t.user_id, 'confirmation_token' as token_type, t.relates_to, t.created_at, t.attempts,
 	t.flow_state_id, t.verification_type, true as is_sign_up `
 
-// tokenKinds maps the type of a verification to the kinds of tokens that it accepts.
+// tokenKinds maps a verification type to the token kinds that it accepts.
 var tokenKinds = map[string][]string{
 	"signup":           {confirmationToken},
 	"invite":           {confirmationToken},
@@ -60,10 +60,10 @@ var tokenKinds = map[string][]string{
 	"reauthentication": {reauthenticationCode},
 }
 
-// phoneTokenKinds maps the type of a verification to the kinds of tokens that it accepts.
+// phoneTokenKinds maps a verification type to the token kinds that it accepts.
 var phoneTokenKinds = map[string][]string{"sms": {confirmationToken}, "phone_change": {phoneChangeToken}}
 
-// createToken replaces the user's token of a kind.
+// createToken replaces the user's token with the same kind.
 func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	t.ID = newID()
 	if _, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @user and token_type = @type`,
@@ -81,11 +81,10 @@ func createToken(ctx context.Context, tx pgx.Tx, t oneTime) (oneTime, error) {
 	return t, err
 }
 
-// Confirming one token of a user drops the others, so a token is locked after its user: two
+// Confirming one token drops the user's others, so a token is locked after its user: two
 // confirmations at once would wait for each other.
 
-// findLink locks the user and the token of a link. It fails with Forbidden for an unknown or
-// expired one.
+// findLink locks a link's user and token. It fails with Forbidden for an unknown or expired one.
 func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, text string) (oneTime, error) {
 	id, ok := token.ParseLink(d.keys.linkKey, linkPurpose, text)
 	if !ok {
@@ -108,7 +107,7 @@ func (d *Directory) findLink(ctx context.Context, tx pgx.Tx, kinds []string, tex
 	return t, err
 }
 
-// findCode locks the token of a code that was sent to an address or a number, and its user. A wrong
+// findCode locks the token whose code was sent to an address or a number, and its user. A wrong
 // code counts as an attempt at the tokens; ok is then false, and the caller commits.
 func (d *Directory) findCode(
 	ctx context.Context, tx pgx.Tx, kinds []string, to, code string,
@@ -146,7 +145,7 @@ func (d *Directory) findCode(
 	return oneTime{}, false, nil
 }
 
-// tokensOf locks the tokens of some kinds that were sent to an address or a number, and their
+// tokensOf locks the tokens with some kinds that were sent to an address or a number, and their
 // users.
 func tokensOf(ctx context.Context, tx pgx.Tx, kinds []string, to string) ([]oneTime, error) {
 	forms := address.Forms(to)
@@ -171,8 +170,8 @@ func tokensOf(ctx context.Context, tx pgx.Tx, kinds []string, to string) ([]oneT
 	return append(all, requests...), err
 }
 
-// isCode compares a code with that of a token or a challenge, or with the fixed one of a test
-// number, in constant time.
+// isCode compares a code with a token's or a challenge's, or with a test number's fixed one, in
+// constant time.
 func (d *Directory) isCode(to string, id uuid.UUID, code string) bool {
 	if fixed, ok := d.SMS.TestNumbers[to]; ok {
 		return hmac.Equal([]byte(fixed), []byte(code))
@@ -196,7 +195,7 @@ func spend(ctx context.Context, tx pgx.Tx, t oneTime) error {
 	return err
 }
 
-// dropTokens deletes all one-time tokens of a user. Those mailed to a former address end with it.
+// dropTokens deletes all of a user's one-time tokens, also those mailed to a former address.
 func dropTokens(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	if _, err := pg.Exec(ctx, tx, `delete from auth.one_time_tokens where user_id = @id`,
 		pgx.StrictNamedArgs{"id": id}); err != nil {

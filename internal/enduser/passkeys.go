@@ -19,13 +19,13 @@ const (
 	methodPasskey = "passkey"
 )
 
-// Types of challenges of passkeys.
+// Passkey challenge types.
 const (
 	registration   = "registration"
 	authentication = "authentication"
 )
 
-// Passkey is a passkey of a user.
+// Passkey is a user's passkey.
 type Passkey struct {
 	ID           uuid.UUID  `json:"id"`
 	FriendlyName string     `json:"friendly_name,omitempty"`
@@ -50,8 +50,8 @@ func errPasskeyNotFound() error {
 	return fault.New(fault.NotFound, "Passkey not found").WithCode("webauthn_credential_not_found")
 }
 
-// errPasskey is the failure of a response to a challenge of a passkey. An unknown credential fails
-// like a wrong signature.
+// errPasskey is the failure for a response to a passkey challenge. An unknown credential fails like
+// a wrong signature.
 func errPasskey(err error) error {
 	if !errors.Is(err, webauthn.ErrInvalid) {
 		return err
@@ -61,7 +61,7 @@ func errPasskey(err error) error {
 		WithCause(err)
 }
 
-// StartPasskeyRegistration begins the registration of a passkey of the signed-in user.
+// StartPasskeyRegistration begins to register a passkey for the signed-in user.
 func (d *Directory) StartPasskeyRegistration(ctx context.Context, who Identity, c Client) (PasskeyOptions, error) {
 	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *Directory) passkeyChallenge(ctx context.Context, kind string, user uuid
 }
 
 // spendPasskeyChallenge deletes a challenge, also one whose response turns out to be invalid. It
-// fails with Invalid for an unknown, used or expired one, and for that of another user.
+// fails with Invalid for an unknown, used or expired one, and for another user's.
 func (d *Directory) spendPasskeyChallenge(ctx context.Context, id uuid.UUID, kind string, user uuid.NullUUID) error {
 	n, err := pg.Exec(ctx, d.Rows(), `
 		delete from auth.webauthn_challenges where id = @id and challenge_type = @type
@@ -128,7 +128,7 @@ func (d *Directory) spendPasskeyChallenge(ctx context.Context, id uuid.UUID, kin
 	return err
 }
 
-// FinishPasskeyRegistration adds a passkey of the signed-in user.
+// FinishPasskeyRegistration adds a passkey for the signed-in user.
 func (d *Directory) FinishPasskeyRegistration(
 	ctx context.Context, who Identity, challenge uuid.UUID, r webauthn.Response, c Client,
 ) (Passkey, error) {
@@ -151,7 +151,7 @@ func (d *Directory) FinishPasskeyRegistration(
 			return err
 		}
 
-		// One registration of a user at a time, so that the count holds.
+		// One registration per user at a time, so that the count holds.
 		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (d *Directory) StartPasskeySignIn(ctx context.Context, c Client) (PasskeyOp
 		Options: d.requestOptions(id, nil, "required")}, err
 }
 
-// FinishPasskeySignIn opens a session of the user of a passkey.
+// FinishPasskeySignIn opens a session for a passkey's user.
 func (d *Directory) FinishPasskeySignIn(
 	ctx context.Context, challenge uuid.UUID, r webauthn.Response, c Client,
 ) (Session, error) {
@@ -237,7 +237,7 @@ func (d *Directory) FinishPasskeySignIn(
 	return s, errPasskey(err)
 }
 
-// ListPasskeys returns the passkeys of a user.
+// ListPasskeys returns a user's passkeys.
 func (d *Directory) ListPasskeys(ctx context.Context, user uuid.UUID) ([]Passkey, error) {
 	if _, err := userByID(ctx, d.Rows(), user); err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func (d *Directory) ListPasskeys(ctx context.Context, user uuid.UUID) ([]Passkey
 		pgx.StrictNamedArgs{"user": user})
 }
 
-// OwnPasskeys returns the passkeys of the signed-in user.
+// OwnPasskeys returns the signed-in user's passkeys.
 func (d *Directory) OwnPasskeys(ctx context.Context, who Identity) ([]Passkey, error) {
 	u, err := d.Authenticate(ctx, who)
 	if err != nil {
@@ -258,7 +258,7 @@ func (d *Directory) OwnPasskeys(ctx context.Context, who Identity) ([]Passkey, e
 	return d.ListPasskeys(ctx, u.ID)
 }
 
-// RenamePasskey changes the name of a passkey of the signed-in user.
+// RenamePasskey renames the signed-in user's passkey.
 func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUID, name string) (Passkey, error) {
 	if len(name) > maxFriendlyName {
 		return Passkey{}, errInvalid("friendly_name must have at most %d bytes", maxFriendlyName)
@@ -280,7 +280,7 @@ func (d *Directory) RenamePasskey(ctx context.Context, who Identity, id uuid.UUI
 	return result, err
 }
 
-// RemovePasskey removes a passkey of the signed-in user.
+// RemovePasskey removes the signed-in user's passkey.
 func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUID, c Client) error {
 	u, err := d.passkeyOwner(ctx, d.Rows(), who)
 	if err != nil {
@@ -290,7 +290,7 @@ func (d *Directory) RemovePasskey(ctx context.Context, who Identity, id uuid.UUI
 	return d.DeletePasskey(ctx, u.ID, id, c)
 }
 
-// DeletePasskey removes a passkey of a user for an administrator of the project.
+// DeletePasskey removes a user's passkey for a project administrator.
 func (d *Directory) DeletePasskey(ctx context.Context, user, id uuid.UUID, c Client) error {
 	return d.Tx(ctx, "deleting passkey", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := userByID(ctx, tx, user)

@@ -13,12 +13,12 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// hasher returns the hasher of passwords for a request to the project.
+// hasher returns the password hasher for a request to the project.
 func (d *Directory) hasher(ctx context.Context) *password.Hasher {
 	return d.service.Passwords.For(d.Key(ctx))
 }
 
-// hashPassword returns the hash of a new password. It fails with Unprocessable, code weak_password.
+// hashPassword hashes a new password. It fails with Unprocessable, code weak_password.
 func (d *Directory) hashPassword(ctx context.Context, secret string) (string, error) {
 	if err := d.CheckPassword(secret); err != nil {
 		return "", err
@@ -55,19 +55,19 @@ func (d *Directory) samePassword(ctx context.Context, u User, secret string) err
 	return err
 }
 
-// setPassword changes the hash of a password.
+// setPassword changes a password hash.
 func setPassword(ctx context.Context, tx pgx.Tx, id uuid.UUID, hash string) error {
 	_, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = @hash, updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": id, "hash": hash})
 	return err
 }
 
-// rehash replaces the hash of an imported user, after the password was verified.
+// rehash replaces an imported user's hash, after the password was verified.
 func (d *Directory) rehash(ctx context.Context, tx pgx.Tx, id uuid.UUID, old, newHash string) error {
 	_, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = @new where id = @id and encrypted_password = @old`,
 		pgx.StrictNamedArgs{"id": id, "old": old, "new": newHash})
 	return err
 }
 
-// isEmpty reports whether a text of a request counts as absent.
+// isEmpty reports whether a request's text counts as absent.
 func isEmpty(s string) bool { return strings.TrimSpace(s) == "" }

@@ -21,7 +21,7 @@ type IDTokenSignIn struct {
 	Linking     *Identity // signed-in user who adds the identity; nil: sign-in
 }
 
-// SignInWithIDToken opens a session for the person of an ID token, see [Directory.userOf].
+// SignInWithIDToken opens a session for the person in an ID token, see [Directory.userOf].
 func (d *Directory) SignInWithIDToken(ctx context.Context, in IDTokenSignIn, c Client) (Session, error) {
 	p := d.Providers[in.Provider]
 	switch {
@@ -60,7 +60,7 @@ func (d *Directory) SignInWithIDToken(ctx context.Context, in IDTokenSignIn, c C
 	return d.signNew(ctx, o)
 }
 
-// userOf returns the user of a person at a provider: the signed-in user who adds the identity, see
+// userOf returns the user for a person at a provider: the signed-in user who adds the identity, see
 // [Directory.link], or the result of [Directory.userOfPerson]. It fails for a user who may not sign
 // in.
 func (d *Directory) userOf(
@@ -80,8 +80,8 @@ func (d *Directory) userOf(
 	return id, d.checkSignIn(ctx, tx, id)
 }
 
-// userOfPerson returns the user with the identity or the verified address of a person, or a new
-// one. Their metadata get the profile.
+// userOfPerson returns the user with a person's identity or verified address, or a new one. Their
+// metadata get the profile.
 func (d *Directory) userOfPerson(
 	ctx context.Context, tx pgx.Tx, provider string, who idp.Identity, admit admission, c Client,
 ) (uuid.UUID, error) {
@@ -107,7 +107,7 @@ func (d *Directory) userOfPerson(
 	return id, mergeUserMetadata(ctx, tx, id, data)
 }
 
-// userOfAddress returns the user with the verified address of a person, or a new one.
+// userOfAddress returns the user with a person's verified address, or a new one.
 func (d *Directory) userOfAddress(
 	ctx context.Context, tx pgx.Tx, provider string, who idp.Identity, admit admission, c Client,
 ) (uuid.UUID, error) {

@@ -14,13 +14,13 @@ import (
 // PhoneCodeRequest is a request for a code to sign in.
 type PhoneCodeRequest struct {
 	Phone      string
-	Data       json.RawMessage // user metadata of a new user
+	Data       json.RawMessage // a new user's metadata
 	CreateUser bool            // if the number is unknown
 	Channel    string          // sms or whatsapp; "": sms
 }
 
-// SendPhoneCode sends a code to sign in. It creates the user of an unknown number if the request
-// and the settings allow it.
+// SendPhoneCode sends a code to sign in. It creates a user for an unknown number if the request and
+// the settings allow it.
 func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Client) error {
 	if !d.SMS.SignIn {
 		return errPhoneDisabled("Unsupported phone provider")
@@ -83,8 +83,8 @@ func (d *Directory) SendPhoneCode(ctx context.Context, in PhoneCodeRequest, c Cl
 	return d.enqueueSMS(ctx, job)
 }
 
-// sendPhoneCode sends another code to the number of a user. n is what came with the request, which
-// counts for a user who was never confirmed.
+// sendPhoneCode sends another code to a user's number. n came with the request, and counts for a
+// user who was never confirmed.
 func (d *Directory) sendPhoneCode(ctx context.Context, u User, n newUser, channel string) error {
 	var job smsArgs
 	err := d.Tx(ctx, "sending code", func(ctx context.Context, tx pgx.Tx) error {
@@ -104,8 +104,7 @@ func (d *Directory) sendPhoneCode(ctx context.Context, u User, n newUser, channe
 	return d.enqueueSMS(ctx, job)
 }
 
-// phoneSignUp creates the token of a request for a number that was never confirmed, and returns its
-// message.
+// phoneSignUp creates the token for a number that was never confirmed, and returns the message.
 func (d *Directory) phoneSignUp(
 	ctx context.Context, tx pgx.Tx, u User, n newUser, created bool, channel string,
 ) (smsArgs, error) {
@@ -118,7 +117,7 @@ func (d *Directory) phoneSignUp(
 	return d.tokenMessage(t, channel), markSent(ctx, tx, u.ID, "confirmation_sent_at")
 }
 
-// phoneCode creates the token of a code for the number of a user, and returns its message.
+// phoneCode creates the token for a user's number, and returns the message.
 func (d *Directory) phoneCode(ctx context.Context, tx pgx.Tx, u User, channel string) (smsArgs, error) {
 	t, err := createToken(ctx, tx, oneTime{UserID: u.ID, TokenType: confirmationToken, RelatesTo: u.Phone,
 		VerificationType: "sms"})
@@ -129,8 +128,8 @@ func (d *Directory) phoneCode(ctx context.Context, tx pgx.Tx, u User, channel st
 	return d.tokenMessage(t, channel), markSent(ctx, tx, u.ID, "confirmation_sent_at")
 }
 
-// ResendPhoneCode sends a code again: of a sign-up, or of a change of the number. It does the same
-// for known and unknown numbers.
+// ResendPhoneCode sends a code again: for a sign-up, or for a number change. It does the same for
+// known and unknown numbers.
 func (d *Directory) ResendPhoneCode(ctx context.Context, kind, number string, c Client) error {
 	if !d.SMS.SignIn {
 		return errPhoneDisabled("Phone logins are disabled")

@@ -10,7 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// PhoneSignUp is the input of a sign-up with a number.
+// PhoneSignUp is the input for a sign-up with a number.
 type PhoneSignUp struct {
 	Phone, Password string
 	Data            json.RawMessage // user metadata; nil: none
@@ -84,7 +84,7 @@ func (d *Directory) signUpPhoneAgain(
 	return result, err
 }
 
-// signUpNewPhone creates a user with a number, and opens the session of one that needs no code.
+// signUpNewPhone creates a user with a number, and opens the session if it needs no code.
 func (d *Directory) signUpNewPhone(ctx context.Context, n newUser, channel string, c Client) (SignedUp, error) {
 	var result SignedUp
 	var o unsignedSession

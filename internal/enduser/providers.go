@@ -9,7 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/idp"
 )
 
-const maxDescription = 300 // runes of a provider's text
+const maxDescription = 300 // runes in a provider's text
 
 // oauthProvider returns an enabled provider with its secret. It fails with Invalid.
 func (d *Directory) oauthProvider(name string) (idp.Config, error) {
@@ -27,8 +27,8 @@ func (d *Directory) oauthProvider(name string) (idp.Config, error) {
 	return config, nil
 }
 
-// providerFailure returns the failure of a provider for clients, and logs one that the settings or
-// the provider are to blame for. Only the log tells a refused network from a closed port.
+// providerFailure returns a provider's failure for clients, and logs one that the settings or the
+// provider are to blame for. Only the log tells a refused network from a closed port.
 func (d *Directory) providerFailure(provider string, err error) error {
 	if errors.Is(err, idp.ErrProvider) {
 		d.service.Log.Warn("sign-in with an identity provider", "project", d.UUID, "provider", provider, "error", err)
@@ -37,8 +37,8 @@ func (d *Directory) providerFailure(provider string, err error) error {
 	return errProvider(err)
 }
 
-// declined are the codes of providers for a person who did not agree.
-var declined = map[string]bool{"access_denied": true, "user_cancelled_authorize": true, "user_cancelled_login": true,
+// declinedCodes are the providers' codes for a person who did not agree.
+var declinedCodes = map[string]bool{"access_denied": true, "user_cancelled_authorize": true, "user_cancelled_login": true,
 	"consent_required": true, "interaction_required": true, "login_required": true}
 
 // errAnswer is the failure that a provider has sent with the browser, with its code and text.
@@ -62,14 +62,14 @@ func errAnswer(code, text string) error {
 		text = "The provider answers " + word
 	}
 
-	if declined[word] {
+	if declinedCodes[word] {
 		return fault.New(fault.Forbidden, "%s", text).WithCode(word)
 	}
 
 	return fault.New(fault.Invalid, "%s", text).WithCode(word)
 }
 
-// errProvider is the failure of a sign-in by a failure of package idp.
+// errProvider translates a failure in package idp into a sign-in's failure.
 func errProvider(err error) error {
 	refused, isRefused := errors.AsType[*idp.RefusedError](err)
 	switch {

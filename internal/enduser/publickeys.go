@@ -9,8 +9,8 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// PublicKeys returns the public keys of a project's access tokens as JSON Web Keys, the signing one
-// first.
+// PublicKeys returns the public keys for a project's access tokens as JSON Web Keys, the signing
+// one first.
 func (s *Service) PublicKeys(project uuid.UUID, generation int) ([]json.RawMessage, error) {
 	current, previous, err := signingKeys(s.Projects, project, max(generation, 1))
 	if err != nil {
@@ -20,12 +20,12 @@ func (s *Service) PublicKeys(project uuid.UUID, generation int) ([]json.RawMessa
 	return formatKeys(current, previous)
 }
 
-// PublicKeys is [Service.PublicKeys] for the project of the directory.
+// PublicKeys is [Service.PublicKeys] for the directory's project.
 func (d *Directory) PublicKeys() ([]json.RawMessage, error) {
 	return formatKeys(d.keys.signingKey, d.keys.previousKey)
 }
 
-// formatKeys returns the public halves of keys as JSON Web Keys, without keys that are zero.
+// formatKeys returns the keys' public halves as JSON Web Keys, without keys that are zero.
 func formatKeys(keys ...token.Key) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	for _, key := range keys {
@@ -44,7 +44,7 @@ func formatKeys(keys ...token.Key) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// PublishedKeys returns the public keys of access tokens, and those of ID tokens if the OAuth
+// PublishedKeys returns the public keys for access tokens, and those for ID tokens if the OAuth
 // server is on, as JSON Web Keys.
 func (d *Directory) PublishedKeys() ([]json.RawMessage, error) {
 	all, err := d.PublicKeys()
@@ -69,8 +69,8 @@ func (d *Directory) PublishedKeys() ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// idTokenKeys are the keys that sign ID tokens for OAuth clients, the current one first. They are
-// not those of access tokens: an ID token opens no interface of the project.
+// idTokenKeys are the keys that sign ID tokens for OAuth clients, the current one first. They
+// differ from the access token keys: an ID token opens no project interface.
 func (d *Directory) idTokenKeys() ([]token.Key, error) {
 	seed := d.SecretKey("signing keys of ID tokens")
 	var all []token.Key
@@ -86,7 +86,7 @@ func (d *Directory) idTokenKeys() ([]token.Key, error) {
 	return all, nil
 }
 
-// SignIDToken returns an ID token with these claims, signed by a key of [Directory.PublishedKeys].
+// SignIDToken returns an ID token with these claims, signed by one of [Directory.PublishedKeys].
 func (d *Directory) SignIDToken(claims any) (string, error) {
 	text, err := json.Marshal(claims)
 	if err != nil {

@@ -12,8 +12,8 @@ const (
 	moduleSize = 4 // pixels
 )
 
-// qrCode returns the QR code of a text as SVG. The SVG has neither # nor %: clients put it into a
-// data URL as it is.
+// qrCode returns a text's QR code as SVG. The SVG has neither # nor %: clients put it into a data
+// URL as it is.
 func qrCode(text string) (string, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {

@@ -77,8 +77,8 @@ func (d *Directory) reauthenticateByPhone(ctx context.Context, u User, c Client)
 	return d.enqueueSMS(ctx, job)
 }
 
-// checkFresh fails unless the session is recent or the code of a reauthentication is right, which
-// it spends.
+// checkFresh fails unless the session is recent or the reauthentication code is right, which it
+// spends.
 func (d *Directory) checkFresh(ctx context.Context, who Identity, u User, nonce string, c Client) error {
 	if nonce == "" {
 		start, err := pg.Value[time.Time](ctx, d.Rows(), `select created_at from auth.sessions where id = @id`,

@@ -12,13 +12,13 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// methodRecoveryCode is the method of authentication by a recovery code in access tokens.
+// methodRecoveryCode is the authentication method for a recovery code in access tokens.
 const methodRecoveryCode = "recovery_code"
 
-// recoveryKey returns the key of a user's recovery codes.
+// recoveryKey returns the key for a user's recovery codes.
 func (k keys) recoveryKey(user uuid.UUID) []byte { return token.Derive(k.factorKey, user.String()) }
 
-// CreateRecoveryCodes replaces the recovery codes of the signed-in user, and returns them. They are
+// CreateRecoveryCodes replaces the signed-in user's recovery codes, and returns them. They are
 // shown once. It fails with Unprocessable without a verified factor, and with Forbidden below the
 // second level.
 func (d *Directory) CreateRecoveryCodes(ctx context.Context, who Identity, c Client) ([]string, error) {
@@ -38,7 +38,7 @@ func (d *Directory) CreateRecoveryCodes(ctx context.Context, who Identity, c Cli
 		var hashes [][]byte
 		codes, hashes = token.NewRecoveryCodes(d.keys.recoveryKey(u.ID))
 
-		// One replacement of a user at a time, so that one set is left.
+		// One replacement per user at a time, so that one set is left.
 		if err := lockUser(ctx, tx, u.ID); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (d *Directory) CreateRecoveryCodes(ctx context.Context, who Identity, c Cli
 	return codes, err
 }
 
-// CountRecoveryCodes returns the number of unused recovery codes of the signed-in user.
+// CountRecoveryCodes counts the signed-in user's unused recovery codes.
 func (d *Directory) CountRecoveryCodes(ctx context.Context, who Identity) (int, error) {
 	u, err := d.Authenticate(ctx, who)
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *Directory) UseRecoveryCode(ctx context.Context, who Identity, code stri
 	return d.signRaised(ctx, o)
 }
 
-// dropRecoveryCodes deletes the recovery codes of a user.
+// dropRecoveryCodes deletes a user's recovery codes.
 func dropRecoveryCodes(ctx context.Context, tx pgx.Tx, user uuid.UUID) error {
 	_, err := pg.Exec(ctx, tx, `delete from auth.mfa_recovery_codes where user_id = @user`,
 		pgx.StrictNamedArgs{"user": user})

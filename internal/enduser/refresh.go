@@ -26,7 +26,7 @@ func (d *Directory) Refresh(ctx context.Context, text string, c Client) (Session
 	return s, err
 }
 
-// refresh is [Directory.Refresh] for the sessions of an OAuth client, or of the application.
+// refresh is [Directory.Refresh] for an OAuth client's sessions, or the application's.
 func (d *Directory) refresh(
 	ctx context.Context, key []byte, text string, client uuid.NullUUID, c Client,
 ) (tokens Session, scope string, err error) {
@@ -107,7 +107,7 @@ func (r refreshRow) session() sessionRow {
 		Scope: r.Scope}
 }
 
-// checkRefresh fails unless a session may be refreshed by the token of a generation.
+// checkRefresh fails unless a session may be refreshed by a generation's token.
 func (d *Directory) checkRefresh(s sessionRow, u User, generation int64) error {
 	lastUse := s.CreatedAt
 	if s.RefreshedAt != nil {

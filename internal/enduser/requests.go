@@ -14,7 +14,7 @@ import (
 // LinkRequest is a request for a mail with a link and a code.
 type LinkRequest struct {
 	Email      string
-	Data       json.RawMessage // user metadata of a new user
+	Data       json.RawMessage // a new user's metadata
 	CreateUser bool            // if the address is unknown
 	Challenge  Challenge
 	RedirectTo string
@@ -25,8 +25,8 @@ func (d *Directory) Recover(ctx context.Context, in LinkRequest, c Client) error
 	return d.mailIfKnown(ctx, in, rules.MailRecovery, "recovery", c)
 }
 
-// Resend mails a link again: of a sign-up, or of a change of the address. It does the same for
-// known and unknown addresses.
+// Resend mails a link again: for a sign-up, or for an address change. It does the same for known
+// and unknown addresses.
 func (d *Directory) Resend(ctx context.Context, kind string, in LinkRequest, c Client) error {
 	switch kind {
 	case "signup":
@@ -63,7 +63,7 @@ func (d *Directory) mailIfKnown(ctx context.Context, in LinkRequest, kind, metho
 		RedirectTo: in.RedirectTo})
 }
 
-// SendCode mails a link and a code to sign in. It creates the user of an unknown address if the
+// SendCode mails a link and a code to sign in. It creates a user for an unknown address if the
 // request and the settings allow it.
 func (d *Directory) SendCode(ctx context.Context, in LinkRequest, c Client) error {
 	email, err := cleanEmail(in.Email)

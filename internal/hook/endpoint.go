@@ -19,39 +19,39 @@ const (
 	endpointBackoff  = time.Second // without Retry-After in seconds
 )
 
-// NewClient returns the client of endpoints. They have 256 requests at once, 64 of one project,
+// NewClient returns the client for endpoints. It allows 256 concurrent requests, 64 per project,
 // apart from those of other.
 func NewClient(other *outbound.Client) *outbound.Client { return other.Within(maxReply, "hook_calls") }
 
-// IsEndpoint reports whether the address of a hook is the URL of an endpoint.
+// IsEndpoint reports whether a hook's address is an endpoint URL.
 func IsEndpoint(address string) bool {
 	return strings.HasPrefix(address, "https:") || strings.HasPrefix(address, "http:")
 }
 
-// CallEndpoint posts a webhook for a tenant by a client of [NewClient], and returns the reply, nil
-// for none. It repeats attempts that did not reach the endpoint, and those that the endpoint
+// CallEndpoint posts a webhook for a tenant by a client from [NewClient], and returns the reply,
+// nil for none. It retries attempts that did not reach the endpoint, and those that the endpoint
 // declines for now.
 func CallEndpoint(ctx context.Context, c *outbound.Client, tenant fair.Key, w Webhook) ([]byte, error) {
-	bounded, cancel := context.WithTimeout(ctx, endpointTimeout)
+	timeoutCtx, cancel := context.WithTimeout(ctx, endpointTimeout)
 	defer cancel()
 
 	for attempt := 1; ; attempt++ {
-		r, err := w.Request(bounded)
+		r, err := w.Request(timeoutCtx)
 		if err != nil {
 			return nil, err
 		}
 
-		res, err := c.Do(bounded, tenant, r)
+		res, err := c.Do(timeoutCtx, tenant, r)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case bounded.Err() != nil, errors.Is(err, fair.ErrBusy):
+		case timeoutCtx.Err() != nil, errors.Is(err, fair.ErrBusy):
 			return nil, Failure("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
 				endpointTimeout.Seconds()).WithCause(err)
 		}
 
 		wait, again := retryAfter(res, err)
-		if ends, _ := bounded.Deadline(); !again || attempt == endpointAttempts || time.Until(ends) < wait {
+		if ends, _ := timeoutCtx.Deadline(); !again || attempt == endpointAttempts || time.Until(ends) < wait {
 			return endpointReply(res, err)
 		}
 
@@ -63,7 +63,7 @@ func CallEndpoint(ctx context.Context, c *outbound.Client, tenant fair.Key, w We
 	}
 }
 
-// retryAfter reports whether an attempt should be repeated, and the backoff.
+// retryAfter reports whether an attempt should be retried, and the backoff.
 func retryAfter(res outbound.Response, err error) (wait time.Duration, again bool) {
 	switch {
 	case errors.Is(err, outbound.ErrNetwork), errors.Is(err, outbound.ErrRedirect),
@@ -83,12 +83,12 @@ func retryAfter(res outbound.Response, err error) (wait time.Duration, again boo
 	return endpointBackoff, after != ""
 }
 
-// endpointReply returns the reply of a response. Its text appears in no error.
+// endpointReply returns a response's reply. Its text appears in no error.
 func endpointReply(res outbound.Response, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, outbound.ErrTooLarge):
 		return nil, errReplyTooLarge()
-	case err != nil: // nobody learns what is in the server's networks
+	case err != nil: // reveals nothing about the server's networks
 		return nil, Failure("hook_timeout_after_retry", "Failed to reach hook after maximum retries").WithCause(err)
 	}
 

@@ -19,7 +19,7 @@ const (
 	functionGrace   = 500 * time.Millisecond // for a function that has disabled the timeout
 )
 
-// functionOf returns the quoted name of the function of an address.
+// functionOf returns the quoted name of the function that an address names.
 func functionOf(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "pg-functions" || u.Host != "postgres" || u.RawQuery != "" || u.Fragment != "" {
@@ -36,8 +36,8 @@ func functionOf(address string) (string, error) {
 	return pg.Quote(schema, function), nil
 }
 
-// CallFunction calls a function with a JSON text on a pool of the owner's login, and returns its
-// result. Both statements are one round trip and one transaction.
+// CallFunction calls a function with a JSON text on the owner login's pool, and returns the result.
+// Both statements are one round trip and one transaction.
 func CallFunction(ctx context.Context, owner *pgxpool.Pool, address string, event []byte) ([]byte, error) {
 	function, err := functionOf(address)
 	if err != nil {
@@ -50,7 +50,7 @@ func CallFunction(ctx context.Context, owner *pgxpool.Pool, address string, even
 	}
 	defer conn.Release()
 
-	bounded, cancel := context.WithTimeout(ctx, functionTimeout+functionGrace)
+	timeoutCtx, cancel := context.WithTimeout(ctx, functionTimeout+functionGrace)
 	defer cancel()
 
 	// PostgreSQL takes the type of $1 from the function: json or jsonb. It cuts the result, so that
@@ -61,11 +61,11 @@ func CallFunction(ctx context.Context, owner *pgxpool.Pool, address string, even
 	b.ExecParams("select pg_catalog.left("+function+"($1)::pg_catalog.text, $2) limit 1",
 		[][]byte{event, []byte(strconv.Itoa(maxReply + 1))}, nil, nil, nil)
 
-	results, err := conn.Conn().PgConn().ExecBatch(bounded, &b).ReadAll()
+	results, err := conn.Conn().PgConn().ExecBatch(timeoutCtx, &b).ReadAll()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case bounded.Err() != nil, pg.State(err) == pgQueryCanceled:
+	case timeoutCtx.Err() != nil, pg.State(err) == pgQueryCanceled:
 		return nil, Failure("hook_timeout", "Failed to reach hook within maximum time of %f seconds",
 			functionTimeout.Seconds()).WithCause(err)
 	case pg.State(err) != "":
@@ -82,5 +82,5 @@ func CallFunction(ctx context.Context, owner *pgxpool.Pool, address string, even
 	return rows[0][0], nil
 }
 
-// pgQueryCanceled is the SQLSTATE of a statement beyond its timeout.
+// pgQueryCanceled is the SQLSTATE for a statement beyond its timeout.
 const pgQueryCanceled = "57014"

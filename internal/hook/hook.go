@@ -1,7 +1,6 @@
-// Package hook calls the hooks of a project, by the contract of Supabase Auth: functions of its
-// database and endpoints of its own. It owns their addresses, timeouts, attempts, signatures,
-// replies and failures. Which hooks there are, their events and when they are asked is up to
-// package enduser.
+// Package hook calls a project's hooks, by the contract of Supabase Auth: database functions and
+// endpoints. It owns addresses, timeouts, attempts, signatures, replies and failures. Package
+// enduser decides which hooks exist, their events and when they are called.
 package hook
 
 import (
@@ -22,7 +21,7 @@ const (
 
 var errAddress = errors.New("must be pg-functions://postgres/schema/function, or an https URL")
 
-// CheckAddress fails unless an address is that of a function or an endpoint.
+// CheckAddress fails unless an address names a function or an endpoint.
 func CheckAddress(address string) error {
 	if !IsEndpoint(address) {
 		_, err := functionOf(address)
@@ -35,16 +34,15 @@ func CheckAddress(address string) error {
 	return outbound.CheckURL(address)
 }
 
-// Rejection is a failure that a hook of the project has chosen.
+// Rejection is a failure that a project's hook has chosen.
 type Rejection struct {
 	Status  int // HTTP status, 400 to 599
 	Message string
 }
 
-// Error returns the message.
 func (r *Rejection) Error() string { return r.Message }
 
-// Reply has the members of the replies of all hooks.
+// Reply has all hooks' reply members.
 type Reply struct {
 	Error *struct {
 		Status  int    `json:"http_code"`
@@ -56,7 +54,7 @@ type Reply struct {
 	ShouldLogoutUser bool                       `json:"should_logout_user"`
 }
 
-// Rejects reports whether a hook refuses an attempt, and returns its message or another.
+// Rejects reports whether a hook rejects an attempt, and returns its message, or otherwise.
 func (r Reply) Rejects(otherwise string) (string, bool) {
 	if r.Message == "" {
 		r.Message = otherwise
@@ -64,22 +62,22 @@ func (r Reply) Rejects(otherwise string) (string, bool) {
 	return r.Message, r.Decision == "reject"
 }
 
-// kinds maps codes of failed hooks to kinds other than Internal.
+// kinds maps hook failure codes to kinds other than Internal.
 var kinds = map[string]fault.Kind{
 	"hook_timeout": fault.Unprocessable, "hook_timeout_after_retry": fault.Unprocessable,
 	"hook_payload_over_size_limit": fault.Unprocessable, "hook_payload_invalid_content_type": fault.Invalid,
 }
 
-// Failure is the failure of a hook that does not keep the contract.
+// Failure reports a hook that breaks the contract.
 func Failure(code, format string, args ...any) *fault.Error {
 	return fault.New(kinds[code], format, args...).WithCode(code)
 }
 
-// AtRefresh returns the failure of a hook at a refresh as Internal: clients repeat the
-// refresh then, and end the session after other failures.
+// AtRefresh returns a hook's failure at a refresh as Internal: clients retry the refresh then, and
+// end the session after other failures.
 func AtRefresh(err error) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
-		if _, failed := kinds[e.Code]; failed {
+		if _, ok := kinds[e.Code]; ok {
 			return &fault.Error{Kind: fault.Internal, Code: e.Code, Detail: e.Detail, Err: e.Err}
 		}
 	}
@@ -91,7 +89,7 @@ func errReplyTooLarge() *fault.Error {
 	return Failure("hook_payload_over_size_limit", "Payload size exceeded size limit of %d bytes", maxReply)
 }
 
-// ParseReply reads the reply of a hook. No text is an empty reply.
+// ParseReply parses a hook's reply. No text is an empty reply.
 func ParseReply(text []byte) (Reply, error) {
 	var reply Reply
 	switch {

@@ -11,15 +11,15 @@ import (
 	"github.com/socle-dev/socle/internal/outbound"
 )
 
-// Webhook is a JSON text for an endpoint of the project.
+// Webhook is a JSON text for a project's endpoint.
 type Webhook struct {
 	URL     string
-	Secrets string    // that sign it, see [outbound.ParseWebhookSecrets]
+	Secrets string    // signing secrets, see [outbound.ParseWebhookSecrets]
 	ID      uuid.UUID // the same in all attempts
 	Body    []byte
 }
 
-// Request returns the request of a webhook, signed by Standard Webhooks.
+// Request returns the webhook's request, signed by Standard Webhooks.
 func (w Webhook) Request(ctx context.Context) (*http.Request, error) {
 	keys, err := outbound.ParseWebhookSecrets(w.Secrets)
 	if err != nil {

@@ -1,8 +1,7 @@
 // Package idp signs people in with identity providers, by OpenID Connect and by OAuth 2.0.
 //
-// It owns the providers' protocols: authorization URLs, the exchange of codes, the claims of ID
-// tokens, the members of profiles. It has no rows and no sessions: package enduser maps a person to
-// a user of an application.
+// It owns the providers' protocols: authorization URLs, code exchange, ID token claims, profile
+// members. It has no rows and no sessions: package enduser maps a person to an application's user.
 package idp
 
 import (
@@ -21,16 +20,16 @@ import (
 
 // Config is a provider as a project uses it.
 type Config struct {
-	Name           string // name of a preset, or custom: and any word for OpenID Connect
+	Name           string // preset, or custom: and any word for OpenID Connect
 	ClientID       string
-	OtherClientIDs []string // also accepted as the audience of ID tokens, such as those of mobile apps
+	OtherClientIDs []string // also accepted as ID token audience, such as mobile apps
 	Secret         string
-	URL            string // issuer, or root of an own instance; "": that of the preset
-	Scopes         string // in addition to those of the preset, separated by spaces
+	URL            string // issuer, or root of an own instance; "": the preset's
+	Scopes         string // in addition to the preset's, separated by spaces
 	SkipNonce      bool   // accept ID tokens without a nonce, from mobile apps whose library hides it
 }
 
-// Failures of providers. Their causes are for logs.
+// Provider failures. Their causes are for logs.
 var (
 	ErrUnknown  = errors.New("unknown provider")
 	ErrProvider = errors.New("provider answers otherwise than agreed")
@@ -38,7 +37,7 @@ var (
 	ErrNonce    = errors.New("nonces mismatch")
 )
 
-// RefusedError is the refusal of a code by a provider. It is an [ErrProvider].
+// RefusedError reports that a provider refuses a code. It is an [ErrProvider].
 type RefusedError struct{ Code string } // code by RFC 6749, such as invalid_client
 
 func (e *RefusedError) Error() string { return "provider refuses the code: " + e.Code }
@@ -49,7 +48,7 @@ func (e *RefusedError) Unwrap() error { return ErrProvider }
 // Client talks to providers. It is safe for concurrent use.
 type Client struct {
 	out       *outbound.Client
-	documents *cache.Cache[string, []byte] // documents of providers, by address
+	documents *cache.Cache[string, []byte] // by address
 }
 
 // New returns a client that sends its requests by out.
@@ -68,7 +67,7 @@ type Flow struct {
 // Answer is a browser's return from the provider.
 type Answer struct {
 	Code   string
-	Person string // JSON of a name, which Apple's page sends with the first sign-in of a person
+	Person string // name as JSON, which Apple's page sends with a person's first sign-in
 }
 
 // Identity is a person at a provider.
@@ -76,27 +75,27 @@ type Identity struct {
 	Subject       string
 	Email         string
 	EmailVerified bool           // by the provider
-	Data          map[string]any // profile, with the member names of Supabase Auth
+	Data          map[string]any // profile, with Supabase Auth's member names
 	AccessToken   string
 	RefreshToken  string
 }
 
-// reserved are the parameters of an authorization request that an application can't set.
-var reserved = []string{"client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "scope",
+// reservedParameters are authorization request parameters that an application can't set.
+var reservedParameters = []string{"client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "scope",
 	"scopes", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri", "provider",
 	"redirect_to", "apikey", "skip_http_redirect", "link", "registration"}
 
 const (
 	maxParameters = 20
-	maxParameter  = 1000 // bytes of a parameter of the application
+	maxParameter  = 1000 // bytes
 )
 
-// AuthCodeURL returns the address at the provider where the browser is sent. parameters are those
-// of the application, which may ask for more scopes and set others, such as prompt.
+// AuthCodeURL returns the address at the provider where the browser is sent. The application's
+// parameters may ask for more scopes and set others, such as prompt.
 func (c *Client) AuthCodeURL(
 	ctx context.Context, tenant fair.Key, config Config, f Flow, parameters url.Values,
 ) (string, error) {
-	p, err := c.open(ctx, tenant, config)
+	p, err := c.provider(ctx, tenant, config)
 	if err != nil {
 		return "", err
 	}
@@ -109,21 +108,21 @@ func (c *Client) AuthCodeURL(
 	q := u.Query()
 	for name := range parameters {
 		value := parameters.Get(name)
-		if len(q) < maxParameters && len(name)+len(value) <= maxParameter && !slices.Contains(reserved, name) {
+		if len(q) < maxParameters && len(name)+len(value) <= maxParameter && !slices.Contains(reservedParameters, name) {
 			q.Set(name, value)
 		}
 	}
 
-	asked := parameters.Get("scopes")
-	if len(asked) > maxParameter {
-		asked = ""
+	scopes := parameters.Get("scopes")
+	if len(scopes) > maxParameter {
+		scopes = ""
 	}
 
 	q.Set("response_type", "code")
 	q.Set("client_id", config.ClientID)
 	q.Set("redirect_uri", f.RedirectURI)
 	q.Set("state", f.State)
-	q.Set("scope", joinScopes(p.scopes, config.Scopes, asked))
+	q.Set("scope", joinScopes(p.scopes, config.Scopes, scopes))
 	if p.issuer != "" && !p.noNonce {
 		q.Set("nonce", f.Nonce)
 	}
@@ -154,7 +153,7 @@ func joinScopes(lists ...string) string {
 	return strings.Join(all, " ")
 }
 
-// PostsForm reports whether a provider answers by a form of its page, to which browsers send only
+// PostsForm reports whether a provider answers by a form on its page, to which browsers send only
 // cookies with SameSite=None.
 func PostsForm(name string) bool { return presets[name].formPost }
 
@@ -163,7 +162,7 @@ func PostsForm(name string) bool { return presets[name].formPost }
 func (c *Client) Exchange(
 	ctx context.Context, tenant fair.Key, config Config, f Flow, answer Answer,
 ) (Identity, error) {
-	p, err := c.open(ctx, tenant, config)
+	p, err := c.provider(ctx, tenant, config)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -193,56 +192,57 @@ func (c *Client) Exchange(
 	return who, nil
 }
 
-// personOf returns the person of an ID token, with the profile of the userinfo endpoint if the
-// token has no address, and with the name of an answer if neither has one.
+// personOf returns the person in an ID token, with the userinfo endpoint's profile if the token has
+// no address, and with the answer's name if neither has one.
 func (c *Client) personOf(
-	ctx context.Context, tenant fair.Key, config Config, p provider, f Flow, t tokens, answered string,
+	ctx context.Context, tenant fair.Key, config Config, p provider, f Flow, t tokens, person string,
 ) (Identity, error) {
-	found, err := c.verify(ctx, tenant, config, p, t.IDToken)
+	idToken, err := c.verify(ctx, tenant, config, p, t.IDToken)
 	switch {
 	case err != nil:
 		return Identity{}, err
-	case !p.noNonce && !equal(found.text("nonce"), f.Nonce):
+	case !p.noNonce && !equal(idToken.text("nonce"), f.Nonce):
 		return Identity{}, ErrNonce
-	case !found.matchesAccessToken(t.AccessToken):
+	case !idToken.matchesAccessToken(t.AccessToken):
 		return Identity{}, errors.Join(ErrIDToken, errors.New("at_hash"))
 	}
 
-	if found.text("email") == "" && p.userInfoURL != "" {
+	if idToken.text("email") == "" && p.userInfoURL != "" {
 		var more claims
 		if err := c.getJSON(ctx, tenant, p.userInfoURL, t.AccessToken, &more); err != nil {
 			return Identity{}, err
 		}
-		if more.text("sub") != found.text("sub") {
+		if more.text("sub") != idToken.text("sub") {
 			return Identity{}, errors.Join(ErrIDToken, errors.New("userinfo is of another subject"))
 		}
 
 		for name, value := range more {
-			if _, ok := found[name]; !ok {
-				found[name] = value
+			if _, ok := idToken[name]; !ok {
+				idToken[name] = value
 			}
 		}
 	}
 
-	found.addName(answered)
-	return found.identity(config.Name), nil
+	idToken.addName(person)
+	return idToken.identity(config.Name), nil
 }
 
 // Given is an ID token that an application has from a provider itself.
 type Given struct {
 	IDToken     string
 	AccessToken string // "": unknown
-	Nonce       string // whose SHA-256 in hex is the nonce of the token
+	Nonce       string // its SHA-256 in hex is the nonce in the token
 }
 
-// Verify returns the person of a given ID token. It fails with ErrIDToken, ErrNonce, ErrUnknown for
-// a provider without ID tokens, and ErrProvider. A text that is no ID token costs no request.
+// Verify returns the person in an ID token that an application passes on. It fails with ErrIDToken,
+// ErrNonce, ErrUnknown for a provider without ID tokens, and ErrProvider. A text that is no ID
+// token costs no request.
 func (c *Client) Verify(ctx context.Context, tenant fair.Key, config Config, g Given) (Identity, error) {
 	if err := checkToken(g.IDToken); err != nil {
 		return Identity{}, err
 	}
 
-	p, err := c.open(ctx, tenant, config)
+	p, err := c.provider(ctx, tenant, config)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -250,18 +250,18 @@ func (c *Client) Verify(ctx context.Context, tenant fair.Key, config Config, g G
 		return Identity{}, ErrUnknown
 	}
 
-	found, err := c.verify(ctx, tenant, config, p, g.IDToken)
+	idToken, err := c.verify(ctx, tenant, config, p, g.IDToken)
 	if err != nil {
 		return Identity{}, err
 	}
-	if g.AccessToken != "" && !found.matchesAccessToken(g.AccessToken) {
+	if g.AccessToken != "" && !idToken.matchesAccessToken(g.AccessToken) {
 		return Identity{}, errors.Join(ErrIDToken, errors.New("at_hash"))
 	}
-	if !config.SkipNonce && !found.matchesNonce(g.Nonce) {
+	if !config.SkipNonce && !idToken.matchesNonce(g.Nonce) {
 		return Identity{}, ErrNonce
 	}
 
-	who := found.identity(config.Name)
+	who := idToken.identity(config.Name)
 	who.AccessToken = g.AccessToken
 	if who.Subject == "" {
 		return Identity{}, errors.Join(ErrIDToken, errors.New("no subject"))

@@ -16,7 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/fair"
 )
 
-// tokens is the response of a token endpoint.
+// tokens is a token endpoint's response.
 type tokens struct {
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
@@ -67,10 +67,10 @@ func (c *Client) token(
 	return t, nil
 }
 
-// errorCode matches codes of failures, which are words.
+// errorCode matches failure codes, which are words.
 var errorCode = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,60}$`)
 
-// get returns the body of a document, of status 200. token authenticates the request, unless "".
+// get returns a document with status 200. token authenticates the request, unless "".
 func (c *Client) get(ctx context.Context, tenant fair.Key, address, token string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -108,13 +108,13 @@ func (c *Client) getJSON(ctx context.Context, tenant fair.Key, address, token st
 	return nil
 }
 
-// api is the interface of a provider without ID tokens, with the access token of a person.
+// api is the interface to a provider without ID tokens, with a person's access token.
 type api struct {
 	root, token, secret string
 	get                 func(path string, to any) error // decodes a document below root
 }
 
-// profile has the members of a profile by their meaning. Empty ones are unknown.
+// profile has a profile's members by their meaning. Empty ones are unknown.
 type profile struct {
 	Issuer, Subject, Email  string
 	Verified                bool // the address
@@ -123,8 +123,8 @@ type profile struct {
 
 // identity returns the person with the profile by the names that clients know.
 func (p profile) identity() Identity {
-	verified := p.Verified && p.Email != ""
-	data := map[string]any{"sub": p.Subject, "provider_id": p.Subject, "email_verified": verified,
+	emailVerified := p.Verified && p.Email != ""
+	data := map[string]any{"sub": p.Subject, "provider_id": p.Subject, "email_verified": emailVerified,
 		"phone_verified": false}
 	for name, value := range map[string]string{"iss": p.Issuer, "email": p.Email, "name": p.Name, "full_name": p.Name,
 		"user_name": p.UserName, "preferred_username": p.UserName, "avatar_url": p.Picture, "picture": p.Picture} {
@@ -133,7 +133,7 @@ func (p profile) identity() Identity {
 		}
 	}
 
-	return Identity{Subject: p.Subject, Email: p.Email, EmailVerified: verified, Data: data}
+	return Identity{Subject: p.Subject, Email: p.Email, EmailVerified: emailVerified, Data: data}
 }
 
 func github(a api) (Identity, error) {
@@ -205,7 +205,7 @@ func facebook(a api) (Identity, error) {
 		return Identity{}, err
 	}
 
-	found := claims{"id": u.ID, "name": u.Name, "email": u.Email, "picture": u.Picture.Data.URL}
-	return profile{Issuer: a.root, Subject: found.text("id"), Email: found.text("email"), Verified: true,
-		Name: found.text("name"), Picture: found.text("picture")}.identity(), nil
+	members := claims{"id": u.ID, "name": u.Name, "email": u.Email, "picture": u.Picture.Data.URL}
+	return profile{Issuer: a.root, Subject: members.text("id"), Email: members.text("email"), Verified: true,
+		Name: members.text("name"), Picture: members.text("picture")}.identity(), nil
 }

@@ -23,11 +23,11 @@ const (
 	documentTTL = 10 * time.Minute // lifetime of cached discovery documents and keys
 	renewAfter  = time.Minute      // keys that don't verify a token are read again then
 	maxEntries  = 256              // documents in the cache
-	maxDocument = 64 << 10         // bytes of a document; those of large providers have 30 KiB
-	maxToken    = 16 << 10         // bytes of a token
+	maxDocument = 64 << 10         // bytes; large providers' documents have 30 KiB
+	maxToken    = 16 << 10         // bytes
 )
 
-// document returns a document of a provider, from the cache if that has it younger than age.
+// document returns a provider's document, from the cache if that has it younger than age.
 func (c *Client) document(ctx context.Context, tenant fair.Key, address string, age time.Duration) ([]byte, error) {
 	if text, ok := c.documents.GetYounger(address, age); ok {
 		return text, nil
@@ -45,7 +45,7 @@ func (c *Client) document(ctx context.Context, tenant fair.Key, address string, 
 	return text, nil
 }
 
-// discovery is the metadata of a provider of OpenID Connect.
+// discovery is an OpenID Connect provider's metadata.
 type discovery struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -56,8 +56,8 @@ type discovery struct {
 	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// discover reads the metadata of an issuer. anyTenant says that the document is of all tenants of
-// the provider and names another issuer.
+// discover reads an issuer's metadata. With anyTenant, the document is for all the provider's
+// tenants and names another issuer.
 func (c *Client) discover(ctx context.Context, tenant fair.Key, issuer string, anyTenant bool) (discovery, error) {
 	text, err := c.document(ctx, tenant, issuer+"/.well-known/openid-configuration", documentTTL)
 	if err != nil {
@@ -82,11 +82,10 @@ func (c *Client) discover(ctx context.Context, tenant fair.Key, issuer string, a
 	return d, nil
 }
 
-// claims are those of an ID token, or the members of a profile.
+// claims holds an ID token's claims, or a profile's members.
 type claims map[string]any
 
-// verify returns the claims of an ID token of the provider: its signature, issuer, audience and
-// times are right.
+// verify returns an ID token's claims, if its signature, issuer, audience and times are right.
 func (c *Client) verify(ctx context.Context, tenant fair.Key, config Config, p provider, text string) (claims, error) {
 	if err := checkToken(text); err != nil {
 		return nil, err
@@ -97,26 +96,26 @@ func (c *Client) verify(ctx context.Context, tenant fair.Key, config Config, p p
 		return nil, err
 	}
 
-	var found claims
-	if err := json.Unmarshal(payload, &found); err != nil {
+	var idToken claims
+	if err := json.Unmarshal(payload, &idToken); err != nil {
 		return nil, errors.Join(ErrIDToken, err)
 	}
 
-	_, expires := found["exp"].(float64)
-	switch audience := found.list("aud"); {
-	case found["events"] != nil:
+	_, hasExpiry := idToken["exp"].(float64)
+	switch audience := idToken.list("aud"); {
+	case idToken["events"] != nil:
 		return nil, errors.Join(ErrIDToken, errors.New("a logout token, or another one about events"))
-	case !expires:
+	case !hasExpiry:
 		return nil, errors.Join(ErrIDToken, errors.New("no expiry"))
-	case !isIssuer(p.issuer, found, config.Name):
-		return nil, errors.Join(ErrIDToken, fmt.Errorf("issuer %s", found.text("iss")))
+	case !isIssuer(p.issuer, idToken, config.Name):
+		return nil, errors.Join(ErrIDToken, fmt.Errorf("issuer %s", idToken.text("iss")))
 	case !slices.ContainsFunc(audience, config.accepts):
 		return nil, errors.Join(ErrIDToken, errors.New("audience"))
-	case len(audience) > 1 && !config.accepts(found.text("azp")):
+	case len(audience) > 1 && !config.accepts(idToken.text("azp")):
 		return nil, errors.Join(ErrIDToken, errors.New("authorized party"))
 	}
 
-	return found, nil
+	return idToken, nil
 }
 
 // checkToken fails with ErrIDToken unless a text has the form of a signed JWT: header with a known
@@ -156,13 +155,13 @@ func (c Config) accepts(audience string) bool {
 	return audience != "" && (audience == c.ClientID || slices.Contains(c.OtherClientIDs, audience))
 }
 
-// isIssuer reports whether a token is of the issuer. Microsoft's has the tenant in the place of a
+// isIssuer reports whether a token is from the issuer. Microsoft's has the tenant in place of a
 // variable, and Google's had no scheme.
-func isIssuer(issuer string, found claims, name string) bool {
-	got := found.text("iss")
+func isIssuer(issuer string, idToken claims, name string) bool {
+	got := idToken.text("iss")
 	switch name {
 	case "azure":
-		return found.text("tid") != "" && got == strings.ReplaceAll(issuer, "{tenantid}", found.text("tid"))
+		return idToken.text("tid") != "" && got == strings.ReplaceAll(issuer, "{tenantid}", idToken.text("tid"))
 	case "google":
 		return got == issuer || "https://"+got == issuer
 	}
@@ -170,8 +169,8 @@ func isIssuer(issuer string, found claims, name string) bool {
 	return got == issuer
 }
 
-// verifySignature returns the payload of a token. Keys are read again if none of those in the cache
-// fits, since providers rotate them.
+// verifySignature returns a token's payload. It reads the keys again if no cached one fits, since
+// providers rotate them.
 func (c *Client) verifySignature(ctx context.Context, tenant fair.Key, keysURL, text string) ([]byte, error) {
 	var failure error
 	for _, age := range []time.Duration{documentTTL, renewAfter} {
@@ -185,19 +184,19 @@ func (c *Client) verifySignature(ctx context.Context, tenant fair.Key, keysURL, 
 			return nil, errors.Join(ErrProvider, err)
 		}
 
-		verified, err := verifier.Verify(text)
+		token, err := verifier.Verify(text)
 		if err == nil {
-			return verified.Claims, nil
+			return token.Claims, nil
 		}
 
-		failure = fmt.Errorf("%w: %v", ErrIDToken, err) // not its kind, which is for credentials of a caller
+		failure = fmt.Errorf("%w: %v", ErrIDToken, err) // not its kind, which is for a caller's credentials
 	}
 
 	return nil, failure
 }
 
-// publicKeys returns the keys of a set by which providers sign: those of RSA and elliptic curves. A
-// key of another kind or algorithm must not make the others useless.
+// publicKeys returns the RSA and elliptic curve keys by which providers sign. A key with another
+// kind or algorithm must not make the others useless.
 func publicKeys(set []byte) []byte {
 	var all struct {
 		Keys []map[string]any `json:"keys"`
@@ -256,7 +255,7 @@ func (c claims) isTrue(name string) bool {
 }
 
 // matchesNonce reports whether the token has the nonce that the application has sent to the
-// provider: by custom in hashed form.
+// provider, by custom in hashed form.
 func (c claims) matchesNonce(nonce string) bool {
 	sum := sha256.Sum256([]byte(nonce))
 	got := c.text("nonce")
@@ -276,7 +275,7 @@ func (c claims) matchesAccessToken(token string) bool {
 	}
 
 	short, middle, long := sha256.Sum256([]byte(token)), sha512.Sum384([]byte(token)), sha512.Sum512([]byte(token))
-	for _, half := range [][]byte{short[:16], middle[:24], long[:32]} { // by the algorithm of the signature
+	for _, half := range [][]byte{short[:16], middle[:24], long[:32]} { // by the signature algorithm
 		if equal(strings.TrimRight(got, "="), base64.RawURLEncoding.EncodeToString(half)) {
 			return true
 		}
@@ -287,7 +286,7 @@ func (c claims) matchesAccessToken(token string) bool {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// addName adds the name of a JSON text if there is none. No other member of it counts: the text
+// addName adds the name in a JSON text if there is none. Its other members do not count: the text
 // comes from the browser.
 func (c claims) addName(text string) {
 	var person struct {
@@ -305,7 +304,7 @@ func (c claims) addName(text string) {
 	}
 }
 
-// identity returns the person of an ID token.
+// identity returns the person in an ID token.
 func (c claims) identity(name string) Identity {
 	p := profile{Issuer: c.text("iss"), Subject: c.text("sub"), Email: c.text("email"), Name: c.text("name"),
 		Verified: c.isTrue("email_verified"), UserName: c.text("preferred_username"), Picture: c.text("picture")}

@@ -11,14 +11,14 @@ import (
 	"github.com/socle-dev/socle/internal/fair"
 )
 
-// preset is a provider's fixed part: an issuer of OpenID Connect, whose discovery document has
-// the rest, or the addresses of OAuth 2.0 and a function that reads the profile.
+// preset is a provider's fixed part: an OpenID Connect issuer, whose discovery document has the
+// rest, or OAuth 2.0 addresses and a function that reads the profile.
 type preset struct {
 	issuer   string
-	needsURL bool // each installation has an issuer of its own
+	needsURL bool // each installation has its own issuer
 	scopes   string
 	formPost bool // the scopes make the provider answer by a form
-	noNonce  bool // ID tokens lack the nonce of the request, against the specification
+	noNonce  bool // ID tokens lack the request's nonce, against the specification
 
 	authURL, tokenURL, apiURL string // relative to root
 	root, apiRoot             string
@@ -46,19 +46,19 @@ var presets = map[string]preset{
 		apiRoot: "https://graph.facebook.com", scopes: "email", profile: facebook},
 }
 
-// customName matches the names of providers without a preset.
+// customName matches provider names without a preset.
 var customName = regexp.MustCompile(`^custom:[a-z0-9][a-z0-9_-]{0,49}$`)
 
-// Presets returns the names of the known providers, sorted.
+// Presets returns the known providers' names, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// Known reports whether name is that of a preset or of a custom provider.
+// Known reports whether name belongs to a preset or a custom provider.
 func Known(name string) bool {
 	_, ok := presets[name]
 	return ok || customName.MatchString(name)
 }
 
-// NeedsURL reports whether a provider has no address but that of the settings.
+// NeedsURL reports whether a provider has no address unless the settings have one.
 func NeedsURL(name string) bool {
 	p, ok := presets[name]
 	return !ok || p.needsURL
@@ -72,32 +72,32 @@ type provider struct {
 	basicAuth                 bool // the secret goes into the Authorization header
 }
 
-// open returns the provider of a configuration. That of OpenID Connect is discovered.
-func (c *Client) open(ctx context.Context, tenant fair.Key, config Config) (provider, error) {
-	known, ok := presets[config.Name]
+// provider returns a configuration's provider. OpenID Connect providers are discovered.
+func (c *Client) provider(ctx context.Context, tenant fair.Key, config Config) (provider, error) {
+	base, ok := presets[config.Name]
 	if !ok {
 		if !customName.MatchString(config.Name) {
 			return provider{}, ErrUnknown
 		}
-		known = preset{needsURL: true, scopes: openID}
+		base = preset{needsURL: true, scopes: openID}
 	}
 
 	root := strings.TrimSuffix(config.URL, "/")
-	if known.profile != nil {
-		p := provider{preset: known, authURL: known.root + known.authURL, tokenURL: known.root + known.tokenURL,
-			apiURL: known.apiRoot}
+	if base.profile != nil {
+		p := provider{preset: base, authURL: base.root + base.authURL, tokenURL: base.root + base.tokenURL,
+			apiURL: base.apiRoot}
 		if config.Name == "facebook" {
-			p.tokenURL = known.apiRoot + known.tokenURL
+			p.tokenURL = base.apiRoot + base.tokenURL
 		}
 		if root != "" {
-			p.authURL, p.tokenURL, p.apiURL = root+known.authURL, root+known.tokenURL, root+known.apiURL
+			p.authURL, p.tokenURL, p.apiURL = root+base.authURL, root+base.tokenURL, root+base.apiURL
 		}
 
 		return p, nil
 	}
 
-	p := provider{preset: known}
-	if p.issuer = known.issuer; root != "" {
+	p := provider{preset: base}
+	if p.issuer = base.issuer; root != "" {
 		p.issuer = root
 	}
 	if p.issuer == "" {

@@ -1,7 +1,7 @@
 // Package jwt verifies JSON Web Tokens and finds the role that they claim.
 //
-// The texts of its errors are those of PostgREST's contract. Other contracts choose status and code
-// by the code of the error.
+// The texts of its errors follow PostgREST's contract. Other contracts choose status and code by
+// the error's code.
 package jwt
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// minSecretBytes is the minimum length of a secret. Shorter ones can be guessed from a token.
+// minSecretBytes is a secret's minimum length. Shorter ones can be guessed from a token.
 const minSecretBytes = 32
 
 // clockSkew is the tolerated clock difference between signer and verifier.
@@ -33,12 +33,12 @@ type Config struct {
 	Secret   []byte // key for HS256, at least 32 bytes; nil means none
 	Keys     []byte // a JSON Web Key or key set; nil means none
 	Audience string // "" means any
-	// RoleClaim is the path of the role in the claims, such as .role, the default, .app.roles[0] or
+	// RoleClaim is the role's path in the claims, such as .role, the default, .app.roles[0] or
 	// .roles[?(@ == "editor")].
 	RoleClaim string
-	Anonymous string        // role of tokens that claim none; "" means that Verify returns none
+	Anonymous string        // role for tokens that claim none; "" means that Verify returns none
 	CacheSize int           // verified tokens to cache; 0 means 1000, negative none
-	CacheTTL  time.Duration // lifetime of a verified token in the cache; 0 means no limit
+	CacheTTL  time.Duration // lifetime in the cache; 0 means no limit
 }
 
 // Verifier verifies JSON Web Tokens. It is safe for concurrent use.
@@ -47,7 +47,7 @@ type Verifier struct {
 	audience  string
 	role      []roleStep
 	anonymous string
-	cache     *cache.Cache[string, claims] // claims of verified tokens; nil: none
+	cache     *cache.Cache[string, claims] // verified tokens; nil means no cache
 }
 
 type verifyingKey struct {
@@ -60,15 +60,14 @@ type verifyingKey struct {
 type Token struct {
 	Role    string // Config.Anonymous if it claims none
 	Claims  []byte // JSON object, whose member role is Role
-	Subject string // claim sub, "" if it is no text
-	Session string // claim session_id, "" if it is no text
+	Subject string // claim sub, "" unless it is a string
+	Session string // claim session_id, "" unless it is a string
 }
 
-// claims are the claims of a verified token.
 type claims struct {
 	Token
-	expires, notBefore, issued *float64
-	audienceError              error // reported after the checks of time
+	expires, notBefore, issuedAt *float64
+	audienceError                error // reported after the time checks
 }
 
 // New returns a verifier. It fails for an invalid key or role path.
@@ -149,8 +148,7 @@ func newVerifyingKey(key jwk.Key) (verifyingKey, error) {
 }
 
 // Verify verifies a token. It fails with Unauthenticated and the code [InvalidToken] or
-// [InvalidClaims]. The member details of the error's extra members is a further text, if there is
-// one.
+// [InvalidClaims]. The error's extra member details, if present, explains it.
 func (v *Verifier) Verify(token string) (Token, error) {
 	c, isCached := v.cache.Get(token)
 	if !isCached {
@@ -177,7 +175,7 @@ func (v *Verifier) Verify(token string) (Token, error) {
 	return c.Token, nil
 }
 
-// Codes of refused tokens.
+// Error codes.
 const (
 	InvalidToken  = "invalid_token"  // malformed, or not signed by a key of the verifier
 	InvalidClaims = "invalid_claims" // signed, but expired or not for this verifier
@@ -198,7 +196,7 @@ func claimsError(message string) error {
 	return fault.New(fault.Unauthenticated, "%s", message).WithCode(InvalidClaims)
 }
 
-// verifySignature returns the payload of a token signed with one of the keys.
+// verifySignature returns the payload if one of the keys signed the token.
 func (v *Verifier) verifySignature(token string) ([]byte, error) {
 	parts := strings.Count(token, ".") + 1
 	if parts != 3 {
@@ -228,14 +226,14 @@ func (v *Verifier) verifySignature(token string) ([]byte, error) {
 		return nil, decodeError("JWT cryptographic operation failed")
 	}
 
-	tried := false
+	anyKeyFits := false
 	for _, k := range v.keys {
 		if (header.KeyID != "" && k.id != "" && header.KeyID != k.id) ||
 			!slices.Contains(k.algorithms, header.Algorithm) {
 			continue
 		}
 
-		tried = true
+		anyKeyFits = true
 
 		if payload, err := jws.Verify([]byte(token), jws.WithKey(algorithm, k.key), jws.WithCompact()); err == nil {
 			return payload, nil
@@ -243,14 +241,14 @@ func (v *Verifier) verifySignature(token string) ([]byte, error) {
 	}
 
 	details := "None of the keys was able to decode the JWT"
-	if !tried {
+	if !anyKeyFits {
 		details = "No suitable key was found to decode the JWT"
 	}
 
 	return nil, decodeErrorWith("No suitable key or wrong key type", details)
 }
 
-// parseClaims reads a payload and runs the checks that do not depend on time.
+// parseClaims parses a payload and runs the checks that do not depend on time.
 func (v *Verifier) parseClaims(payload []byte) (claims, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(payload, &members) != nil || members == nil {
@@ -261,7 +259,7 @@ func (v *Verifier) parseClaims(payload []byte) (claims, error) {
 	for _, t := range []struct {
 		name string
 		to   **float64
-	}{{"exp", &c.expires}, {"nbf", &c.notBefore}, {"iat", &c.issued}} {
+	}{{"exp", &c.expires}, {"nbf", &c.notBefore}, {"iat", &c.issuedAt}} {
 		if raw := members[t.name]; raw != nil && json.Unmarshal(raw, t.to) != nil {
 			return claims{}, claimsError("The JWT '" + t.name + "' claim must be a number")
 		}
@@ -284,10 +282,10 @@ func (v *Verifier) parseClaims(payload []byte) (claims, error) {
 	return c, nil
 }
 
-// withRole returns the payload with these members, and with role as its member role.
+// withRole returns the payload with its member role set to role.
 func withRole(payload []byte, members map[string]json.RawMessage, role string) []byte {
-	var claimed string
-	if json.Unmarshal(members["role"], &claimed) == nil && claimed == role {
+	var previous string
+	if json.Unmarshal(members["role"], &previous) == nil && previous == role {
 		return payload
 	}
 
@@ -307,11 +305,11 @@ func (v *Verifier) checkAudience(raw json.RawMessage) error {
 		return claimsError("Parsing claims failed")
 	}
 
-	var named []string
+	var audiences []string
 	switch a := audience.(type) {
 	case nil:
 	case string:
-		named = []string{a}
+		audiences = []string{a}
 	case []any:
 		for _, one := range a {
 			text, ok := one.(string)
@@ -319,13 +317,13 @@ func (v *Verifier) checkAudience(raw json.RawMessage) error {
 				return claimsError("The JWT 'aud' claim must be a string or an array of strings")
 			}
 
-			named = append(named, text)
+			audiences = append(audiences, text)
 		}
 	default:
 		return claimsError("The JWT 'aud' claim must be a string or an array of strings")
 	}
 
-	if v.audience != "" && len(named) > 0 && !slices.Contains(named, v.audience) {
+	if v.audience != "" && len(audiences) > 0 && !slices.Contains(audiences, v.audience) {
 		return claimsError("JWT not in audience")
 	}
 
@@ -340,7 +338,7 @@ func (c *claims) checkTimes(now float64) error {
 		return claimsError("JWT expired")
 	case c.notBefore != nil && now+slack < *c.notBefore:
 		return claimsError("JWT not yet valid")
-	case c.issued != nil && now+slack < *c.issued:
+	case c.issuedAt != nil && now+slack < *c.issuedAt:
 		return claimsError("JWT issued at future")
 	}
 

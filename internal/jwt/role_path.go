@@ -12,12 +12,12 @@ import (
 // roleStep is a step of a role path.
 type roleStep struct {
 	key   string
-	index int               // index in an array, if key is ""
-	match func(string) bool // condition of a filter
+	index int               // array index, if key is ""
+	match func(string) bool // filter condition
 }
 
 // rolePath parses a path such as .role, ."a.b".roles[0] or its JSONPath form with a leading dollar.
-// A filter as the last step selects the first matching string of an array.
+// A filter as the last step selects an array's first matching string.
 func rolePath(text string) ([]roleStep, error) {
 	if text == "" {
 		text = ".role"
@@ -26,8 +26,8 @@ func rolePath(text string) ([]roleStep, error) {
 	rest := strings.TrimPrefix(text, "$")
 	var path []roleStep
 	for rest != "" {
-		if quoted := quotedStep(rest); quoted != "" {
-			key, after, ok := strings.Cut(rest[2:], quoted)
+		if delimiter := quotedStep(rest); delimiter != "" {
+			key, after, ok := strings.Cut(rest[2:], delimiter)
 			if !ok {
 				return nil, fmt.Errorf("parse role path %q: unterminated quote", text)
 			}
@@ -71,7 +71,7 @@ func rolePath(text string) ([]roleStep, error) {
 	return path, nil
 }
 
-// quotedStep returns the closing delimiter of a quoted step at the start of path, or "".
+// quotedStep returns the closing delimiter if path starts with a quoted step, or "".
 func quotedStep(path string) string {
 	switch path[:min(2, len(path))] {
 	case `."`:
@@ -85,7 +85,7 @@ func quotedStep(path string) string {
 	return ""
 }
 
-// Forms of a filter: a comparison, or a search by regular expression.
+// Filter forms: a comparison, or a regular expression search.
 var (
 	comparePattern = regexp.MustCompile(`^\[\?\(?\s*@\s*(==\^|==|!=|\^==|\*==)\s*(?:"([^"]*)"|'([^']*)')\s*\)?\]$`)
 	searchPattern  = regexp.MustCompile(`^\[\?\(?\s*search\(\s*@\s*,\s*(?:"([^"]*)"|'([^']*)')\s*\)\s*\)?\]$`)
@@ -107,19 +107,19 @@ func roleFilter(text string) (func(string) bool, error) {
 		return nil, fmt.Errorf("invalid filter %q, or not the last step", text)
 	}
 
-	wanted := m[2] + m[3]
+	operand := m[2] + m[3]
 	switch m[1] {
 	case "==":
-		return func(s string) bool { return s == wanted }, nil
+		return func(s string) bool { return s == operand }, nil
 	case "!=":
-		return func(s string) bool { return s != wanted }, nil
+		return func(s string) bool { return s != operand }, nil
 	case "^==":
-		return func(s string) bool { return strings.HasPrefix(s, wanted) }, nil
+		return func(s string) bool { return strings.HasPrefix(s, operand) }, nil
 	case "==^":
-		return func(s string) bool { return strings.HasSuffix(s, wanted) }, nil
+		return func(s string) bool { return strings.HasSuffix(s, operand) }, nil
 	}
 
-	return func(s string) bool { return strings.Contains(s, wanted) }, nil
+	return func(s string) bool { return strings.Contains(s, operand) }, nil
 }
 
 // roleAt returns the string at a path, or "" if there is nothing. It returns other values, null

@@ -1,5 +1,5 @@
-// Package leaked finds passwords that are known from leaks, by a service of the range protocol or a
-// folder. What follows from that is up to package enduser.
+// Package leaked finds leaked passwords, by a range protocol service or a folder. Package enduser
+// decides the consequences.
 package leaked
 
 import (
@@ -24,15 +24,15 @@ import (
 
 const (
 	leakTimeout = 3 * time.Second // the password is accepted after it
-	rangeDigits = 5               // digits of the hash that a service sees
+	rangeDigits = 5               // hash digits that a service sees
 
 	maxCachedRanges = 32
 	rangeTTL        = time.Hour
 )
 
-// Passwords are the passwords known from leaks, by the range protocol of Have I Been Pwned: the
-// service sees five digits of a password's hash, and returns the rest of all that begin so. It is
-// safe for concurrent use.
+// Passwords looks up leaked passwords, by the range protocol of Have I Been Pwned: the service sees
+// five digits of a password's hash, and returns the rest of all that begin so. It is safe for
+// concurrent use.
 type Passwords struct {
 	address string // URL without the range, or a folder
 	client  *outbound.Client
@@ -40,8 +40,8 @@ type Passwords struct {
 	ranges  *cache.Cache[string, []byte]
 }
 
-// New returns the leaked passwords at an address that the administrator of the install has
-// chosen, in any network: a URL to which the range is appended, or a folder with a file per range.
+// New returns the leaked passwords at an address that the install's administrator has chosen, in
+// any network: a URL to which the range is appended, or a folder with a file per range.
 func New(address string) *Passwords {
 	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	l := &Passwords{address: address, client: outbound.New(everywhere), clock: time.Now}
@@ -57,7 +57,7 @@ func (l *Passwords) Contains(ctx context.Context, tenant fair.Key, password stri
 	digits := strings.ToUpper(hex.EncodeToString(sum[:]))
 	prefix, rest := digits[:rangeDigits], []byte(digits[rangeDigits:])
 
-	hashes, err := l.find(ctx, tenant, prefix)
+	hashes, err := l.lookup(ctx, tenant, prefix)
 	if err != nil {
 		return false, fmt.Errorf("read a range of leaked passwords: %w", err)
 	}
@@ -72,8 +72,8 @@ func (l *Passwords) Contains(ctx context.Context, tenant fair.Key, password stri
 	return false, nil
 }
 
-// find returns the hashes of a range, without their first digits.
-func (l *Passwords) find(ctx context.Context, tenant fair.Key, prefix string) ([]byte, error) {
+// lookup returns a range's hashes, without their first digits.
+func (l *Passwords) lookup(ctx context.Context, tenant fair.Key, prefix string) ([]byte, error) {
 	if hashes, ok := l.ranges.Get(prefix); ok {
 		return hashes, nil
 	}
@@ -92,7 +92,7 @@ func (l *Passwords) find(ctx context.Context, tenant fair.Key, prefix string) ([
 	return hashes, nil
 }
 
-// request asks a service for a range. Padding hides its size from observers of the network.
+// request asks a service for a range. Padding hides its size from network observers.
 func (l *Passwords) request(ctx context.Context, tenant fair.Key, prefix string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, leakTimeout)
 	defer cancel()
@@ -111,8 +111,8 @@ func (l *Passwords) request(ctx context.Context, tenant fair.Key, prefix string)
 	return res.Body, err
 }
 
-// readFile reads a range from the folder: a file of its name, as a mirror keeps them, or with the
-// extension that the downloader of Have I Been Pwned gives them.
+// readFile reads a range from the folder: a file named like it, as a mirror keeps them, or with the
+// extension that the Have I Been Pwned downloader adds.
 func (l *Passwords) readFile(prefix string) ([]byte, error) {
 	f, err := os.Open(filepath.Join(l.address, prefix+".txt"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -34,10 +34,10 @@ type Message struct {
 	Text, HTML string
 }
 
-// ErrRefused is the cause of a permanent rejection by the server, for which a retry is useless.
+// ErrRefused is the cause when the server rejects permanently, so that a retry is useless.
 var ErrRefused = errors.New("permanently rejected")
 
-// ErrNeedsUTF8 is the failure of a message to or from an address that the server can't take.
+// ErrNeedsUTF8 reports an address that the server can't take, as sender or recipient.
 var ErrNeedsUTF8 = fmt.Errorf("the mail server takes no address with letters beyond ASCII before the @: %w", ErrRefused)
 
 // Sender sends messages.
@@ -47,7 +47,7 @@ type Sender struct {
 	log    *slog.Logger
 }
 
-// New returns a sender for the server of an smtp:// or smtps:// URL, or one that logs messages if
+// New returns a sender for the server at an smtp:// or smtps:// URL, or one that logs messages if
 // smtpURL is "". Its errors do not contain the URL.
 func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 	if smtpURL == "" {
@@ -60,7 +60,7 @@ func New(smtpURL, from string, log *slog.Logger) (*Sender, error) {
 // Dial opens a connection, as [net.Dialer.DialContext] does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// NewOver returns a sender that reaches the server of an smtp:// or smtps:// URL by dial, or
+// NewOver returns a sender that reaches the server at an smtp:// or smtps:// URL by dial, or
 // directly if that is nil. Its errors do not contain the URL.
 func NewOver(dial Dial, smtpURL, from string) (*Sender, error) {
 	sender, err := netmail.ParseAddress(from)
@@ -105,7 +105,7 @@ func options(u *url.URL, dial Dial) []gomail.Option {
 		}
 	}
 	if dial != nil { // go-mail dials smtps directly itself
-		opts = append(opts, gomail.WithDialContextFunc(gomail.DialContextFunc(dial.stored())))
+		opts = append(opts, gomail.WithDialContextFunc(gomail.DialContextFunc(dial.storingConn())))
 	}
 
 	if p, err := strconv.Atoi(u.Port()); err == nil {
@@ -144,7 +144,7 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 		_ = conn.Close() // left open if the server has no TLS or no authentication
 	}
 
-	if failed, ok := errors.AsType[*gomail.SendError](err); ok && !failed.IsTemp() && failed.ErrorCode() >= 500 {
+	if e, ok := errors.AsType[*gomail.SendError](err); ok && !e.IsTemp() && e.ErrorCode() >= 500 {
 		return fmt.Errorf("mail: %w: %w", ErrRefused, err)
 	}
 	if err != nil {
@@ -177,8 +177,8 @@ func (s *Sender) send(ctx context.Context, msg *gomail.Msg, to string) error {
 
 type connKey struct{}
 
-// stored returns a function that stores the connection in the context's variable.
-func (d Dial) stored() Dial {
+// storingConn returns a function that stores the connection in the context's variable.
+func (d Dial) storingConn() Dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := d(ctx, network, address)
 		if target, ok := ctx.Value(connKey{}).(*net.Conn); ok && err == nil {
@@ -197,13 +197,13 @@ func (d Dial) secure(host string) Dial {
 			return nil, err
 		}
 
-		encrypted := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
-		if err := encrypted.HandshakeContext(ctx); err != nil {
+		tlsConn := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+		if err := tlsConn.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
 			return nil, err
 		}
 
-		return encrypted, nil
+		return tlsConn, nil
 	}
 }
 

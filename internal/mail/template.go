@@ -9,7 +9,7 @@ import (
 )
 
 // files has the templates: texts with the subject as first line. The value link, if used, is a
-// paragraph of its own, and paragraphs are all paragraphs of the mail.
+// paragraph by itself, and the value paragraphs holds all untrusted paragraphs.
 //
 //go:embed templates/*.txt mail.html
 var files embed.FS
@@ -19,21 +19,21 @@ var (
 	page  = htmltemplate.Must(htmltemplate.ParseFS(files, "mail.html"))
 )
 
-// Render renders a template as a mail to an address. Untrusted values of data, such as user names,
+// Render renders a template as a mail to an address. Untrusted values in data, such as user names,
 // may be any text: each stays within one line. paragraphs, untrusted as well, keep their lines, and
-// stand where the template says. It fails if data lacks a value of the template.
+// stand where the template says. It fails if data lacks a value that the template uses.
 func Render(name, to string, data map[string]string, paragraphs ...string) (Message, error) {
 	values := map[string]string{"paragraphs": cleanParagraphs(paragraphs)}
 	for key, value := range data {
 		values[key] = oneLine(value)
 	}
 
-	var filled strings.Builder
-	if err := texts.ExecuteTemplate(&filled, name+".txt", values); err != nil {
+	var content strings.Builder
+	if err := texts.ExecuteTemplate(&content, name+".txt", values); err != nil {
 		return Message{}, fmt.Errorf("mail: %w", err)
 	}
 
-	subject, text, _ := strings.Cut(filled.String(), "\n")
+	subject, text, _ := strings.Cut(content.String(), "\n")
 	text = strings.TrimSpace(text) + "\n"
 
 	html, err := htmlOf(text, values["link"])

@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Bounds of a request.
+// Request bounds.
 const (
 	maxState    = 4096 // bytes
 	maxNonce    = 512  // bytes
@@ -52,9 +52,9 @@ type authorization struct {
 const authorizationColumns = ` a.id, a.client_id, a.user_id, a.redirect_uri, a.scope, a.state, a.nonce, a.resource, a.code_challenge, a.ask,
 	a.status, a.aal, a.methods, a.session_id, a.created_at, a.approved_at, c.client_type, c.client_name, c.client_uri, c.logo_uri `
 
-// Authorize accepts the request of a client that a browser brings, and returns the address to which
-// the browser goes: the consent page, or the client with a failure. It fails with Invalid if the
-// client or its address is unknown, so that nobody is sent to a stranger.
+// Authorize accepts a client's request that a browser brings, and returns the address to which the
+// browser goes: the consent page, or the client with a failure. It fails with Invalid if the client
+// or its address is unknown, so that nobody is sent to a stranger.
 func (s *Server) Authorize(ctx context.Context, q url.Values, c enduser.Client) (string, error) {
 	for name, values := range q {
 		if len(values) > 1 {
@@ -79,7 +79,7 @@ func (s *Server) Authorize(ctx context.Context, q url.Values, c enduser.Client) 
 	}
 
 	a := authorization{ID: uuid.New(), ClientID: id, RedirectURI: q.Get("redirect_uri"), State: q.Get("state")}
-	if err := a.read(q); err != nil {
+	if err := a.readParameters(q); err != nil {
 		e := fault.Of(err)
 		return s.failureURL(a, e.Code, e.Detail), nil
 	}
@@ -95,9 +95,9 @@ func (s *Server) Authorize(ctx context.Context, q url.Values, c enduser.Client) 
 	return s.consentURL(a.ID.String()), s.insert(ctx, a)
 }
 
-// read checks and sets the parameters of a request but client and address. Its failures have codes
-// of RFC 6749.
-func (a *authorization) read(q url.Values) error {
+// readParameters checks and sets a request's parameters but client and address. Its failures have
+// RFC 6749 codes.
+func (a *authorization) readParameters(q url.Values) error {
 	if len(a.State) > maxState {
 		a.State = ""
 		return errOAuth("invalid_request", "state must have at most %d bytes", maxState)
@@ -149,7 +149,7 @@ func (a *authorization) read(q url.Values) error {
 	return nil
 }
 
-// isChallenge reports whether a text has the form of a code challenge of the method S256.
+// isChallenge reports whether a text is formed like a code challenge by the method S256.
 func isChallenge(text string) bool {
 	return len(text) == 43 && !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
@@ -177,7 +177,7 @@ func (s *Server) insert(ctx context.Context, a authorization) error {
 	return err
 }
 
-// answerURL returns the address of the client with parameters, the state and the issuer.
+// answerURL returns the client's address with parameters, the state and the issuer.
 func (s *Server) answerURL(a authorization, answer url.Values) string {
 	if a.State != "" {
 		answer.Set("state", a.State)
@@ -198,7 +198,7 @@ func (s *Server) failureURL(a authorization, code, text string) string {
 
 const codePurpose = "authorization code of an OAuth client"
 
-// codes returns the key of codes.
+// codes returns the key for codes.
 func (s *Server) codes() []byte { return s.SecretKey("authorization codes of OAuth clients") }
 
 func (s *Server) codeURL(a authorization) string {
@@ -217,7 +217,7 @@ func (a authorization) view() ClientView {
 	return ClientView{ID: a.ClientID, Name: a.ClientName, URI: a.ClientURI, LogoURI: a.LogoURI}
 }
 
-// Pending is an authorization that waits for the decision of a user.
+// Pending is an authorization that waits for a user's decision.
 type Pending struct {
 	ID          uuid.UUID  `json:"authorization_id"`
 	RedirectURI string     `json:"redirect_uri"`
@@ -239,11 +239,11 @@ func (s *Server) View(ctx context.Context, id uuid.UUID) (Pending, error) {
 }
 
 // Open returns a pending authorization for the signed-in user, who is then the only one to decide.
-// For a user who has granted the client these scopes before it approves at once, and returns the
-// address of the client.
+// If the user has granted the client these scopes before, it approves at once, and returns the
+// client's address.
 func (s *Server) Open(
 	ctx context.Context, who enduser.Identity, id uuid.UUID, c enduser.Client,
-) (shown Pending, redirect string, err error) {
+) (pending Pending, redirect string, err error) {
 	err = s.Tx(ctx, "opening OAuth authorization", func(ctx context.Context, tx pgx.Tx) error {
 		g, err := s.Grantor(ctx, tx, who)
 		if err != nil {
@@ -255,24 +255,24 @@ func (s *Server) Open(
 			return err
 		}
 
-		granted, err := s.isGranted(ctx, tx, a, g.User.ID)
+		isGranted, err := s.isGranted(ctx, tx, a, g.User.ID)
 		if err != nil {
 			return err
 		}
-		if granted {
+		if isGranted {
 			redirect = s.codeURL(a)
 			return s.approve(ctx, tx, a, g, c)
 		}
 
-		shown = Pending{ID: a.ID, RedirectURI: a.RedirectURI, Client: a.view(), Scope: a.Scope,
+		pending = Pending{ID: a.ID, RedirectURI: a.RedirectURI, Client: a.view(), Scope: a.Scope,
 			User: Person{ID: g.User.ID, Email: g.User.Email}}
 		return nil
 	})
 
-	return shown, redirect, err
+	return pending, redirect, err
 }
 
-// isGranted reports whether a user needs no question. A public client of an app's scheme or a
+// isGranted reports whether a user needs no question. A public client with an app scheme or a
 // loopback address may be any program on the device, so it is asked about every time.
 func (s *Server) isGranted(ctx context.Context, tx pgx.Tx, a authorization, user uuid.UUID) (bool, error) {
 	if a.Ask || (a.ClientType == public && !strings.HasPrefix(a.RedirectURI, "https://")) {
@@ -285,7 +285,7 @@ func (s *Server) isGranted(ctx context.Context, tx pgx.Tx, a authorization, user
 		pgx.StrictNamedArgs{"user": user, "client": a.ClientID, "scopes": strings.Fields(a.Scope)})
 }
 
-// Decide approves or denies a pending authorization, and returns the address of the client.
+// Decide approves or denies a pending authorization, and returns the client's address.
 func (s *Server) Decide(
 	ctx context.Context, who enduser.Identity, id uuid.UUID, approve bool, c enduser.Client,
 ) (redirect string, err error) {
@@ -321,8 +321,7 @@ func (s *Server) Decide(
 	return redirect, err
 }
 
-// Deny denies a pending authorization that no user has opened, and returns the address of the
-// client.
+// Deny denies a pending authorization that no user has opened, and returns the client's address.
 func (s *Server) Deny(ctx context.Context, id uuid.UUID) (redirect string, err error) {
 	err = s.Tx(ctx, "deciding OAuth authorization", func(ctx context.Context, tx pgx.Tx) error {
 		a, err := s.pending(ctx, tx, id, true)
@@ -368,8 +367,8 @@ func (s *Server) pending(ctx context.Context, q pg.Querier, id uuid.UUID, lock b
 	return a, nil
 }
 
-// claim returns a pending authorization, locked, and makes it one of a user. It fails with NotFound
-// for one of another user.
+// claim returns a pending authorization, locked, and assigns it to a user. It fails with NotFound
+// if it belongs to another user.
 func (s *Server) claim(ctx context.Context, tx pgx.Tx, id, user uuid.UUID) (authorization, error) {
 	a, err := s.pending(ctx, tx, id, true)
 	if err != nil {
@@ -385,7 +384,7 @@ func (s *Server) claim(ctx context.Context, tx pgx.Tx, id, user uuid.UUID) (auth
 	return a, err
 }
 
-// approve makes the code of an authorization valid.
+// approve makes an authorization's code valid.
 func (s *Server) approve(
 	ctx context.Context, tx pgx.Tx, a authorization, g enduser.Grantor, c enduser.Client,
 ) error {
@@ -406,7 +405,7 @@ func deny(ctx context.Context, tx pgx.Tx, a authorization) error {
 	return err
 }
 
-// logUser records an action of a user about a client.
+// logUser records a user's action about a client.
 func (s *Server) logUser(
 	ctx context.Context, tx pgx.Tx, action string, u enduser.User, client uuid.UUID, c enduser.Client,
 ) error {

@@ -27,7 +27,7 @@ const (
 	authPost  = "client_secret_post"
 )
 
-// Types of clients.
+// Client types.
 const (
 	public       = "public"
 	confidential = "confidential"
@@ -38,7 +38,7 @@ var (
 	grantTypes  = []string{grantCode, grantRefresh}
 )
 
-// Bounds of a client.
+// Client bounds.
 const (
 	maxRedirectURIs = 10
 	maxClientName   = 200  // bytes
@@ -48,7 +48,7 @@ const (
 // Client is an application that may ask users for access.
 type Client struct {
 	ID                      uuid.UUID `json:"client_id"`
-	ClientSecret            string    `json:"client_secret,omitempty" db:"-"` // secret of a new client, or a renewed one
+	ClientSecret            string    `json:"client_secret,omitempty" db:"-"` // set for a new client, or a regenerated secret
 	ClientType              string    `json:"client_type"`
 	RedirectURIs            []string  `json:"redirect_uris" db:"redirect_uris"`
 	TokenEndpointAuthMethod string    `json:"token_endpoint_auth_method"`
@@ -67,7 +67,7 @@ type Client struct {
 const clientColumns = ` c.id, c.client_type, c.redirect_uris, c.token_endpoint_auth_method, c.grant_types, c.client_name, c.client_uri,
 	c.logo_uri, c.registration_type, c.created_at, c.updated_at, c.client_secret_hash as secret_hash `
 
-// Registration has the members of a new or changed client. Those of nil stay unchanged.
+// Registration has a new or changed client's members. nil ones stay unchanged.
 type Registration struct {
 	RedirectURIs            *[]string `json:"redirect_uris"`
 	ClientType              *string   `json:"client_type"`
@@ -121,8 +121,8 @@ func (r *Registration) validate() error {
 	return nil
 }
 
-// typeAndMethod returns the type and the method of authentication of a new client. Each follows
-// from the other, and a client that names neither is confidential.
+// typeAndMethod returns a new client's type and authentication method. Each follows from the other,
+// and a client that names neither is confidential.
 func (r *Registration) typeAndMethod() (kind, method string, err error) {
 	switch {
 	case r.TokenEndpointAuthMethod != nil:
@@ -141,7 +141,7 @@ func (r *Registration) typeAndMethod() (kind, method string, err error) {
 	return kind, method, err
 }
 
-// typeOf returns the type of a client with a method of authentication.
+// typeOf returns the type that goes with an authentication method.
 func typeOf(method string) string {
 	if method == authNone {
 		return public
@@ -149,8 +149,8 @@ func typeOf(method string) string {
 	return confidential
 }
 
-// isLabel reports whether a text fits into a sentence of the consent page. Line breaks and
-// characters that turn the direction would let a client write sentences of its own there.
+// isLabel reports whether a text fits into a sentence on the consent page. Line breaks and
+// characters that turn the direction would let a client write whole sentences there.
 func isLabel(text string) bool {
 	return len(text) <= maxClientName && !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
@@ -163,8 +163,8 @@ func isWebURI(text string) bool {
 }
 
 // checkRedirectURI returns the rule that a redirect URI breaks, or "". http is for loopback hosts,
-// a scheme of an app is named by a domain or followed by a host. The text is one that browsers read
-// as [url.Parse] does: the consent page shows its host to the user.
+// an app's scheme is named by a domain or followed by a host. Browsers read the text as [url.Parse]
+// does: the consent page shows its host to the user.
 func checkRedirectURI(text string) string {
 	u, err := weburl.Parse(text)
 	switch {
@@ -185,7 +185,7 @@ func checkRedirectURI(text string) string {
 	return ""
 }
 
-// hasHost reports whether the address of an app has a host.
+// hasHost reports whether an app's address has a host.
 func hasHost(rest string) bool {
 	after, ok := strings.CutPrefix(rest, "//")
 	return ok && strings.IndexAny(after+"/", "/?") > 0
@@ -196,8 +196,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || (err == nil && address.IsLoopback())
 }
 
-// Register creates a client by a request of anyone. It fails with Forbidden unless the settings
-// allow it.
+// Register creates a client at anyone's request. It fails with Forbidden unless the settings allow
+// it.
 func (s *Server) Register(ctx context.Context, r Registration, c enduser.Client) (Client, error) {
 	if !s.OAuthServer.AllowDynamicRegistration {
 		return Client{}, fault.New(fault.Forbidden, "Dynamic client registration is not enabled").
@@ -210,7 +210,7 @@ func (s *Server) Register(ctx context.Context, r Registration, c enduser.Client)
 	return s.createClient(ctx, r, "dynamic", c)
 }
 
-// CreateClient creates a client by a request of an administrator.
+// CreateClient creates a client at an administrator's request.
 func (s *Server) CreateClient(ctx context.Context, r Registration, c enduser.Client) (Client, error) {
 	return s.createClient(ctx, r, "manual", c)
 }
@@ -233,11 +233,10 @@ func (s *Server) createClient(ctx context.Context, r Registration, kind string, 
 		r.GrantTypes = &grantTypes
 	}
 
-	var created Client
+	var client Client
 	err = s.Tx(ctx, "creating OAuth client", func(ctx context.Context, tx pgx.Tx) error {
-		// Concurrent requests may exceed the bound by their number, which the limit of a network
-		// bounds.
-		created, err = pg.One[Client](ctx, tx, `
+		// Concurrent requests may exceed the bound by their number, which the network limit bounds.
+		client, err = pg.One[Client](ctx, tx, `
 			insert into auth.oauth_clients as c (id, client_secret_hash, registration_type, client_type,
 				token_endpoint_auth_method, redirect_uris, grant_types, client_name, client_uri, logo_uri)
 			select @id, @hash, @kind, @type, @method, @uris::text[], @grants::text[], coalesce(@name, ''),
@@ -255,11 +254,11 @@ func (s *Server) createClient(ctx context.Context, r Registration, kind string, 
 			return err
 		}
 
-		return s.logClient(ctx, tx, "oauth_client_created", created.ID, c)
+		return s.logClient(ctx, tx, "oauth_client_created", client.ID, c)
 	})
 
-	created.ClientSecret = secret
-	return created.complete(), err
+	client.ClientSecret = secret
+	return client.complete(), err
 }
 
 // newSecret returns a secret and its hash, none for a public client.
@@ -293,7 +292,7 @@ func (s *Server) GetClient(ctx context.Context, id uuid.UUID) (Client, error) {
 	return c.complete(), err
 }
 
-// ListClients returns a page of the clients, the newest first, and the number of all.
+// ListClients returns a page of clients, the newest first, and the total count.
 func (s *Server) ListClients(ctx context.Context, page, perPage int) ([]Client, int64, error) {
 	clients, err := pg.All[Client](ctx, s.Rows(), `
 		select`+clientColumns+`from auth.oauth_clients c order by c.created_at desc, c.id limit @limit offset @offset`,
@@ -319,9 +318,9 @@ func (s *Server) UpdateClient(ctx context.Context, id uuid.UUID, r Registration,
 		return Client{}, err
 	}
 
-	var updated Client
+	var client Client
 	err := s.Tx(ctx, "updating OAuth client", func(ctx context.Context, tx pgx.Tx) error {
-		known, err := pg.One[Client](ctx, tx,
+		current, err := pg.One[Client](ctx, tx,
 			`select`+clientColumns+`from auth.oauth_clients c where c.id = @id for update`,
 			pgx.StrictNamedArgs{"id": id})
 		if fault.Is(err, fault.NotFound) {
@@ -331,14 +330,14 @@ func (s *Server) UpdateClient(ctx context.Context, id uuid.UUID, r Registration,
 			return err
 		}
 
-		if r.ClientType != nil && *r.ClientType != known.ClientType {
+		if r.ClientType != nil && *r.ClientType != current.ClientType {
 			return errInvalid("client_type can't be changed")
 		}
-		if m := r.TokenEndpointAuthMethod; m != nil && typeOf(*m) != known.ClientType {
-			return errInvalid("token_endpoint_auth_method %s does not fit client_type %s", *m, known.ClientType)
+		if m := r.TokenEndpointAuthMethod; m != nil && typeOf(*m) != current.ClientType {
+			return errInvalid("token_endpoint_auth_method %s does not fit client_type %s", *m, current.ClientType)
 		}
 
-		updated, err = pg.One[Client](ctx, tx, `
+		client, err = pg.One[Client](ctx, tx, `
 			update auth.oauth_clients c set redirect_uris = coalesce(@uris::text[], redirect_uris),
 				grant_types = coalesce(@grants::text[], grant_types), client_name = coalesce(@name, client_name),
 				client_uri = coalesce(@uri, client_uri), logo_uri = coalesce(@logo, logo_uri),
@@ -354,17 +353,17 @@ func (s *Server) UpdateClient(ctx context.Context, id uuid.UUID, r Registration,
 		return s.logClient(ctx, tx, "oauth_client_updated", id, c)
 	})
 
-	return updated.complete(), err
+	return client.complete(), err
 }
 
-// RegenerateSecret replaces the secret of a confidential client.
+// RegenerateSecret replaces a confidential client's secret.
 func (s *Server) RegenerateSecret(ctx context.Context, id uuid.UUID, c enduser.Client) (Client, error) {
 	secret, hash := newSecret(confidential)
 
-	var renewed Client
+	var client Client
 	err := s.Tx(ctx, "updating OAuth client", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		renewed, err = pg.One[Client](ctx, tx, `
+		client, err = pg.One[Client](ctx, tx, `
 			update auth.oauth_clients c set client_secret_hash = @hash, updated_at = now()
 			where c.id = @id and c.client_type = 'confidential'
 			returning`+clientColumns, pgx.StrictNamedArgs{"id": id, "hash": hash})
@@ -381,11 +380,11 @@ func (s *Server) RegenerateSecret(ctx context.Context, id uuid.UUID, c enduser.C
 		return s.logClient(ctx, tx, "oauth_client_secret_regenerated", id, c)
 	})
 
-	renewed.ClientSecret = secret
-	return renewed.complete(), err
+	client.ClientSecret = secret
+	return client.complete(), err
 }
 
-// DeleteClient deletes a client with its sessions and the grants of users.
+// DeleteClient deletes a client with its sessions and users' grants.
 func (s *Server) DeleteClient(ctx context.Context, id uuid.UUID, c enduser.Client) error {
 	return s.Tx(ctx, "deleting OAuth client", func(ctx context.Context, tx pgx.Tx) error {
 		n, err := pg.Exec(ctx, tx, `delete from auth.oauth_clients where id = @id`, pgx.StrictNamedArgs{"id": id})
@@ -400,39 +399,39 @@ func (s *Server) DeleteClient(ctx context.Context, id uuid.UUID, c enduser.Clien
 	})
 }
 
-// logClient records a change of a client for the developers of the project.
+// logClient records a client's change for the project's developers.
 func (s *Server) logClient(ctx context.Context, tx pgx.Tx, action string, id uuid.UUID, c enduser.Client) error {
 	return s.LogAction(ctx, tx, map[string]any{"action": action, "log_type": "oauth", "client_id": id}, c)
 }
 
-// Credentials are those of a client at the token endpoint.
+// Credentials are a client's credentials at the token endpoint.
 type Credentials struct {
 	ID     string
 	Secret string
 	Method string // by which the secret was sent
 }
 
-// AuthenticateClient returns the client of credentials. It fails with Unauthenticated, code
+// AuthenticateClient returns the client with these credentials. It fails with Unauthenticated, code
 // invalid_client.
 func (s *Server) AuthenticateClient(ctx context.Context, in Credentials) (Client, error) {
-	refused := fault.New(fault.Unauthenticated, "Invalid client credentials").WithCode("invalid_client")
+	errCredentials := fault.New(fault.Unauthenticated, "Invalid client credentials").WithCode("invalid_client")
 
 	id, err := uuid.Parse(in.ID)
 	if err != nil {
-		return Client{}, refused
+		return Client{}, errCredentials
 	}
 
 	c, err := s.GetClient(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Client{}, refused
+		return Client{}, errCredentials
 	case err != nil:
 		return Client{}, err
 	case in.Method != c.TokenEndpointAuthMethod:
 		return Client{}, fault.New(fault.Unauthenticated, "The client must authenticate by %s",
 			c.TokenEndpointAuthMethod).WithCode("invalid_client")
 	case c.ClientType == confidential && subtle.ConstantTimeCompare(token.Hash(in.Secret), c.SecretHash) != 1:
-		return Client{}, refused
+		return Client{}, errCredentials
 	}
 
 	return c, nil

@@ -18,24 +18,23 @@ import (
 const (
 	requestTTL = 10 * time.Minute   // lifetime of a pending authorization
 	codeTTL    = 5 * time.Minute    // lifetime of a code
-	retention  = 24 * time.Hour     // retention of an authorization, to notice the second use of its code
+	retention  = 24 * time.Hour     // kept to notice a second use of the code
 	unusedTTL  = 7 * 24 * time.Hour // lifetime of a dynamically registered client that nobody uses
 
-	maxPending = 5000 // authorizations of a project; the oldest make room
-	maxClients = 1000 // clients of a project, registered in one way
+	maxPending = 5000 // authorizations per project; the oldest make room
+	maxClients = 1000 // clients per project, registered in one way
 )
 
-// Limits of a network.
+// Network limits.
 var (
 	authorizeLimit = ratelimit.Limit{Name: "oauth authorize", Most: 100, Window: 5 * time.Minute}
 	registerLimit  = ratelimit.Limit{Name: "oauth register", Most: 10, Window: 5 * time.Minute}
 )
 
-// Server is the OAuth server of a project under its current settings. It is safe for concurrent
-// use.
+// Server is a project's OAuth server under its current settings. It is safe for concurrent use.
 type Server struct{ *enduser.Directory }
 
-// Of returns the OAuth server of a project. It fails with NotFound if the project has none.
+// Of returns a project's OAuth server. It fails with NotFound if the project has none.
 func Of(d *enduser.Directory) (*Server, error) {
 	if !d.OAuthServer.Enabled {
 		return nil, fault.New(fault.NotFound, "OAuth server is disabled").WithCode("feature_disabled")
@@ -47,10 +46,10 @@ func Of(d *enduser.Directory) (*Server, error) {
 // Scopes are the scopes that a client can ask for.
 var Scopes = []string{"openid", "profile", "email", "phone"}
 
-// defaultScope is that of a request without one.
+// defaultScope is for a request without one.
 const defaultScope = "email"
 
-// Metadata returns the metadata of the server by OpenID Connect and RFC 8414. A project without the
+// Metadata returns the server's metadata by OpenID Connect and RFC 8414. A project without the
 // OAuth server has one too, by which programs find its keys.
 func Metadata(d *enduser.Directory) map[string]any {
 	issuer := d.Issuer()
@@ -80,8 +79,8 @@ func Metadata(d *enduser.Directory) map[string]any {
 	return m
 }
 
-// consentURL returns the address where a user decides about a pending authorization: a page of the
-// application, or one of this server.
+// consentURL returns the address where a user decides about a pending authorization: the
+// application's page, or this server's.
 func (s *Server) consentURL(authorization string) string {
 	query := "?authorization_id=" + authorization
 	if path := s.OAuthServer.AuthorizationPath; path != "" {
@@ -91,7 +90,7 @@ func (s *Server) consentURL(authorization string) string {
 	return strings.TrimSuffix(s.Issuer(), "/auth/v1") + "/oauth/consent" + query
 }
 
-// Subject returns the subject of OAuth servers. Rows are swept whether a project's server is on or
+// Subject returns the subject for OAuth servers. Rows are swept whether a project's server is on or
 // not.
 func Subject(users *enduser.Service) projectdb.Subject {
 	return projectdb.Subject{Schema: "auth", Sweep: func(ctx context.Context, p *projectdb.Project) error {
@@ -109,7 +108,7 @@ func Sweep(ctx context.Context, d *enduser.Directory) error {
 	_, err := pg.Exec(ctx, d.Rows(), `
 		delete from auth.oauth_authorizations where created_at < now() - @age::interval`,
 		pgx.StrictNamedArgs{"age": retention})
-	_, unused := pg.Exec(ctx, d.Rows(), `
+	_, clientErr := pg.Exec(ctx, d.Rows(), `
 		delete from auth.oauth_clients c
 		where c.registration_type = 'dynamic' and c.created_at < now() - @age::interval
 			and not exists (select from auth.oauth_consents o where o.client_id = c.id)
@@ -117,14 +116,14 @@ func Sweep(ctx context.Context, d *enduser.Directory) error {
 			and not exists (select from auth.oauth_authorizations a where a.client_id = c.id)`,
 		pgx.StrictNamedArgs{"age": unusedTTL})
 
-	return errors.Join(err, unused)
+	return errors.Join(err, clientErr)
 }
 
 func errInvalid(format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, format, args...).WithCode("validation_failed")
 }
 
-// errOAuth returns a failure with a code of RFC 6749.
+// errOAuth returns a failure with an RFC 6749 code.
 func errOAuth(code, format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, format, args...).WithCode(code)
 }

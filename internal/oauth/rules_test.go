@@ -100,7 +100,7 @@ func TestReadRequest(t *testing.T) {
 
 		var a authorization
 		got := ""
-		if err := a.read(q); err != nil {
+		if err := a.readParameters(q); err != nil {
 			got = fault.Of(err).Code
 		}
 		if got != want {
@@ -112,7 +112,7 @@ func TestReadRequest(t *testing.T) {
 	}
 
 	var a authorization
-	if err := a.read(url.Values{"response_type": {"code"}, "code_challenge": {challenge},
+	if err := a.readParameters(url.Values{"response_type": {"code"}, "code_challenge": {challenge},
 		"code_challenge_method": {"s256"}}); err == nil {
 		t.Error("the method s256 was accepted")
 	}

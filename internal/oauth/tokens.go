@@ -19,7 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// Grants of the token endpoint.
+// Token endpoint grants.
 const (
 	grantCode    = "authorization_code"
 	grantRefresh = "refresh_token"
@@ -45,7 +45,7 @@ type Tokens struct {
 	IDToken      string `json:"id_token,omitempty"`
 }
 
-// Token returns tokens for a code or a refresh token. Its failures have codes of RFC 6749.
+// Token returns tokens for a code or a refresh token. Its failures have RFC 6749 codes.
 func (s *Server) Token(ctx context.Context, client Client, in TokenRequest, c enduser.Client) (Tokens, error) {
 	switch {
 	case in.GrantType == "":
@@ -65,8 +65,8 @@ func errGrant(format string, args ...any) *fault.Error {
 	return errOAuth("invalid_grant", format, args...)
 }
 
-// exchange opens a session for a code. Any other use spends the code, and the second use of a code
-// ends the session that the first has opened.
+// exchange opens a session for a code. Any other use spends the code, and a code's second use ends
+// the session that the first has opened.
 func (s *Server) exchange(ctx context.Context, client Client, in TokenRequest, c enduser.Client) (Tokens, error) {
 	if in.Code == "" || in.CodeVerifier == "" {
 		return Tokens{}, errOAuth("invalid_request", "code and code_verifier are required")
@@ -78,8 +78,8 @@ func (s *Server) exchange(ctx context.Context, client Client, in TokenRequest, c
 	}
 
 	var a authorization
-	var opened enduser.ClientSession
-	var refused error
+	var session enduser.ClientSession
+	var refusal error
 	err := s.Tx(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) error {
 		var err error
 		a, err = pg.One[authorization](ctx, tx, `
@@ -92,11 +92,11 @@ func (s *Server) exchange(ctx context.Context, client Client, in TokenRequest, c
 			return err
 		}
 
-		if refused = a.refuse(client, in); refused != nil {
+		if refusal = a.refuse(client, in); refusal != nil {
 			return s.spend(ctx, tx, a)
 		}
 
-		opened, err = s.OpenClientSession(ctx, tx, enduser.ClientGrant{User: a.UserID.UUID, Client: client.ID,
+		session, err = s.OpenClientSession(ctx, tx, enduser.ClientGrant{User: a.UserID.UUID, Client: client.ID,
 			Scope: a.Scope, AAL: a.AAL, Methods: a.Methods}, c)
 		if err != nil {
 			return err
@@ -104,27 +104,27 @@ func (s *Server) exchange(ctx context.Context, client Client, in TokenRequest, c
 
 		_, err = pg.Exec(ctx, tx,
 			`update auth.oauth_authorizations set status = 'spent', session_id = @session where id = @id`,
-			pgx.StrictNamedArgs{"id": a.ID, "session": opened.SessionID()})
+			pgx.StrictNamedArgs{"id": a.ID, "session": session.SessionID()})
 		return err
 	})
 
 	switch {
-	case err == nil && refused != nil:
-		return Tokens{}, refused
+	case err == nil && refusal != nil:
+		return Tokens{}, refusal
 	case err != nil && slices.Contains([]string{"user_banned", "user_not_found"}, fault.Of(err).Code):
 		return Tokens{}, errGrant("The user may not sign in").WithCause(err)
 	case err != nil:
 		return Tokens{}, err
 	}
 
-	signed, err := s.SignClientSession(ctx, opened)
+	tokens, err := s.SignClientSession(ctx, session)
 	if err != nil {
 		return Tokens{}, err
 	}
 
-	t := tokensOf(client, signed, a.Scope)
+	t := tokensOf(client, tokens, a.Scope)
 	if slices.Contains(strings.Fields(a.Scope), "openid") {
-		t.IDToken, err = s.idToken(a, signed)
+		t.IDToken, err = s.idToken(a, tokens)
 	}
 
 	return t, err
@@ -178,7 +178,7 @@ func (s *Server) refresh(ctx context.Context, client Client, in TokenRequest, c 
 		return Tokens{}, errOAuth("invalid_request", "refresh_token is required")
 	}
 
-	signed, scope, err := s.RefreshClientSession(ctx, in.RefreshToken, client.ID, c)
+	session, scope, err := s.RefreshClientSession(ctx, in.RefreshToken, client.ID, c)
 	if fault.Is(err, fault.Invalid) {
 		return Tokens{}, errGrant("%s", fault.Of(err).Detail).WithCause(err)
 	}
@@ -186,12 +186,12 @@ func (s *Server) refresh(ctx context.Context, client Client, in TokenRequest, c 
 		return Tokens{}, err
 	}
 
-	return tokensOf(client, signed, scope), nil
+	return tokensOf(client, session, scope), nil
 }
 
-func tokensOf(client Client, signed enduser.Session, scope string) Tokens {
-	t := Tokens{AccessToken: signed.AccessToken, TokenType: "bearer", ExpiresIn: signed.ExpiresIn,
-		RefreshToken: signed.RefreshToken, Scope: scope}
+func tokensOf(client Client, session enduser.Session, scope string) Tokens {
+	t := Tokens{AccessToken: session.AccessToken, TokenType: "bearer", ExpiresIn: session.ExpiresIn,
+		RefreshToken: session.RefreshToken, Scope: scope}
 	if !slices.Contains(client.GrantTypes, grantRefresh) {
 		t.RefreshToken = ""
 	}
@@ -199,8 +199,8 @@ func tokensOf(client Client, signed enduser.Session, scope string) Tokens {
 	return t
 }
 
-// idToken returns the ID token of a session.
-func (s *Server) idToken(a authorization, signed enduser.Session) (string, error) {
+// idToken returns a session's ID token.
+func (s *Server) idToken(a authorization, session enduser.Session) (string, error) {
 	var methods []struct{ Timestamp int64 }
 	if err := json.Unmarshal(a.Methods, &methods); err != nil {
 		return "", err
@@ -211,11 +211,11 @@ func (s *Server) idToken(a authorization, signed enduser.Session) (string, error
 		authTime = max(authTime, m.Timestamp)
 	}
 
-	issued := time.Now()
-	sum := sha256.Sum256([]byte(signed.AccessToken))
-	claims := profile(signed.User, a.Scope)
-	claims["iss"], claims["aud"], claims["sub"] = s.Issuer(), a.ClientID, signed.User.ID
-	claims["iat"], claims["exp"] = issued.Unix(), issued.Add(time.Hour).Unix()
+	now := time.Now()
+	sum := sha256.Sum256([]byte(session.AccessToken))
+	claims := profile(session.User, a.Scope)
+	claims["iss"], claims["aud"], claims["sub"] = s.Issuer(), a.ClientID, session.User.ID
+	claims["iat"], claims["exp"] = now.Unix(), now.Add(time.Hour).Unix()
 	claims["auth_time"] = authTime
 	claims["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 	if a.Nonce != "" {
@@ -225,7 +225,7 @@ func (s *Server) idToken(a authorization, signed enduser.Session) (string, error
 	return s.SignIDToken(claims)
 }
 
-// UserInfo returns the claims about the user of an access token.
+// UserInfo returns the claims about an access token's user.
 func (s *Server) UserInfo(ctx context.Context, who enduser.Identity) (map[string]any, error) {
 	u, err := s.ScopedUser(ctx, who)
 	if err != nil {
@@ -285,7 +285,7 @@ type grantRow struct {
 	GrantedAt time.Time
 }
 
-// ListGrants returns the grants of a user, the newest first.
+// ListGrants returns a user's grants, the newest first.
 func (s *Server) ListGrants(ctx context.Context, who enduser.Identity) ([]Grant, error) {
 	grants := []Grant{}
 	err := s.Tx(ctx, "listing grants", func(ctx context.Context, tx pgx.Tx) error {
@@ -309,8 +309,8 @@ func (s *Server) ListGrants(ctx context.Context, who enduser.Identity) ([]Grant,
 	return grants, err
 }
 
-// RevokeGrant takes back what a user has granted a client: its sessions end, and codes that it has
-// not used are void.
+// RevokeGrant takes back a user's grant to a client: its sessions end, and codes that it has not
+// used are void.
 func (s *Server) RevokeGrant(ctx context.Context, who enduser.Identity, client uuid.UUID, c enduser.Client) error {
 	return s.Tx(ctx, "revoking grant", func(ctx context.Context, tx pgx.Tx) error {
 		u, err := s.Owner(ctx, tx, who)

@@ -11,21 +11,21 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// maxBcryptCost bounds the time of one verification of an imported hash, to some 0.3 s.
+// maxBcryptCost bounds the time to verify an imported hash, to some 0.3 s.
 const maxBcryptCost = 12
 
-// isBcrypt reports whether a hash is bcrypt's, of an imported account.
+// isBcrypt reports whether a hash is bcrypt's, from an imported account.
 func isBcrypt(hash string) bool { return strings.HasPrefix(hash, "$2") }
 
-// IsCurrent reports whether a hash is of the kind that [Hasher.Hash] makes. Others are replaced at
-// the next log-in.
+// IsCurrent reports whether [Hasher.Hash] makes this kind of hash. Others are replaced at the next
+// log-in.
 func IsCurrent(hash string) bool {
 	p, err := parse(hash)
 	return err == nil && p.memory == memory && p.passes == passes && p.lanes == lanes
 }
 
-// CheckImported fails with Unprocessable unless [Hasher.Verify] accepts a hash that another system
-// has made: argon2id of at most four times the cost of our own, bcrypt, or the scrypt of Firebase.
+// CheckImported fails with Unprocessable unless [Hasher.Verify] accepts another system's hash:
+// argon2id at most four times as costly as our own, bcrypt, or Firebase's scrypt.
 func CheckImported(hash string) error {
 	if isFirebase(hash) {
 		if _, err := parseFirebase(hash); err == nil {
@@ -45,7 +45,7 @@ func CheckImported(hash string) error {
 		"must be argon2id with 32 bytes, bcrypt of cost %d at most, or $fbscrypt$ of Firebase", maxBcryptCost)
 }
 
-// bcryptSize is the length of a hash of bcrypt.
+// bcryptSize is a bcrypt hash's length.
 const bcryptSize = 60
 
 func (h *Hasher) verifyBcrypt(ctx context.Context, hash, password string) (bool, error) {

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// firebasePrefix begins a hash of Firebase Authentication, in the form that Supabase Auth has for
-// it: $fbscrypt$v=1,n=MEMORY,r=ROUNDS,p=1,ss=SEPARATOR,sk=SIGNER_KEY$SALT$HASH, in base64.
+// firebasePrefix begins a Firebase Authentication hash, in Supabase Auth's form:
+// $fbscrypt$v=1,n=MEMORY,r=ROUNDS,p=1,ss=SEPARATOR,sk=SIGNER_KEY$SALT$HASH, in base64.
 const firebasePrefix = "$fbscrypt$"
 
-// Bounds of the parameters of an imported hash: 32 MiB, and some 0.2 s.
+// Parameter bounds for imported hashes: 32 MiB, and some 0.2 s.
 const (
 	maxFirebaseMemory = 15 // binary logarithm
 	maxFirebaseRounds = 8
@@ -25,8 +25,8 @@ const (
 	maxFirebaseSize   = 1024
 )
 
-// firebase is a hash of Firebase, a variant of scrypt: the derived key encrypts the signer key of
-// the Firebase project, and the ciphertext is the hash.
+// firebase is a Firebase hash, a variant of scrypt: the derived key encrypts the Firebase project's
+// signer key, and the ciphertext is the hash.
 type firebase struct {
 	memory, rounds                  int
 	separator, signerKey, salt, key []byte
@@ -81,12 +81,12 @@ func (h *Hasher) verifyFirebase(ctx context.Context, hash, password string) (boo
 	defer release()
 
 	salt := append(append([]byte{}, f.salt...), f.separator...)
-	derived, err := scrypt.Key([]byte(password), salt, 1<<f.memory, f.rounds, 1, firebaseKeySize)
+	key, err := scrypt.Key([]byte(password), salt, 1<<f.memory, f.rounds, 1, firebaseKeySize)
 	if err != nil {
 		return false, fmt.Errorf("verify a password: %w", err)
 	}
 
-	block, err := aes.NewCipher(derived)
+	block, err := aes.NewCipher(key)
 	if err != nil {
 		return false, fmt.Errorf("verify a password: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/trace"
 )
 
-// Parameters of argon2id, as OWASP recommends. Stored hashes carry their own, so these can change.
+// Parameters for argon2id, as OWASP recommends. Stored hashes carry their own, so these can change.
 const (
 	memory = 19 << 10 // KiB
 	passes = 2
@@ -32,30 +32,30 @@ const (
 )
 
 const (
-	maxPasswordSize = 1024            // bytes of a password
+	maxPasswordSize = 1024            // bytes
 	maxQueued       = 512             // queued hashes; a few seconds of work
-	queueTimeout    = 6 * time.Second // queue timeout, below the request timeout
+	queueTimeout    = 6 * time.Second // below the request timeout
 )
 
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
 type Hasher struct {
-	places *fair.Pool // places for concurrent hashes
-	min    int        // characters of a new password
+	places *fair.Pool // slots for concurrent hashes
+	min    int        // characters in a new password
 	owner  fair.Key
 }
 
-// New returns a Hasher for passwords of at least min characters.
+// New returns a Hasher for passwords with at least min characters.
 func New(min int) *Hasher {
 	return &Hasher{min: min, places: fair.New(fair.Config{Name: "password_hashes",
 		Capacity: int64(runtime.GOMAXPROCS(0)), Waiting: maxQueued, Timeout: queueTimeout})}
 }
 
-// For returns a Hasher for the passwords of an owner, in the queue of h: owners take turns.
+// For returns a Hasher for an owner's passwords, in the queue of h: owners take turns.
 func (h *Hasher) For(owner fair.Key) *Hasher { return &Hasher{h.places, h.min, owner} }
 
-// Hash returns the argon2id hash of a password as a PHC string. It fails with Unprocessable for
-// more than 1024 bytes, with TooMany if the queue is full or the queue timeout passes, and with the
-// error of ctx if it ends first.
+// Hash returns a password's argon2id hash as a PHC string. It fails with Unprocessable for more
+// than 1024 bytes, with TooMany if the queue is full or the queue timeout passes, and with ctx's
+// error if it ends first.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	if len(password) > maxPasswordSize {
 		return "", tooLong()
@@ -77,9 +77,9 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 // unknownAccount is the hash for an unknown account. Its zero key is never accepted.
 var unknownAccount = phc{memory, passes, lanes, make([]byte, saltSize), make([]byte, keySize)}
 
-// Verify reports whether hash is the hash of the password. The hash "" stands for an unknown
-// account; it never matches and takes as long as a real one. A password of more than 1024 bytes
-// never matches and returns at once. Other failures are those of [Hasher.Hash].
+// Verify reports whether hash is the password's hash. The hash "" stands for an unknown account; it
+// never matches and takes as long as a real one. A password beyond 1024 bytes never matches and
+// returns at once. Other failures are those of [Hasher.Hash].
 func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error) {
 	if len(password) > maxPasswordSize {
 		return false, nil
@@ -92,8 +92,8 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 		return h.verifyFirebase(ctx, hash, password)
 	}
 
-	p, known := unknownAccount, hash != ""
-	if known {
+	p, exists := unknownAccount, hash != ""
+	if exists {
 		var err error
 		if p, err = parse(hash); err != nil {
 			return false, fmt.Errorf("verify a password: %w", err)
@@ -105,7 +105,7 @@ func (h *Hasher) Verify(ctx context.Context, hash, password string) (bool, error
 		return false, err
 	}
 
-	return subtle.ConstantTimeCompare(key, p.key) == 1 && known, nil
+	return subtle.ConstantTimeCompare(key, p.key) == 1 && exists, nil
 }
 
 // derive computes a key in its turn.
@@ -119,7 +119,7 @@ func (h *Hasher) derive(ctx context.Context, password string, p phc) ([]byte, er
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, keySize), nil
 }
 
-// enter waits for the owner's turn. release ends it, and the span of the hash.
+// enter waits for the owner's turn. release ends it, and the hash's span.
 func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
 	_, span := trace.Start(ctx, "hash password")
 

@@ -25,8 +25,8 @@ func (p phc) String() string {
 
 var errMalformed = errors.New("stored hash is not a valid argon2id hash")
 
-// parse parses the output of String. Bounds keep a damaged row from exhausting memory. Its errors
-// do not repeat the text.
+// parse parses String's output. Bounds keep a damaged row from exhausting memory. Its errors do not
+// repeat the text.
 func parse(text string) (phc, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 {

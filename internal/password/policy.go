@@ -41,22 +41,22 @@ func CheckLength(password string, min int) error {
 	return nil
 }
 
-// Check validates a new password of a platform account against the policy. It fails like
-// [CheckLength], and if the password is among the most common, or equal to the e-mail
-// address, its local part or the username, ignoring case and width. email and username may be "".
+// Check validates a platform account's new password against the policy. It fails like
+// [CheckLength], and if the password is among the most common, or equal to the e-mail address, its
+// local part or the username, ignoring case and width. email and username may be "".
 func (h *Hasher) Check(password, email, username string) error {
 	if err := CheckLength(password, h.min); err != nil {
 		return err
 	}
 
-	folded := fold(password)
-	if common()[folded] {
+	plain := fold(password)
+	if common()[plain] {
 		return policyError("too_common", "must not be one of the most common passwords")
 	}
 
 	email = fold(strings.TrimSpace(email))
 	local, _, _ := strings.Cut(email, "@")
-	if folded == email || folded == local || folded == fold(strings.TrimSpace(username)) {
+	if plain == email || plain == local || plain == fold(strings.TrimSpace(username)) {
 		return policyError("too_obvious", "must not be the e-mail address or username")
 	}
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Prefixes of API keys, recognizable for people and secret scanners.
+// API key prefixes, recognizable for people and secret scanners.
 const (
 	PublishablePrefix = "socle_publishable_"
 	SecretPrefix      = "socle_secret_"
-	PersonalPrefix    = "socle_pat_" // prefix of personal access tokens
+	PersonalPrefix    = "socle_pat_" // personal access tokens
 )
 
 var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -20,7 +20,7 @@ var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 const (
 	keyRandomSize   = 20 // bytes; 32 characters
 	keyChecksumSize = 4  // bytes; 7 characters
-	hintSize        = 4  // random characters of a key in its hint
+	hintSize        = 4  // random characters that the hint shows
 )
 
 // NewAPIKey returns a new key: the prefix, 160 random bits and a checksum.
@@ -31,10 +31,10 @@ func NewAPIKey(prefix string) string {
 	return prefix + keyEncoding.EncodeToString(random) + checksum(prefix, random)
 }
 
-// Hint returns the first characters of a key, by which its owner recognizes it.
+// Hint returns a key's first characters, by which the owner recognizes it.
 func Hint(prefix, key string) string { return key[:len(prefix)+hintSize] }
 
-// IsAPIKey reports whether text has the form of a publishable or secret key with a valid checksum.
+// IsAPIKey reports whether text is formed like a publishable or secret key, with a valid checksum.
 // Mistyped keys fail without a database query.
 func IsAPIKey(text string) bool {
 	return wellFormed(text, PublishablePrefix) || wellFormed(text, SecretPrefix)

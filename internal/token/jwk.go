@@ -11,7 +11,7 @@ import (
 	"math/big"
 )
 
-// PublicKey is a public JSON Web Key (RFC 7517) for verifying signatures of one algorithm.
+// PublicKey is a public JSON Web Key (RFC 7517) that verifies signatures by one algorithm.
 type PublicKey struct {
 	ID        string // as given, or the thumbprint (RFC 7638)
 	Algorithm string // ES256 or RS256
@@ -23,15 +23,15 @@ type JWK struct {
 	Kind, ID, Algorithm, Use, Curve, X, Y, N, E string
 }
 
-// Bounds of an RSA key: smaller keys are insecure, larger ones cost each request too much time.
+// RSA key bounds: smaller keys are insecure, larger ones cost each request too much time.
 const (
 	minRSABits, maxRSABits = 2048, 4096
 
 	coordinateSize = 32 // bytes, for P-256
 )
 
-// NewPublicKey validates a P-256 key or an RSA key of 2048 to 4096 bits. It fails with a [JWKError]
-// that names the invalid member.
+// NewPublicKey validates a P-256 key or an RSA key with 2048 to 4096 bits. It fails with a
+// [JWKError] that names the invalid member.
 func NewPublicKey(k JWK) (PublicKey, error) {
 	switch {
 	case k.Use != "" && k.Use != "sig":
@@ -45,7 +45,7 @@ func NewPublicKey(k JWK) (PublicKey, error) {
 	return PublicKey{}, &JWKError{"kty", "must be EC or RSA"}
 }
 
-// JWKError describes an invalid member of a JSON Web Key.
+// JWKError describes an invalid member in a JSON Web Key.
 type JWKError struct{ Member, Text string }
 
 func (e *JWKError) Error() string { return e.Member + " " + e.Text }

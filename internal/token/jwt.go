@@ -14,10 +14,9 @@ import (
 	"crypto"
 )
 
-// DeriveSigningKey returns the signing key of a purpose, derived from a secret. Equal secrets and
-// purposes have equal keys.
+// DeriveSigningKey derives the signing key for a purpose from a secret. It is deterministic.
 func DeriveSigningKey(secret []byte, purpose string) (Key, error) {
-	for attempt := range 8 { // nearly every number of 32 bytes is a private key
+	for attempt := range 8 { // nearly every 32-byte number is a private key
 		private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), Derive(secret, fmt.Sprint(purpose, " ", attempt)))
 		if err != nil {
 			continue

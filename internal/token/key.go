@@ -55,18 +55,18 @@ func (k Key) Seal(secret []byte) ([]byte, error) {
 	return box.Seal(nil, nil, plain, []byte(k.ID)), nil
 }
 
-// ErrSecret is the cause when a key does not open: another secret key sealed it, or the sealed
-// bytes or the ID were changed.
+// ErrSecret means that another secret key sealed a signing key, or that the sealed bytes or the ID
+// were changed.
 var ErrSecret = errors.New("it was sealed under another secret key")
 
 // OpenKey returns the key that [Key.Seal] sealed. It fails with [ErrSecret] for another secret.
-func OpenKey(id string, sealed, secret []byte) (Key, error) {
+func OpenKey(id string, ciphertext, secret []byte) (Key, error) {
 	box, err := signingKeyAEAD(secret)
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, err)
 	}
 
-	plain, err := box.Open(nil, nil, sealed, []byte(id))
+	plain, err := box.Open(nil, nil, ciphertext, []byte(id))
 	if err != nil {
 		return Key{}, fmt.Errorf("open signing key %s: %w", id, ErrSecret)
 	}

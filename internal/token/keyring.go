@@ -21,14 +21,13 @@ import (
 const (
 	tokenTTL     = time.Hour
 	leeway       = 30 * time.Second // tolerated clock skew between servers
-	maxTokenSize = 8 << 10          // bytes of a token; typical ones have 500
-	tokenType    = "at+jwt"         // type header of access tokens (RFC 9068); other tokens have another type
+	maxTokenSize = 8 << 10          // bytes; typical tokens have 500
+	tokenType    = "at+jwt"         // type header (RFC 9068); other tokens have another type
 	issuer       = "socle"
 	audience     = "socle-platform"
 )
 
-// IsPlatformJWT reports whether a JWT claims to be an access token of the platform. It verifies
-// nothing.
+// IsPlatformJWT reports whether a JWT claims to be a platform access token. It verifies nothing.
 func IsPlatformJWT(text string) bool {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
@@ -47,22 +46,22 @@ func IsPlatformJWT(text string) bool {
 	return json.Unmarshal(payload, &claims) == nil && claims.Audience == audience
 }
 
-// Keyring signs access tokens with one key and verifies those of several. It is immutable and safe
-// for concurrent use.
+// Keyring signs access tokens with one key and verifies those from several. It is immutable and
+// safe for concurrent use.
 type Keyring struct {
-	active   Key
-	keys     map[string]*ecdsa.PublicKey
-	jwks     []byte
-	verified verifiedTokens
+	active Key
+	keys   map[string]*ecdsa.PublicKey
+	jwks   []byte
+	cache  tokenCache
 }
 
-// Claims holds the claims of an access token.
+// Claims holds an access token's claims.
 type Claims struct {
 	User, Session       uuid.UUID
 	IssuedAt, ExpiresAt time.Time // UTC, whole seconds
 }
 
-// NewKeyring returns a keyring that signs with active and verifies tokens of active and older. It
+// NewKeyring returns a keyring that signs with active and verifies tokens from active and older. It
 // panics on a zero or duplicate key.
 func NewKeyring(active Key, older ...Key) *Keyring {
 	r := &Keyring{active: active, keys: map[string]*ecdsa.PublicKey{}}
@@ -91,7 +90,7 @@ func NewKeyring(active Key, older ...Key) *Keyring {
 // JWKS returns the public keys as a JSON Web Key Set. The caller must not modify it.
 func (r *Keyring) JWKS() []byte { return r.jwks }
 
-// payload is the body of an access token. Pointers distinguish absent times from zero.
+// payload is an access token's body. Pointers distinguish absent times from zero.
 type payload struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -103,12 +102,12 @@ type payload struct {
 	ExpiresAt *int64 `json:"exp"`
 }
 
-// Sign returns a token for a session of a user, valid for one hour from now, and its claims.
+// Sign returns a token for a user's session, valid for one hour from now, and its claims.
 func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, error) {
-	issued, expires := now.Unix(), now.Add(tokenTTL).Unix()
+	issuedAt, expiresAt := now.Unix(), now.Add(tokenTTL).Unix()
 	body, err := json.Marshal(payload{
 		Issuer: issuer, Audience: audience, Subject: user.String(), Session: session.String(), ID: rand.Text(),
-		IssuedAt: &issued, NotBefore: &issued, ExpiresAt: &expires,
+		IssuedAt: &issuedAt, NotBefore: &issuedAt, ExpiresAt: &expiresAt,
 	})
 	if err != nil {
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
@@ -124,10 +123,10 @@ func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, 
 		return "", Claims{}, fmt.Errorf("sign an access token: %w", err)
 	}
 
-	return string(token), Claims{user, session, time.Unix(issued, 0).UTC(), time.Unix(expires, 0).UTC()}, nil
+	return string(token), Claims{user, session, time.Unix(issuedAt, 0).UTC(), time.Unix(expiresAt, 0).UTC()}, nil
 }
 
-// Verify returns the claims of an access token if one of the keys signed it and it is valid at now.
+// Verify returns an access token's claims if one of the keys signed it and it is valid at now.
 // Otherwise it fails with Unauthenticated and the code token_expired or invalid_token.
 func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 	claims, err := r.verify(token, now)
@@ -149,7 +148,7 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 	if len(token) > maxTokenSize {
 		return Claims{}, fmt.Errorf("token of %d bytes", len(token))
 	}
-	if p, ok := r.verified.get(token); ok {
+	if p, ok := r.cache.get(token); ok {
 		return p.claims(now)
 	}
 
@@ -168,11 +167,11 @@ func (r *Keyring) verify(token string, now time.Time) (Claims, error) {
 		return Claims{}, err
 	}
 
-	r.verified.add(token, p)
+	r.cache.add(token, p)
 	return p.claims(now)
 }
 
-// signer returns the key that the token's header names by kid. It ignores all other key references.
+// signer returns the key that the token header's kid names. It ignores all other key references.
 func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 	if strings.Count(token, ".") != 2 {
 		return nil, errors.New("not three segments")

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// ErrSealed is the failure of [Open]: another key sealed the bytes, or they were changed.
+// ErrSealed means that another key sealed the bytes, or that they were changed.
 var ErrSealed = errors.New("cannot open the sealed bytes: wrong key or changed bytes")
 
 // Seal encrypts plain with AES-256-GCM and a random nonce, under a 32-byte key from [Derive].
@@ -20,13 +20,13 @@ func Seal(key, plain []byte) ([]byte, error) {
 }
 
 // Open decrypts the output of [Seal]. It fails with [ErrSealed] for another key or changed bytes.
-func Open(key, sealed []byte) ([]byte, error) {
+func Open(key, ciphertext []byte) ([]byte, error) {
 	box, err := newAEAD(key)
 	if err != nil {
 		return nil, err
 	}
 
-	plain, err := box.Open(nil, nil, sealed, nil)
+	plain, err := box.Open(nil, nil, ciphertext, nil)
 	if err != nil {
 		return nil, ErrSealed
 	}

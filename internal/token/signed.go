@@ -10,20 +10,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Prefixes of stateless signed tokens.
+// Prefixes for stateless signed tokens.
 const (
 	LinkPrefix    = "socle_link_"
 	RefreshPrefix = "socle_refresh_"
 )
 
-// Link returns the token of a single-use link for a purpose. key is derived from the server's
+// Link returns the token for a single-use link with a purpose. key is derived from the server's
 // secret key. The token is deterministic and therefore not stored.
 func Link(key []byte, purpose string, id uuid.UUID) string {
 	return sign(key, LinkPrefix, purpose, id[:])
 }
 
-// ParseLink returns the id in the token of a link. It reports false unless the token was made with
-// key for this purpose. The caller checks that the link is unused and not expired.
+// ParseLink returns the id in a link's token. It reports false unless the token was made with key
+// for this purpose. The caller checks that the link is unused and not expired.
 func ParseLink(key []byte, purpose, token string) (uuid.UUID, bool) {
 	body, ok := verifySigned(key, LinkPrefix, purpose, token, 16)
 	if !ok {
@@ -33,7 +33,7 @@ func ParseLink(key []byte, purpose, token string) (uuid.UUID, bool) {
 	return uuid.UUID(body), true
 }
 
-// Refresh returns the refresh token of a generation of a session. It is deterministic.
+// Refresh returns the refresh token for a session's generation. It is deterministic.
 func Refresh(key []byte, session uuid.UUID, generation uint32) string {
 	return sign(key, RefreshPrefix, "", binary.BigEndian.AppendUint32(session[:], generation))
 }
@@ -55,15 +55,15 @@ func sign(key []byte, prefix, purpose string, body []byte) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(append(body[:len(body):len(body)], mac...))
 }
 
-// verifySigned returns the body of a text that [sign] made with the same key, prefix and purpose.
-// size is the length of the body in bytes.
+// verifySigned returns the body that [sign] signed with the same key, prefix and purpose. size is
+// the body's length in bytes.
 func verifySigned(key []byte, prefix, purpose, text string, size int) ([]byte, bool) {
-	encoded, ok := strings.CutPrefix(text, prefix)
-	if !ok || len(encoded) != base64.RawURLEncoding.EncodedLen(size+sha256.Size) {
+	payload, ok := strings.CutPrefix(text, prefix)
+	if !ok || len(payload) != base64.RawURLEncoding.EncodedLen(size+sha256.Size) {
 		return nil, false
 	}
 
-	all, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	all, err := base64.RawURLEncoding.Strict().DecodeString(payload)
 	if err != nil || len(all) != size+sha256.Size { // decoders ignore line breaks
 		return nil, false
 	}

@@ -2,8 +2,8 @@
 // API keys, one-time codes, and opaque secrets that are stored as a hash.
 //
 // An access token names a user and a session. It carries no rights, which the database decides for
-// each request. Session lookup, storage of hashes and key rotation belong to package platform and
-// the callers.
+// each request. Session lookup, hash storage and key rotation belong to package platform and the
+// callers.
 package token
 
 import (
@@ -13,7 +13,7 @@ import (
 	"encoding/base64"
 )
 
-// NewSecret returns a random token of 256 bits in base64url.
+// NewSecret returns 256 random bits in base64url.
 func NewSecret() string {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
@@ -21,8 +21,7 @@ func NewSecret() string {
 	return base64.RawURLEncoding.EncodeToString(secret)
 }
 
-// Hash returns the SHA-256 of a token with high entropy, for storage. It is not suitable for
-// passwords.
+// Hash returns a high-entropy token's SHA-256, for storage. It is not suitable for passwords.
 func Hash(token string) []byte {
 	sum := Sum(token)
 	return sum[:]
@@ -34,8 +33,8 @@ func Sum(token string) [sha256.Size]byte {
 	return sha256.Sum256(append(buffer[:0], token...))
 }
 
-// Derive returns the 32-byte subkey of secret for a purpose (HKDF-SHA256). A subkey reveals nothing
-// about the secret or other subkeys.
+// Derive derives the 32-byte subkey for a purpose from secret (HKDF-SHA256). A subkey reveals
+// nothing about the secret or other subkeys.
 func Derive(secret []byte, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, "socle "+purpose, 32)
 	if err != nil { // only in FIPS 140 mode, for a secret that package config rejects

@@ -16,12 +16,12 @@ import (
 
 const (
 	totpPeriod         = 30 // seconds per code
-	totpSecretSize     = 20 // bytes; the recommended key size of HMAC-SHA1
+	totpSecretSize     = 20 // bytes; the key size recommended for HMAC-SHA1
 	totpSkewSteps      = 1  // accepted steps before and after now, for clock skew and slow typing
-	recoveryCodeLength = 10 // characters of a recovery code; 50 bits
+	recoveryCodeLength = 10 // characters; 50 bits
 )
 
-// RecoveryCodeCount is the number of codes in a set of recovery codes.
+// RecoveryCodeCount is the size of a user's recovery code set.
 const RecoveryCodeCount = 10
 
 // NewTOTPSecret returns a random secret for time-based codes. The parameters are those that every
@@ -38,7 +38,7 @@ func TOTPText(secret []byte) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
 }
 
-// TOTPURL returns the otpauth URL of a secret, for a QR code.
+// TOTPURL returns a secret's otpauth URL, for a QR code.
 func TOTPURL(secret []byte, issuer, account string) string {
 	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + strings.ReplaceAll(issuer, ":", " ") + ":" + account}
 	query := url.Values{
@@ -53,7 +53,7 @@ func TOTPURL(secret []byte, issuer, account string) string {
 // TOTPStep returns the number of the time step that contains now.
 func TOTPStep(now time.Time) int64 { return now.Unix() / totpPeriod }
 
-// TOTPCode returns the code of a step.
+// TOTPCode returns the code for a step.
 func TOTPCode(secret []byte, step int64) string {
 	mac := hmac.New(sha1.New, secret)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))
@@ -63,8 +63,8 @@ func TOTPCode(secret []byte, step int64) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[offset:])&0x7fffffff%1_000_000)
 }
 
-// MatchTOTP returns the step of a code among the steps around now. The caller rejects a step that
-// was used before.
+// MatchTOTP returns a code's step among the steps around now. The caller rejects a step that was
+// used before.
 func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	for s := TOTPStep(now) - totpSkewSteps; s <= TOTPStep(now)+totpSkewSteps; s++ {
 		if subtle.ConstantTimeCompare([]byte(code), []byte(TOTPCode(secret, s))) == 1 {
@@ -75,8 +75,7 @@ func MatchTOTP(secret []byte, code string, now time.Time) (step int64, ok bool) 
 	return step, ok
 }
 
-// NewRecoveryCodes returns a new set of recovery codes in display form, and their hashes under a
-// key.
+// NewRecoveryCodes returns new recovery codes in display form, and their hashes under a key.
 func NewRecoveryCodes(key []byte) (codes []string, hashes [][]byte) {
 	for range RecoveryCodeCount {
 		text := keyEncoding.EncodeToString(NewTOTPSecret())[:recoveryCodeLength]
@@ -87,8 +86,8 @@ func NewRecoveryCodes(key []byte) (codes []string, hashes [][]byte) {
 	return codes, hashes
 }
 
-// RecoveryHash returns the stored hash of a recovery code, regardless of how it was typed. It is
-// keyed, because the code alone has too little entropy.
+// RecoveryHash returns a recovery code's stored hash, regardless of how it was typed. It is keyed,
+// because the code alone has too little entropy.
 func RecoveryHash(key []byte, code string) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code))))
@@ -96,7 +95,7 @@ func RecoveryHash(key []byte, code string) []byte {
 	return mac.Sum(nil)
 }
 
-// ParseTOTPText returns the secret of a text that [TOTPText] has made.
+// ParseTOTPText decodes the output of [TOTPText].
 func ParseTOTPText(text string) ([]byte, error) {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
 }

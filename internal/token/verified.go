@@ -8,15 +8,15 @@ import (
 // maxVerifiedTokens bounds the cache.
 const maxVerifiedTokens = 4096
 
-// verifiedTokens caches the payloads of tokens whose signature was verified. Clients send the same
-// token with every request, and the verification costs more than the rest of the request. Claims
-// are checked on every use.
-type verifiedTokens struct {
+// tokenCache caches payloads whose signature was verified. Clients send the same token with every
+// request, and the verification costs more than the rest of the request. Claims are checked on
+// every use.
+type tokenCache struct {
 	mu       sync.Mutex
 	payloads map[[sha256.Size]byte]payload
 }
 
-func (s *verifiedTokens) get(token string) (payload, bool) {
+func (s *tokenCache) get(token string) (payload, bool) {
 	sum := sha256.Sum256([]byte(token))
 
 	s.mu.Lock()
@@ -26,7 +26,7 @@ func (s *verifiedTokens) get(token string) (payload, bool) {
 	return p, ok
 }
 
-func (s *verifiedTokens) add(token string, p payload) {
+func (s *tokenCache) add(token string, p payload) {
 	sum := sha256.Sum256([]byte(token))
 
 	s.mu.Lock()

@@ -7,13 +7,13 @@ import (
 	"github.com/go-webauthn/webauthn/protocol/webauthncose"
 )
 
-// Algorithms are those of accepted keys, by their numbers in COSE, the preferred one first: ES256,
-// EdDSA and RS256.
+// Algorithms are the accepted key algorithms, by COSE number, the preferred one first: ES256, EdDSA
+// and RS256.
 var Algorithms = []int{
 	int(webauthncose.AlgES256), int(webauthncose.AlgEdDSA), int(webauthncose.AlgRS256),
 }
 
-// Bounds of RSA keys.
+// RSA key bounds, in bits.
 const (
 	minRSABits = 2048
 	maxRSABits = 4096
@@ -30,14 +30,14 @@ func parameters() []protocol.CredentialParameter {
 	return all
 }
 
-// checkKey fails for a key in COSE that is invalid, or too weak or too large.
+// checkKey fails for a COSE key that is invalid, or too weak or too large.
 func checkKey(key []byte) error {
-	parsed, err := webauthncose.ParsePublicKey(key)
+	publicKey, err := webauthncose.ParsePublicKey(key)
 	if err != nil {
 		return ErrKey
 	}
 
-	if k, ok := parsed.(webauthncose.RSAPublicKeyData); ok {
+	if k, ok := publicKey.(webauthncose.RSAPublicKeyData); ok {
 		modulus, exponent := new(big.Int).SetBytes(k.Modulus), new(big.Int).SetBytes(k.Exponent)
 		if modulus.BitLen() < minRSABits || modulus.BitLen() > maxRSABits || exponent.BitLen() > 31 ||
 			exponent.Cmp(big.NewInt(3)) < 0 || exponent.Bit(0) == 0 {

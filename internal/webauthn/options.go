@@ -25,7 +25,7 @@ type UserEntity struct {
 	DisplayName string `json:"displayName"`
 }
 
-// Parameters are an accepted algorithm.
+// Parameters name an accepted algorithm.
 type Parameters struct {
 	Type string `json:"type"`
 	Alg  int    `json:"alg"`
@@ -54,7 +54,7 @@ type RequestOptions struct {
 	UserVerification string       `json:"userVerification"`
 }
 
-// AllParameters returns the parameters of all accepted algorithms.
+// AllParameters returns all accepted algorithms' parameters.
 func AllParameters() []Parameters {
 	all := make([]Parameters, len(Algorithms))
 	for i, algorithm := range Algorithms {

@@ -1,9 +1,10 @@
-// Package webauthn verifies the responses of authenticators to a browser: new credentials, and
-// assertions by them (W3C Web Authentication, level 3). The verification is that of
-// github.com/go-webauthn/webauthn; this package has the rules that are stricter here.
+// Package webauthn verifies authenticator responses from a browser: new credentials, and assertions
+// by them (W3C Web Authentication, level 3). github.com/go-webauthn/webauthn does the verification;
+// this package has the rules that are stricter here.
 //
 // It has no rows and no challenges: package enduser keeps them. It accepts the attestations none
-// and self, since it judges no authenticators by their makers, and keys of ES256, EdDSA and RS256.
+// and self, since it does not judge authenticators by their makers, and ES256, EdDSA and RS256
+// keys.
 package webauthn
 
 import (
@@ -17,10 +18,10 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 )
 
-// ErrInvalid is the failure of a response.
+// ErrInvalid reports an invalid response.
 var ErrInvalid = errors.New("invalid response of an authenticator")
 
-// Failures of responses by rules beyond those of the library. Each wraps [ErrInvalid].
+// Failures by rules beyond the library's. Each wraps [ErrInvalid].
 var (
 	ErrChallenge   = fmt.Errorf("%w: no challenge", ErrInvalid)
 	ErrOrigin      = fmt.Errorf("%w: for another origin", ErrInvalid)
@@ -31,16 +32,16 @@ var (
 	ErrCounter     = fmt.Errorf("%w: the counter went back, so the authenticator was cloned", ErrInvalid)
 )
 
-// invalid returns the failure of a response that the library rejects.
+// invalid wraps a failure from the library.
 func invalid(err error) error { return fmt.Errorf("%w: %w", ErrInvalid, err) }
 
 // RelyingParty is the application that credentials are for.
 type RelyingParty struct {
 	ID      string   // domain
-	Origins []string // origins of its pages, or of its apps
+	Origins []string // page or app origins
 }
 
-// Expected are the requirements of a response.
+// Expected holds a response's requirements.
 type Expected struct {
 	RelyingParty
 	Challenge    []byte
@@ -52,8 +53,8 @@ type Bytes []byte
 
 // UnmarshalText decodes base64url, with or without padding.
 func (b *Bytes) UnmarshalText(text []byte) error {
-	decoded, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(text), "="))
-	*b = decoded
+	value, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(string(text), "="))
+	*b = value
 
 	return err
 }
@@ -63,21 +64,21 @@ func (b Bytes) MarshalText() ([]byte, error) {
 	return []byte(base64.RawURLEncoding.EncodeToString(b)), nil
 }
 
-// Response is the response of an authenticator, as browsers serialize it.
+// Response is an authenticator's response, as browsers serialize it.
 type Response struct {
 	RawID    Bytes  `json:"rawId"`
 	Type     string `json:"type"`
 	Response struct {
 		ClientDataJSON    Bytes    `json:"clientDataJSON"`
-		AttestationObject Bytes    `json:"attestationObject"` // attestation of a new credential
+		AttestationObject Bytes    `json:"attestationObject"` // new credential only
 		Transports        []string `json:"transports"`
-		AuthenticatorData Bytes    `json:"authenticatorData"` // data of an assertion
+		AuthenticatorData Bytes    `json:"authenticatorData"` // assertion only
 		Signature         Bytes    `json:"signature"`
 		UserHandle        Bytes    `json:"userHandle"`
 	} `json:"response"`
 }
 
-// Credential is a key pair of a user on an authenticator.
+// Credential is a user's key pair on an authenticator.
 type Credential struct {
 	ID             []byte
 	PublicKey      []byte // in COSE
@@ -87,25 +88,25 @@ type Credential struct {
 	BackedUp       bool
 }
 
-// Register returns the credential of a response to a creation.
+// Register returns the credential in a response to a creation.
 func Register(r Response, want Expected) (Credential, error) {
 	creation := protocol.CredentialCreationResponse{PublicKeyCredential: r.credential(),
 		AttestationResponse: protocol.AuthenticatorAttestationResponse{
 			AuthenticatorResponse: r.clientData(), AttestationObject: r.Response.AttestationObject.encoded()}}
-	parsed, err := creation.Parse()
+	response, err := creation.Parse()
 	if err != nil {
 		return Credential{}, invalid(err)
 	}
 
-	object := &parsed.Response.AttestationObject
-	if err := want.check(&parsed.Response.CollectedClientData, object.AuthData.Flags); err != nil {
+	object := &response.Response.AttestationObject
+	if err := want.checkClient(&response.Response.CollectedClientData, object.AuthData.Flags); err != nil {
 		return Credential{}, err
 	}
 	if !isUncertified(object) {
 		return Credential{}, ErrAttestation
 	}
 
-	if _, err := parsed.Verify(want.challenge(), want.ID, want.Origins, nil, nil,
+	if _, err := response.Verify(want.challenge(), want.ID, want.Origins, nil, nil,
 		protocol.TopOriginExplicitVerificationMode, false, want.Verification, true, nil, parameters(),
 		protocol.AttestationPolicy{}, protocol.SignaturePolicy{}); err != nil {
 		return Credential{}, invalid(err)
@@ -130,27 +131,27 @@ func isUncertified(object *protocol.AttestationObject) bool {
 	case protocol.AttestationFormatNone:
 		return true
 	case protocol.AttestationFormatPacked:
-		_, certified := object.AttStatement["x5c"]
+		_, hasCertificates := object.AttStatement["x5c"]
 		_, anonymous := object.AttStatement["ecdaaKeyId"]
-		return !certified && !anonymous
+		return !hasCertificates && !anonymous
 	}
 
 	return false
 }
 
-// Authenticate verifies the assertion of a credential, and returns the credential with its new
-// counter and state of backup.
+// Authenticate verifies an assertion by a credential, and returns the credential with its new
+// counter and backup state.
 func Authenticate(r Response, c Credential, want Expected) (Credential, error) {
 	assertion := protocol.CredentialAssertionResponse{PublicKeyCredential: r.credential(),
 		AssertionResponse: protocol.AuthenticatorAssertionResponse{AuthenticatorResponse: r.clientData(),
 			AuthenticatorData: r.Response.AuthenticatorData.encoded(), Signature: r.Response.Signature.encoded()}}
-	parsed, err := assertion.Parse()
+	response, err := assertion.Parse()
 	if err != nil {
 		return c, invalid(err)
 	}
 
-	data := &parsed.Response.AuthenticatorData
-	if err := want.check(&parsed.Response.CollectedClientData, data.Flags); err != nil {
+	data := &response.Response.AuthenticatorData
+	if err := want.checkClient(&response.Response.CollectedClientData, data.Flags); err != nil {
 		return c, err
 	}
 	if !bytes.Equal(r.RawID, c.ID) {
@@ -160,7 +161,7 @@ func Authenticate(r Response, c Credential, want Expected) (Credential, error) {
 		return c, err
 	}
 
-	if err := parsed.Verify(want.challenge(), want.ID, "", want.Origins, nil, nil,
+	if err := response.Verify(want.challenge(), want.ID, "", want.Origins, nil, nil,
 		protocol.TopOriginExplicitVerificationMode, false, want.Verification, true, c.PublicKey,
 		protocol.SignaturePolicy{}); err != nil {
 		return c, invalid(err)
@@ -178,7 +179,7 @@ func Authenticate(r Response, c Credential, want Expected) (Credential, error) {
 	return c, nil
 }
 
-// credential returns the library's form of the members that all responses have.
+// credential returns the members that all responses have, in the library's form.
 func (r Response) credential() protocol.PublicKeyCredential {
 	id := base64.RawURLEncoding.EncodeToString(r.RawID)
 	return protocol.PublicKeyCredential{Credential: protocol.Credential{ID: id, Type: r.Type},
@@ -194,9 +195,9 @@ func (b Bytes) encoded() protocol.URLEncodedBase64 { return protocol.URLEncodedB
 // challenge returns the challenge as the client data has it.
 func (e Expected) challenge() string { return base64.RawURLEncoding.EncodeToString(e.Challenge) }
 
-// check refuses responses that the library takes: with an empty challenge, with an origin that
-// differs by its case or a path, and with flags that contradict each other.
-func (e Expected) check(client *protocol.CollectedClientData, flags protocol.AuthenticatorFlags) error {
+// checkClient rejects responses that the library accepts: with an empty challenge, with an origin
+// that differs by case or a path, and with flags that contradict each other.
+func (e Expected) checkClient(client *protocol.CollectedClientData, flags protocol.AuthenticatorFlags) error {
 	switch {
 	case len(e.Challenge) == 0:
 		return ErrChallenge

@@ -16,7 +16,7 @@ const (
 	putTimeout = 10 * time.Second
 )
 
-// Mail is a mail or a text message in the mailbox of a project, which was not sent.
+// Mail is a mail or a text message in a project's mailbox, which was not sent.
 type Mail struct {
 	UUID      uuid.UUID `json:"uuid"`
 	Recipient string    `json:"recipient"`
@@ -30,10 +30,10 @@ type Mail struct {
 
 const mailColumns = ` id as uuid, recipient, kind, subject, html, body as text, error, created_at `
 
-// Mailbox has the mails and text messages of a project that were not sent.
+// Mailbox has a project's mails and text messages that were not sent.
 type Mailbox struct{ Project *projectdb.Project }
 
-// List returns a page of the mailbox and the total count.
+// List returns a page of mails and the total count.
 func (b Mailbox) List(ctx context.Context, page pg.Page) ([]Mail, int64, error) {
 	return pg.List[Mail](ctx, b.Project.EndUserRows(), pg.Listing{
 		Columns: mailColumns, From: `auth.mails`,
@@ -41,7 +41,7 @@ func (b Mailbox) List(ctx context.Context, page pg.Page) ([]Mail, int64, error) 
 	}, page, pgx.StrictNamedArgs{})
 }
 
-// Get returns a mail of the mailbox. It fails with NotFound for an unknown one.
+// Get returns a mail. It fails with NotFound for an unknown one.
 func (b Mailbox) Get(ctx context.Context, id uuid.UUID) (Mail, error) {
 	return pg.One[Mail](ctx, b.Project.EndUserRows(), `select`+mailColumns+`from auth.mails where id = @id`,
 		pgx.StrictNamedArgs{"id": id})
@@ -77,5 +77,5 @@ func (b Mailbox) remove(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// newID returns the id of a mail that is not sent.
+// newID returns an id for a mail that is not sent.
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -6,7 +6,7 @@ import (
 	"github.com/socle-dev/socle/internal/mail"
 )
 
-// SendMail sends a mail by the project's server, or by that of the install, and records the result.
+// SendMail sends a mail by the project's server, or by the install's, and records the result.
 // Without a server, the mail goes to the mailbox.
 func (o *Outbox) SendMail(ctx context.Context, a Attempt, m mail.Message) error {
 	if o.mails.LogOnly() {

@@ -20,23 +20,23 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Config has the dependencies of an [Outbox].
+// Config has the dependencies for an [Outbox].
 type Config struct {
 	Project  *projectdb.Project
 	Settings rules.Config
-	Install  *mail.Sender     // sender of projects without a mail server
-	Client   *outbound.Client // client of the project's senders
+	Install  *mail.Sender     // for projects without a mail server
+	Client   *outbound.Client // client for the project's senders
 	Log      *slog.Logger
 }
 
-// Outbox delivers the messages of a project.
+// Outbox delivers a project's messages.
 type Outbox struct {
 	Config
 
 	mails *mail.Sender
 }
 
-// New returns the outbox of a project. It fails if the settings of its mail server are invalid.
+// New returns a project's outbox. It fails if the mail server settings are invalid.
 func New(c Config) (*Outbox, error) {
 	o := &Outbox{Config: c, mails: c.Install}
 	if !o.hasServer() {
@@ -52,28 +52,28 @@ func New(c Config) (*Outbox, error) {
 	return o, err
 }
 
-// hasServer reports whether the project has a mail server of its own.
+// hasServer reports whether the project has its own mail server.
 func (o *Outbox) hasServer() bool { return o.Settings.SMTP.URL != "" }
 
-// UsesInstall reports whether mails go by the server of the install.
+// UsesInstall reports whether mails go by the install's server.
 func (o *Outbox) UsesInstall() bool { return !o.hasServer() && !o.mails.LogOnly() }
 
 // Attempt is an attempt to deliver a message.
 type Attempt struct {
-	ID        string // id of the message, the same in all attempts
+	ID        string // message id, the same in all attempts
 	Number    int    // from 1
 	Kind      string
 	Recipient string
 }
 
-// Record records the result of an attempt in the mailbox: a failure, without the text, which has
-// codes and links; or the end of earlier failures. A failure to record it is logged only, since the
+// Record records an attempt's result in the mailbox: a failure, without the text, which has codes
+// and links; or that earlier failures have ended. A failure to record it is logged only, since the
 // caller would send the message again.
 func (o *Outbox) Record(ctx context.Context, a Attempt, failure error) {
 	o.record(ctx, a, failure, false)
 }
 
-// record is [Outbox.Record] of an attempt by the server of the install, or by another one.
+// record is [Outbox.Record] for an attempt by the install's server, or by another one.
 func (o *Outbox) record(ctx context.Context, a Attempt, failure error, byInstall bool) {
 	log := o.Log.With("project", o.Project.UUID, "kind", a.Kind, "attempt", a.Number)
 	id := uuid.NewSHA1(o.Project.UUID, []byte(a.Kind+" "+a.ID))
@@ -93,8 +93,8 @@ func (o *Outbox) record(ctx context.Context, a Attempt, failure error, byInstall
 	}
 }
 
-// failureText returns a failure as the administrators of the project see it. Only the log tells a
-// refused network from a closed port, and has the replies of the install's server.
+// failureText returns a failure as project administrators see it. Only the log tells a refused
+// network from a closed port, and has the replies from the install's server.
 func failureText(err error, byInstall bool) string {
 	_, network := errors.AsType[*net.OpError](err)
 	switch {
@@ -111,7 +111,7 @@ func failureText(err error, byInstall bool) string {
 	return fault.Clip(err.Error())
 }
 
-// errRefused is the failure of a message that no further attempt would deliver.
+// errRefused reports a message that no further attempt would deliver.
 var errRefused = errors.New("message refused")
 
 // IsPermanent reports whether no further attempt would deliver a message.

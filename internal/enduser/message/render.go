@@ -10,13 +10,13 @@ import (
 	"github.com/socle-dev/socle/internal/mail"
 )
 
-// Values are the values of the variables in a text.
+// Values are the variables' values in a text.
 type Values struct {
-	Fields map[string]string // by the name of the variable
-	Data   json.RawMessage   // object whose members are those of Data
+	Fields map[string]string // by variable name
+	Data   json.RawMessage   // object with the members for Data
 }
 
-// maxFilled is the maximum number of bytes of a text's values. Values can be long and stand often.
+// maxFilled bounds the bytes of all values in a text. Values can be long and stand often.
 const maxFilled = 100_000
 
 // lookUp returns a function that returns the value of a variable, or "" once the values, escaped
@@ -41,7 +41,7 @@ func (v Values) lookUp() func(name string) string {
 	}
 }
 
-// RenderMail returns the mail of a text, without a recipient. The HTML part is the text if there is
+// RenderMail returns a text's mail, without a recipient. The HTML part is the text if there is
 // none, or if it was stored when any was accepted and does not show the place of a value.
 func RenderMail(text rules.MailText, v Values) mail.Message {
 	m := mail.Message{Subject: oneLine(rules.Fill(text.Subject, v.lookUp())), Text: rules.Fill(text.Text, v.lookUp())}
@@ -57,7 +57,7 @@ func RenderMail(text rules.MailText, v Values) mail.Message {
 	return m
 }
 
-// member returns the text of a member of a decoded JSON object.
+// member returns the text in a decoded JSON object's member.
 func member(value any, path []string) string {
 	for _, name := range path {
 		members, ok := value.(map[string]any)

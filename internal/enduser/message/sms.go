@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	kindSMS   = "sms" // kind of a text message in the mailbox
+	kindSMS   = "sms" // a text message's kind in the mailbox
 	twilioURL = "https://api.twilio.com"
 )
 
-// ChannelWhatsApp is the channel of messages besides sms, the default.
+// ChannelWhatsApp is the message channel besides sms, the default.
 const ChannelWhatsApp = "whatsapp"
 
 // SMS is a text message with a code.
 type SMS struct {
-	ID      uuid.UUID // id of the code, the same in all attempts
+	ID      uuid.UUID // code id, the same in all attempts
 	User    any       // the end user, for the project's hook
 	Phone   string    // digits without plus
 	Code    string
 	Channel string // "": sms
 }
 
-// SendSMS sends a message by the project's sender, and records the result of the attempt, from 1.
+// SendSMS sends a message by the project's sender, and records the attempt's result, from 1.
 // Without a sender, the message goes to the mailbox.
 func (o *Outbox) SendSMS(ctx context.Context, attempt int, m SMS) error {
 	var err error
@@ -53,7 +53,7 @@ func (o *Outbox) SendSMS(ctx context.Context, attempt int, m SMS) error {
 	return err
 }
 
-// do sends a request to a sender, and returns the error of its status.
+// do sends a request to a sender, and returns the error for its status.
 func (o *Outbox) do(ctx context.Context, r *http.Request) error {
 	res, err := o.Client.Do(ctx, httpx.In(ctx, o.Project.Key(ctx)), r)
 	switch {

@@ -1,4 +1,4 @@
-// Package idptest is an identity provider for tests: OpenID Connect, and the interface of GitHub.
+// Package idptest is an identity provider for tests: OpenID Connect, and GitHub's interface.
 package idptest
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// The only client of the provider.
+// The provider's only client.
 const (
 	ClientID = "socle-test"
 	Secret   = "secret of the client"
 )
 
-// Provider signs everyone in as the person of Claims, without asking.
+// Provider signs everyone in as the person in Claims, without asking.
 type Provider struct {
 	URL      string
 	KeyReads atomic.Int64 // requests for the keys
@@ -94,8 +94,8 @@ func (p *Provider) Person(claims map[string]any) {
 	p.claims = claims
 }
 
-// IDToken returns a token with these claims beside those of the person. nil removes a claim.
-func (p *Provider) IDToken(changed map[string]any) string {
+// IDToken returns a token with these claims beside the person's. nil removes a claim.
+func (p *Provider) IDToken(changes map[string]any) string {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Provider) IDToken(changed map[string]any) string {
 	all := map[string]any{"iss": p.URL, "aud": ClientID, "exp": time.Now().Add(time.Hour).Unix(),
 		"iat": time.Now().Unix()}
 	maps.Copy(all, p.claims)
-	maps.Copy(all, changed)
+	maps.Copy(all, changes)
 	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
 
 	text, err := json.Marshal(all)
@@ -111,12 +111,12 @@ func (p *Provider) IDToken(changed map[string]any) string {
 		p.t.Fatal(err)
 	}
 
-	signed, err := jws.Sign(text, jws.WithKey(jwa.ES256(), p.key))
+	idToken, err := jws.Sign(text, jws.WithKey(jwa.ES256(), p.key))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 
-	return string(signed)
+	return string(idToken)
 }
 
 func (p *Provider) metadata(w http.ResponseWriter, _ *http.Request) {
@@ -165,13 +165,13 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	}
 
 	p.mu.Lock()
-	asked, known := p.codes[r.FormValue("code")]
+	request, ok := p.codes[r.FormValue("code")]
 	delete(p.codes, r.FormValue("code"))
 	p.mu.Unlock()
 
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-	if id != ClientID || secret != Secret || !known || r.FormValue("redirect_uri") != asked.Get("redirect_uri") ||
-		base64.RawURLEncoding.EncodeToString(sum[:]) != asked.Get("code_challenge") {
+	if id != ClientID || secret != Secret || !ok || r.FormValue("redirect_uri") != request.Get("redirect_uri") ||
+		base64.RawURLEncoding.EncodeToString(sum[:]) != request.Get("code_challenge") {
 		w.WriteHeader(http.StatusBadRequest)
 		p.respond(w, map[string]string{"error": "invalid_grant"})
 
@@ -181,7 +181,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	access := rand.Text()
 	half := sha256.Sum256([]byte(access))
 	p.respond(w, map[string]string{"access_token": access, "refresh_token": "refresh of the provider",
-		"id_token": p.IDToken(map[string]any{"nonce": asked.Get("nonce"),
+		"id_token": p.IDToken(map[string]any{"nonce": request.Get("nonce"),
 			"at_hash": base64.RawURLEncoding.EncodeToString(half[:16])})})
 }
 

@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// The only user of the server.
+// The server's only user.
 const (
 	User     = "us@er"
 	Password = "p/w"
 )
 
-// clients is the folder of the third-party software, for tests in folders of internal.
+// clients is the third-party software's folder, for tests in folders below internal.
 const clients = "../server/testdata/clients"
 
 // Server accepts mails of its user, except to nobody@.
@@ -33,7 +33,7 @@ type Server struct {
 // Mail is a mail that the server has taken.
 type Mail struct {
 	Secure     bool
-	User, From string // User after the mechanism of authentication
+	User, From string // User after the authentication mechanism
 	To         []string
 	Data       string
 }

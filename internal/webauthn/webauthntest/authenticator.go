@@ -21,7 +21,7 @@ type Authenticator struct {
 	Origin       string
 	RelyingParty string
 	UserHandle   []byte
-	Flags        byte // flags of a new response: present, verified
+	Flags        byte // response flags: present, verified
 	Counter      uint32
 	ID           []byte
 	CrossOrigin  bool
@@ -31,7 +31,7 @@ type Authenticator struct {
 	signer crypto.Signer
 }
 
-// New returns an authenticator with a key of an algorithm: -7, -8 or -257.
+// New returns an authenticator with a key for an algorithm: -7, -8 or -257.
 func New(t testing.TB, algorithm int, origin, relyingParty string) *Authenticator {
 	t.Helper()
 
@@ -121,11 +121,11 @@ func (a *Authenticator) data(flags byte) []byte {
 
 func (a *Authenticator) sign(data, clientData []byte) []byte {
 	hash := sha256.Sum256(clientData)
-	signed := append(append([]byte{}, data...), hash[:]...)
+	message := append(append([]byte{}, data...), hash[:]...)
 
-	digest, options := signed, crypto.SignerOpts(crypto.Hash(0))
+	digest, options := message, crypto.SignerOpts(crypto.Hash(0))
 	if _, ed := a.signer.(ed25519.PrivateKey); !ed {
-		sum := sha256.Sum256(signed)
+		sum := sha256.Sum256(message)
 		digest, options = sum[:], crypto.SHA256
 	}
 
