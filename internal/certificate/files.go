@@ -20,7 +20,7 @@ type Files struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	seen    [2]fs.FileInfo // state of the files at the last attempt to read them; nil: missing
+	seen    [2]fs.FileInfo // file states at the last read attempt; nil: missing
 }
 
 // OpenFiles reads the files.
@@ -33,7 +33,7 @@ func OpenFiles(chain, key string, log *slog.Logger) (*Files, error) {
 	return f, nil
 }
 
-// TLSConfig returns the configuration of the listener.
+// TLSConfig returns the listener's configuration.
 func (f *Files) TLSConfig() *tls.Config { return tlsConfig(f.GetCertificate) }
 
 // GetCertificate returns the current certificate, for [tls.Config].
@@ -51,7 +51,7 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current, nil
 }
 
-// ExpiresAt returns the end of the certificate's validity.
+// ExpiresAt returns when the certificate expires.
 func (f *Files) ExpiresAt() time.Time {
 	c, _ := f.GetCertificate(nil)
 	return expiry(c)
@@ -86,7 +86,7 @@ func (f *Files) reload() (changed bool, err error) {
 	return true, nil
 }
 
-// sameState reports whether a file is unchanged between two calls of [os.Stat].
+// sameState reports whether a file is unchanged between two [os.Stat] calls.
 func sameState(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

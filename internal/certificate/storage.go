@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	challengeTTL     = time.Second // TTL of a challenge that was read: anyone can ask for it
+	challengeTTL     = time.Second // cache TTL for a challenge: anyone can ask for it
 	challengeTimeout = 5 * time.Second
 )
 
@@ -126,7 +126,7 @@ func (s *storage) Store(ctx context.Context, key string, value []byte) error {
 	}
 }
 
-// isChallenge reports whether a key is that of a challenge under way.
+// isChallenge reports whether a key is for a challenge under way.
 func isChallenge(key string) bool { return strings.Contains(key, "/challenge_tokens/") }
 
 // Load returns a value. It fails with [fs.ErrNotExist] without one.
@@ -228,8 +228,8 @@ func (s *storage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, erro
 	return info, nil
 }
 
-// adopt stores the certificate of a former release, which did without certmagic, for certmagic. Its
-// own value stays for a return to that release.
+// adopt stores a former release's certificate, which did without certmagic, for certmagic. Its own
+// value stays for a return to that release.
 func (a *Auto) adopt(ctx context.Context, issuer string) error {
 	keys := certmagic.StorageKeys
 	if a.storage.Exists(ctx, keys.SiteMeta(issuer, a.Host)) {

@@ -29,7 +29,7 @@ func (h exportingHandler) WithGroup(name string) slog.Handler {
 	return exportingHandler{h.Handler.WithGroup(name), h.exporter.WithGroup(name)}
 }
 
-// warnings logs failures of exports, at most one in a while.
+// warnings logs export failures, at most one in a while.
 type warnings struct {
 	log *slog.Logger
 
