@@ -20,9 +20,9 @@ const (
 	fileSuffix = "_FILE"
 )
 
-// Load reads the settings from flags, keyed by flag name, and from an environment in
-// [os.Environ]. A flag overrides the environment, which overrides the default. An empty value
-// counts as unset. The error has one line for each mistake, which names the variable.
+// Load reads the settings from flags, keyed by flag name, and from an environment in [os.Environ]'s
+// form. A flag overrides the environment, which overrides the default. An empty value counts as
+// unset. The error has one line for each mistake, which names the variable.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {

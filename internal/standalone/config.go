@@ -22,7 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// Config is the configuration of a [Server]. [Load] returns a valid one.
+// Config is a [Server]'s configuration. [Load] returns a valid one.
 type Config struct {
 	LogLevel slog.Level
 	Level    *slog.LevelVar // follows LogLevel at each reload; may be nil
@@ -42,16 +42,16 @@ type Config struct {
 	jwt                  jwt.Config
 	api                  rest.Config
 	hoisted              []string
-	file                 string // path of the configuration file; "" for none
+	file                 string // configuration file path; "" for none
 	environ              []string
-	pipes                map[string]string // contents of pipes by path, since they cannot be read again
-	fromFile, fromEnv    map[string]string // given values by name of setting
-	effective            map[string]string // effective values by name of setting
+	pipes                map[string]string // pipe contents by path, since they cannot be read again
+	fromFile, fromEnv    map[string]string // explicit values by setting name
+	effective            map[string]string // effective values by setting name
 }
 
 // listenAddr is a listen address.
 type listenAddr struct {
-	socket string // path of a Unix socket; "" for host and port
+	socket string // Unix socket path; "" for host and port
 	mode   os.FileMode
 	host   string
 	port   int  // negative for none
@@ -99,7 +99,7 @@ func load(file string, environ []string, pipes map[string]string) (Config, error
 	return c, err
 }
 
-// withParameters returns the configuration combined with parameters of the database, such as
+// withParameters returns the configuration combined with database parameters, such as
 // pgrst.db_schemas, which take precedence.
 func (c Config) withParameters(parameters map[string]string) (Config, error) {
 	fromDatabase := map[string]string{}
@@ -127,7 +127,7 @@ func (c Config) withParameters(parameters map[string]string) (Config, error) {
 	return d, err
 }
 
-// variables returns the values of environment variables by name of setting.
+// variables returns environment variable values by setting name.
 func variables(env map[string]string) map[string]string {
 	given := map[string]string{}
 	for variable, value := range env {
@@ -153,17 +153,17 @@ func variables(env map[string]string) map[string]string {
 var serviceLink = regexp.MustCompile(
 	`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// isServiceLink reports whether a variable describes a service of Kubernetes. One that ends in PORT
+// isServiceLink reports whether a variable describes a Kubernetes service. One that ends in PORT
 // has a URL, such as tcp://10.0.0.1:3000.
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) ||
 		((name == "PORT" || strings.HasSuffix(name, "_PORT")) && strings.Contains(value, "://"))
 }
 
-// appName matches the allowed parameter names of app.settings: they become part of statements.
+// appName matches the allowed parameter names of app.settings: statements contain them.
 var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// resolveNames maps former names of settings to current ones and returns an error for each unknown
+// resolveNames maps former setting names to current ones and returns an error for each unknown
 // name. file is empty for settings from the environment.
 func resolveNames(given map[string]string, file string) (map[string]string, []error) {
 	known := map[string]string{}
@@ -197,8 +197,8 @@ func resolveNames(given map[string]string, file string) (map[string]string, []er
 	return known, errs
 }
 
-// build returns the configuration from the settings of a file, of the environment, and of the
-// database. It adds the contents of pipes that it reads to pipes.
+// build returns the configuration from the settings in a file, the environment and the database. It
+// adds the pipe contents that it reads to pipes.
 func build(pipes, fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
 	c := Config{pipes: pipes, fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
 	c.adminAddr.port = -1
@@ -274,7 +274,7 @@ func (c *Config) derive() []error {
 	return errs
 }
 
-// function parses schema.name, or the name of a function in the default schema.
+// function parses schema.name, or a function name in the default schema.
 func (c *Config) function(text string) catalog.Name {
 	if text == "" {
 		return catalog.Name{}
@@ -288,7 +288,7 @@ func (c *Config) function(text string) catalog.Name {
 	return catalog.Name{Schema: schema, Name: name}
 }
 
-// initVerifier creates the verifier of tokens if there is a secret.
+// initVerifier creates the token verifier if there is a secret.
 func (c *Config) initVerifier() error {
 	secret := c.secret
 	if c.base64 && secret != "" {
@@ -324,7 +324,7 @@ func (c *Config) initVerifier() error {
 // isSet reports whether the address is configured.
 func (a listenAddr) isSet() bool { return a.socket != "" || a.port >= 0 }
 
-// listen opens a listener. It replaces the socket of a server that no longer answers.
+// listen opens a listener. It replaces a socket whose server no longer answers.
 func (a listenAddr) listen() (net.Listener, error) {
 	if a.socket != "" {
 		if conn, err := net.Dial("unix", a.socket); err == nil {
@@ -359,7 +359,7 @@ func (a listenAddr) listen() (net.Listener, error) {
 	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(a.port)))
 }
 
-// network returns the network and the host of PostgREST's special host names, or the host itself.
+// network returns the network and the host for PostgREST's special host names, or the host itself.
 func (a listenAddr) network() (network, host string) {
 	switch a.host {
 	case "*", "*4", "*6":

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// setting is a row of the table of settings.
+// setting is a row in the settings table.
 type setting struct {
 	name        string // in a configuration file
 	alias       string // former name, or ""

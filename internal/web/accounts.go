@@ -45,8 +45,8 @@ func (p *Pages) linkPages() []*linkPage {
 
 const invalidLink = "Its link is incomplete, has expired, or was already used."
 
-// showInvitation returns the page of an invitation. The user of an existing account logs in, anyone
-// else signs up.
+// showInvitation returns an invitation's page. The user of an existing account logs in, anyone else
+// signs up.
 func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, error) {
 	i, err := p.Accounts.PreviewInvitation(ctx, linkToken)
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *Pages) confirmEmail(ctx context.Context, c account.Client, in url.Value
 	}, nil
 }
 
-// emailTaken words the Conflict of an address for a page without an input for it.
+// emailTaken words an address Conflict for a page without an input for it.
 func emailTaken(err error) error {
 	if !fault.Is(err, fault.Conflict) {
 		return err
@@ -182,7 +182,7 @@ func emailTaken(err error) error {
 	return fault.New(fault.Conflict, "the address belongs to another account").WithCause(err)
 }
 
-// showForgotten returns the page that asks for the address of an account.
+// showForgotten returns the page that asks for an account's address.
 func showForgotten(context.Context, string) (page, error) {
 	return page{
 		Title: "Forgot your password?",

@@ -71,7 +71,7 @@ func (p *Pages) consentPage(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// openConsent returns the pending authorization of a request.
+// openConsent returns a request's pending authorization.
 func (p *Pages) openConsent(r *http.Request) (consent, error) {
 	request := httpx.From(r.Context())
 	c := consent{client: enduser.Client{Address: request.Client, Network: httpx.Network(request.Client),
@@ -138,7 +138,7 @@ func (c consent) page(r *http.Request) page {
 	}
 }
 
-// decide carries out the decision, and returns the address of the client.
+// decide carries out the decision, and returns the client's address.
 func (c consent) decide(ctx context.Context, in url.Values) (to string, err error) {
 	if in.Get(declineName) != "" {
 		return c.server.Deny(ctx, c.asked.ID)
