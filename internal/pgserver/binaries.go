@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// minVersion is the oldest major version of PostgreSQL that Socle supports.
+// minVersion is the oldest PostgreSQL major version that Socle supports.
 const minVersion = 15
 
 // programs are the binaries that Socle runs; a directory must contain all of them.
 var programs = []string{"postgres", "initdb", "pg_dump", "pg_restore"}
 
-// binaryDirs are the directories in which packages install the binaries of each major version.
+// binaryDirs are the directories in which packages install each major version's binaries.
 var binaryDirs = []string{
 	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                   // PostgreSQL's own RPMs
@@ -30,13 +30,13 @@ var binaryDirs = []string{
 	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
 }
 
-// Binaries are the programs of one installed PostgreSQL.
+// Binaries are one installed PostgreSQL's programs.
 type Binaries struct {
 	Dir     string
 	Version int // as in server_version_num: 150018 for 15.18
 }
 
-// Path returns the full path of a program such as pg_dump.
+// Path returns the full path to a program such as pg_dump.
 func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
 
 // Major returns the major version.
@@ -44,7 +44,7 @@ func (b Binaries) Major() int { return b.Version / 10000 }
 
 // VersionError is the failure to start PostgreSQL on data that another major version created.
 type VersionError struct {
-	Data      int      // version of the data
+	Data      int      // data version
 	Binaries  Binaries // that were to run
 	Installed []Binaries
 }
@@ -69,7 +69,7 @@ func (e *VersionError) Error() string {
 		strings.Join(installed, ", "), keep, e.Data, upgrade)
 }
 
-// Installed returns the newest usable PostgreSQL of each major version in the standard locations,
+// Installed returns the newest usable PostgreSQL for each major version in the standard locations,
 // the newest first.
 func Installed() []Binaries {
 	var all []Binaries

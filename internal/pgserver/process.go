@@ -73,10 +73,10 @@ func (p *postmaster) signal(ctx context.Context, sig syscall.Signal) bool {
 	return true
 }
 
-// clusterName returns the cluster_name of the PostgreSQL on a data directory, which is unique to
+// clusterName returns the cluster_name for the PostgreSQL on a data directory, which is unique to
 // the directory. All its processes show it: the postmaster in its arguments, the others in their
 // titles. The working directory would also identify them, but root in a container may not be
-// allowed to read that of another user's process.
+// allowed to read another user's.
 func clusterName(data fs.FileInfo) string {
 	stat := data.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("socle-%x-%x", stat.Dev, stat.Ino)
