@@ -20,7 +20,7 @@ type Files struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	seen    [2]fs.FileInfo // file states at the last read attempt; nil: missing
+	states  [2]fs.FileInfo // file states at the last read attempt; nil: missing
 }
 
 // OpenFiles reads the files.
@@ -41,10 +41,10 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	switch changed, err := f.reload(); {
+	switch reloaded, err := f.reload(); {
 	case err != nil:
 		f.log.Warn("could not reload the certificate, serving the previous one", "file", f.chain, "error", err)
-	case changed:
+	case reloaded:
 		f.log.Info("certificate reloaded", "file", f.chain, "expiresAt", f.current.Leaf.NotAfter)
 	}
 
@@ -71,11 +71,11 @@ func (f *Files) reload() (changed bool, err error) {
 		now[i], _ = os.Stat(name) // reading a missing file fails below
 	}
 
-	if f.current != nil && sameState(now[0], f.seen[0]) && sameState(now[1], f.seen[1]) {
+	if f.current != nil && sameState(now[0], f.states[0]) && sameState(now[1], f.states[1]) {
 		return false, nil
 	}
 
-	f.seen = now
+	f.states = now
 
 	pair, err := tls.LoadX509KeyPair(f.chain, f.key)
 	if err != nil {

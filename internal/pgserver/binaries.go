@@ -50,10 +50,10 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	var installed []string
+	var versions []string
 	keep := fmt.Sprintf("install PostgreSQL %d", e.Data)
 	for _, b := range e.Installed {
-		installed = append(installed, fmt.Sprintf("%d in %s", b.Major(), b.Dir))
+		versions = append(versions, fmt.Sprintf("%d in %s", b.Major(), b.Dir))
 		if b.Major() == e.Data {
 			keep = "set SOCLE_POSTGRES_BIN=" + b.Dir
 		}
@@ -66,7 +66,7 @@ func (e *VersionError) Error() string {
 
 	return fmt.Sprintf("the data directory was created by PostgreSQL %d, but %s contains the binaries of %d "+
 		"(installed: %s): %s to keep using %d%s", e.Data, e.Binaries.Dir, e.Binaries.Major(),
-		strings.Join(installed, ", "), keep, e.Data, upgrade)
+		strings.Join(versions, ", "), keep, e.Data, upgrade)
 }
 
 // Installed returns the newest usable PostgreSQL for each major version in the standard locations,
@@ -108,14 +108,14 @@ func Find(dir string) (Binaries, error) {
 		}
 	}
 
-	var found string
+	var details string
 	if len(reasons) > 0 {
-		found = " (" + strings.Join(reasons, "; ") + ")"
+		details = " (" + strings.Join(reasons, "; ") + ")"
 	}
 
 	return Binaries{}, fmt.Errorf("no server binaries of PostgreSQL %d or newer found%s: install them "+
 		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
-		"or set SOCLE_POSTGRES_BIN to their directory", minVersion, found)
+		"or set SOCLE_POSTGRES_BIN to their directory", minVersion, details)
 }
 
 // candidates returns the directories to search, best first.
@@ -128,14 +128,14 @@ func candidates() []string {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 
-	var packaged []string
+	var matched []string
 	for _, pattern := range binaryDirs {
 		matches, _ := filepath.Glob(pattern) // fails only on a bad pattern
-		packaged = append(packaged, matches...)
+		matched = append(matched, matches...)
 	}
 
-	slices.SortStableFunc(packaged, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
-	dirs = append(dirs, packaged...)
+	slices.SortStableFunc(matched, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
+	dirs = append(dirs, matched...)
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			dirs = append(dirs, filepath.Dir(path))

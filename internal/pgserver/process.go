@@ -95,9 +95,9 @@ func isProcessOf(pid int, clusterName string) bool {
 		return false
 	}
 
-	shown, err := os.ReadFile(filepath.Join(proc, "cmdline"))
-	return err == nil && (strings.HasPrefix(string(shown), "postgres: "+clusterName+": ") ||
-		strings.Contains(string(shown), "cluster_name="+clusterName+"\x00"))
+	cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
+	return err == nil && (strings.HasPrefix(string(cmdline), "postgres: "+clusterName+": ") ||
+		strings.Contains(string(cmdline), "cluster_name="+clusterName+"\x00"))
 }
 
 // killOrphans kills the backends that a dead postmaster left behind and waits until they are gone.

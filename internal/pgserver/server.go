@@ -45,7 +45,7 @@ const (
 type Config struct {
 	Dir      string            // created if absent
 	Binaries Binaries          // from [Find]
-	Password string            // password for the superuser "socle": a random ASCII key; fixed when the data directory is created
+	Password string            // superuser "socle": a random ASCII key; fixed when the data directory is created
 	Settings map[string]string // additional postgresql.conf settings, which override Socle's
 	Log      *slog.Logger      // nil discards
 
@@ -244,7 +244,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		} // the adopted PostgreSQL was shutting down
 	}
 
-	for started := time.Now(); ; {
+	for start := time.Now(); ; {
 		if p, err = c.start(ctx); err != nil {
 			return nil, err
 		}
@@ -254,7 +254,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 
 		// A killed postmaster's backends notice soon, and use its shared memory until then.
 		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
-			time.Since(started) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
+			time.Since(start) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
 			return nil, errors.Join(err, p.shutdown(ctx))
 		}
 	}

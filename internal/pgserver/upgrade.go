@@ -228,7 +228,7 @@ func (s *Server) databases(ctx context.Context, query string) ([]string, error) 
 }
 
 // allowConnections allows or refuses connections to databases.
-func (s *Server) allowConnections(ctx context.Context, names []string, allowed bool) error {
+func (s *Server) allowConnections(ctx context.Context, names []string, allow bool) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
 		return err
@@ -236,7 +236,7 @@ func (s *Server) allowConnections(ctx context.Context, names []string, allowed b
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	for _, name := range names {
-		statement := fmt.Sprintf("alter database %s allow_connections %t", pgx.Identifier{name}.Sanitize(), allowed)
+		statement := fmt.Sprintf("alter database %s allow_connections %t", pgx.Identifier{name}.Sanitize(), allow)
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err
 		}
@@ -409,11 +409,11 @@ func commitUpgrade(ctx context.Context, c Config, old Binaries) error {
 	}
 	defer cl.close()
 
-	kept := keptName(old.Major())
-	if err := cl.root.RemoveAll(kept); err != nil { // copy from an earlier upgrade, after a return to the old version
+	target := keptName(old.Major())
+	if err := cl.root.RemoveAll(target); err != nil { // copy from an earlier upgrade, after a return to the old version
 		return err
 	}
-	if err := cl.root.Rename(pendingName(old.Major()), kept); err != nil {
+	if err := cl.root.Rename(pendingName(old.Major()), target); err != nil {
 		return err
 	}
 

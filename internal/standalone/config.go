@@ -51,11 +51,11 @@ type Config struct {
 
 // listenAddr is a listen address.
 type listenAddr struct {
-	socket string // Unix socket path; "" for host and port
-	mode   os.FileMode
-	host   string
-	port   int  // negative for none
-	shared bool // with SO_REUSEPORT
+	socket    string // Unix socket path; "" for host and port
+	mode      os.FileMode
+	host      string
+	port      int  // negative for none
+	reusePort bool // with SO_REUSEPORT
 }
 
 // Load reads the settings from a configuration file, "" for none, and from an environment as
@@ -74,19 +74,19 @@ func load(file string, environ []string, pipes map[string]string) (Config, error
 		env[name] = value
 	}
 
-	var given map[string]string
+	var texts map[string]string
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return Config{}, err
 		}
 
-		if given, err = parseFile(string(text), env); err != nil {
+		if texts, err = parseFile(string(text), env); err != nil {
 			return Config{}, fmt.Errorf("%s: %w", file, err)
 		}
 	}
 
-	fromFile, errs := resolveNames(given, file)
+	fromFile, errs := resolveNames(texts, file)
 
 	fromEnv, more := resolveNames(variables(env), "")
 	if errs = append(errs, more...); len(errs) > 0 {
@@ -129,7 +129,7 @@ func (c Config) withParameters(parameters map[string]string) (Config, error) {
 
 // variables returns environment variable values by setting name.
 func variables(env map[string]string) map[string]string {
-	given := map[string]string{}
+	texts := map[string]string{}
 	for variable, value := range env {
 		name, ok := strings.CutPrefix(variable, prefix)
 		if !ok || isServiceLink(name, value) {
@@ -138,14 +138,14 @@ func variables(env map[string]string) map[string]string {
 
 		name = strings.ToLower(name)
 		if app, ok := strings.CutPrefix(name, "app_settings_"); ok {
-			given[appPrefix+app] = value
+			texts[appPrefix+app] = value
 			continue
 		}
 
-		given[strings.ReplaceAll(name, "_", "-")] = value
+		texts[strings.ReplaceAll(name, "_", "-")] = value
 	}
 
-	return given
+	return texts
 }
 
 // serviceLink matches the variables that Kubernetes sets in each container for a service whose name
@@ -165,24 +165,24 @@ var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_
 
 // resolveNames maps former setting names to current ones and returns an error for each unknown
 // name. file is empty for settings from the environment.
-func resolveNames(given map[string]string, file string) (map[string]string, []error) {
-	known := map[string]string{}
+func resolveNames(texts map[string]string, file string) (map[string]string, []error) {
+	current := map[string]string{}
 	var errs []error
 	var names []string
 	for _, s := range settings {
 		names = append(names, s.name)
 	}
 
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		s, ok := byName(name)
 		app, isApp := strings.CutPrefix(name, appPrefix)
 		switch {
 		case ok:
-			if _, twice := given[s.name]; !twice || name == s.name {
-				known[s.name] = given[name]
+			if _, twice := texts[s.name]; !twice || name == s.name {
+				current[s.name] = texts[name]
 			}
 		case isApp && appName.MatchString(app):
-			known[name] = given[name]
+			current[name] = texts[name]
 		case file != "":
 			errs = append(errs,
 				fmt.Errorf("%s: unknown setting; did you mean %s?", name, config.Nearest(name, names)))
@@ -194,7 +194,7 @@ func resolveNames(given map[string]string, file string) (map[string]string, []er
 		}
 	}
 
-	return known, errs
+	return current, errs
 }
 
 // build returns the configuration from the settings in a file, the environment and the database. It
@@ -202,14 +202,14 @@ func resolveNames(given map[string]string, file string) (map[string]string, []er
 func build(pipes, fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
 	c := Config{pipes: pipes, fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
 	c.adminAddr.port = -1
-	given := map[string]string{}
+	texts := map[string]string{}
 	for _, source := range []map[string]string{fromFile, fromEnv, fromDatabase} {
-		maps.Copy(given, source)
+		maps.Copy(texts, source)
 	}
 
 	var errs []error
 	for _, s := range settings {
-		text, ok := given[s.name]
+		text, ok := texts[s.name]
 		if text == "" && !(ok && s.name == "db-extra-search-path") { // an empty list is a value here
 			text = s.def
 		}
@@ -232,7 +232,7 @@ func build(pipes, fromFile, fromEnv, fromDatabase map[string]string) (Config, er
 		}
 	}
 
-	for name, value := range given {
+	for name, value := range texts {
 		if strings.HasPrefix(name, appPrefix) {
 			if c.api.Settings == nil {
 				c.api.Settings = map[string]string{}
@@ -313,8 +313,8 @@ func (c *Config) initVerifier() error {
 
 	if secret != "" {
 		c.api.Auth.Verify = func(_ context.Context, token string) (rest.Caller, error) {
-			verified, err := v.Verify(token)
-			return rest.Caller(verified), err
+			caller, err := v.Verify(token)
+			return rest.Caller(caller), err
 		}
 	}
 
@@ -352,7 +352,7 @@ func (a listenAddr) listen() (net.Listener, error) {
 
 	network, host := a.network()
 	var l net.ListenConfig
-	if a.shared {
+	if a.reusePort {
 		l.Control = sharePort
 	}
 
@@ -380,8 +380,8 @@ func sharePort(_, _ string, c syscall.RawConn) error {
 		option = 0xf
 	}
 
-	var failed error
-	err := c.Control(func(fd uintptr) { failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, 1) })
+	var optionErr error
+	err := c.Control(func(fd uintptr) { optionErr = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, 1) })
 
-	return errors.Join(err, failed)
+	return errors.Join(err, optionErr)
 }

@@ -137,13 +137,13 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 			all = set
 		}
 
-		given, err := pg.Values[string](ctx, tx, `
+		parameters, err := pg.Values[string](ctx, tx, `
 			select p from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) p
 			where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user) and p like 'pgrst.%'
 			  and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
 			order by s.setdatabase`)
 
-		all = append(all, given...)
+		all = append(all, parameters...)
 		return err
 	})
 

@@ -124,8 +124,8 @@ func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 
 	delete(config.ConnConfig.RuntimeParams, "timezone")
 
-	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
-		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
+	if login, err := pgconn.ParseConfig(c.databaseURL); err == nil && login.RuntimeParams["timezone"] != "" {
+		config.ConnConfig.RuntimeParams["timezone"] = login.RuntimeParams["timezone"]
 	}
 	if c.api.Session.NoPreparedStatements {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -191,11 +191,11 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 
 	wg.Go(func() { s.refresh(working) })
-	failed := make(chan error, 2)
+	failures := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
 		wg.Go(func() {
 			if err := h.Serve(httpx.StrictListener(l)); !errors.Is(err, http.ErrServerClosed) {
-				failed <- err
+				failures <- err
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-failed:
+	case err = <-failures:
 	}
 
 	s.log.Info("stopping")

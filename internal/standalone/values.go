@@ -196,8 +196,8 @@ func txEnd(c *Config, text string) error {
 }
 
 func unprepared(c *Config, text string) error {
-	prepared, err := boolean(text)
-	c.api.Session.NoPreparedStatements = !prepared
+	enabled, err := boolean(text)
+	c.api.Session.NoPreparedStatements = !enabled
 
 	return err
 }

@@ -33,8 +33,8 @@ func (h exportingHandler) WithGroup(name string) slog.Handler {
 type warnings struct {
 	log *slog.Logger
 
-	mu     sync.Mutex
-	warned time.Time
+	mu       sync.Mutex
+	warnedAt time.Time
 }
 
 // Handle logs a failure.
@@ -42,10 +42,10 @@ func (w *warnings) Handle(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if time.Since(w.warned) < warnInterval {
+	if time.Since(w.warnedAt) < warnInterval {
 		return
 	}
 
-	w.warned = time.Now()
+	w.warnedAt = time.Now()
 	w.log.Warn("telemetry was not exported", "error", err)
 }

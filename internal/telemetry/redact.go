@@ -35,12 +35,12 @@ type redactingExporter struct {
 
 // ExportSpans exports spans.
 func (e redactingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	redacted := make([]sdktrace.ReadOnlySpan, len(spans))
+	spansOut := make([]sdktrace.ReadOnlySpan, len(spans))
 	for i, s := range spans {
-		redacted[i] = redactedSpan{s}
+		spansOut[i] = redactedSpan{s}
 	}
 
-	err := e.SpanExporter.ExportSpans(ctx, redacted)
+	err := e.SpanExporter.ExportSpans(ctx, spansOut)
 	if err != nil {
 		e.lost.Add(int64(len(spans)))
 	}
@@ -53,14 +53,14 @@ type redactedSpan struct{ sdktrace.ReadOnlySpan }
 
 // Attributes returns the attributes that may leave the server.
 func (s redactedSpan) Attributes() []attribute.KeyValue {
-	var exported []attribute.KeyValue
+	var attributes []attribute.KeyValue
 	for _, a := range s.ReadOnlySpan.Attributes() {
 		if exportedAttributes[a.Key] {
-			exported = append(exported, a)
+			attributes = append(attributes, a)
 		}
 	}
 
-	return exported
+	return attributes
 }
 
 // SpanContext returns the identity without the trace state, which is the client's text.

@@ -59,7 +59,7 @@ func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, err
 	}
 
 	expires := i.ExpiresAt.UTC().Format("2 January 2006 15:04 UTC")
-	shown := page{
+	view := page{
 		Title: "Join " + i.OrganizationName,
 		Text: []string{fmt.Sprintf("%s invites you to join %s as %s. The invitation is valid until %s.",
 			inviter, i.OrganizationName, i.RoleID, expires)},
@@ -72,23 +72,23 @@ func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, err
 	password := input{Name: "password", Label: "Password", Type: "password", Required: true,
 		Autocomplete: "current-password"}
 	if i.HasAccount {
-		shown.Text = append(shown.Text, "This address has an account. Log in to accept.")
-		shown.Form.Inputs = []input{email, password, {Name: "code", Label: "Code of your second factor", Type: "text",
+		view.Text = append(view.Text, "This address has an account. Log in to accept.")
+		view.Form.Inputs = []input{email, password, {Name: "code", Label: "Code of your second factor", Type: "text",
 			Help:         "Only if you have set one up: six digits from the app, or a recovery code.",
 			Autocomplete: "one-time-code"}}
 
-		return shown, nil
+		return view, nil
 	}
 
-	shown.Text = append(shown.Text, "Create your account to accept.")
-	shown.Form.Hidden = append(shown.Form.Hidden, hidden{"new", "true"})
-	shown.Form.Button = "Create account and join"
+	view.Text = append(view.Text, "Create your account to accept.")
+	view.Form.Hidden = append(view.Form.Hidden, hidden{"new", "true"})
+	view.Form.Button = "Create account and join"
 	password.Autocomplete = "new-password"
 	password.Help = p.Accounts.Passwords.Rule()
-	shown.Form.Inputs = []input{email, {Name: "username", Label: "User name", Type: "text", Required: true,
+	view.Form.Inputs = []input{email, {Name: "username", Label: "User name", Type: "text", Required: true,
 		Help: "3 to 100 letters, digits, _ or -.", Autocomplete: "nickname"}, password}
 
-	return shown, nil
+	return view, nil
 }
 
 // acceptInvitation accepts an invitation by log-in or by sign-up.

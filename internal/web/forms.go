@@ -213,7 +213,7 @@ func inputOf(f forms.Field, in url.Values) input {
 		i.choose("checkboxes", options(f), values...)
 	case "checkbox":
 		i.Type, i.Optional, i.Value = "checkbox", false, ""
-		if checked, _ := isChecked(values); checked {
+		if isTrue, _ := isChecked(values); isTrue {
 			i.Value = "true"
 		}
 	default:

@@ -40,13 +40,13 @@ func (l *linkPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		shown, err := l.show(r.Context(), r.URL.Query().Get("token"))
+		view, err := l.show(r.Context(), r.URL.Query().Get("token"))
 		if err != nil {
 			renderFailure(w, r, err, l.invalid)
 			return
 		}
 
-		render(w, r, http.StatusOK, shown)
+		render(w, r, http.StatusOK, view)
 	case http.MethodPost:
 		l.post(w, r)
 	default:
@@ -70,15 +70,15 @@ func (l *linkPage) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	shown, invalid := l.show(r.Context(), in.Get("token"))
+	view, invalid := l.show(r.Context(), in.Get("token"))
 	if invalid != nil {
 		renderFailure(w, r, invalid, l.invalid)
 		return
 	}
 
-	shown.fill(in)
-	shown.fail(err)
-	render(w, r, noteFailure(w, r, err), shown)
+	view.fill(in)
+	view.fail(err)
+	render(w, r, noteFailure(w, r, err), view)
 }
 
 // readForm reads a submission. It fails with Forbidden if a page from another origin sent it.

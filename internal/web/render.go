@@ -294,10 +294,10 @@ func readOnly(h http.HandlerFunc) http.Handler {
 	})
 }
 
-func refuseMethod(w http.ResponseWriter, r *http.Request, allowed string) {
-	w.Header().Set("Allow", allowed)
+func refuseMethod(w http.ResponseWriter, r *http.Request, methods string) {
+	w.Header().Set("Allow", methods)
 	render(w, r, http.StatusMethodNotAllowed, page{Title: "Method not allowed",
-		Text: []string{"This page supports only " + allowed + "."}})
+		Text: []string{"This page supports only " + methods + "."}})
 }
 
 // stylesheet is the stylesheet URL. It changes with the content.

@@ -352,8 +352,8 @@ func answerOf(f *forms.Field, values []string) jsontext.Value {
 	case f != nil && f.Type == "multiselect":
 		return encode(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" }))
 	case f != nil && f.Type == "checkbox":
-		if checked, ok := isChecked(values); ok {
-			return encode(checked)
+		if isTrue, ok := isChecked(values); ok {
+			return encode(isTrue)
 		}
 	case len(values) > 1:
 		return encode(values) // refused as no text
@@ -364,7 +364,7 @@ func answerOf(f *forms.Field, values []string) jsontext.Value {
 
 // isChecked reports whether a checkbox's input values mean true. The last one counts: a hidden
 // input before it may stand for false. ok is false for other values.
-func isChecked(values []string) (checked, ok bool) {
+func isChecked(values []string) (isTrue, ok bool) {
 	if len(values) == 0 {
 		return false, true
 	}

@@ -90,8 +90,8 @@ func refuseHostileText(w http.ResponseWriter, r *http.Request) {
 
 // WantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
 func WantsHTML(r *http.Request) bool {
-	for _, accepted := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
-		media, _, _ := strings.Cut(accepted, ";")
+	for _, entry := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
+		media, _, _ := strings.Cut(entry, ";")
 		if strings.TrimSpace(media) == "text/html" {
 			return true
 		}
