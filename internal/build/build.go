@@ -1,4 +1,4 @@
-// Package build knows the version of this program.
+// Package build knows this program's version.
 package build
 
 import (
@@ -6,10 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// stamp is the version of a release, set by the linker (scripts/release.sh).
+// stamp is a release's version, set by the linker (scripts/release.sh).
 var stamp string
 
-// Version returns the version of the release. For other builds it returns the version that the go
+// Version returns the release's version. For other builds it returns the version that the go
 // command derived from the tag or commit, or "devel".
 func Version() string {
 	if stamp != "" {

@@ -22,28 +22,28 @@ import (
 const (
 	orderTimeout = 5 * time.Minute // for an order, its challenges included
 
-	minRetry = 2 * time.Minute // backoff of failed orders; Let's Encrypt allows five an hour
+	minRetry = 2 * time.Minute // backoff after failed orders; Let's Encrypt allows five an hour
 	maxRetry = time.Hour
 
-	challengeProtocol = "acme-tls/1" // ALPN protocol of the challenge tls-alpn-01
+	challengeProtocol = "acme-tls/1" // ALPN protocol for the challenge tls-alpn-01
 )
 
-// errNone is the failure of a handshake before there is a certificate.
+// errNone is the failure for a handshake before there is a certificate.
 var errNone = errors.New("there is no certificate yet")
 
 // AutoConfig configures an [Auto].
 type AutoConfig struct {
 	Host      string         // name in the certificate
 	Address   *net.TCPAddr   // own address, to which the challenge's port 443 leads
-	Directory string         // URL of the ACME service
-	Roots     *x509.CertPool // authorities of the ACME service's own certificate; nil: the system's
+	Directory string         // ACME service URL
+	Roots     *x509.CertPool // authorities for the ACME service's own certificate; nil: the system's
 	Pool      *pgxpool.Pool
 	Store     *platform.Store
 	Key       []byte // encrypts stored certificates and keys
 	Log       *slog.Logger
 }
 
-// Auto provides a certificate of an ACME service by certmagic, which renews it when the service
+// Auto provides a certificate from an ACME service by certmagic, which renews it when the service
 // says so, or after two thirds of its lifetime.
 type Auto struct {
 	AutoConfig
@@ -62,8 +62,8 @@ func NewAuto(c AutoConfig) *Auto {
 	return &Auto{AutoConfig: c, storage: newStorage(c.Pool, c.Store, c.Key)}
 }
 
-// TLSConfig returns the configuration of the listener. A handshake fails while there is no
-// certificate, and never orders one.
+// TLSConfig returns the listener's configuration. A handshake fails while there is no certificate,
+// and never orders one.
 func (a *Auto) TLSConfig() *tls.Config {
 	return tlsConfig(func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		m := a.manager.Load()
@@ -78,7 +78,7 @@ func (a *Auto) TLSConfig() *tls.Config {
 	}, challengeProtocol)
 }
 
-// ExpiresAt returns the end of the certificate's validity.
+// ExpiresAt returns when the certificate expires.
 func (a *Auto) ExpiresAt() time.Time {
 	m := a.manager.Load()
 	if m == nil {

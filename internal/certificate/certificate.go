@@ -1,9 +1,9 @@
-// Package certificate provides the certificates of the HTTPS listener: from files that it reloads,
-// or from an ACME service such as Let's Encrypt, by the challenge tls-alpn-01.
+// Package certificate provides the HTTPS listener's certificates: from files that it reloads, or
+// from an ACME service such as Let's Encrypt, by the challenge tls-alpn-01.
 //
 // An install's servers share the ACME account, the certificate and the pending challenge in the
-// platform database: one server orders, any of them answers the challenge. Handshakes never order a
-// certificate, so a client can't use up the limits of the service.
+// platform database: one server orders, any answers the challenge. Handshakes never order a
+// certificate, so a client can't use up the service's limits.
 package certificate
 
 import (
@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Source provides the certificate of a listener.
+// Source provides a listener's certificate.
 type Source interface {
-	// TLSConfig returns the configuration of the listener.
+	// TLSConfig returns the listener's configuration.
 	TLSConfig() *tls.Config
-	// ExpiresAt returns the end of the certificate's validity, the zero time without a certificate.
+	// ExpiresAt returns when the certificate expires, the zero time without a certificate.
 	ExpiresAt() time.Time
 	// Run renews or reloads the certificate until ctx ends.
 	Run(ctx context.Context) error
 }
 
-// expiry returns the end of a certificate's validity.
+// expiry returns when a certificate expires.
 func expiry(c *tls.Certificate) time.Time {
 	if c == nil {
 		return time.Time{}

@@ -20,7 +20,7 @@ type Files struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	seen    [2]fs.FileInfo // state of the files at the last attempt to read them; nil: missing
+	states  [2]fs.FileInfo // file states at the last read attempt; nil: missing
 }
 
 // OpenFiles reads the files.
@@ -33,7 +33,7 @@ func OpenFiles(chain, key string, log *slog.Logger) (*Files, error) {
 	return f, nil
 }
 
-// TLSConfig returns the configuration of the listener.
+// TLSConfig returns the listener's configuration.
 func (f *Files) TLSConfig() *tls.Config { return tlsConfig(f.GetCertificate) }
 
 // GetCertificate returns the current certificate, for [tls.Config].
@@ -41,17 +41,17 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	switch changed, err := f.reload(); {
+	switch reloaded, err := f.reload(); {
 	case err != nil:
 		f.log.Warn("could not reload the certificate, serving the previous one", "file", f.chain, "error", err)
-	case changed:
+	case reloaded:
 		f.log.Info("certificate reloaded", "file", f.chain, "expiresAt", f.current.Leaf.NotAfter)
 	}
 
 	return f.current, nil
 }
 
-// ExpiresAt returns the end of the certificate's validity.
+// ExpiresAt returns when the certificate expires.
 func (f *Files) ExpiresAt() time.Time {
 	c, _ := f.GetCertificate(nil)
 	return expiry(c)
@@ -71,11 +71,11 @@ func (f *Files) reload() (changed bool, err error) {
 		now[i], _ = os.Stat(name) // reading a missing file fails below
 	}
 
-	if f.current != nil && sameState(now[0], f.seen[0]) && sameState(now[1], f.seen[1]) {
+	if f.current != nil && sameState(now[0], f.states[0]) && sameState(now[1], f.states[1]) {
 		return false, nil
 	}
 
-	f.seen = now
+	f.states = now
 
 	pair, err := tls.LoadX509KeyPair(f.chain, f.key)
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *Files) reload() (changed bool, err error) {
 	return true, nil
 }
 
-// sameState reports whether a file is unchanged between two calls of [os.Stat].
+// sameState reports whether a file is unchanged between two [os.Stat] calls.
 func sameState(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	challengeTTL     = time.Second // TTL of a challenge that was read: anyone can ask for it
+	challengeTTL     = time.Second // cache TTL for a challenge: anyone can ask for it
 	challengeTimeout = 5 * time.Second
 )
 
@@ -107,11 +107,11 @@ func (s *storage) Unlock(_ context.Context, name string) error {
 
 // Store stores a value. It returns once all servers see a challenge.
 func (s *storage) Store(ctx context.Context, key string, value []byte) error {
-	sealed, err := token.Seal(s.key, value)
+	ciphertext, err := token.Seal(s.key, value)
 	if err != nil {
 		return err
 	}
-	if err := s.store.SetCertificate(ctx, key, sealed); err != nil || !isChallenge(key) {
+	if err := s.store.SetCertificate(ctx, key, ciphertext); err != nil || !isChallenge(key) {
 		return err
 	}
 
@@ -126,7 +126,7 @@ func (s *storage) Store(ctx context.Context, key string, value []byte) error {
 	}
 }
 
-// isChallenge reports whether a key is that of a challenge under way.
+// isChallenge reports whether a key is for a challenge under way.
 func isChallenge(key string) bool { return strings.Contains(key, "/challenge_tokens/") }
 
 // Load returns a value. It fails with [fs.ErrNotExist] without one.
@@ -138,7 +138,7 @@ func (s *storage) Load(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (s *storage) load(ctx context.Context, key string) ([]byte, error) {
-	sealed, err := s.store.Certificate(ctx, key)
+	ciphertext, err := s.store.Certificate(ctx, key)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fs.ErrNotExist
 	}
@@ -146,7 +146,7 @@ func (s *storage) load(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 
-	return token.Open(s.key, sealed)
+	return token.Open(s.key, ciphertext)
 }
 
 // loadChallenge returns a challenge. It reads the database once within the TTL, since the keys are
@@ -187,13 +187,13 @@ func (s *storage) Exists(ctx context.Context, key string) bool {
 
 // List returns the keys below a key.
 func (s *storage) List(ctx context.Context, prefix string, recursive bool) ([]string, error) {
-	stored, err := s.store.Certificates(ctx, prefix)
+	rows, err := s.store.Certificates(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
 
 	var keys []string
-	for _, c := range stored {
+	for _, c := range rows {
 		name := c.Name
 		if below, ok := strings.CutPrefix(name, prefix+"/"); ok && !recursive {
 			first, _, _ := strings.Cut(below, "/")
@@ -209,16 +209,16 @@ func (s *storage) List(ctx context.Context, prefix string, recursive bool) ([]st
 
 // Stat describes a key, or those below it.
 func (s *storage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, error) {
-	stored, err := s.store.Certificates(ctx, key)
+	rows, err := s.store.Certificates(ctx, key)
 	if err != nil {
 		return certmagic.KeyInfo{}, err
 	}
-	if len(stored) == 0 {
+	if len(rows) == 0 {
 		return certmagic.KeyInfo{}, fs.ErrNotExist
 	}
 
-	info := certmagic.KeyInfo{Key: key, IsTerminal: stored[0].Name == key}
-	for _, c := range stored {
+	info := certmagic.KeyInfo{Key: key, IsTerminal: rows[0].Name == key}
+	for _, c := range rows {
 		info.Size += c.Size
 		if c.UpdatedAt.After(info.Modified) {
 			info.Modified = c.UpdatedAt
@@ -228,8 +228,8 @@ func (s *storage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, erro
 	return info, nil
 }
 
-// adopt stores the certificate of a former release, which did without certmagic, for certmagic. Its
-// own value stays for a return to that release.
+// adopt stores a former release's certificate, which did without certmagic, for certmagic. Its own
+// value stays for a return to that release.
 func (a *Auto) adopt(ctx context.Context, issuer string) error {
 	keys := certmagic.StorageKeys
 	if a.storage.Exists(ctx, keys.SiteMeta(issuer, a.Host)) {
@@ -255,7 +255,7 @@ func (a *Auto) adopt(ctx context.Context, issuer string) error {
 	}
 
 	key, chain := splitPEM(text)
-	for _, stored := range []struct {
+	for _, entry := range []struct {
 		key   string
 		value []byte
 	}{
@@ -263,7 +263,7 @@ func (a *Auto) adopt(ctx context.Context, issuer string) error {
 		{keys.SiteCert(issuer, a.Host), chain},
 		{keys.SiteMeta(issuer, a.Host), meta},
 	} {
-		if err := a.storage.Store(ctx, stored.key, stored.value); err != nil {
+		if err := a.storage.Store(ctx, entry.key, entry.value); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
-// Package config owns the settings of the server: their names, flags, defaults, descriptions,
-// parsing and validation. One table declares them, see [Settings]; parsing, help and printing are
-// derived from it.
+// Package config owns the server's settings: their names, flags, defaults, descriptions, parsing
+// and validation. One table declares them, see [Settings]; parsing, help and printing are derived
+// from it.
 //
 // It reads the environment, the flags and the secret files, and nothing else. Whether an address is
 // free or a database answers is for the packages that use them.
@@ -18,18 +18,18 @@ import (
 	"time"
 )
 
-// Config is the configuration of the server. [Load] returns a valid one.
+// Config is the server's configuration. [Load] returns a valid one.
 type Config struct {
 	Addr           string // host:port to listen on
 	DataDir        string // absolute
-	DatabaseURL    Secret // address of the platform database; "": a private PostgreSQL
+	DatabaseURL    Secret // platform database URL; "": a private PostgreSQL
 	PublicURL      string // without a trailing slash; "": unknown, see BaseURL
-	TLSAuto        bool   // certificates of an ACME service
-	TLSCert        string // path of the certificate chain, absolute; "": none
-	TLSKey         string // path of its private key; never "" with a TLSCert
-	ACMEDirectory  string // URL of the ACME service
-	RedirectAddr   string // host:port of the redirect to PublicURL; "": none
-	StorageURL     string // s3://…, see S3, or file:///absolute/path; "": a folder of DataDir, see StorageDir
+	TLSAuto        bool   // certificates from an ACME service
+	TLSCert        string // certificate chain path, absolute; "": none
+	TLSKey         string // private key path; never "" with a TLSCert
+	ACMEDirectory  string // ACME service URL
+	RedirectAddr   string // host:port for the redirect to PublicURL; "": none
+	StorageURL     string // s3://…, see S3, or file:///absolute/path; "": a folder in DataDir, see StorageDir
 	S3AccessKey    Secret
 	S3SecretKey    Secret
 	S3SessionToken Secret
@@ -40,15 +40,15 @@ type Config struct {
 	TrustedProxies []netip.Prefix // proxies whose forwarding headers are trusted
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
-	PostgresBin    string        // folder of PostgreSQL's programs, absolute; "": search for it
-	MetricsAddr    string        // host:port of the metrics; "": none
+	PostgresBin    string        // folder with PostgreSQL's programs, absolute; "": search for it
+	MetricsAddr    string        // host:port for metrics; "": none
 	SlowRequest    time.Duration // requests that are logged as slow; 0: none
 
 	PostgresAddr    string // host:port for PostgreSQL clients; "": none
 	PostgresTLSCert string // file with the certificate for them, absolute; never "" with a PostgresAddr
 	PostgresTLSKey  string // file with its key, absolute; never "" with a PostgresAddr
 
-	LeakedPasswords  string         // URL of a range service, or an absolute folder
+	LeakedPasswords  string         // range service URL, or an absolute folder
 	OutboundNetworks []netip.Prefix // networks besides the internet that requests chosen by projects may reach
 
 	SMTPURL  Secret // SMTP server; "": write mails to the log
@@ -121,7 +121,7 @@ func (c Config) BaseURL(addr net.Addr) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// StorageDir returns the absolute path of the folder for files and backups, if StorageURL names a
+// StorageDir returns the absolute path to the folder for files and backups, if StorageURL names a
 // folder.
 func (c Config) StorageDir() string {
 	if u, err := url.Parse(c.StorageURL); err == nil && u.Scheme == "file" && u.Path != "" {
@@ -139,7 +139,7 @@ type Shown struct {
 	Secret  bool   `json:"secret"`
 }
 
-// Shown returns the settings in the order of declaration, secrets redacted.
+// Shown returns the settings in declaration order, secrets redacted.
 func (c Config) Shown() []Shown {
 	all := make([]Shown, len(settings))
 	for i, s := range settings {

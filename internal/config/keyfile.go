@@ -16,7 +16,7 @@ import (
 )
 
 // LoadSecretKey returns the key from which Socle derives all its encryption keys. It is the decoded
-// SecretKey, or else the content of the file secret.key in the data folder.
+// SecretKey, or else the content in the file secret.key in the data folder.
 //
 // It creates a missing file and folder. Two servers that start at once get the same key. A file
 // that is malformed, or that another account owns or can read, is an error and is never replaced.

@@ -20,9 +20,9 @@ const (
 	fileSuffix = "_FILE"
 )
 
-// Load reads the settings from flags, keyed by flag name, and from an environment in the form of
-// [os.Environ]. A flag overrides the environment, which overrides the default. An empty value
-// counts as unset. The error has one line for each mistake, which names the variable.
+// Load reads the settings from flags, keyed by flag name, and from an environment in [os.Environ]'s
+// form. A flag overrides the environment, which overrides the default. An empty value counts as
+// unset. The error has one line for each mistake, which names the variable.
 func Load(environ []string, flags map[string]string) (Config, error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -74,7 +74,7 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	return c, nil
 }
 
-// checkTLS returns the contradictions between the settings of HTTPS.
+// checkTLS returns the contradictions between the HTTPS settings.
 func (c Config) checkTLS() (errs []error) {
 	public, _ := url.Parse(c.PublicURL) // valid or empty
 	secure := public != nil && public.Scheme == "https"
@@ -95,7 +95,7 @@ func (c Config) checkTLS() (errs []error) {
 	return errs
 }
 
-// text returns the given value of the setting, or its default.
+// text returns the setting's value, or its default.
 func (s Setting) text(env, flags map[string]string) (string, error) {
 	given, file := flags[s.Flag], ""
 	if s.Secret {
@@ -123,7 +123,7 @@ func (s Setting) text(env, flags map[string]string) (string, error) {
 	return s.Default, nil
 }
 
-// readSecret returns the content of a file without its trailing line break.
+// readSecret returns a file's content without its trailing line break.
 func readSecret(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

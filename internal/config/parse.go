@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The functions below parse the non-empty text of one setting. Their errors name the accepted
-// values. Errors of secrets never repeat any part of the text.
+// The functions below parse one setting's non-empty text. Their errors name the accepted values.
+// Errors about secrets never repeat any part of the text.
 
 func identity(text string) string { return text }
 

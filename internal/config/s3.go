@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// S3 is the configuration of a storage in an S3 service.
+// S3 is the configuration for storage in an S3 service.
 type S3 struct {
 	Bucket    string
-	Prefix    string        // prefix of all keys, without slashes around it; may be ""
-	Endpoint  string        // URL of the service; "": Amazon's
+	Prefix    string        // key prefix, without slashes around it; may be ""
+	Endpoint  string        // service URL; "": Amazon's
 	Region    string        // never ""
 	PathStyle bool          // the bucket is in the path, not in the host name
 	Timeout   time.Duration // for one request including retries; more for large bodies
@@ -38,7 +38,7 @@ var (
 	keyPrefix  = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 )
 
-// S3 returns the configuration of the S3 storage. It reports false if StorageURL is not an S3 URL.
+// S3 returns the S3 storage configuration. It reports false if StorageURL is not an S3 URL.
 func (c Config) S3() (S3, bool) {
 	if !strings.HasPrefix(c.StorageURL, "s3:") {
 		return S3{}, false

@@ -37,7 +37,7 @@ func decodeKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// isPlaceholder reports whether text contains a word that is typical of placeholder secrets.
+// isPlaceholder reports whether text contains a word that is typical for placeholder secrets.
 func isPlaceholder(text string) bool {
 	text = strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
 	for _, word := range []string{
@@ -51,7 +51,7 @@ func isPlaceholder(text string) bool {
 	return false
 }
 
-// distinctBytes returns the number of distinct bytes in key: about 30 of 32 in a random one.
+// distinctBytes returns the number of distinct bytes in key: about 30 out of 32 in a random one.
 func distinctBytes(key []byte) int {
 	seen := map[byte]bool{}
 	for _, b := range key {

@@ -14,29 +14,28 @@ import (
 
 // Setting declares a setting.
 type Setting struct {
-	Name string // name of the environment variable
-	// Without dashes. The flag of a secret takes the path of a file, since arguments are visible to
-	// all users.
+	Name string // environment variable
+	// Without dashes. A secret's flag takes a file path, since arguments are visible to all users.
 	Flag    string
-	Default string // in the form of a user's input
+	Default string // as a user would write it
 	Meaning string // one clause, lower case, with the choices
 	Secret  bool   // can be read from the file named by Name plus _FILE
-	Usual   string // conventional variable of other programs, used as a fallback; may be ""
+	Usual   string // other programs' conventional variable, used as a fallback; may be ""
 
 	set  func(*Config, string) error // also applied to the default
 	show func(Config) string         // as set accepts it, secrets redacted
 }
 
-// Variables of the commands that call a server. The server ignores them.
+// Variables for the commands that call a server. The server ignores them.
 const (
 	ClientURL        = "SOCLE_URL"
 	ClientToken      = "SOCLE_TOKEN"
 	ClientKey        = "SOCLE_KEY" // key for a project's rows API
 	ClientProject    = "SOCLE_PROJECT"
-	ClientPassphrase = "SOCLE_PASSPHRASE" // passphrase of a backup; arguments are visible to all users
+	ClientPassphrase = "SOCLE_PASSPHRASE" // backup passphrase; arguments are visible to all users
 )
 
-// settings declares all settings of the server.
+// settings declares all server settings.
 var settings = []Setting{
 	setting("SOCLE_ADDR", "127.0.0.1:8080", "address to listen on, host:port",
 		func(c *Config) *string { return &c.Addr }, address, identity),
@@ -122,7 +121,7 @@ var settings = []Setting{
 		func(c *Config) *string { return &c.MailFrom }, mailFrom, identity),
 }
 
-// setting declares a setting that is stored in a field of Config. An empty text is the field's zero
+// setting declares a setting that is stored in a Config field. An empty text is the field's zero
 // value and is not parsed.
 func setting[T any](
 	name, def, meaning string, field func(*Config) *T, parse func(string) (T, error), print func(T) string,

@@ -19,15 +19,15 @@ import (
 // Caller is the identity that a key or a token gives.
 type Caller struct {
 	Role    string // "" if a token claims none
-	Claims  []byte // JSON object, the claims of a token; nil for a key
+	Claims  []byte // JSON object, a token's claims; nil for a key
 	Subject string // claim sub, "" if it is no text
 	Session string // claim session_id, "" if it is no text
 }
 
-// Codes of refused keys, beside those of package jwt for tokens.
+// Error codes for refused keys, beside those of package jwt for tokens.
 const (
 	InvalidKey    = "invalid_key"
-	PlatformToken = "platform_token" // token of a member for the platform API
+	PlatformToken = "platform_token" // a member's platform API token
 )
 
 // ErrInvalidKey refuses a key that is not valid for the project.
@@ -37,7 +37,7 @@ var ErrInvalidKey = fault.New(fault.Unauthenticated, "The key or token is not va
 var errPlatformToken = fault.New(fault.Unauthenticated, "This is a token for the platform API. "+
 	"Applications take a key of the project, or a token of its users").WithCode(PlatformToken)
 
-// keyHash identifies an API key of a project by its [token.Hash].
+// keyHash identifies a project's API key by its [token.Hash].
 type keyHash struct {
 	project uuid.UUID
 	hash    [32]byte
@@ -45,7 +45,7 @@ type keyHash struct {
 
 func (k keyHash) String() string { return string(k.project[:]) + string(k.hash[:]) }
 
-// s3KeyID identifies a key of a project for the S3 protocol.
+// s3KeyID identifies a project's key for the S3 protocol.
 type s3KeyID struct{ project, key uuid.UUID }
 
 func (k s3KeyID) String() string { return string(k.project[:]) + string(k.key[:]) }
@@ -73,7 +73,7 @@ func (p *Project) newVerifier() (*jwt.Verifier, error) {
 	return v, nil
 }
 
-// Verify returns the caller of an API key, or of a token. It fails with Unauthenticated and a code
+// Verify returns the caller behind an API key or a token. It fails with Unauthenticated and a code
 // of this package or of package jwt for one that the project does not accept.
 func (p *Project) Verify(ctx context.Context, text string) (Caller, error) {
 	if !strings.Contains(text, ".") { // an API key, well-formed or not
@@ -90,7 +90,7 @@ func (p *Project) Verify(ctx context.Context, text string) (Caller, error) {
 	return Caller(verified), err
 }
 
-// verifyKey returns the caller of an API key. It refuses a malformed key without a query.
+// verifyKey returns an API key's caller. It refuses a malformed key without a query.
 func (p *Project) verifyKey(ctx context.Context, text string) (Caller, error) {
 	request := httpx.From(ctx)
 	id := keyHash{p.UUID, token.Sum(text)}
@@ -131,5 +131,5 @@ func (p *Project) VerifyS3Key(ctx context.Context, key uuid.UUID) error {
 	return err
 }
 
-// S3Secret returns the secret of an S3 key, whether the project has it or not.
+// S3Secret returns an S3 key's secret, whether the project has it or not.
 func (p *Project) S3Secret(key uuid.UUID) string { return p.gateway.Projects.S3Secret(p.UUID, key) }

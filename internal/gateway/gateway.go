@@ -34,16 +34,16 @@ import (
 
 const (
 	maxProjectsSize = 48 << 20            // bytes that all projects cache, such as catalogs
-	maxProjectSize  = maxProjectsSize / 4 // bytes of one project
-	projectOverhead = 8 << 10             // estimated bytes of a project beside its caches
+	maxProjectSize  = maxProjectsSize / 4 // bytes per project
+	projectOverhead = 8 << 10             // estimated bytes per project beside its caches
 	weighInterval   = 200                 // requests between two measurements
 )
 
 // Interface is a contract by which applications call projects.
 type Interface struct {
-	Prefix string // path behind that of the project, such as /rest/v1
-	// Open returns the handler of a project. former is the cache of the handler under former
-	// settings, or nil; requests in flight still use it.
+	Prefix string // path behind the project's, such as /rest/v1
+	// Open returns a project's handler. former is the cache of the handler under former settings,
+	// or nil; requests in flight still use it.
 	Open func(p *Project, former Cache) (Handler, error)
 	// Fail answers a request whose project is unknown, see [ErrUnknownProject], or can't be opened.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
@@ -56,38 +56,38 @@ type Handler struct {
 	Cache Cache // nil: none
 }
 
-// Cache is what a handler keeps of the database of its project.
+// Cache is a handler's cache for its project's database.
 type Cache interface {
 	Size() int // bytes
 	Forget()   // drops everything, because the database is being swapped
 	Close()    // ends background work, because the project is purged or the server stops
 }
 
-// ErrUnknownProject is the failure of a request to a project that does not exist.
+// ErrUnknownProject is the failure for a request to a project that does not exist.
 var ErrUnknownProject = fault.New(fault.NotFound, "Project not found").WithCode("project_not_found")
 
-// inactive maps the status of an inactive project to the failure of its requests.
+// inactive maps an inactive project's status to its requests' failure.
 var inactive = map[string]*fault.Error{
 	platform.Paused:  fault.New(fault.Conflict, "The project is paused").WithCode("project_paused"),
 	platform.Deleted: fault.New(fault.NotFound, "The project is deleted").WithCode("project_deleted"),
 }
 
-// Config has the dependencies of a [Gateway].
+// Config has a [Gateway]'s dependencies.
 type Config struct {
 	Platform   *platform.DB
 	Projects   *projectdb.Registry
-	PublicURL  string // address of the install without trailing slash; "" if unknown
+	PublicURL  string // the install's address without trailing slash; "" if unknown
 	Interfaces []Interface
-	// SigningKeys returns the public keys of the tokens of a project's end users, as JSON Web Keys.
+	// SigningKeys returns the public keys for end-user tokens in a project, as JSON Web Keys.
 	SigningKeys func(project uuid.UUID, generation int) ([]json.RawMessage, error)
 }
 
-// Gateway serves the interfaces of all projects. It is safe for concurrent use.
+// Gateway serves all projects' interfaces. It is safe for concurrent use.
 type Gateway struct {
 	Config
-	routes []string // by index of their interface
+	routes []string // by interface index
 
-	settings *lookups[uuid.UUID, string] // JSON of Settings
+	settings *lookups[uuid.UUID, string] // Settings as JSON
 	keys     *lookups[keyHash, appkey.Identity]
 	s3Keys   *lookups[s3KeyID, struct{}]
 
@@ -124,7 +124,7 @@ func New(c Config) *Gateway {
 }
 
 // Serve serves a request to an interface of a project. It reports false for any other request,
-// which it leaves alone. path is the escaped path of the request.
+// which it leaves alone. path is the request's escaped path.
 func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request, path string) bool {
 	index, project, rest, ok := g.matchPath(path)
 	if !ok {
@@ -145,7 +145,7 @@ func (g *Gateway) Serve(w http.ResponseWriter, r *http.Request, path string) boo
 }
 
 // matchPath returns the index of the interface that a path belongs to, with the project and the
-// rest of the path.
+// remaining path.
 func (g *Gateway) matchPath(path string) (index int, project, rest string, ok bool) {
 	path, ok = strings.CutPrefix(path, "/projects/")
 	if !ok {
@@ -171,8 +171,8 @@ func (g *Gateway) matchPath(path string) (index int, project, rest string, ok bo
 	return 0, "", "", false
 }
 
-// findProject returns the project of a request. It fails with ErrUnknownProject if there is none.
-// From here on the request counts to the account of the project, unless that is not known yet.
+// findProject returns a request's project. It fails with ErrUnknownProject if there is none. From
+// here on the request counts to the project's account, unless that is not known yet.
 func (g *Gateway) findProject(ctx context.Context, text string) (*Project, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
@@ -226,8 +226,8 @@ func (g *Gateway) ensureOpen(id uuid.UUID, settings string) (*Project, error) {
 	return p, nil
 }
 
-// Refresh returns a project as it is now, for a caller outside the path of applications' requests.
-// It fails with NotFound unless the project is active, paused or deleted.
+// Refresh returns a project as it is now, for a caller outside application requests. It fails with
+// NotFound unless the project is active, paused or deleted.
 func (g *Gateway) Refresh(ctx context.Context, id uuid.UUID) (*Project, error) {
 	settings, err := g.settings.refresh(ctx, id)
 	if err != nil {
@@ -237,8 +237,8 @@ func (g *Gateway) Refresh(ctx context.Context, id uuid.UUID) (*Project, error) {
 	return g.ensureOpen(id, settings)
 }
 
-// Invalidate drops the cached settings of a project, which this server has paused, resumed, deleted
-// or restored.
+// Invalidate drops a project's cached settings, which this server has paused, resumed, deleted or
+// restored.
 func (g *Gateway) Invalidate(id uuid.UUID) { g.settings.invalidate(id) }
 
 // Forget drops everything that handlers keep of a project's database, because it is being swapped.
@@ -270,10 +270,10 @@ func (g *Gateway) Close() {
 // Stats counts cached values.
 type Stats struct {
 	Projects int // open ones
-	Lookups  int // keys and settings of projects
+	Lookups  int // project keys and settings
 }
 
-// Stats returns the sizes of the caches.
+// Stats returns the cache sizes.
 func (g *Gateway) Stats() Stats {
 	return Stats{Projects: g.openProjects.Len(), Lookups: g.settings.len() + g.keys.len() + g.s3Keys.len()}
 }

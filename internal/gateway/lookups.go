@@ -13,7 +13,7 @@ import (
 
 const (
 	lookupTTL     = 5 * time.Second // within which all servers notice a change
-	maxLookups    = 10_000          // cached results of a kind
+	maxLookups    = 10_000          // cached results per kind
 	lookupTimeout = 10 * time.Second
 )
 
@@ -44,7 +44,7 @@ func newLookups[K lookupKey, V any](read func(context.Context, K) (V, error)) *l
 	return &lookups[K, V]{read: read, results: cache.New[K, result[V]](cache.Limits{Entries: maxLookups})}
 }
 
-// find returns the value of a key for a request that began at start.
+// find returns a key's value for a request that began at start.
 func (l *lookups[K, V]) find(ctx context.Context, start time.Time, key K) (V, error) {
 	if r, ok := l.cached(start, key); ok {
 		return r.value, r.err
@@ -52,8 +52,7 @@ func (l *lookups[K, V]) find(ctx context.Context, start time.Time, key K) (V, er
 	return l.load(ctx, key)
 }
 
-// cached returns the cached result of a key, as long as it is fresh for a request that began at
-// start.
+// cached returns a key's cached result, as long as it is fresh for a request that began at start.
 func (l *lookups[K, V]) cached(start time.Time, key K) (r result[V], ok bool) {
 	r, ok = l.results.Get(key)
 	return r, ok && start.Before(r.expiresAt)
@@ -94,7 +93,7 @@ func (l *lookups[K, V]) refresh(ctx context.Context, key K) (V, error) {
 	return value, err
 }
 
-// invalidate drops the result of a key, also one that is being read.
+// invalidate drops a key's result, also one that is being read.
 func (l *lookups[K, V]) invalidate(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,12 +18,12 @@ type Project struct {
 	UUID     uuid.UUID
 	Database *projectdb.Project
 	Settings Settings
-	Inactive *fault.Error // failure of every request to a paused or deleted project; nil if it is active
+	Inactive *fault.Error // failure for every request to a paused or deleted project; nil if it is active
 
 	gateway  *Gateway
-	text     string // JSON of Settings
+	text     string // Settings as JSON
 	tokens   *jwt.Verifier
-	handlers []Handler // by index of their interface
+	handlers []Handler // by interface index
 }
 
 // openProject opens a project with all its interfaces. former is the same project under other
@@ -56,7 +56,7 @@ func (g *Gateway) openProject(id uuid.UUID, text string, former *Project) (*Proj
 	return p, nil
 }
 
-// URL returns the address of an interface, or "" if the install does not know its own.
+// URL returns an interface's address, or "" if the install does not know its own.
 func (p *Project) URL(prefix string) string {
 	if p.gateway.PublicURL == "" {
 		return ""
@@ -64,7 +64,7 @@ func (p *Project) URL(prefix string) string {
 	return p.gateway.PublicURL + "/projects/" + p.UUID.String() + prefix
 }
 
-// Cache returns the cache of an interface, or nil.
+// Cache returns an interface's cache, or nil.
 func (p *Project) Cache(prefix string) Cache {
 	for i := range p.gateway.Interfaces {
 		if p.gateway.Interfaces[i].Prefix == prefix {
@@ -75,7 +75,7 @@ func (p *Project) Cache(prefix string) Cache {
 	return nil
 }
 
-// Recheck reads the status of the project again, after its database was out of reach. It fails as
+// Recheck reads the project's status again, after its database was out of reach. It fails as
 // [Project.Inactive] has it if the project was paused or deleted since, and with ErrUnknownProject
 // if it was purged. It returns nil if the status can't be read.
 func (p *Project) Recheck(ctx context.Context) error {
@@ -95,7 +95,7 @@ func (p *Project) Recheck(ctx context.Context) error {
 	return nil
 }
 
-// size returns the approximate memory of the project.
+// size returns the project's approximate memory in bytes.
 func (p *Project) size() int64 {
 	size := projectOverhead
 	for _, h := range p.handlers {

@@ -11,7 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// Settings are the settings of a project, in parts by interface.
+// Settings are a project's settings, in parts by interface.
 type Settings struct {
 	Status     string            // active, paused or deleted
 	PublicKeys []json.RawMessage // the project's own keys for tokens, as JSON Web Keys
@@ -19,14 +19,14 @@ type Settings struct {
 	EndUsers   EndUserSettings
 }
 
-// EndUserSettings are the settings of a project's end users, as package enduser stores them.
+// EndUserSettings are a project's end-user settings, as package enduser stores them.
 type EndUserSettings struct {
 	Settings      json.RawMessage // members that differ from the defaults
 	Secrets       []byte          // sealed; nil: none
-	KeyGeneration int             // counts the rotations of the key that signs access tokens
+	KeyGeneration int             // counts rotations for the key that signs access tokens
 }
 
-// readSettings returns the [Settings] of a project as a JSON object, in one round trip. The text is
+// readSettings returns a project's [Settings] as a JSON object, in one round trip. The text is
 // equal while the settings are unchanged. It fails with NotFound unless the project is active,
 // paused or deleted.
 func readSettings(ctx context.Context, db *platform.DB, project uuid.UUID) (string, error) {

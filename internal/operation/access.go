@@ -30,14 +30,14 @@ type Access struct {
 	// admit fails unless the caller may call the operation. nil admits every caller.
 	admit func(c account.Caller) error
 
-	inProject  bool
-	missing    func() *fault.Error // project that does not exist or is not visible to the caller
-	hidesPause bool                // a caller without a role does not learn that the project is paused
-	paused     bool                // a paused project is accepted
-	deleted    bool                // a deleted project is accepted; otherwise it does not exist
-	anyOrigin  bool                // pages of any origin may read the response
-	public     bool                // callers without a role are admitted to a part of the project
-	anonymous  bool                // anyone is admitted
+	inProject    bool
+	missing      func() *fault.Error // project that does not exist or is not visible to the caller
+	hidesPause   bool                // a caller without a role does not learn that the project is paused
+	allowPaused  bool                // accept a paused project
+	allowDeleted bool                // accept a deleted project; otherwise it does not exist
+	anyOrigin    bool                // pages from any origin may read the response
+	public       bool                // callers without a role may use the project's public parts
+	anonymous    bool                // anyone is admitted
 }
 
 var bearer = map[string][]string{"bearer": {}}
@@ -86,7 +86,7 @@ var SignedIn = member("", noScope, func(c account.Caller) error {
 	return nil
 }, "Requires a signed-in user. Personal access tokens are not accepted.")
 
-// Administrator admits administrators of the instance.
+// Administrator admits instance administrators.
 var Administrator = member("", noScope, func(c account.Caller) error {
 	switch {
 	case isLimitedToken(c):
@@ -98,8 +98,8 @@ var Administrator = member("", noScope, func(c account.Caller) error {
 	return nil
 }, "Requires an administrator of the instance.")
 
-// OrganizationInPath admits members, with at least the given role, of the organization named by
-// organizationUUID in the path.
+// OrganizationInPath admits members with at least the given role in the organization that
+// organizationUUID in the path names.
 func OrganizationInPath(minimum account.Role) Access {
 	return member("organizationUUID", organizationInPath, func(c account.Caller) error {
 		switch {
@@ -113,8 +113,8 @@ func OrganizationInPath(minimum account.Role) Access {
 	}, "Requires the role of "+minimum.String()+" or higher in the organization.")
 }
 
-// Project admits members of the organization that owns the project named by X-Project, with at
-// least the given role.
+// Project admits members with at least the given role in the organization that owns the project
+// named by X-Project.
 func Project(minimum account.Role) Access {
 	a := inProject("X-Project", projectInHeader, minimum)
 	a.params = reflect.TypeFor[projectHeader]()
@@ -159,8 +159,8 @@ func PublicProject(minimum account.Role) Access {
 	return a
 }
 
-// PublicForm is [ProjectOfForm] for an operation that respondents may call too, with a key of the
-// project or the form's public link. It permits any origin.
+// PublicForm is [ProjectOfForm] for an operation that respondents may call too, with a project key
+// or the form's public link. It permits any origin.
 var PublicForm = publicForm()
 
 func publicForm() Access {
@@ -182,15 +182,15 @@ func publicForm() Access {
 }
 
 // OrPaused also accepts a paused project.
-func (a Access) OrPaused() Access { a.paused = true; return a }
+func (a Access) OrPaused() Access { a.allowPaused = true; return a }
 
 // OrDeleted also accepts a deleted project.
-func (a Access) OrDeleted() Access { a.deleted = true; return a }
+func (a Access) OrDeleted() Access { a.allowDeleted = true; return a }
 
-// SignatureParam is the query parameter with the signature of a signed URL.
+// SignatureParam is the query parameter that carries a URL's signature.
 const SignatureParam = "signature"
 
-// OrSigned also accepts a signed URL of the operation, from pages of any origin.
+// OrSigned also accepts the operation's signed URLs, from any origin.
 func (a Access) OrSigned() Access {
 	identify := a.identify
 	a.anyOrigin = true
@@ -205,7 +205,7 @@ func (a Access) OrSigned() Access {
 	return a
 }
 
-// member returns the access of callers with a bearer token. scope returns the target.
+// member admits callers with a bearer token. scope returns the target.
 func member(
 	target string, scope func(*http.Request) account.Scope, admit func(account.Caller) error, rule string,
 ) Access {
@@ -220,8 +220,8 @@ func member(
 func inProject(target string, scope func(*http.Request) account.Scope, minimum account.Role) Access {
 	a := member(target, scope, func(c account.Caller) error { return c.Role.Require(minimum) },
 		"Requires the role of "+minimum.String()+" or higher in the project's organization.")
-	// fault.Missing has the text of package pg for a missing row, so that callers cannot tell the
-	// two apart.
+	// fault.Missing has package pg's text for a missing row, so that callers cannot tell the two
+	// apart.
 	a.inProject, a.missing = true, fault.Missing
 
 	return a
@@ -243,7 +243,7 @@ func formInPath(r *http.Request) account.Scope {
 	return account.Scope{Form: OptionalUUID(r.PathValue("formUUID"))}
 }
 
-// projectHeader is the parameter that [Project] adds to the input of an operation.
+// projectHeader is the parameter that [Project] adds to an operation's input.
 type projectHeader struct {
 	Project uuid.UUID `header:"X-Project" required:"true" format:"uuid" doc:"UUID of the project."`
 }
@@ -292,7 +292,7 @@ func (p *Pipeline) admitPublic(ctx context.Context, r *http.Request, c account.C
 	return c, err
 }
 
-// Authorize checks the caller's rights, and the state of the project if the operation acts in one.
+// Authorize checks the caller's rights, and the project's state if the operation acts in one.
 func (a Access) Authorize(c account.Caller) error {
 	if a.inProject && !c.Project.Valid {
 		return a.missing()
@@ -304,7 +304,7 @@ func (a Access) Authorize(c account.Caller) error {
 		}
 	}
 
-	if a.inProject && c.Status == platform.Paused && !a.paused {
+	if a.inProject && c.Status == platform.Paused && !a.allowPaused {
 		return errPaused()
 	}
 
@@ -322,9 +322,9 @@ func (a Access) explainInternal(ctx context.Context, p *Pipeline, project uuid.U
 	switch {
 	case (unknown != nil && !fault.Is(unknown, fault.NotFound)) || status == platform.Active:
 		return err
-	case status == platform.Paused && !a.paused && (!a.hidesPause || Caller(ctx).Role != 0):
+	case status == platform.Paused && !a.allowPaused && (!a.hidesPause || Caller(ctx).Role != 0):
 		return errPaused().WithCause(err)
-	case (!a.paused && status == platform.Paused) || (!a.deleted && status != platform.Paused):
+	case (!a.allowPaused && status == platform.Paused) || (!a.allowDeleted && status != platform.Paused):
 		return a.missing().WithCause(err)
 	}
 
@@ -357,7 +357,7 @@ func OptionalUUID(text string) uuid.NullUUID {
 
 type callerKey struct{}
 
-// Caller returns the caller of the request: the zero Caller if anonymous.
+// Caller returns the request's caller: the zero Caller if anonymous.
 func Caller(ctx context.Context) account.Caller {
 	c, _ := ctx.Value(callerKey{}).(account.Caller)
 	return c

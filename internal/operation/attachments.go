@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// JSONWithFiles is a JSON body, or files in multipart/form-data after a first part with the JSON of
-// the body's member of that name. The input embeds [AttachedFiles].
+// JSONWithFiles is a JSON body, or multipart/form-data whose first part has the body member as JSON
+// and whose other parts are files. The input embeds [AttachedFiles].
 func JSONWithFiles(member string) Body {
 	form := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeObject, Required: []string{member},
 		Properties: map[string]*huma.Schema{
@@ -25,10 +25,10 @@ func JSONWithFiles(member string) Body {
 			Description: "A file. The name of the part is the UUID of its field.",
 		}}}
 
-	return Body{content: map[string]*huma.MediaType{multipartType: form}, member: member, digested: true}
+	return Body{content: map[string]*huma.MediaType{multipartType: form}, member: member, hasDigest: true}
 }
 
-// AttachedFiles is embedded in the input of an operation whose JSON body files may accompany.
+// AttachedFiles is embedded in an input whose JSON body files may accompany.
 type AttachedFiles struct {
 	parts  *multipart.Reader // nil: the body is JSON
 	body   *pacedBody
@@ -73,7 +73,7 @@ func (a *AttachedFiles) attach(
 	return map[string]any{name: v}, release, nil
 }
 
-// AttachedFile is a part of a body with a file.
+// AttachedFile is a multipart part with a file.
 type AttachedFile struct {
 	*multipart.Part
 	digest *bodyDigest
@@ -91,7 +91,7 @@ func (a *AttachedFiles) NextFile() (*AttachedFile, error) {
 		return nil, malformedMultipart(err)
 	}
 
-	a.body.remaining = unlimited // the container limits the size of a file
+	a.body.remaining = unlimited // the container limits the file size
 	a.digest.writeNames(part.FormName(), part.FileName(), part.Header.Get("Content-Type"))
 
 	return &AttachedFile{part, &a.digest}, nil

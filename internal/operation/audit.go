@@ -34,7 +34,7 @@ func (q *request) audit(ctx context.Context, next step) (any, error) {
 	return result, err
 }
 
-// AuditEntry returns an audit entry with the caller, the client and the project of a request.
+// AuditEntry returns an audit entry with the request's caller, client and project.
 func AuditEntry(ctx context.Context) audit.Entry {
 	c, record := Caller(ctx), httpx.From(ctx)
 	e := audit.Entry{Client: record.Client.String(), Request: record.ID}
@@ -49,20 +49,20 @@ func AuditEntry(ctx context.Context) audit.Entry {
 	return e
 }
 
-// membersOf returns the sorted names of the body's members that the operation declares.
+// membersOf returns the declared member names in the body, sorted.
 func (rt *route) membersOf(body any) []string {
 	object, ok := body.(map[string]any)
 	if !ok {
 		return nil
 	}
 
-	known := rt.registry.SchemaFromRef(rt.bodySchema.Ref)
-	if known == nil {
-		known = rt.bodySchema
+	schema := rt.registry.SchemaFromRef(rt.bodySchema.Ref)
+	if schema == nil {
+		schema = rt.bodySchema
 	}
 
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(object)), func(name string) bool {
-		return known.Properties[name] == nil
+		return schema.Properties[name] == nil
 	})
 	return slices.Clip(names)
 }

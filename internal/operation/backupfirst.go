@@ -14,13 +14,13 @@ import (
 
 // A Destructive operation deletes an entity with its contents: a table, column, form, container or
 // folder, or anything by SQL. If the project has backupBeforeDestructive, a backup must complete
-// first. Deleting a single file, response or row is not destructive; neither is deleting an index,
-// policy or function, which holds no data.
+// first. A single file, response or row does not count; neither does an index, policy or function,
+// which holds no data.
 
 // Time that a request waits for its backup.
 const (
 	defaultBackupWait = 20 * time.Second
-	// Together with the timeout of a long operation, it stays below the idle limit of a connection.
+	// Together with a long operation's timeout, it stays below the connection's idle limit.
 	maxBackupWait = 25 * time.Second
 )
 
@@ -29,8 +29,8 @@ const destructiveNotes = "If the project has `backupBeforeDestructive`, a backup
 	"(`backup_failed`) or takes longer (`backup_under_way`: repeat the request within an hour after the backup " +
 	"completes), the response is 409 and nothing changes."
 
-// backUpFirst runs the operation after a backup of its target has completed. The wait does not
-// count against the operation's timeout.
+// backUpFirst runs the operation after a backup has completed. The wait does not count against the
+// operation's timeout.
 func (q *request) backUpFirst(ctx context.Context, next step) (any, error) {
 	if !Caller(ctx).BackupFirst || !q.op.Destructive.holds(q.input.Interface()) {
 		return next(ctx)
@@ -83,8 +83,7 @@ func (q *request) checkTarget(ctx context.Context) error {
 	return err
 }
 
-// requestDigest returns a digest of the caller and the request, by which a repeated request is
-// recognized.
+// requestDigest returns a digest that identifies the caller's request when they repeat it.
 func (rt *route) requestDigest(ctx context.Context, r *http.Request, body any) ([]byte, error) {
 	fingerprint, err := fingerprintOf(r, body)
 	sum := sha256.Sum256(append(rt.requestKey(ctx, r.Method), fingerprint...))
@@ -101,8 +100,8 @@ func (rt *route) extendWriteDeadline(w http.ResponseWriter) {
 	}
 }
 
-// backupWaitOf returns the time that the request waits for a backup, from its header Prefer: wait=N
-// (RFC 7240), or the default.
+// backupWaitOf returns how long the request waits for a backup, from Prefer: wait=N (RFC 7240), or
+// the default.
 func backupWaitOf(r *http.Request) time.Duration {
 	for _, preference := range strings.Split(strings.Join(r.Header.Values("Prefer"), ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")

@@ -21,8 +21,7 @@ func (p *Pipeline) authenticateBearer(
 	return p.config.Bearer(ctx, token, scope)
 }
 
-// BearerToken returns the bearer token of a request. It fails with Unauthenticated if there is
-// none.
+// BearerToken returns the request's bearer token. It fails with Unauthenticated if there is none.
 func BearerToken(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {

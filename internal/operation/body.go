@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	maxBody          = 1 << 20  // bytes of a JSON body
-	maxAnonymousBody = 16 << 10 // bytes of a JSON body that anonymous callers may send
+	maxBody          = 1 << 20  // bytes per JSON body
+	maxAnonymousBody = 16 << 10 // bytes per JSON body from an anonymous caller
 	maxValues        = 60_000   // JSON values parsed from a body
 	bodyReadTimeout  = 30 * time.Second
 
-	uncountedBody = 16 << 10 // bytes of a body that do not count against the budget
-	// Memory per byte of a body: the text, the parsed values and the input struct.
+	uncountedBody = 16 << 10 // body bytes that do not count against the budget
+	// Memory per body byte: the text, the parsed values and the input struct.
 	bodyMemoryFactor = 4
 	budgetTimeout    = 2 * time.Second
 
-	// Concurrent decodings of large bodies. Member names take up to 15 times their size while they
-	// are decoded.
+	// Concurrent large-body decodings. Member names take up to 15 times their size while they are
+	// decoded.
 	maxDecodings = 4
 )
 
-// maxBodyBytes returns the maximum size of the operation's JSON body in bytes.
+// maxBodyBytes returns the operation's JSON body limit in bytes.
 func (op Operation) maxBodyBytes() int64 {
 	if op.Access.anonymous {
 		return maxAnonymousBody
@@ -81,8 +81,8 @@ func (q *request) readBody(ctx context.Context) (body any, release func(), err e
 	return q.readJSON(ctx, q.w, r)
 }
 
-// decodeBody validates a body against its schema and decodes it into the input. It returns the
-// prefix of field names that the client did not send, if the body is one item of its list.
+// decodeBody validates a body against its schema and decodes it into the input. prefix is the path
+// that listBody put before the client's field names.
 func (q *request) decodeBody() (prefix string, err error) {
 	if q.bodySchema == nil {
 		return "", nil
@@ -90,11 +90,11 @@ func (q *request) decodeBody() (prefix string, err error) {
 
 	body, prefix := q.listBody()
 
-	check := rules{registry: q.registry}
-	check.check("", q.bodySchema, body)
+	r := rules{registry: q.registry}
+	r.checkValue("", q.bodySchema, body)
 
-	if len(check.faults) > 0 {
-		return prefix, invalid(fault.Unprocessable, check.faults)
+	if len(r.faults) > 0 {
+		return prefix, invalid(fault.Unprocessable, r.faults)
 	}
 
 	text, err := json.Marshal(body, numberOptions)
@@ -108,8 +108,8 @@ func (q *request) decodeBody() (prefix string, err error) {
 	}
 
 	object, _ := body.(map[string]any)
-	named, _ := object["projectUUID"].(string)
-	if id := OptionalUUID(named); id.Valid && q.project != nil && id.UUID != q.project.UUID {
+	id, _ := object["projectUUID"].(string)
+	if id := OptionalUUID(id); id.Valid && q.project != nil && id.UUID != q.project.UUID {
 		return prefix, fault.OnField(fault.Unprocessable, "projectUUID", "mismatch",
 			"must be the project of the request")
 	}
@@ -117,8 +117,8 @@ func (q *request) decodeBody() (prefix string, err error) {
 	return prefix, nil
 }
 
-// listBody returns the body, as a list if it is one item of [Operation.ListOf]. prefix is then the
-// path of the item.
+// listBody returns the body. It wraps a single item in a list under [Operation.ListOf]; prefix is
+// then the item's path.
 func (q *request) listBody() (body any, prefix string) {
 	item, ok := q.body.(map[string]any)
 	if _, several := item[q.op.ListOf]; !ok || several || q.op.ListOf == "" {
@@ -133,7 +133,7 @@ func (q *request) listBody() (body any, prefix string) {
 	return list, q.op.ListOf + ".0."
 }
 
-// invalid returns the failure of invalid parameters or body members.
+// invalid returns the failure for invalid parameters or body members.
 func invalid(kind fault.Kind, faults []fault.Field) error {
 	return &fault.Error{Kind: kind, Detail: faults[0].Name + " " + faults[0].Message, Fields: faults}
 }
@@ -171,8 +171,8 @@ func (rt *route) readJSON(
 	return v, release, nil
 }
 
-// decode is [parseJSON] with a limit on concurrent decodings of large texts.
-func (p *Pipeline) decode(ctx context.Context, text []byte, known *shape) (any, error) {
+// decode limits concurrent [parseJSON] calls for large texts.
+func (p *Pipeline) decode(ctx context.Context, text []byte, members *shape) (any, error) {
 	if len(text) > uncountedBody {
 		place, err := p.decoding.Acquire(ctx, poolKey(ctx), 1)
 		if err != nil {
@@ -181,10 +181,10 @@ func (p *Pipeline) decode(ctx context.Context, text []byte, known *shape) (any, 
 		defer place.Release()
 	}
 
-	return parseJSON(text, known)
+	return parseJSON(text, members)
 }
 
-// malformed converts an error of parseJSON to a failure.
+// malformed converts a parseJSON error to a failure.
 func malformed(err error, what string) error {
 	if fault.Is(err, fault.TooMany) { // no place to decode it
 		return err
@@ -246,7 +246,7 @@ func incompleteJSON(err error) error {
 	return fault.New(fault.Invalid, "the body is incomplete").WithCode("incomplete_body").WithCause(err)
 }
 
-// reserveMemory reserves n bytes of the body budget for the caller: for their user, or for their
+// reserveMemory reserves n bytes in the body budget for the caller: for their user, or for their
 // network if anonymous.
 func (p *Pipeline) reserveMemory(ctx context.Context, n int64) (release func(), err error) {
 	waitCtx, cancel := context.WithTimeout(ctx, budgetTimeout)
@@ -268,7 +268,7 @@ func errTooBusy(cause error) error {
 	return f
 }
 
-// poolKey returns the key of the caller in pools: their user, or their network if anonymous.
+// poolKey returns the caller's key in pools: their user, or their network if anonymous.
 func poolKey(ctx context.Context) fair.Key {
 	if user := Caller(ctx).User; user != uuid.Nil {
 		return fair.Key{Account: user.String()}
@@ -277,7 +277,7 @@ func poolKey(ctx context.Context) fair.Key {
 	return httpx.Stranger(ctx)
 }
 
-// newDecodings returns the pool of large bodies being decoded.
+// newDecodings returns the pool that limits concurrent large-body decodings.
 func newDecodings() *fair.Pool {
 	return fair.New(fair.Config{Name: "large_decodings", Capacity: maxDecodings, Waiting: 1024})
 }

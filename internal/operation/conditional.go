@@ -16,10 +16,10 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Each response to a read carries an ETag, the hash of its body. A PUT or DELETE of the same path
-// may send it in If-Match; the change runs only if the read would still return that body.
+// Each response to a read carries an ETag, the body's hash. A PUT or DELETE on the same path may
+// send it in If-Match; the change runs only if the read would still return that body.
 
-// etagOf returns the strong ETag of a response body.
+// etagOf returns a response body's strong ETag.
 func etagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
@@ -42,10 +42,9 @@ func MatchesETag(list []string, tag string, weak bool) bool {
 	return false
 }
 
-// Complete ends the registration of operations. It sets reader on each PUT and DELETE route: the
-// GET route of the same path, whose response defines the ETag that If-Match is compared with. It
-// adds status 412 to operations that declare 404; the others answer with a status that they
-// declare.
+// Complete ends the registration. It sets reader on each PUT and DELETE route: the GET route with
+// the same path, whose response defines the ETag that If-Match is compared with. It adds status 412
+// to operations that declare 404; the others answer with a status that they declare.
 func (p *Pipeline) Complete() {
 	for _, rt := range p.routes {
 		if rt.op.Method != http.MethodPut && rt.op.Method != http.MethodDelete {
@@ -72,12 +71,12 @@ func (p *Pipeline) Complete() {
 // hasEnvelope reports whether the operation responds with an envelope.
 func (rt *route) hasEnvelope() bool { return !rt.output.Implements(reflect.TypeFor[http.Handler]()) }
 
-// maxConditionalAttempts is the maximum number of attempts of a conditional request that concurrent
-// changes interrupt.
+// maxConditionalAttempts limits how often a conditional request runs again because concurrent
+// changes interrupt it.
 const maxConditionalAttempts = 20
 
 // ifMatch runs a change if the target's ETag matches the request's If-Match. The audit log has all
-// changes of a database: an entry between the check and the change fails the attempt, and both run
+// changes in a database: an entry between the check and the change fails the attempt, and both run
 // again.
 func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
 	ifMatch := q.http.Header.Values("If-Match")
@@ -115,7 +114,7 @@ func (q *request) ifMatch(ctx context.Context, next step) (any, error) {
 	return nil, fault.New(fault.Conflict, "concurrent changes prevented the request; try again").WithCode("busy")
 }
 
-// auditPositions returns the positions of the audit logs that the change may write to.
+// auditPositions returns the positions in the audit logs that the change may write to.
 func (q *request) auditPositions(ctx context.Context) ([]audit.Position, error) {
 	position, err := q.config.Store.AuditPosition(ctx)
 	// Only an active project has a reachable database.
@@ -123,8 +122,8 @@ func (q *request) auditPositions(ctx context.Context) ([]audit.Position, error) 
 		return []audit.Position{position}, err
 	}
 
-	own, err := audit.PositionOf(ctx, q.project.Trusted())
-	return []audit.Position{position, own}, err
+	projectPosition, err := audit.PositionOf(ctx, q.project.Trusted())
+	return []audit.Position{position, projectPosition}, err
 }
 
 // etag returns the ETag that the operation would return for the request's path.

@@ -2,7 +2,7 @@ package operation
 
 import "net/http"
 
-// allowAnyOrigin permits pages of any origin to read the response. Credentials are in the request
+// allowAnyOrigin permits pages from any origin to read the response. Credentials are in the request
 // itself, never in a cookie.
 func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -9,24 +9,23 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// digestedInput is an input whose body is read as it arrives, since it is too large to buffer. For
-// an Idempotency-Key the digest of its files is stored, and a repeated request must send the same
+// digestedInput is an input whose body is read as it arrives, since it is too large to buffer. An
+// Idempotency-Key is stored with the files' digest, and a repeated request must send the same
 // files.
 type digestedInput interface {
-	// startDigest starts the digest of everything read from now on.
+	// startDigest starts to digest everything read from now on.
 	startDigest() *bodyDigest
-	// rereadBody reads the body of a repeated request, with at most limit bytes of its files.
+	// rereadBody reads a repeated request's body, with at most limit bytes of its files.
 	rereadBody(limit int64) error
 }
 
-// digest is the digest of a body: of its names and file bytes, independent of the multipart
-// encoding.
+// digest covers a body's names and file bytes, independent of the multipart encoding.
 type digest struct {
 	Size   int64
 	SHA256 []byte
 }
 
-// bodyDigest is a running SHA-256 of names and file bytes. The zero value does nothing.
+// bodyDigest is a running SHA-256 over names and file bytes. The zero value does nothing.
 type bodyDigest struct {
 	hash hash.Hash
 	size int64
@@ -55,8 +54,7 @@ func (s *bodyDigest) writeNames(names ...string) {
 
 func (s *bodyDigest) digest() *digest { return &digest{s.size, s.hash.Sum(nil)} }
 
-// checkSameFiles fails with Conflict unless the body of a repeated request has the digest of the
-// first one.
+// checkSameFiles fails with Conflict unless a repeated request's body has the first one's digest.
 func checkSameFiles(in digestedInput, first *digest) error {
 	if first == nil { // stored by a release without digests
 		return nil
@@ -67,7 +65,7 @@ func checkSameFiles(in digestedInput, first *digest) error {
 		return err
 	}
 
-	if repeated := running.digest(); repeated.Size != first.Size || string(repeated.SHA256) != string(first.SHA256) {
+	if sum := running.digest(); sum.Size != first.Size || string(sum.SHA256) != string(first.SHA256) {
 		return fault.OnField(fault.Conflict, idempotencyHeader, "idempotency_key_reused",
 			"was used for a request with other files")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// envelope is the body of every JSON response of the platform API.
+// envelope is the body in every JSON response of the platform API.
 type envelope struct {
 	Content  any      `json:"content"`
 	Errors   []string `json:"errors"`
@@ -26,16 +26,16 @@ type envelope struct {
 	Success  bool     `json:"success"`
 }
 
-// Nothing is the content of an operation without a result: null.
+// Nothing is the content if an operation has no result: null.
 type Nothing struct{}
 
 // MarshalJSON returns null.
 func (Nothing) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// Schema returns the schema of null.
+// Schema returns the schema for null.
 func (Nothing) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: "null"} }
 
-// failure is the metadata of a failure response.
+// failure is a failure response's metadata.
 type failure struct {
 	Code      string        `json:"code" doc:"Stable error code in snake_case."`
 	Detail    string        `json:"detail" doc:"One sentence for a person."`
@@ -61,8 +61,8 @@ var messages = map[int]string{
 	500: "Internal server error",
 }
 
-// statuses maps kinds of failures to their possible statuses, in order of preference. The response
-// has the first one that the operation declares, or 500.
+// statuses maps failure kinds to their possible statuses, in order of preference. The response has
+// the first one that the operation declares, or 500.
 var statuses = map[fault.Kind][]int{
 	fault.Internal:        {500},
 	fault.Invalid:         {400},
@@ -79,10 +79,10 @@ var statuses = map[fault.Kind][]int{
 	fault.Unavailable:     {500},
 }
 
-// statusOf returns the status for a kind of failure of an operation that declares these statuses.
-func statusOf(kind fault.Kind, declared []int) int {
+// statusOf returns the status for a failure if the operation declares these statuses.
+func statusOf(kind fault.Kind, failures []int) int {
 	for _, status := range statuses[kind] {
-		for _, d := range declared {
+		for _, d := range failures {
 			if d == status {
 				return status
 			}
@@ -113,9 +113,9 @@ func appendQuoted(b []byte, id uuid.UUID) []byte {
 	return append(b, '"')
 }
 
-// write responds with an envelope.
-func write(w http.ResponseWriter, status int, v any) {
-	send(w, status, encode(v))
+// writeEnvelope responds with an envelope.
+func writeEnvelope(w http.ResponseWriter, status int, v any) {
+	writeJSON(w, status, encode(v))
 }
 
 // encode returns v as JSON.
@@ -128,8 +128,8 @@ func encode(v any) []byte {
 	return append(body, '\n')
 }
 
-// send writes a JSON response.
-func send(w http.ResponseWriter, status int, body []byte) {
+// writeJSON writes a JSON response.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -141,9 +141,9 @@ func send(w http.ResponseWriter, status int, body []byte) {
 }
 
 // WriteFailure responds with a failure, with a status that the operation declares.
-func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []int) {
+func WriteFailure(w http.ResponseWriter, r *http.Request, err error, failures []int) {
 	e := fault.Of(err)
-	status := statusOf(e.Kind, declared)
+	status := statusOf(e.Kind, failures)
 	record := httpx.From(r.Context())
 	record.Err = err
 
@@ -162,15 +162,15 @@ func WriteFailure(w http.ResponseWriter, r *http.Request, err error, declared []
 
 	var metadata any = f
 	if len(e.Extra) > 0 {
-		extended := map[string]any{"code": f.Code, "detail": f.Detail, "fields": f.Fields, "requestId": f.RequestID}
+		object := map[string]any{"code": f.Code, "detail": f.Detail, "fields": f.Fields, "requestId": f.RequestID}
 		for name, v := range e.Extra {
-			extended[name] = v
+			object[name] = v
 		}
 
-		metadata = extended
+		metadata = object
 	}
 
-	write(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
+	writeEnvelope(w, status, envelope{Content: "null", Errors: []string{messages[status]}, Metadata: metadata})
 }
 
 func failureOf(e *fault.Error, request string) failure {
@@ -194,7 +194,7 @@ func sentence(clause string) string {
 func RespondFailure(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	httpx.From(r.Context()).Err = fault.New(fault.NotFound, "%s", detail)
 
-	write(w, status, envelope{Content: "null", Errors: []string{messages[status]},
+	writeEnvelope(w, status, envelope{Content: "null", Errors: []string{messages[status]},
 		Metadata: failure{
 			Code:      code,
 			Detail:    sentence(detail),

@@ -22,19 +22,19 @@ const (
 	exampleTime = exampleDate + "T09:30:00.000000Z"
 	exampleFile = "the bytes of the file"
 
-	maxExampleDepth = 8 // levels of nested values: schemas may be recursive
+	maxExampleDepth = 8 // nesting levels: schemas may be recursive
 )
 
-// value returns an example of a schema's value. name is the member or parameter with the value.
-// Examples of requests have only the required members.
+// value returns an example value for a schema. name is the member or parameter with the value.
+// Request examples have only the required members.
 func (e exampler) value(name string, s *huma.Schema, request bool) any {
 	return e.nested(name, "", s, request, 0)
 }
 
-// nested returns the example of a member of the object schema called owner.
+// nested returns the example for a member in the object schema called owner.
 func (e exampler) nested(name, owner string, s *huma.Schema, request bool, depth int) any {
-	if declared, ok := e.declared(name, owner, s); ok {
-		return declared
+	if v, ok := e.declaredValue(name, owner, s); ok {
+		return v
 	}
 
 	for s.Ref != "" {
@@ -77,8 +77,8 @@ func (e exampler) nested(name, owner string, s *huma.Schema, request bool, depth
 	return nil
 }
 
-// declared returns the declared example of a member, or of a schema.
-func (e exampler) declared(name, owner string, s *huma.Schema) (any, bool) {
+// declaredValue returns the declared example for a member, or for a schema.
+func (e exampler) declaredValue(name, owner string, s *huma.Schema) (any, bool) {
 	if v, ok := e.values[owner+"."+name]; ok {
 		return v, true
 	}
@@ -87,7 +87,7 @@ func (e exampler) declared(name, owner string, s *huma.Schema) (any, bool) {
 	return v, ok && fits(v, s)
 }
 
-// fits reports whether a schema accepts values of v's type.
+// fits reports whether a schema accepts values with v's type.
 func fits(v any, s *huma.Schema) bool {
 	if s.Ref != "" || s.Format != "" && s.Format != "int64" || len(s.Enum)+len(s.Examples) > 0 {
 		return false
@@ -118,7 +118,7 @@ func (e exampler) object(owner string, s *huma.Schema, request bool, depth int) 
 	return object
 }
 
-// text returns an example of a string.
+// text returns an example string.
 func text(name, owner string, s *huma.Schema) string {
 	switch s.Format {
 	case "uuid":
@@ -134,7 +134,7 @@ func text(name, owner string, s *huma.Schema) string {
 	return name
 }
 
-// exampleUUID returns the example of the UUID in a member or parameter: one for each kind of thing.
+// exampleUUID returns the example UUID for a member or parameter: one for each kind of entity.
 func exampleUUID(name, owner string) string {
 	kind := strings.NewReplacer("uuid", "", "x-", "", "_", "").Replace(strings.ToLower(name))
 	switch {
@@ -147,7 +147,7 @@ func exampleUUID(name, owner string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(kind)).String()
 }
 
-// addExamples adds an example to each body and to each required parameter of an operation.
+// addExamples adds an example to an operation's bodies and required parameters.
 func (rt *route) addExamples(op *huma.Operation) {
 	e := exampler{rt.registry, rt.config.Examples}
 	for _, p := range op.Parameters {
@@ -172,7 +172,7 @@ func (rt *route) addExamples(op *huma.Operation) {
 	}
 }
 
-// exampleFaults has an example of each failure status.
+// exampleFaults has an example for each failure status.
 var exampleFaults = map[int]*fault.Error{
 	400: fault.OnField(fault.Invalid, "page", "out_of_range", "must be at least 1"),
 	401: fault.New(fault.Unauthenticated, "the access token is not valid"),
@@ -188,7 +188,7 @@ var exampleFaults = map[int]*fault.Error{
 	500: fault.New(fault.Internal, "an internal error occurred"),
 }
 
-// exampleFailure returns an example of the response of a failure status.
+// exampleFailure returns an example response for a failure status.
 func exampleFailure(status int) any {
 	f := failureOf(exampleFaults[status], exampleUUID("request", ""))
 	if f.Fields == nil {

@@ -26,7 +26,7 @@ type rendered struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Digest *digest `json:"Weight,omitzero"` // digest of the request's files; nil without files
+	Digest *digest `json:"Weight,omitzero"` // the request's files; nil without files
 }
 
 // ServeHTTP writes the response.
@@ -34,7 +34,7 @@ func (a rendered) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	for name, values := range a.Header {
 		w.Header()[name] = values
 	}
-	send(w, a.Status, a.Body)
+	writeJSON(w, a.Status, a.Body)
 }
 
 // repeatable reports whether the operation creates an entity, so that an Idempotency-Key applies.
@@ -49,10 +49,10 @@ func (rt *route) requestKey(ctx context.Context, key string) []byte {
 	return sum[:]
 }
 
-// replay runs a request with an Idempotency-Key at most once. A repeated request with the same
-// body gets the stored response, which is sealed under the client's key, since it may contain a
-// secret. A failed request may be repeated. It fails with Conflict, code already_done, if its
-// change was committed and only the response was lost.
+// replay runs a request with an Idempotency-Key at most once. A repeated request with the same body
+// gets the stored response, which is sealed under the client's key, since it may contain a secret.
+// A failed request may be repeated. It fails with Conflict, code already_done, if its change was
+// committed and only the response was lost.
 func (q *request) replay(ctx context.Context, next step) (any, error) {
 	keys := q.http.Header.Values(idempotencyHeader)
 	if len(keys) == 0 || !q.repeatable() {
@@ -64,7 +64,7 @@ func (q *request) replay(ctx context.Context, next step) (any, error) {
 	}
 
 	key := q.requestKey(ctx, keys[0])
-	sealing := token.Derive(append(slices.Clone(q.config.AnswerKey), keys[0]...), "answer")
+	sealingKey := token.Derive(append(slices.Clone(q.config.AnswerKey), keys[0]...), "answer")
 
 	fingerprint, err := fingerprintOf(q.http, q.body)
 	if err != nil {
@@ -76,7 +76,7 @@ func (q *request) replay(ctx context.Context, next step) (any, error) {
 		defer q.inFlight.Delete(string(key))
 	}
 
-	stored, err := q.config.Store.ClaimRequest(ctx, platform.Claim{
+	sealedAnswer, err := q.config.Store.ClaimRequest(ctx, platform.Claim{
 		Key:         key,
 		Fingerprint: fingerprint,
 		Holder:      q.config.ClaimHolder(),
@@ -86,11 +86,11 @@ func (q *request) replay(ctx context.Context, next step) (any, error) {
 		return nil, err
 	}
 
-	digested := q.digested()
-	if stored != nil {
-		answer, err := openStored(stored, sealing)
-		if err == nil && digested != nil {
-			err = checkSameFiles(digested, answer.Digest)
+	files := q.filesToCompare()
+	if sealedAnswer != nil {
+		answer, err := openStored(sealedAnswer, sealingKey)
+		if err == nil && files != nil {
+			err = checkSameFiles(files, answer.Digest)
 		}
 		if err != nil {
 			return nil, err
@@ -100,8 +100,8 @@ func (q *request) replay(ctx context.Context, next step) (any, error) {
 	}
 
 	var running *bodyDigest
-	if digested != nil {
-		running = digested.startDigest()
+	if files != nil {
+		running = files.startDigest()
 	}
 
 	result, err := next(ctx)
@@ -121,36 +121,36 @@ func (q *request) replay(ctx context.Context, next step) (any, error) {
 	}
 
 	answer := q.render(result)
-	if digested != nil {
+	if files != nil {
 		answer.Digest = running.digest()
 	}
 
-	return answer, q.keepAnswer(cleanup, key, sealing, answer)
+	return answer, q.keepAnswer(cleanup, key, sealingKey, answer)
 }
 
-// keepAnswer stores the answer to a request under its key, sealed. The change is committed, so the
-// client gets the answer even if it can't be stored.
-func (q *request) keepAnswer(ctx context.Context, key, sealing []byte, answer rendered) error {
+// keepAnswer seals a request's answer and stores it under its key. The change is committed, so the
+// client gets the answer even if the store fails.
+func (q *request) keepAnswer(ctx context.Context, key, sealingKey []byte, answer rendered) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
 
-	sealed, err := token.Seal(sealing, text)
+	ciphertext, err := token.Seal(sealingKey, text)
 	if err != nil {
 		return err
 	}
 
-	if err := q.config.Store.KeepAnswer(ctx, key, answer.Status, sealed); err != nil {
+	if err := q.config.Store.KeepAnswer(ctx, key, answer.Status, ciphertext); err != nil {
 		q.config.Log.Error("store response for Idempotency-Key", "error", err)
 	}
 
 	return nil
 }
 
-// digested returns the files of the request that a repeated request is compared by, or nil.
-func (q *request) digested() digestedInput {
-	if !q.op.Body.digested {
+// filesToCompare returns the request's files that a repeated request must match, or nil.
+func (q *request) filesToCompare() digestedInput {
+	if !q.op.Body.hasDigest {
 		return nil
 	}
 
@@ -162,9 +162,9 @@ func (q *request) digested() digestedInput {
 	return input.FieldByIndex(q.uploadIndex).Addr().Interface().(*Upload)
 }
 
-// checkDone returns the failure of a request, or already_done if an earlier request with the key
-// committed the change. A unique name or a quota fails before the audit entry that has the key, and
-// a lost connection leaves the outcome open.
+// checkDone returns a request's failure, or already_done if an earlier request with the key
+// committed the change. A unique name or a quota fails before the audit entry with the key, and a
+// lost connection leaves the outcome open.
 func (q *request) checkDone(ctx context.Context, key []byte, failure error) error {
 	auditKey := hex.EncodeToString(key)
 	err := q.config.Store.CheckRequestDone(ctx, auditKey)
@@ -186,9 +186,9 @@ func (q *request) checkDone(ctx context.Context, key []byte, failure error) erro
 }
 
 // openStored decrypts a stored response.
-func openStored(sealed, sealing []byte) (rendered, error) {
+func openStored(ciphertext, sealingKey []byte) (rendered, error) {
 	var answer rendered
-	text, err := token.Open(sealing, sealed)
+	text, err := token.Open(sealingKey, ciphertext)
 	if err == nil {
 		err = json.Unmarshal(text, &answer)
 	}

@@ -58,13 +58,14 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 
 	config.AllowAdditionalPropertiesByDefault = true // unknown body members are ignored
 	huma.NewAPI(config, nil)                         // configures the registry
-	failed := registry.Schema(reflect.TypeFor[failure](), true, "")
-	registry.Map()["Failed"] = envelopeSchema(&huma.Schema{Type: huma.TypeString, Enum: []any{"null"}}, failed, false)
+	failureSchema := registry.Schema(reflect.TypeFor[failure](), true, "")
+	registry.Map()["Failed"] = envelopeSchema(&huma.Schema{Type: huma.TypeString, Enum: []any{"null"}}, failureSchema,
+		false)
 
 	return config.OpenAPI, registry
 }
 
-// schemaName returns the name of a type's schema: the type's own name, or one with its package
+// schemaName returns the name for a type's schema: the type's own name, or one with its package
 // where two packages share a name.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
@@ -86,18 +87,18 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// uuidSchema is the schema type of a UUID.
+// uuidSchema is the schema type for a UUID.
 type uuidSchema struct{}
 
-// Schema returns the schema of a UUID.
+// Schema returns the schema for a UUID.
 func (uuidSchema) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
 }
 
-// anySchema is the schema type of any JSON value.
+// anySchema is the schema type for any JSON value.
 type anySchema struct{}
 
-// Schema returns the schema of any value.
+// Schema returns the schema for any value.
 func (anySchema) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 func envelopeSchema(content, metadata *huma.Schema, success bool) *huma.Schema {
@@ -146,7 +147,7 @@ func (rt *route) describe(output reflect.Type) {
 	op.Responses[strconv.Itoa(rt.status)] = rt.describeSuccess(output)
 	rt.describeMembers(output)
 	failures := rt.op.Errors
-	if rt.op.Ranges { // responses of net/http to Range and If-None-Match
+	if rt.op.Ranges { // net/http's responses to Range and If-None-Match
 		op.Responses["206"] = rt.describeSuccess(output)
 		op.Responses["206"].Description = "A range of the bytes"
 		op.Responses["304"] = &huma.Response{Description: "The file matches If-None-Match"}
@@ -168,8 +169,8 @@ func (rt *route) describe(output reflect.Type) {
 	rt.addOperation(op)
 }
 
-// addOperation adds an operation to the document, after those registered before it. Readers see the
-// operations of a chapter in this order.
+// addOperation adds an operation to the document, after those registered before it. Readers see a
+// chapter's operations in this order.
 func (rt *route) addOperation(op *huma.Operation) {
 	if rt.openapi.Extensions == nil {
 		rt.openapi.Extensions = map[string]any{"paths": &members{}}
@@ -185,7 +186,7 @@ func (rt *route) addOperation(op *huma.Operation) {
 	methods.add(strings.ToLower(op.Method), op)
 }
 
-// members is a JSON object whose members keep the order in which they were added.
+// members is a JSON object whose members keep their insertion order.
 type members struct {
 	names  []string
 	values []any
@@ -195,7 +196,7 @@ func (m *members) add(name string, value any) {
 	m.names, m.values = append(m.names, name), append(m.values, value)
 }
 
-// get returns the value of a member; nil if it is absent.
+// get returns a member's value; nil if it is absent.
 func (m *members) get(name string) any {
 	if i := slices.Index(m.names, name); i >= 0 {
 		return m.values[i]
@@ -218,7 +219,7 @@ func (m *members) MarshalJSON() ([]byte, error) {
 	return append([]byte("{"), append(bytes.TrimPrefix(b.Bytes(), []byte(",")), '}')...), nil
 }
 
-// bodyForms returns the schema of the JSON body in all its forms.
+// bodyForms returns a schema that accepts all forms of the JSON body.
 func (rt *route) bodyForms() *huma.Schema {
 	if rt.op.ListOf == "" {
 		return rt.bodySchema
@@ -240,7 +241,7 @@ func (rt *route) bodyForms() *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Ref: "#/components/schemas/" + name}, rt.bodySchema}}
 }
 
-// describeFailure returns a reference to the response of a failure status, which all operations
+// describeFailure returns a reference to the response for a failure status, which all operations
 // share.
 func (rt *route) describeFailure(status int) *huma.Response {
 	words := strings.Fields(messages[status])
@@ -299,7 +300,7 @@ func (rt *route) describeSuccess(output reflect.Type) *huma.Response {
 	}
 }
 
-// typesOf returns the types of content and metadata of an output.
+// typesOf returns the content and metadata types in an output.
 func typesOf(output reflect.Type) (content, metadata reflect.Type) {
 	if a, ok := reflect.Zero(output).Interface().(detailedResult); ok {
 		return a.types()
@@ -307,8 +308,8 @@ func typesOf(output reflect.Type) (content, metadata reflect.Type) {
 	return output, reflect.TypeFor[struct{}]()
 }
 
-// describeMembers gives each member of the body that has no description the one of the content's
-// member of the same name. Names of bodies have underscores, those of contents capitals.
+// describeMembers gives each undescribed body member the description of the same member in the
+// content. Body names have underscores, content names capitals.
 func (rt *route) describeMembers(output reflect.Type) {
 	if rt.bodySchema == nil || rt.bodySchema.Ref == "" || !rt.hasEnvelope() {
 		return
@@ -320,14 +321,14 @@ func (rt *route) describeMembers(output reflect.Type) {
 		return
 	}
 
-	known := map[string]string{}
+	descriptions := map[string]string{}
 	for name, member := range rt.registry.SchemaFromRef(schema.Ref).Properties {
-		known[strings.ToLower(name)] = member.Description
+		descriptions[strings.ToLower(name)] = member.Description
 	}
 
 	for name, member := range rt.registry.SchemaFromRef(rt.bodySchema.Ref).Properties {
 		if member.Description == "" && member.Ref == "" {
-			member.Description = known[strings.ReplaceAll(name, "_", "")]
+			member.Description = descriptions[strings.ReplaceAll(name, "_", "")]
 		}
 	}
 }
@@ -342,7 +343,7 @@ func (op Operation) description() string {
 	return strings.TrimSpace(notes + "\n\n" + op.Access.rule)
 }
 
-// Document returns the OpenAPI 3.1 document of the operations, indented.
+// Document returns the OpenAPI 3.1 document, indented.
 func (p *Pipeline) Document() []byte {
 	for _, rt := range p.routes {
 		if rt.op.Protocol == nil {
@@ -352,7 +353,7 @@ func (p *Pipeline) Document() []byte {
 
 	for _, s := range p.registry.Map() {
 		if s.AdditionalProperties == true && len(s.Properties) > 0 {
-			s.AdditionalProperties = nil // the default, which generated clients take for a member of any name
+			s.AdditionalProperties = nil // the default, which generated clients take for a member with any name
 		}
 	}
 
@@ -364,8 +365,8 @@ func (p *Pipeline) Document() []byte {
 	return append(text, '\n')
 }
 
-// Chapter begins a chapter of the document: a tag of the operations registered until the next one.
-// rules is the heading of docs/api.md with the chapter's rules.
+// Chapter begins a chapter in the document: a tag for the operations registered until the next one.
+// rules is the heading in docs/api.md with the chapter's rules.
 func (p *Pipeline) Chapter(name, rules, description string) {
 	p.chapter = name
 	p.openapi.Tags = append(p.openapi.Tags, &huma.Tag{
@@ -376,10 +377,10 @@ func (p *Pipeline) Chapter(name, rules, description string) {
 // Schema is the schema that a type gives itself by a method Schema(Registry) *Schema.
 type Schema = huma.Schema
 
-// Registry has the schemas that others refer to.
+// Registry has the schemas that refer to each other.
 type Registry = huma.Registry
 
-// Types of a [Schema].
+// Types for a [Schema].
 const (
 	TypeObject  = huma.TypeObject
 	TypeBoolean = huma.TypeBoolean

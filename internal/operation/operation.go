@@ -27,45 +27,45 @@ type Operation struct {
 	Success int           // 0: 201 for POST, else 200
 	Timeout time.Duration // 0: [DefaultTimeout]; negative: none
 
-	// Of the request.
+	// Request.
 
 	Example            string // JSON body for the document; "": its required members
 	Body               Body   // if not JSON alone
-	MaxBody            int64  // bytes of a JSON body; 0: [maxBody]
+	MaxBody            int64  // bytes per JSON body; 0: [maxBody]
 	IgnoreUnknownQuery bool   // unknown query parameters are ignored
 
-	ListOf  string            // list of the body of which one item may be the whole body; "": none
-	Aliases map[string]string // other spellings of the body's members, and of its lists' items
+	ListOf  string            // body member with a list, one item of which may be the whole body; "": none
+	Aliases map[string]string // alternative spellings for members in the body and its lists' items
 
-	// Of the effect.
+	// Effect.
 
 	Grows       Condition // refused while the project's database exceeds its quota
 	Destructive Condition // may require a completed backup, see backupfirst.go
 
-	// Of the response.
+	// Response.
 
 	Upgrade   string // protocol that the connection switches to, with status 101; "": none
-	MediaType string // media type of a file; "": application/octet-stream
-	Ranges    bool   // the response is that of [http.ServeContent]
+	MediaType string // media type for a file; "": application/octet-stream
+	Ranges    bool   // the handler responds by [http.ServeContent]
 
-	// Wrapped responds with an array that contains the envelope, as the specification defines it
-	// for the list of files.
+	// Wrapped responds with an array that contains the envelope, as the specification requires for
+	// the file list.
 	Wrapped bool
 
-	// Protocol sets headers of every response, for a protocol that the OpenAPI document omits.
+	// Protocol sets every response's headers, for a protocol that the OpenAPI document omits.
 	Protocol func(http.Header)
 }
 
-// DefaultTimeout is the timeout of an operation.
+// DefaultTimeout is an operation's timeout unless it declares one.
 const DefaultTimeout = 10 * time.Second
 
-// Condition decides by the input of a request. A nil Condition never holds.
+// Condition decides by a request's input. A nil Condition never holds.
 type Condition func(input any) bool
 
 // Always holds for every request.
 func Always(any) bool { return true }
 
-// When returns a condition on an input of type I.
+// When returns a condition on an input with type I.
 func When[I any](holds func(*I) bool) Condition {
 	return func(input any) bool { return holds(input.(*I)) }
 }
@@ -83,7 +83,7 @@ type Answer[C, M any] struct {
 	Header   http.Header
 }
 
-// WithMetadata returns an answer of content and metadata.
+// WithMetadata returns an answer with content and metadata.
 func WithMetadata[C, M any](content C, metadata M) Answer[C, M] {
 	return Answer[C, M]{Content: content, Metadata: metadata}
 }
@@ -115,26 +115,26 @@ type ProjectInBody struct {
 type route struct {
 	*Pipeline
 	op          Operation
-	chapter     string // chapter of the document
+	chapter     string // chapter in the document
 	status      int
 	inputType   reflect.Type
 	params      []param
-	bodySchema  *huma.Schema // nil: no JSON body; of the list, if one item may be the whole body
+	bodySchema  *huma.Schema // nil: no JSON body; the list's schema if one item may be the whole body
 	bodyIndex   []int
-	shape       *shape // shape of the body, for the parser
-	uploadIndex []int  // index of the field [Upload] in the input
-	filesIndex  []int  // index of the field [AttachedFiles] in the input
+	shape       *shape // body shape, for the parser
+	uploadIndex []int  // field index of [Upload] in the input
+	filesIndex  []int  // field index of [AttachedFiles] in the input
 	output      reflect.Type
 
-	reader *route // GET route of the same path; nil if none
+	reader *route // GET route with the same path; nil if none
 
 	run    func(ctx context.Context, p *projectdb.Project, input any) (any, error)
 	exists func(ctx context.Context, p *projectdb.Project, input any) error // nil: no existence check
 }
 
-// Handle registers an operation outside of projects. exists fails if the operation's target does
-// not exist. It runs only after the validation of the body has failed, since a missing target takes
-// precedence over invalid fields. It may be nil.
+// Handle registers an operation outside projects. exists fails if the operation's target does not
+// exist. It runs only if the body is invalid, since a missing target takes precedence over invalid
+// fields. It may be nil.
 func Handle[I, O any](
 	p *Pipeline, op Operation, handler func(context.Context, *I) (O, error), exists func(context.Context, *I) error,
 ) {
@@ -189,7 +189,7 @@ func register[I, O any](
 	if op.Destructive != nil {
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusConflict)
 	}
-	if op.Access.inProject && !op.Access.paused && slices.Contains(op.Errors, http.StatusNotFound) &&
+	if op.Access.inProject && !op.Access.allowPaused && slices.Contains(op.Errors, http.StatusNotFound) &&
 		!slices.Contains(op.Errors, http.StatusConflict) {
 		// for a paused project; specified operations omit 409
 		rt.op.Errors = withStatus(op.Errors, http.StatusConflict)
@@ -232,7 +232,7 @@ func register[I, O any](
 	p.mux.Handle(op.Method+" "+op.Path, rt)
 }
 
-// indexOf returns the index of the field of type T that a struct embeds, or nil.
+// indexOf returns the index of the embedded field with type T, or nil.
 func indexOf[T any](input reflect.Type) []int {
 	for _, f := range reflect.VisibleFields(input) {
 		if f.Type == reflect.TypeFor[T]() {

@@ -2,30 +2,29 @@ package operation
 
 import "github.com/socle-dev/socle/internal/pg"
 
-// PageQuery is embedded in the input of a list, which adds its own member Sort.
+// PageQuery is embedded in a list's input, which adds its own member Sort.
 type PageQuery struct {
 	Page  int    `query:"page" minimum:"1" maximum:"100000000" default:"1"`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Order string `query:"order" enum:"asc,desc" default:"asc"`
 }
 
-// By returns the page of the list that is ordered by the member sort.
+// By returns the list's page, ordered by the member sort.
 func (q PageQuery) By(sort string) pg.Page {
 	return pg.Page{Number: q.Page, Limit: q.Limit, Sort: sort, Descending: q.Order == "desc"}
 }
 
-// NewestFirstQuery is [PageQuery] for a list of events, whose last one is the first to be read.
+// NewestFirstQuery is [PageQuery] for an event list, which starts with the last event.
 type NewestFirstQuery struct {
 	Page  int    `query:"page" minimum:"1" maximum:"100000000" default:"1"`
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Order string `query:"order" enum:"asc,desc" default:"desc"`
 }
 
-// By returns the page of the list that is ordered by the member sort.
+// By returns the list's page, ordered by the member sort.
 func (q NewestFirstQuery) By(sort string) pg.Page { return PageQuery(q).By(sort) }
 
-// PageMetadata is the metadata of a list. It is exported because huma skips unexported embedded
-// structs.
+// PageMetadata is a list's metadata. It is exported because huma skips unexported embedded structs.
 type PageMetadata struct {
 	Page       int    `json:"page"`
 	Limit      int    `json:"limit"`
@@ -35,7 +34,7 @@ type PageMetadata struct {
 	Order      string `json:"order" enum:"asc,desc"`
 }
 
-// MetadataOf returns the metadata of a page of a list with total items.
+// MetadataOf returns the metadata for a page of a list with total items.
 func MetadataOf(p pg.Page, total int64) PageMetadata {
 	order := "asc"
 	if p.Descending {

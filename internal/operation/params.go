@@ -15,8 +15,8 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// param is a path, query or header parameter of an operation: a field of its input with the tag
-// path, query or header, of type string, int, bool, *string, uuid.UUID or time.Time.
+// param is an operation's path, query or header parameter: a field in its input with the tag path,
+// query or header and the type string, int, bool, *string, uuid.UUID or time.Time.
 type param struct {
 	in, name string
 	index    []int // nil: only validated here
@@ -24,7 +24,7 @@ type param struct {
 	schema   *huma.Schema
 }
 
-// paramsOf returns the parameters of an input type, including those of embedded structs.
+// paramsOf returns an input type's parameters, including those in embedded structs.
 func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	var params []param
 	for _, f := range reflect.VisibleFields(input) {
@@ -46,7 +46,7 @@ func paramsOf(registry huma.Registry, input reflect.Type) []param {
 	return params
 }
 
-// bind reads and validates the parameters of a request, and returns the invalid ones. A repeated
+// bind reads and validates a request's parameters, and returns the invalid ones. A repeated
 // parameter is invalid. An unknown query parameter is invalid if the operation has query
 // parameters, unless it ignores them.
 func bind(params []param, r *http.Request, input reflect.Value, ignoreUnknown bool) []fault.Field {
@@ -58,14 +58,14 @@ func bind(params []param, r *http.Request, input reflect.Value, ignoreUnknown bo
 		return check.faults
 	}
 
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for _, p := range params {
 		var values []string
 		switch p.in {
 		case "path":
 			values = []string{r.PathValue(p.name)}
 		case "query":
-			values, known[p.name] = query[p.name], true
+			values, names[p.name] = query[p.name], true
 		case "header":
 			values = r.Header.Values(p.name)
 		}
@@ -78,9 +78,9 @@ func bind(params []param, r *http.Request, input reflect.Value, ignoreUnknown bo
 		p.bind(&check, values, field)
 	}
 
-	if len(known) > 0 && !ignoreUnknown {
+	if len(names) > 0 && !ignoreUnknown {
 		for _, name := range sortedKeys(query) {
-			if !known[name] {
+			if !names[name] {
 				check.fail(clip(name), "unknown", "is not a parameter of this operation")
 			}
 		}
@@ -96,7 +96,7 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		return
 	case len(values) == 0:
 		if p.schema.Default != nil {
-			set(field, reflect.ValueOf(p.schema.Default))
+			setField(field, reflect.ValueOf(p.schema.Default))
 		}
 		return
 	case len(values) > 1:
@@ -105,7 +105,7 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 	}
 
 	value := values[0]
-	before := len(check.faults)
+	faults := len(check.faults)
 	switch {
 	case !utf8.ValidString(value):
 		check.fail(p.name, "invalid_format", "must be valid UTF-8")
@@ -119,7 +119,7 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		check.checkString(p.name, p.schema, value)
 	}
 
-	if len(check.faults) > before || !field.IsValid() {
+	if len(check.faults) > faults || !field.IsValid() {
 		return
 	}
 
@@ -135,12 +135,12 @@ func (p param) bind(check *rules, values []string, field reflect.Value) {
 		n, _ := strconv.Atoi(value) // validated above
 		field.SetInt(int64(n))
 	default:
-		set(field, reflect.ValueOf(value))
+		setField(field, reflect.ValueOf(value))
 	}
 }
 
-// set assigns value to a field, or to a new value that a pointer field points to.
-func set(field, value reflect.Value) {
+// setField assigns value to a field, or to a new value that a pointer field points to.
+func setField(field, value reflect.Value) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()

@@ -36,24 +36,24 @@ type Config struct {
 	Store     Store
 	Projects  *projectdb.Registry
 	Lifecycle *lifecycle.Service
-	Bodies    *fair.Pool // memory for the bodies of all requests in flight
+	Bodies    *fair.Pool // memory for all request bodies in flight
 	AuditKey  []byte     // keys the audit log's entry hashes
 	AnswerKey []byte     // seals responses stored for an Idempotency-Key
 	Log       *slog.Logger
 
-	// Examples has examples of values for the OpenAPI document, by the name of the member or
-	// parameter, or by the names of its schema and member, as in Table.name.
+	// Examples has example values for the OpenAPI document, by member or parameter name, or by
+	// schema and member names, as in Table.name.
 	Examples map[string]any
 
 	// Bearer identifies the caller by a bearer token, with their role in the scope.
 	Bearer func(ctx context.Context, token string, scope account.Scope) (account.Caller, error)
 
-	// Respondent admits a respondent to the project of the form in the path. ok is false if the
-	// request has a member's token instead.
+	// Respondent admits a respondent to the project that owns the form in the path. ok is false if
+	// the request has a member's token instead.
 	Respondent func(ctx context.Context, r *http.Request) (c account.Caller, ok bool, err error)
 
-	// Signer verifies the signature of the request's URL. It returns the user who signed it, and a
-	// context with the terms of the URL.
+	// Signer verifies the signature in the request's URL. It returns the user who signed it, and a
+	// context with the URL's terms.
 	Signer func(ctx context.Context, r *http.Request) (context.Context, account.Caller, error)
 
 	// AwaitBackup returns when the backup that the request requires is completed. It fails with
@@ -79,13 +79,13 @@ type Store interface {
 type Pipeline struct {
 	config   Config
 	decoding *fair.Pool // places for decoding large JSON bodies
-	inFlight sync.Map   // Idempotency-Keys of requests in flight on this server
+	inFlight sync.Map   // Idempotency-Keys in flight on this server
 
 	mux      *http.ServeMux
 	openapi  *huma.OpenAPI
 	registry huma.Registry
 	routes   []*route
-	chapter  string // chapter of the operations that are being registered
+	chapter  string // chapter for the operations that are being registered
 }
 
 // New returns a pipeline without operations.
@@ -101,13 +101,13 @@ func (p *Pipeline) HasOperation(id string) bool {
 	return slices.ContainsFunc(p.routes, func(rt *route) bool { return rt.op.ID == id })
 }
 
-// HandlePreflight registers the response to CORS preflight requests for a path that pages of any
+// HandlePreflight registers the response to CORS preflight requests for a path that pages from any
 // origin may call with these methods.
 func (p *Pipeline) HandlePreflight(path, methods string) {
 	p.mux.Handle("OPTIONS "+path, preflight(methods))
 }
 
-// HandleFunc registers a handler for a pattern of [http.ServeMux] that is no operation.
+// HandleFunc registers a handler, which is no operation, for an [http.ServeMux] pattern.
 func (p *Pipeline) HandleFunc(pattern string, handler http.HandlerFunc) {
 	p.mux.HandleFunc(pattern, handler)
 }
@@ -121,13 +121,13 @@ func (p *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	handler, ok := p.find(r)
+	handler, ok := p.findHandler(r)
 	if ok {
 		p.mux.ServeHTTP(w, r)
 		return
 	}
 
-	if allow := allowed(handler, r); allow != "" {
+	if allow := allowHeader(handler, r); allow != "" {
 		w.Header().Set("Allow", allow)
 		RespondFailure(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "the path supports only "+allow)
 
@@ -137,25 +137,25 @@ func (p *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	RespondFailure(w, r, http.StatusNotFound, "unknown_route", "the route does not exist")
 }
 
-// Serves reports whether there is a handler for the path of a request, by any method.
+// Serves reports whether the request's path has a handler, by any method.
 func (p *Pipeline) Serves(r *http.Request) bool {
-	handler, ok := p.find(r)
-	return ok || allowed(handler, r) != ""
+	handler, ok := p.findHandler(r)
+	return ok || allowHeader(handler, r) != ""
 }
 
-// find returns the handler of a request. ok is false if it is one of ServeMux itself, which refuses
-// or redirects.
-func (p *Pipeline) find(r *http.Request) (handler http.Handler, ok bool) {
+// findHandler returns the request's handler. ok is false if ServeMux refuses or redirects the
+// request itself.
+func (p *Pipeline) findHandler(r *http.Request) (handler http.Handler, ok bool) {
 	handler, pattern := p.mux.Handler(r)
 	return handler, pattern != "" && reflect.TypeOf(handler) != redirectType
 }
 
-// redirectType is the type of the handler that ServeMux returns for a path that lacks the trailing
-// slash of a wildcard. Such a path names nothing here.
+// redirectType is the handler type that ServeMux returns for a path that lacks a wildcard's
+// trailing slash. Such a path names nothing here.
 var redirectType = reflect.TypeOf(http.RedirectHandler("/", http.StatusTemporaryRedirect))
 
-// allowed returns the Allow header of a 405 response of ServeMux, or "" if it would respond 404.
-func allowed(handler http.Handler, r *http.Request) string {
+// allowHeader returns the Allow header in ServeMux's 405 response, or "" if it would respond 404.
+func allowHeader(handler http.Handler, r *http.Request) string {
 	probe := &headerRecorder{http.Header{}}
 	handler.ServeHTTP(probe, r)
 

@@ -31,7 +31,7 @@ func (r *rules) fail(path, code, format string, args ...any) {
 	}
 }
 
-func (r *rules) check(path string, s *huma.Schema, v any) {
+func (r *rules) checkValue(path string, s *huma.Schema, v any) {
 	for s.Ref != "" {
 		s = r.registry.SchemaFromRef(s.Ref)
 	}
@@ -88,12 +88,12 @@ func (r *rules) check(path string, s *huma.Schema, v any) {
 	}
 }
 
-// checkOneOf checks a scalar that one of several schemas accepts.
+// checkOneOf checks a scalar that one of several schemas must accept.
 func (r *rules) checkOneOf(path string, s *huma.Schema, v any) {
 	var kinds []string
 	for _, one := range s.OneOf {
 		attempt := rules{registry: r.registry}
-		if attempt.check(path, one, v); len(attempt.faults) == 0 {
+		if attempt.checkValue(path, one, v); len(attempt.faults) == 0 {
 			return
 		}
 
@@ -167,7 +167,7 @@ func (r *rules) checkArray(path string, s *huma.Schema, array []any) {
 	}
 
 	for i, item := range array {
-		r.check(joinPath(path, strconv.Itoa(i)), s.Items, item)
+		r.checkValue(joinPath(path, strconv.Itoa(i)), s.Items, item)
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *rules) checkObject(path string, s *huma.Schema, object map[string]any) 
 
 	for _, name := range sortedKeys(s.Properties) {
 		if v, ok := object[name]; ok {
-			r.check(joinPath(path, name), s.Properties[name], v)
+			r.checkValue(joinPath(path, name), s.Properties[name], v)
 		}
 	}
 
@@ -194,7 +194,7 @@ func (r *rules) checkObject(path string, s *huma.Schema, object map[string]any) 
 			r.fail(path, "invalid_format", "must not contain the character NUL in names")
 			continue
 		}
-		r.check(joinPath(path, name), values, object[name])
+		r.checkValue(joinPath(path, name), values, object[name])
 	}
 }
 

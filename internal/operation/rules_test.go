@@ -229,7 +229,7 @@ func TestRules(t *testing.T) {
 		}
 
 		check := rules{registry: registry}
-		check.check("", schema, v)
+		check.checkValue("", schema, v)
 
 		var got []string
 		for _, f := range check.faults {

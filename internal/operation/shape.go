@@ -11,14 +11,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// shape selects the values of a JSON text that the parser keeps. It skips members that the
+// shape selects the values in a JSON text that the parser keeps. It skips members that the
 // operation does not declare.
 type shape struct {
-	kind     string            // JSON type of the schema; "" keeps any value as text
-	members  map[string]*shape // members of an object; nil keeps all
-	values   *shape            // those of a map
-	aliases  map[string]string // other spellings of members
-	items    *shape            // items of an array
+	kind     string            // the schema's JSON type; "" keeps any value as text
+	members  map[string]*shape // object members; nil keeps all
+	values   *shape            // map values
+	aliases  map[string]string // member by alternative spelling
+	items    *shape            // array items
 	maxItems int               // the parser keeps one more item, to detect the excess
 }
 
@@ -27,7 +27,7 @@ var anyValue = &shape{}
 // shapeBuilder converts schemas to shapes.
 type shapeBuilder struct {
 	registry huma.Registry
-	built    map[*huma.Schema]*shape // schemas may be recursive
+	shapes   map[*huma.Schema]*shape // schemas may be recursive
 }
 
 func (m shapeBuilder) build(s *huma.Schema) *shape {
@@ -35,7 +35,7 @@ func (m shapeBuilder) build(s *huma.Schema) *shape {
 		s = m.registry.SchemaFromRef(s.Ref)
 	}
 
-	if result, ok := m.built[s]; ok {
+	if result, ok := m.shapes[s]; ok {
 		return result
 	}
 
@@ -45,7 +45,7 @@ func (m shapeBuilder) build(s *huma.Schema) *shape {
 	}
 
 	result := &shape{kind: s.Type}
-	m.built[s] = result
+	m.shapes[s] = result
 
 	switch {
 	case s.Type == huma.TypeArray:
@@ -65,14 +65,14 @@ func (m shapeBuilder) build(s *huma.Schema) *shape {
 	return result
 }
 
-// valuesOf returns the schema of the values of a map, nil for another schema.
+// valuesOf returns the schema for a map's values, nil for another schema.
 func valuesOf(s *huma.Schema) *huma.Schema {
 	values, _ := s.AdditionalProperties.(*huma.Schema)
 	return values
 }
 
-// acceptForms adds other forms of the body: one item instead of the list, "" for none, and other
-// spellings of members, of the body and of the items of its lists.
+// acceptForms lets one item stand for the whole list, unless list is "", and lets aliases stand for
+// members, in the body and in its lists' items.
 func (s *shape) acceptForms(list string, aliases map[string]string) {
 	objects := []*shape{s}
 	for _, member := range s.members {
@@ -83,7 +83,7 @@ func (s *shape) acceptForms(list string, aliases map[string]string) {
 
 	if list != "" {
 		for name, member := range s.members[list].items.members {
-			if _, own := s.members[name]; !own {
+			if _, ok := s.members[name]; !ok {
 				s.members[name] = member
 			}
 		}
@@ -101,7 +101,7 @@ func (s *shape) acceptForms(list string, aliases map[string]string) {
 	}
 }
 
-// number is the text of a JSON number. Validation sees it before any rounding.
+// number is a JSON number's text. Validation sees it before any rounding.
 type number string
 
 // numberOptions marshals a number as its original text.

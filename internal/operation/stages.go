@@ -25,17 +25,17 @@ type request struct {
 
 	input   reflect.Value      // pointer to the operation's input
 	body    any                // parsed JSON; nil if there is none
-	project *projectdb.Project // nil outside of projects
+	project *projectdb.Project // nil outside projects
 }
 
-// step runs the stages that follow, and returns the result of the operation.
+// step runs the stages that follow, and returns the operation's result.
 type step func(ctx context.Context) (result any, err error)
 
-// stage is one step of the pipeline. It fails, or returns the result of next.
+// stage is one step in the pipeline. It fails, or returns next's result.
 type stage func(q *request, ctx context.Context, next step) (any, error)
 
-// stages are the stages of a request in their order, which is part of the API's contract.
-// docs/architecture.md has their statuses.
+// stages are a request's stages. Their order is part of the API's contract; docs/architecture.md
+// has their statuses.
 var stages = []stage{
 	(*request).authenticate,
 	(*request).parse,
@@ -87,7 +87,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	rt.write(w, r, result)
+	rt.respond(w, r, result)
 }
 
 // authenticate identifies the caller from the database and adds the caller to the context. A
@@ -98,7 +98,7 @@ func (q *request) authenticate(ctx context.Context, next step) (any, error) {
 		return nil, err
 	}
 
-	if c.Status == platform.Deleted && !q.op.Access.deleted {
+	if c.Status == platform.Deleted && !q.op.Access.allowDeleted {
 		c.Project, c.Role, c.Status = uuid.NullUUID{}, 0, ""
 	}
 
@@ -143,8 +143,8 @@ func (q *request) authorize(ctx context.Context, next step) (any, error) {
 	return result, access.explainInternal(ctx, q.Pipeline, c.Project.UUID, err)
 }
 
-// validate checks the body against its schema and decodes it into the input. The failure of a
-// missing target takes precedence.
+// validate checks the body against its schema and decodes it into the input. A missing target's
+// failure takes precedence.
 func (q *request) validate(ctx context.Context, next step) (any, error) {
 	prefix, err := q.decodeBody()
 	if err != nil {
@@ -187,25 +187,25 @@ func (q *request) handle(ctx context.Context, _ step) (any, error) {
 	return q.run(ctx, q.project, q.input.Interface())
 }
 
-// stripPrefix removes a prefix that the client did not send from the field names of an error.
+// stripPrefix removes a prefix that the client did not send from an error's field names.
 func stripPrefix(err error, prefix string) error {
 	e, ok := errors.AsType[*fault.Error](err)
 	if !ok || prefix == "" {
 		return err
 	}
 
-	stripped := *e
-	stripped.Detail = strings.ReplaceAll(e.Detail, prefix, "")
-	stripped.Fields = slices.Clone(e.Fields)
-	for i, f := range stripped.Fields {
-		stripped.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
+	clone := *e
+	clone.Detail = strings.ReplaceAll(e.Detail, prefix, "")
+	clone.Fields = slices.Clone(e.Fields)
+	for i, f := range clone.Fields {
+		clone.Fields[i].Name = strings.TrimPrefix(f.Name, prefix)
 	}
 
-	return &stripped
+	return &clone
 }
 
-// write responds with a result.
-func (rt *route) write(w http.ResponseWriter, r *http.Request, result any) {
+// respond writes a result.
+func (rt *route) respond(w http.ResponseWriter, r *http.Request, result any) {
 	if h, ok := result.(http.Handler); ok { // a file or a stored response
 		h.ServeHTTP(w, r)
 		return

@@ -13,12 +13,12 @@ import (
 
 const streamBuffer = 64 << 10 // bytes
 
-// ClientWriteTimeout is the time for a client to accept one piece of a response.
+// ClientWriteTimeout is how long a client may take to accept one piece of a response.
 const ClientWriteTimeout = 60 * time.Second
 
 // Stream is a response whose bytes are made while the client reads them.
 type Stream struct {
-	Errors  []int                                        // failure statuses of the operation
+	Errors  []int                                        // the operation's failure statuses
 	Headers func(http.Header)                            // sets the headers before the first byte
 	Write   func(ctx context.Context, w io.Writer) error // writes the bytes
 	Close   func()                                       // releases what Write reads
@@ -38,10 +38,10 @@ func (s Stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	switch {
-	case err == nil && !out.started: // no bytes
+	case err == nil && !out.hasStarted: // no bytes
 		s.Headers(w.Header())
 		w.WriteHeader(http.StatusOK)
-	case err != nil && !out.started:
+	case err != nil && !out.hasStarted:
 		WriteFailure(w, r, err, s.Errors)
 	case err != nil:
 		httpx.From(r.Context()).Err = err
@@ -53,13 +53,13 @@ func (s Stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // before the first one.
 type streamWriter struct {
 	http.ResponseWriter
-	headers func(http.Header)
-	started bool
+	headers    func(http.Header)
+	hasStarted bool
 }
 
 func (w *streamWriter) Write(b []byte) (int, error) {
-	if !w.started {
-		w.started = true
+	if !w.hasStarted {
+		w.hasStarted = true
 		w.headers(w.Header())
 	}
 

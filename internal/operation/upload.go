@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// MaxFormOverhead is the maximum number of bytes of everything except the file in a multipart
-	// body, once before and once after the file.
+	// MaxFormOverhead is the maximum number of bytes in a multipart body except the file, once
+	// before and once after it.
 	MaxFormOverhead = 64 << 10
 
 	maxParts       = 10
-	maxNameBytes   = 4 << 10 // bytes of the part with the file name; the file's rules limit the name itself
+	maxNameBytes   = 4 << 10 // bytes in the file-name part; the file's rules limit the name itself
 	unlimited      = -1
-	readBufferSize = 64 << 10 // read size of bodies, in bytes
+	readBufferSize = 64 << 10 // bytes per read from a body
 
 	multipartType = "multipart/form-data"
 )
@@ -34,36 +34,36 @@ const (
 type Body struct {
 	content map[string]*huma.MediaType // for the OpenAPI document
 
-	// begin prepares the body of an input that embeds [Upload], and reads none of it.
+	// begin prepares the body for an input that embeds [Upload], and reads none of it.
 	begin func(u *Upload, w http.ResponseWriter, r *http.Request) error
 
-	member   string // name of the first part for an input that embeds [AttachedFiles]
-	digested bool   // a repeated request with an Idempotency-Key must send the same files
+	member    string // name of the first part for an input that embeds [AttachedFiles]
+	hasDigest bool   // a repeated request with an Idempotency-Key must send the same files
 }
 
 // MultipartFile is a file in multipart/form-data, and before it optionally its full name. The input
 // embeds [Upload].
 var MultipartFile = Body{content: map[string]*huma.MediaType{multipartType: fileForm("full_file_name")},
-	begin: (*Upload).beginMultipart, digested: true}
+	begin: (*Upload).beginMultipart, hasDigest: true}
 
-// RawFile is a body that is a file of any type. The input embeds [Upload].
+// RawFile is a body that is a file with any type. The input embeds [Upload].
 var RawFile = Body{content: map[string]*huma.MediaType{"*/*": {Schema: binarySchema}}, begin: (*Upload).beginRaw}
 
-// FileOfTypes is a file in multipart/form-data, or a body that is a file of one of the media types.
-// described names the accepted types in an error. The input embeds [Upload].
-func FileOfTypes(described string, types ...string) Body {
+// FileOfTypes is a file in multipart/form-data, or a body that is a file with one of the media
+// types. description names the accepted types in an error. The input embeds [Upload].
+func FileOfTypes(description string, types ...string) Body {
 	content := map[string]*huma.MediaType{multipartType: fileForm()}
 	for _, media := range types {
 		content[media] = &huma.MediaType{Schema: binarySchema}
 	}
 
-	return Body{content: content, digested: true, begin: func(u *Upload, w http.ResponseWriter, r *http.Request) error {
+	return Body{content: content, hasDigest: true, begin: func(u *Upload, w http.ResponseWriter, r *http.Request) error {
 		media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		if err != nil || media == multipartType {
 			return u.beginMultipart(w, r)
 		}
 		if !slices.Contains(types, media) {
-			return fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be %s", described)
+			return fault.OnField(fault.Invalid, "Content-Type", "unknown", "must be %s", description)
 		}
 
 		u.start(w, r, unlimited)
@@ -90,11 +90,11 @@ func fileForm(texts ...string) *huma.MediaType {
 // while it arrives.
 type Upload struct {
 	body     *pacedBody
-	length   int64             // announced length of the body; 0 if unknown
-	mimeType string            // type of a raw file
+	length   int64             // announced body length; 0 if unknown
+	mimeType string            // raw file's type
 	parts    *multipart.Reader // nil: the body is the file
 	part     *multipart.Part   // part with the file, set by Open
-	readErr  error             // final result of reading the part; nil before the end
+	readErr  error             // final read result; nil before the end
 	digest   bodyDigest
 }
 
@@ -129,7 +129,7 @@ func (u *Upload) beginRaw(w http.ResponseWriter, r *http.Request) error {
 	case multipartType:
 		return fault.OnField(fault.Invalid, "Content-Type", "unknown",
 			"must be the type of the file: the body is the file, not a form")
-	case "application/x-www-form-urlencoded": // default of curl
+	case "application/x-www-form-urlencoded": // curl's default
 		u.mimeType = ""
 	}
 
@@ -141,7 +141,7 @@ func (u *Upload) beginRaw(w http.ResponseWriter, r *http.Request) error {
 // Length returns the announced length of the whole body in bytes, or 0 if it is unknown.
 func (u *Upload) Length() int64 { return u.length }
 
-// MimeType returns the media type of a raw file that the client sent, or "".
+// MimeType returns a raw file's media type as the client sent it, or "".
 func (u *Upload) MimeType() string { return u.mimeType }
 
 // Open reads the body up to its file. It returns the media type that the client sent, and the file
@@ -151,7 +151,7 @@ func (u *Upload) Open() (name, mimeType string, err error) {
 		return "", u.mimeType, nil
 	}
 
-	named := false
+	hasName := false
 	for range maxParts {
 		part, err := u.parts.NextRawPart()
 		if err == io.EOF {
@@ -163,7 +163,7 @@ func (u *Upload) Open() (name, mimeType string, err error) {
 
 		switch part.FormName() {
 		case "full_file_name":
-			if named {
+			if hasName {
 				return "", "", errOutOfOrder("full_file_name")
 			}
 
@@ -172,13 +172,13 @@ func (u *Upload) Open() (name, mimeType string, err error) {
 				return "", "", malformedMultipart(err)
 			}
 
-			name, named = string(text), true
+			name, hasName = string(text), true
 		case "file":
-			if !named {
+			if !hasName {
 				name = part.FileName() // without folders
 			}
 
-			u.part, u.body.remaining = part, unlimited // the container limits the size of the file
+			u.part, u.body.remaining = part, unlimited // the container limits the file size
 			mimeType = part.Header.Get("Content-Type")
 			u.digest.writeNames(name, mimeType)
 
@@ -263,12 +263,12 @@ func errOutOfOrder(part string) error {
 	return fault.OnField(fault.Unprocessable, part, "out_of_order", "must come once, full_file_name before file")
 }
 
-// tooManyParts returns the failure of a body with more parts than the operation takes.
+// tooManyParts returns the failure for a body with more parts than the operation takes.
 func tooManyParts() error {
 	return fault.New(fault.Invalid, "the body has too many parts").WithCode("malformed_multipart")
 }
 
-// malformedMultipart returns the failure of a truncated or malformed multipart body.
+// malformedMultipart returns the failure for a truncated or malformed multipart body.
 func malformedMultipart(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return errTooSlow(err)
@@ -278,7 +278,7 @@ func malformedMultipart(err error) error {
 		WithCode("malformed_multipart").WithCause(err)
 }
 
-// incompleteBody returns the failure of a truncated raw body.
+// incompleteBody returns the failure for a truncated raw body.
 func incompleteBody(err error) error {
 	if errors.Is(err, httpx.ErrTooSlow) {
 		return errTooSlow(err)
@@ -298,7 +298,7 @@ type pacedBody struct {
 	remaining int // remaining bytes, or unlimited
 }
 
-// newPacedBody wraps the body of a request and replaces it.
+// newPacedBody wraps and replaces a request's body.
 func newPacedBody(w http.ResponseWriter, r *http.Request, remaining int) *pacedBody {
 	a := &pacedBody{
 		PacedReader: httpx.NewPacedReader(w, r),

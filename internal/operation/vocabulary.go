@@ -10,27 +10,27 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// Failure statuses that operations share. The specification fixes the lists of ten operations;
-// all others declare the statuses that apply.
+// Failure statuses that operations share. The specification fixes the statuses for ten operations;
+// all others declare those that apply.
 var (
 	SpecifiedErrors     = []int{400, 401, 500}
 	SpecifiedBodyErrors = []int{400, 401, 422, 500}
 	RestrictedErrors    = []int{400, 401, 403, 404, 500}
 	CreateErrors        = []int{400, 401, 403, 409, 422, 500}
 	MemberErrors        = []int{400, 401, 404, 500}                // reads that every member may do
-	DDLErrors           = []int{400, 401, 403, 404, 409, 422, 500} // changes of a project's schema
+	DDLErrors           = []int{400, 401, 403, 404, 409, 422, 500} // changes to a project's schema
 	DDLDeleteErrors     = []int{400, 401, 403, 404, 409, 500}
 )
 
-// LongTimeout is the timeout of schema changes and other long operations.
+// LongTimeout is the timeout for schema changes and other long operations.
 const LongTimeout = 30 * time.Second
 
-// ProjectInput is the input of an operation with a project in its path and nothing else.
+// ProjectInput is the input for an operation with a project in its path and nothing else.
 type ProjectInput struct {
 	UUID uuid.UUID `path:"projectUUID" format:"uuid"`
 }
 
-// ClientOf returns the client of the request.
+// ClientOf returns the request's client.
 func ClientOf(ctx context.Context) account.Client {
 	request := httpx.From(ctx)
 	return account.Client{

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// minVersion is the oldest major version of PostgreSQL that Socle supports.
+// minVersion is the oldest PostgreSQL major version that Socle supports.
 const minVersion = 15
 
 // programs are the binaries that Socle runs; a directory must contain all of them.
 var programs = []string{"postgres", "initdb", "pg_dump", "pg_restore"}
 
-// binaryDirs are the directories in which packages install the binaries of each major version.
+// binaryDirs are the directories in which packages install each major version's binaries.
 var binaryDirs = []string{
 	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                   // PostgreSQL's own RPMs
@@ -30,13 +30,13 @@ var binaryDirs = []string{
 	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",
 }
 
-// Binaries are the programs of one installed PostgreSQL.
+// Binaries are one installed PostgreSQL's programs.
 type Binaries struct {
 	Dir     string
 	Version int // as in server_version_num: 150018 for 15.18
 }
 
-// Path returns the full path of a program such as pg_dump.
+// Path returns the full path to a program such as pg_dump.
 func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
 
 // Major returns the major version.
@@ -44,16 +44,16 @@ func (b Binaries) Major() int { return b.Version / 10000 }
 
 // VersionError is the failure to start PostgreSQL on data that another major version created.
 type VersionError struct {
-	Data      int      // version of the data
+	Data      int      // data version
 	Binaries  Binaries // that were to run
 	Installed []Binaries
 }
 
 func (e *VersionError) Error() string {
-	var installed []string
+	var versions []string
 	keep := fmt.Sprintf("install PostgreSQL %d", e.Data)
 	for _, b := range e.Installed {
-		installed = append(installed, fmt.Sprintf("%d in %s", b.Major(), b.Dir))
+		versions = append(versions, fmt.Sprintf("%d in %s", b.Major(), b.Dir))
 		if b.Major() == e.Data {
 			keep = "set SOCLE_POSTGRES_BIN=" + b.Dir
 		}
@@ -66,10 +66,10 @@ func (e *VersionError) Error() string {
 
 	return fmt.Sprintf("the data directory was created by PostgreSQL %d, but %s contains the binaries of %d "+
 		"(installed: %s): %s to keep using %d%s", e.Data, e.Binaries.Dir, e.Binaries.Major(),
-		strings.Join(installed, ", "), keep, e.Data, upgrade)
+		strings.Join(versions, ", "), keep, e.Data, upgrade)
 }
 
-// Installed returns the newest usable PostgreSQL of each major version in the standard locations,
+// Installed returns the newest usable PostgreSQL for each major version in the standard locations,
 // the newest first.
 func Installed() []Binaries {
 	var all []Binaries
@@ -108,14 +108,14 @@ func Find(dir string) (Binaries, error) {
 		}
 	}
 
-	var found string
+	var details string
 	if len(reasons) > 0 {
-		found = " (" + strings.Join(reasons, "; ") + ")"
+		details = " (" + strings.Join(reasons, "; ") + ")"
 	}
 
 	return Binaries{}, fmt.Errorf("no server binaries of PostgreSQL %d or newer found%s: install them "+
 		"(Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17) "+
-		"or set SOCLE_POSTGRES_BIN to their directory", minVersion, found)
+		"or set SOCLE_POSTGRES_BIN to their directory", minVersion, details)
 }
 
 // candidates returns the directories to search, best first.
@@ -128,14 +128,14 @@ func candidates() []string {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 
-	var packaged []string
+	var matched []string
 	for _, pattern := range binaryDirs {
 		matches, _ := filepath.Glob(pattern) // fails only on a bad pattern
-		packaged = append(packaged, matches...)
+		matched = append(matched, matches...)
 	}
 
-	slices.SortStableFunc(packaged, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
-	dirs = append(dirs, packaged...)
+	slices.SortStableFunc(matched, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
+	dirs = append(dirs, matched...)
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			dirs = append(dirs, filepath.Dir(path))

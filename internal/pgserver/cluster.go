@@ -24,17 +24,17 @@ const (
 	newDataName = "data.new"
 )
 
-// cluster is the directory of a PostgreSQL while it is being started. Only one process at a time
-// has it open.
+// cluster is a PostgreSQL directory while it is being started. Only one process at a time has it
+// open.
 //
 // The directory may belong to another OS user. All access therefore goes through root, which does
-// not follow links out of the directory.
+// not follow links that leave the directory.
 type cluster struct {
 	config     Config
 	root       *os.Root
 	lock       *os.File
-	credential *syscall.Credential // OS user of PostgreSQL; nil: the current one
-	logOffset  int64               // size of the log before the start
+	credential *syscall.Credential // PostgreSQL's OS user; nil: the current one
+	logOffset  int64               // log size before the start
 }
 
 // openCluster opens the directory and creates it if it does not exist.
@@ -88,7 +88,7 @@ func (c *cluster) prepare(ctx context.Context) error {
 }
 
 // check returns fs.ErrNotExist if the directory has no data, and a *VersionError if it was created
-// by another major version than that of the binaries. It refuses data of an unfinished upgrade.
+// by another major version than the binaries'. It refuses data from an unfinished upgrade.
 func (c *cluster) check() error {
 	pending, err := c.pendingVersion()
 	if err != nil {
@@ -126,8 +126,8 @@ func (c *cluster) dataVersion() (int, error) {
 }
 
 // chooseUser selects the OS user that PostgreSQL runs as and gives it the directory. PostgreSQL
-// refuses to run as root. If Socle runs as root, the user is therefore the owner of the data. For
-// new data, and for data that root has copied, it is postgres or else nobody.
+// refuses to run as root. If Socle runs as root, the user is therefore the data's owner. For new
+// data, and for data that root has copied, it is postgres or else nobody.
 func (c *cluster) chooseUser() error {
 	info, err := c.root.Stat(dataName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +158,7 @@ func (c *cluster) chooseUser() error {
 	return errors.Join(c.chown(c.lock), c.lock.Chmod(0o700))
 }
 
-// unprivilegedUser returns the OS user of new data when Socle runs as root.
+// unprivilegedUser returns the OS user for new data when Socle runs as root.
 func unprivilegedUser() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -184,14 +184,14 @@ func unprivilegedUser() (*syscall.Credential, error) {
 			"add one, or run Socle as another user")
 }
 
-// ownershipError wraps an error about a directory of another OS user and says what to do.
+// ownershipError wraps an error about another OS user's directory and says what to do.
 func ownershipError(err error) error {
 	return fmt.Errorf("user ID %d cannot use the directory: run Socle as its owner or as root: %w",
 		os.Geteuid(), err)
 }
 
-// create runs initdb. The data directory gets its name only when it is complete and on disk.
-// Leftovers of a killed process are removed.
+// create runs initdb. The data directory gets its name only when it is complete and on disk. A
+// killed process's leftovers are removed.
 func (c *cluster) create(ctx context.Context) error {
 	c.config.Log.Info("creating a PostgreSQL data directory", "dir", c.config.Dir)
 	if err := c.initialize(ctx); err != nil {
@@ -211,7 +211,7 @@ func (c *cluster) initialize(ctx context.Context) error {
 		return err
 	}
 
-	// initdb stores a verifier as it is. This one is of a single iteration: every new session would
+	// initdb stores a verifier as it is. This one has a single iteration: every new session would
 	// pay for PostgreSQL's 4096, which only protect a password that can be guessed.
 	const passwordName = "password"
 	verifier := pgwire.NewVerifier(c.config.Password, 1).String()
@@ -248,7 +248,7 @@ func (c *cluster) initialize(ctx context.Context) error {
 	return nil
 }
 
-// syncDir syncs the entries of a directory to disk.
+// syncDir syncs a directory's entries to disk.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -259,9 +259,9 @@ func syncDir(path string) error {
 	return f.Sync()
 }
 
-// path returns the path of a file of the directory for PostgreSQL's processes. Another OS user may
-// lack access to the parent directories (/root, say), so its processes inherit the directory as an
-// open file instead.
+// path returns a file's path in the directory for PostgreSQL's processes. Another OS user may lack
+// access to the parent directories (/root, say), so its processes inherit the directory as an open
+// file instead.
 func (c *cluster) path(name string) string {
 	if c.inheritsDir() {
 		return "/proc/self/fd/3/" + name
@@ -271,9 +271,9 @@ func (c *cluster) path(name string) string {
 
 func (c *cluster) inheritsDir() bool { return c.credential != nil && runtime.GOOS == "linux" }
 
-// command returns a program of PostgreSQL that is ready to run as its OS user. It gets no
-// environment of Socle, which may contain secrets and PG* variables. It runs in a session of its
-// own, out of reach of the terminal's Ctrl-C. The caller closes its files with closeFiles.
+// command returns a PostgreSQL program that is ready to run as its OS user. It gets none of Socle's
+// environment, which may contain secrets and PG* variables. It runs in its own session, beyond the
+// terminal's Ctrl-C. The caller closes its files with closeFiles.
 func (c *cluster) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, c.config.Binaries.Path(name), args...)
 	cmd.Dir = "/"
@@ -299,7 +299,7 @@ func closeFiles(cmd *exec.Cmd) {
 	}
 }
 
-// findPostmaster returns the postmaster of the data directory, or nil if none is running.
+// findPostmaster returns the data directory's postmaster, or nil if none is running.
 func (c *cluster) findPostmaster() (*postmaster, error) {
 	data, err := c.root.Stat(dataName)
 	if err != nil {
@@ -334,8 +334,8 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 		return nil, err
 	}
 
-	// PostgreSQL takes a stale file for that of a running server if the PID is in use by a process
-	// of its OS user.
+	// PostgreSQL takes a stale file for a running server's if the PID is in use by its OS user's
+	// process.
 	for _, stale := range []string{dataName + "/postmaster.pid", socketName, socketName + ".lock"} {
 		if err := c.root.RemoveAll(stale); err != nil {
 			return nil, err
@@ -376,7 +376,7 @@ func (c *cluster) start(ctx context.Context) (*postmaster, error) {
 	return p, nil
 }
 
-// write creates or replaces a file of the directory that only PostgreSQL's OS user can read.
+// write creates or replaces a file in the directory that only PostgreSQL's OS user can read.
 func (c *cluster) write(name, text string) error {
 	if err := c.root.RemoveAll(name); err != nil { // never through a link
 		return err
@@ -391,7 +391,7 @@ func (c *cluster) write(name, text string) error {
 	return errors.Join(err, c.chown(f), f.Close())
 }
 
-// chown changes the owner of a file to PostgreSQL's OS user.
+// chown changes a file's owner to PostgreSQL's OS user.
 func (c *cluster) chown(f *os.File) error {
 	if c.credential == nil {
 		return nil
@@ -399,7 +399,7 @@ func (c *cluster) chown(f *os.File) error {
 	return f.Chown(int(c.credential.Uid), int(c.credential.Gid))
 }
 
-// chownAll changes the owner of everything in the directory to PostgreSQL's OS user.
+// chownAll changes the directory's owner, with everything in it, to PostgreSQL's OS user.
 func (c *cluster) chownAll() error {
 	return fs.WalkDir(c.root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

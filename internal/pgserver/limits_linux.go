@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// PrivateMemory returns the private memory of a process in bytes, or 0 if unknown.
+// PrivateMemory returns a process's private memory in bytes, or 0 if unknown.
 func PrivateMemory(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
@@ -22,11 +22,11 @@ func PrivateMemory(pid int) int64 {
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
-// limitMemory limits the memory of each process of the PostgreSQL that cmd starts, see
+// limitMemory limits the memory of each process in the PostgreSQL that cmd starts, see
 // [sessionMemory]. Shared memory does not count. Out of memory, the kernel then kills a session
 // rather than the postmaster or Socle.
 //
-// A shell sets the limit: a limit of this process would also apply to Socle, and one set after the
+// A shell sets the limit: a limit on this process would also apply to Socle, and one set after the
 // start would not apply to processes that PostgreSQL has already forked.
 func limitMemory(cmd *exec.Cmd) {
 	cmd.Env = append(cmd.Env, "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj", "PG_OOM_ADJUST_VALUE=500")

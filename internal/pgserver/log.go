@@ -35,8 +35,8 @@ func (c *cluster) openLog() (*os.File, error) {
 	return f, nil
 }
 
-// rotateLog moves the contents of a large log to postgresql.log.1. PostgreSQL keeps the file open,
-// so the log is copied and truncated, not renamed.
+// rotateLog moves a large log's contents to postgresql.log.1. PostgreSQL keeps the file open, so
+// the log is copied and truncated, not renamed.
 //
 // PostgreSQL's own logging collector cannot bound a log by size: it truncates files only when it
 // rotates by time. User code can write to the log (RAISE LOG).

@@ -73,10 +73,10 @@ func (p *postmaster) signal(ctx context.Context, sig syscall.Signal) bool {
 	return true
 }
 
-// clusterName returns the cluster_name of the PostgreSQL on a data directory, which is unique to
+// clusterName returns the cluster_name for the PostgreSQL on a data directory, which is unique to
 // the directory. All its processes show it: the postmaster in its arguments, the others in their
 // titles. The working directory would also identify them, but root in a container may not be
-// allowed to read that of another user's process.
+// allowed to read another user's.
 func clusterName(data fs.FileInfo) string {
 	stat := data.Sys().(*syscall.Stat_t)
 	return fmt.Sprintf("socle-%x-%x", stat.Dev, stat.Ino)
@@ -95,9 +95,9 @@ func isProcessOf(pid int, clusterName string) bool {
 		return false
 	}
 
-	shown, err := os.ReadFile(filepath.Join(proc, "cmdline"))
-	return err == nil && (strings.HasPrefix(string(shown), "postgres: "+clusterName+": ") ||
-		strings.Contains(string(shown), "cluster_name="+clusterName+"\x00"))
+	cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
+	return err == nil && (strings.HasPrefix(string(cmdline), "postgres: "+clusterName+": ") ||
+		strings.Contains(string(cmdline), "cluster_name="+clusterName+"\x00"))
 }
 
 // killOrphans kills the backends that a dead postmaster left behind and waits until they are gone.

@@ -30,7 +30,7 @@ import (
 
 const (
 	role = "socle" // the superuser
-	port = 5432    // no TCP port: a part of the socket's name
+	port = 5432    // no TCP port: part of the socket's name
 
 	fastStopTimeout      = 20 * time.Second // for terminating sessions and writing a checkpoint
 	immediateStopTimeout = 10 * time.Second // PostgreSQL itself kills remaining processes after five seconds
@@ -45,8 +45,8 @@ const (
 type Config struct {
 	Dir      string            // created if absent
 	Binaries Binaries          // from [Find]
-	Password string            // password of the superuser "socle": a random ASCII key; fixed when the data directory is created
-	Settings map[string]string // additional settings of postgresql.conf, which override Socle's
+	Password string            // superuser "socle": a random ASCII key; fixed when the data directory is created
+	Settings map[string]string // additional postgresql.conf settings, which override Socle's
 	Log      *slog.Logger      // nil discards
 
 	upgrading bool // the data are being upgraded
@@ -89,8 +89,8 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the connection URI of a database for pgx and for PostgreSQL's client programs. It
-// contains the superuser's password.
+// URL returns a database's connection URI for pgx and for PostgreSQL's client programs. It contains
+// the superuser's password.
 func (s *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(role, s.config.Password), Path: "/" + database}
 	query := url.Values{"host": {s.host}, "port": {strconv.Itoa(port)}}.Encode()
@@ -100,7 +100,7 @@ func (s *Server) URL(database string) string {
 }
 
 // Run supervises PostgreSQL until ctx ends or Stop is called: it restarts PostgreSQL after a crash
-// and bounds the size of its log. It leaves PostgreSQL running. Call it once.
+// and bounds its log size. It leaves PostgreSQL running. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -132,8 +132,8 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// maintain bounds the log and recreates the link to the socket, which a cleaner of temporary files
-// may have removed.
+// maintain bounds the log and recreates the link to the socket, which a temporary file cleaner may
+// have removed.
 func (s *Server) maintain() {
 	if err := rotateLog(s.config.Dir); err != nil {
 		s.config.Log.Warn("rotate PostgreSQL's log", "error", err)
@@ -244,7 +244,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 		} // the adopted PostgreSQL was shutting down
 	}
 
-	for started := time.Now(); ; {
+	for start := time.Now(); ; {
 		if p, err = c.start(ctx); err != nil {
 			return nil, err
 		}
@@ -252,9 +252,9 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 			return p, nil
 		}
 
-		// Backends of a killed postmaster notice soon, and use its shared memory until then.
+		// A killed postmaster's backends notice soon, and use its shared memory until then.
 		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
-			time.Since(started) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
+			time.Since(start) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
 			return nil, errors.Join(err, p.shutdown(ctx))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// defaultSettings returns the settings of every PostgreSQL that Socle runs.
+// defaultSettings returns the settings for every PostgreSQL that Socle runs.
 func defaultSettings() map[string]string {
 	all := map[string]string{
 		// Listen only on the socket in the directory. The path is relative to the data directory,
@@ -24,9 +24,8 @@ func defaultSettings() map[string]string {
 
 		"max_connections": "200",
 		// All projects share the lock table. pg_dump locks all tables at once, and a hostile
-		// session can take 150,000 locks a second: the watchdog of package projectdb needs about
-		// half a second to terminate it. 102,400 locks take 25 MB, a third of them allocated at
-		// start.
+		// session can take 150,000 locks a second: package projectdb's watchdog needs about half a
+		// second to terminate it. 102,400 locks take 25 MB, a third of them allocated at start.
 		"max_locks_per_transaction": "512",
 		"shared_buffers":            strconv.Itoa(sharedBuffers(memory())) + "MB",
 		"wal_level":                 "logical",
@@ -43,7 +42,7 @@ func defaultSettings() map[string]string {
 		"default_text_search_config": "pg_catalog.english",
 
 		"log_line_prefix": "%m [%p] %q%u@%d ",
-		// The client receives the error of a statement. The statement and its values, which may be
+		// The client receives a statement's error. The statement and its values, which may be
 		// secrets, stay out of the log, also when the session is terminated: the watchdog of
 		// package projectdb logs the reason.
 		"log_min_messages":        "log",
@@ -61,7 +60,7 @@ func defaultSettings() map[string]string {
 	return all
 }
 
-// statStatements returns the settings of pg_stat_statements, or nil if it is not installed. Utility
+// statStatements returns the pg_stat_statements settings, or nil if it is not installed. Utility
 // statements are not tracked: their texts would be stored with values such as passwords.
 func (b Binaries) statStatements() map[string]string {
 	// The library directories that pg_config can report.
@@ -78,7 +77,7 @@ func (b Binaries) statStatements() map[string]string {
 	return nil
 }
 
-// settings returns the text of postgresql.conf. further overrides Socle's own settings.
+// settings returns the postgresql.conf text. further overrides Socle's own settings.
 func settings(b Binaries, overrides map[string]string) string {
 	all := defaultSettings()
 	maps.Copy(all, b.statStatements())
@@ -95,20 +94,20 @@ func settings(b Binaries, overrides map[string]string) string {
 }
 
 // sharedBuffers returns PostgreSQL's shared_buffers in MB for a machine's memory in MB. It is
-// small, since PostgreSQL also reads through the cache of the system.
+// small, since PostgreSQL also reads through the system's cache.
 func sharedBuffers(memory int) int { return max(16, min(128, memory/16)) }
 
-// ProjectMemoryLimit returns the memory limit in bytes of all sessions of one project together.
+// ProjectMemoryLimit returns the memory limit in bytes for all of one project's sessions together.
 func ProjectMemoryLimit() int64 { return max(512<<20, Memory()/4) }
 
-// Memory returns the memory in bytes of this machine, or of the container.
+// Memory returns this machine's memory in bytes, or the container's.
 func Memory() int64 { return int64(memory()) << 20 }
 
-// sessionMemory returns the limit in KiB of the private memory of one process of PostgreSQL. A
-// statement beyond it fails with out_of_memory, and PostgreSQL continues.
+// sessionMemory returns the limit in KiB on one PostgreSQL process's private memory. A statement
+// beyond it fails with out_of_memory, and PostgreSQL continues.
 func sessionMemory(memory int) int { return max(512, memory/16) << 10 }
 
-// memory returns the memory in MB of this machine, or of the container. It is 4096 if unknown.
+// memory returns this machine's memory in MB, or the container's. It is 4096 if unknown.
 func memory() int {
 	size := 4096
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -17,9 +17,9 @@ var socketName = ".s.PGSQL." + strconv.Itoa(port)
 // on Linux and 104 on macOS.
 const maxSocketAddress = 100
 
-// socketDir returns the directory through which clients reach the socket of the PostgreSQL in
-// dir: dir itself, or a short directory with a link to the socket where the address would be too
-// long. PostgreSQL itself binds the socket by a relative path.
+// socketDir returns the directory through which clients reach the socket for the PostgreSQL in dir:
+// dir itself, or a short directory with a link to the socket where the address would be too long.
+// PostgreSQL itself binds the socket by a relative path.
 func socketDir(dir string) string {
 	if len(filepath.Join(dir, socketName)) <= maxSocketAddress {
 		return dir
@@ -42,7 +42,7 @@ func linkSocket(dir, host string) error {
 		return err
 	}
 
-	// Anyone can create a directory of this name where temporary files are.
+	// Anyone can create a directory with this name where temporary files are.
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerUID(info) != os.Geteuid() {
 		return fmt.Errorf("%s is not a private directory of this user: remove it", host)
 	}
@@ -67,5 +67,5 @@ func unlinkSocket(dir, host string) error {
 	return os.RemoveAll(host)
 }
 
-// ownerUID returns the UID of a file's owner.
+// ownerUID returns the UID that owns a file.
 func ownerUID(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -17,13 +17,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// upgradeErrors matches the errors in the logs of the programs that pg_upgrade runs.
+// upgradeErrors matches errors in the logs that pg_upgrade's programs write.
 var upgradeErrors = regexp.MustCompile(`(?m)^.*(?:error|ERROR|FATAL|could not).*(?:\n.*)?$`)
 
-// maxReport is the maximum number of bytes of pg_upgrade's output in an error.
+// maxReport limits pg_upgrade's output in an error, in bytes.
 const maxReport = 8 << 10
 
-// ErrUpToDate is the failure of [Upgrade] if the data have the version of the binaries.
+// ErrUpToDate is [Upgrade]'s failure if the data have the binaries' version.
 var ErrUpToDate = errors.New("the data directory has this version already")
 
 // Upgraded is a finished upgrade.
@@ -33,11 +33,10 @@ type Upgraded struct {
 	Kept      string // the previous data directory, which nothing uses any more
 }
 
-// Upgrade upgrades the data directory to the major version of c.Binaries, by pg_upgrade. Both
-// versions must be installed; old may be the zero value, then it is found. No server may use the
-// directory.
+// Upgrade upgrades the data directory to c.Binaries' major version, by pg_upgrade. Both versions
+// must be installed; old may be the zero value, then it is found. No server may use the directory.
 //
-// pg_upgrade copies the data. Upgrade compares the objects of all databases before and after,
+// pg_upgrade copies the data. Upgrade compares the objects in all databases before and after,
 // collects statistics for the planner, and keeps the previous data directory. If it fails, the
 // directory is as before.
 func Upgrade(ctx context.Context, c Config, old Binaries) (Upgraded, error) {
@@ -140,7 +139,7 @@ func keptName(version int) string    { return dataName + "." + strconv.Itoa(vers
 
 var pendingNames = regexp.MustCompile(`^` + dataName + `\.(\d+)\.upgrading$`)
 
-// pendingVersion returns the version of the data directory that an unfinished upgrade has put
+// pendingVersion returns the version in the data directory that an unfinished upgrade has put
 // aside, 0 without one.
 func (c *cluster) pendingVersion() (int, error) {
 	entries, err := fs.ReadDir(c.root.FS(), ".")
@@ -157,7 +156,7 @@ func (c *cluster) pendingVersion() (int, error) {
 	return 0, nil
 }
 
-// findOld returns the binaries of the version that created the data.
+// findOld returns the binaries for the version that created the data.
 func findOld(ctx context.Context, c Config, old Binaries) (Binaries, error) {
 	cl, err := openCluster(ctx, c)
 	if err != nil {
@@ -229,7 +228,7 @@ func (s *Server) databases(ctx context.Context, query string) ([]string, error) 
 }
 
 // allowConnections allows or refuses connections to databases.
-func (s *Server) allowConnections(ctx context.Context, names []string, allowed bool) error {
+func (s *Server) allowConnections(ctx context.Context, names []string, allow bool) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
 		return err
@@ -237,7 +236,7 @@ func (s *Server) allowConnections(ctx context.Context, names []string, allowed b
 	defer conn.Close(context.WithoutCancel(ctx))
 
 	for _, name := range names {
-		statement := fmt.Sprintf("alter database %s allow_connections %t", pgx.Identifier{name}.Sanitize(), allowed)
+		statement := fmt.Sprintf("alter database %s allow_connections %t", pgx.Identifier{name}.Sanitize(), allow)
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err
 		}
@@ -246,7 +245,7 @@ func (s *Server) allowConnections(ctx context.Context, names []string, allowed b
 	return nil
 }
 
-// inventory counts the objects of each database, in words.
+// inventory counts the objects in each database, in words.
 func (s *Server) inventory(ctx context.Context) (map[string]string, error) {
 	names, err := s.databases(ctx, `select datname from pg_database where datallowconn`)
 	if err != nil {
@@ -263,7 +262,7 @@ func (s *Server) inventory(ctx context.Context) (map[string]string, error) {
 	return counts, nil
 }
 
-// countObjects counts the users' and the platform's objects of a database, and the roles. Not-null
+// countObjects counts the users' and the platform's objects in a database, and the roles. Not-null
 // constraints are objects from PostgreSQL 18 on. TOAST tables can differ.
 func (s *Server) countObjects(ctx context.Context, database string) (counts string, err error) {
 	conn, err := pgx.Connect(ctx, s.URL(database))
@@ -299,7 +298,7 @@ func compareInventories(before, after map[string]string) error {
 	return nil
 }
 
-// replaceData makes a new data directory out of the old one, which it puts aside.
+// replaceData makes a new data directory from the old one, which it puts aside.
 func replaceData(ctx context.Context, c Config, old Binaries) error {
 	cl, err := openCluster(ctx, c)
 	if err != nil {
@@ -366,8 +365,8 @@ func (c *cluster) runUpgrade(ctx context.Context, old Binaries, check bool) erro
 	return nil
 }
 
-// makeWorkDir creates a directory for pg_upgrade's scripts and the sockets of both servers. It is
-// none of the cluster's: PostgreSQL's OS user must reach it by its path, which must be short.
+// makeWorkDir creates a directory for pg_upgrade's scripts and both servers' sockets. It is none of
+// the cluster's: PostgreSQL's OS user must reach it by its path, which must be short.
 func (c *cluster) makeWorkDir() (string, error) {
 	dir, err := os.MkdirTemp("", "socle-upgrade-")
 	if err != nil || c.credential == nil {
@@ -377,8 +376,8 @@ func (c *cluster) makeWorkDir() (string, error) {
 	return dir, os.Chown(dir, int(c.credential.Uid), int(c.credential.Gid))
 }
 
-// upgradeReport returns the last part of pg_upgrade's output, the lists of objects that it has
-// written into files, and the errors in its logs.
+// upgradeReport returns the last part of pg_upgrade's output, the object lists that it has written
+// into files, and the errors in its logs.
 func (c *cluster) upgradeReport(out []byte) string {
 	text := bytes.TrimSpace(out)
 	report := string(text[max(0, len(text)-maxReport):])
@@ -410,18 +409,18 @@ func commitUpgrade(ctx context.Context, c Config, old Binaries) error {
 	}
 	defer cl.close()
 
-	kept := keptName(old.Major())
-	if err := cl.root.RemoveAll(kept); err != nil { // copy from an earlier upgrade, after a return to the old version
+	target := keptName(old.Major())
+	if err := cl.root.RemoveAll(target); err != nil { // copy from an earlier upgrade, after a return to the old version
 		return err
 	}
-	if err := cl.root.Rename(pendingName(old.Major()), kept); err != nil {
+	if err := cl.root.Rename(pendingName(old.Major()), target); err != nil {
 		return err
 	}
 
 	return cl.lock.Sync()
 }
 
-// analyze collects the statistics of all databases, which pg_upgrade does not take over.
+// analyze collects statistics for all databases, which pg_upgrade does not take over.
 func analyze(ctx context.Context, c Config) error {
 	c.Log.Info("collecting statistics of all databases")
 

@@ -14,7 +14,7 @@ const (
 	many   = 100_000
 )
 
-// readAuth reads the settings of end users.
+// readAuth reads the end-user settings.
 func (r *settingsReader) readAuth() {
 	auth := r.d.section("auth")
 	r.setText(auth, "site_url", "site_url")
@@ -64,7 +64,7 @@ func (r *settingsReader) readPasswords(auth section) {
 	r.set(auth.key("password_requirements"), sets, "password_required_characters")
 }
 
-// readMail reads the settings of sign-in by mail.
+// readMail reads the mail sign-in settings.
 func (r *settingsReader) readMail(email section) {
 	r.setFlag(email, "enable_confirmations", "confirm_email")
 	r.setSeconds(email, "max_frequency", 0, day, "mail_interval_seconds")
@@ -108,7 +108,7 @@ func (r *settingsReader) readSMTP(s section) {
 	r.setSecret(s, "pass", "smtp")
 }
 
-// splitSender returns the name, or "", and the address of a sender.
+// splitSender returns the name, or "", and the address in a sender.
 func splitSender(v any) (name, address string) {
 	text, _ := v.(string)
 	a, err := mail.ParseAddress(text)
@@ -119,7 +119,7 @@ func splitSender(v any) (name, address string) {
 	return a.Name, a.Address
 }
 
-// readRates reads the limits of requests. That of mails is for a mail server of the project, as in
+// readRates reads the request limits. The mail limit is for the project's own mail server, as in
 // Supabase.
 func (r *settingsReader) readRates(s section) {
 	if smtp := r.d.section("auth", "email", "smtp"); smtp.exists() && (smtp.values["enabled"] != false) {
@@ -157,7 +157,7 @@ func (r *settingsReader) readHooks(hooks section) {
 	}
 }
 
-// readHook returns the address of a hook. It notes one that a project can't call.
+// readHook returns a hook's address. It notes one that a project can't call.
 func (r *settingsReader) readHook(s section) (string, bool) {
 	uri, ok := s.text("uri")
 	switch {
@@ -219,7 +219,7 @@ func (r *settingsReader) readProvider(s section, name string) {
 
 	if address, ok := s.text("url"); ok && address != "" {
 		if name == "azure" && !strings.HasSuffix(strings.TrimSuffix(address, "/"), "/v2.0") {
-			address = strings.TrimSuffix(address, "/") + "/v2.0" // the issuer of a tenant
+			address = strings.TrimSuffix(address, "/") + "/v2.0" // a tenant's issuer
 		}
 		p["url"] = address
 	} else if name == "keycloak" && !r.d.failed(s.key("url")) {
@@ -261,7 +261,7 @@ func (r *settingsReader) readCaptcha(s section) {
 	r.setSecret(s, "secret", "captcha")
 }
 
-// readWebAuthn reads the settings of passkeys, and of authenticators as second factors.
+// readWebAuthn reads the settings for passkeys, and for authenticators as second factors.
 func (r *settingsReader) readWebAuthn(auth section) {
 	r.setFlag(auth.sub("mfa").sub("web_authn"), "enroll_enabled", "webauthn", "factors")
 	r.setFlag(auth.sub("passkey"), "enabled", "webauthn", "passkeys")

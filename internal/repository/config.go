@@ -23,15 +23,15 @@ type Config struct {
 	SkipMigrations bool
 }
 
-// Setting is the value of a member of an operation that updates settings.
+// Setting is a member's value in an operation that updates settings.
 type Setting struct {
-	Member []string // path in the body of the operation, such as sms and sign_in
+	Member []string // path in the operation's body, such as sms and sign_in
 	Value  any      // JSON; nil removes the member
 	File   string
 	Line   int
 }
 
-// Secret is a secret of the settings of end users. It is never shown.
+// Secret is a secret in the end-user settings. It is never shown.
 type Secret struct {
 	Name    string // as the operation calls it, such as providers.github
 	Value   string
@@ -41,11 +41,11 @@ type Secret struct {
 	Line    int
 }
 
-// Bucket is a container of files. Nil fields are not said.
+// Bucket is a file container. Nil fields are not said.
 type Bucket struct {
 	Name    string
 	Public  *bool
-	MaxSize *int64 // bytes of a file
+	MaxSize *int64 // bytes per file
 	Types   *[]string
 	Line    int
 }
@@ -71,12 +71,12 @@ func readSettings(d *document, root *os.Root) Config {
 	return r.Config
 }
 
-// set adds a setting of end users.
+// set adds an end-user setting.
 func (r *settingsReader) set(key string, value any, member ...string) {
 	r.Auth = append(r.Auth, Setting{member, value, r.d.file, r.d.lines[key]})
 }
 
-// setText, setFlag, setNumber and setSeconds add a setting of end users if its key is there.
+// setText, setFlag, setNumber and setSeconds add an end-user setting if its key is there.
 func (r *settingsReader) setText(s section, name string, member ...string) {
 	if v, ok := s.text(name); ok {
 		r.set(s.key(name), v, member...)
@@ -128,7 +128,7 @@ var closedSchemas = map[string]string{
 	"graphql": "not available", "vault": "not available", "pgmq_public": "not available", "cron": "not available",
 }
 
-// readAPI reads the settings of the rows API.
+// readAPI reads the rows API settings.
 func (r *settingsReader) readAPI() {
 	api := r.d.section("api")
 	if names, ok := api.texts("schemas"); ok {
@@ -157,7 +157,7 @@ func (r *settingsReader) readAPI() {
 	}
 }
 
-// bucketName matches the names of containers that the platform API creates.
+// bucketName matches the container names that the platform API creates.
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9_-]{3,63}$`)
 
 // readStorage reads the buckets.
@@ -207,7 +207,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, err
 }
 
-// readRegular returns the content of a file.
+// readRegular returns a file's content.
 func readRegular(root *os.Root, name string) ([]byte, error) {
 	f, _, err := openRegular(root, name)
 	if err != nil {
@@ -218,9 +218,8 @@ func readRegular(root *os.Root, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// read returns the content of a file that the configuration names: from the folder of the
-// repository, or from that of Supabase. Files outside the repository are not read, since it may be
-// a stranger's.
+// read returns the content of a file that the configuration names: from the repository's folder, or
+// from Supabase's. Files outside the repository are not read, since it may be a stranger's.
 func (r *settingsReader) read(name string) ([]byte, error) {
 	name = path.Clean(filepath.ToSlash(name))
 	text, err := readRegular(r.root, name)

@@ -21,13 +21,13 @@ type document struct {
 	file   string
 	root   map[string]any
 	lines  map[string]int  // by path, its keys joined by dots
-	read   map[string]bool // paths of values that were asked for
+	read   map[string]bool // value paths that were asked for
 	lookup func(name string) (string, bool)
 
 	problems, notes []Remark
 }
 
-// maxConfigSize is the maximum size of a configuration in bytes.
+// maxConfigSize is the maximum configuration size in bytes.
 const maxConfigSize = 1 << 20
 
 var byteOrderMark = []byte("\ufeff")
@@ -53,7 +53,7 @@ func parseDocument(file string, text []byte) (*document, error) {
 	return d, nil
 }
 
-// keyLines returns the lines of all keys of valid TOML, by their paths.
+// keyLines returns the line of each key in valid TOML, by path.
 func keyLines(text []byte) map[string]int {
 	k := keyLiner{line: 1, lines: map[string]int{}}
 	k.parser.Reset(text)
@@ -71,14 +71,14 @@ func keyLines(text []byte) map[string]int {
 	return k.lines
 }
 
-// keyLiner records the lines of keys, which come in the order of the file.
+// keyLiner records the lines of keys, which come in file order.
 type keyLiner struct {
 	parser       unstable.Parser
 	offset, line int
 	lines        map[string]int
 }
 
-// add records the key of an expression below a path, and returns the whole path.
+// add records an expression's key below a path, and returns the whole path.
 func (k *keyLiner) add(path []string, e *unstable.Node) []string {
 	path = slices.Clone(path)
 	for it := e.Key(); it.Next(); {
@@ -96,7 +96,7 @@ func (k *keyLiner) add(path []string, e *unstable.Node) []string {
 	return path
 }
 
-// addPair records the key of a pair, and those of its value.
+// addPair records a pair's key, and those in its value.
 func (k *keyLiner) addPair(table []string, e *unstable.Node) {
 	path := k.add(table, e)
 	if e.Value().Kind != unstable.InlineTable {
@@ -113,7 +113,7 @@ func (d *document) problem(key, format string, args ...any) {
 	d.problems = addRemark(d.problems, Remark{d.file, d.lines[key], key, fmt.Sprintf(format, args...)})
 }
 
-// note notes what a project can't have of a key.
+// note notes what a project can't have under a key.
 func (d *document) note(key, format string, args ...any) {
 	d.notes = addRemark(d.notes, Remark{d.file, d.lines[key], key, fmt.Sprintf(format, args...)})
 }
@@ -126,7 +126,7 @@ func addRemark(all []Remark, r Remark) []Remark {
 	return append(all, r)
 }
 
-// section is a table of a document, also one that is not there.
+// section is a table in a document, also one that is not there.
 type section struct {
 	d      *document
 	path   string
@@ -142,7 +142,7 @@ func (d *document) section(path ...string) section {
 	return s
 }
 
-// key returns the path of a value.
+// key returns a value's path.
 func (s section) key(name string) string { return strings.TrimPrefix(s.path+"."+name, ".") }
 
 // sub returns a table in the table.
@@ -159,7 +159,7 @@ func (s section) sub(name string) section {
 // exists reports whether the table is there.
 func (s section) exists() bool { return s.values != nil }
 
-// names returns the names of the tables in the table, sorted.
+// names returns the table names in the table, sorted.
 func (s section) names() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {

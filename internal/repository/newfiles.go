@@ -2,10 +2,10 @@ package repository
 
 import "strings"
 
-// NewFile is a file of a new repository.
+// NewFile is a file in a new repository.
 type NewFile struct{ Name, Text string }
 
-// NewFiles returns the files of a new repository, with the settings that most need a decision.
+// NewFiles returns a new repository's files, with the settings that most need a decision.
 func (r *Repository) NewFiles() []NewFile {
 	site := "http://localhost:3000"
 	if r.Framework().Name == "vite" {

@@ -9,7 +9,7 @@ import (
 
 const maxMessages = 5000 // an hour
 
-// readPhone reads the settings of phone numbers: to sign in with, and as second factors. The sender
+// readPhone reads the phone number settings: to sign in with, and as second factors. The sender
 // matters only if one of them is on.
 func (r *settingsReader) readPhone(s, factor section) {
 	r.setFlag(s, "enable_signup", "sms", "sign_in")
@@ -61,7 +61,7 @@ func (r *settingsReader) readTestNumbers(s section) {
 	}
 }
 
-// readSender reads the sender of text messages: a hook, or Twilio.
+// readSender reads the text message sender: a hook, or Twilio.
 func (r *settingsReader) readSender(s section) {
 	if hook := r.d.section("auth", "hook", "send_sms"); hook.is("enabled") {
 		if uri, ok := r.readHook(hook); ok && strings.HasPrefix(uri, "https://") {
@@ -99,7 +99,7 @@ func (r *settingsReader) readTwilio(s section) {
 	}
 
 	member := "twilio_from"
-	if strings.HasPrefix(sender, "MG") { // the prefix of Twilio's messaging services
+	if strings.HasPrefix(sender, "MG") { // Twilio's prefix for messaging services
 		member = "twilio_messaging_service_sid"
 	}
 
@@ -109,7 +109,7 @@ func (r *settingsReader) readTwilio(s section) {
 	r.setSecret(s, "auth_token", "sms.twilio")
 }
 
-// writePhone writes the settings of phone numbers.
+// writePhone writes the phone number settings.
 func (w *configWriter) writePhone() {
 	sms := w.auth["sms"]
 	signIn, factors := isTrue(member(sms, "sign_in")), isTrue(member(sms, "factors"))

@@ -20,12 +20,12 @@ type Change struct {
 // Update is a request that brings settings to what the configuration says.
 type Update struct {
 	Changes   []Change
-	Body      map[string]any // members of the operation; none: nothing to change
+	Body      map[string]any // operation members; none: nothing to change
 	Unchanged int            // settings that are as the configuration says
 }
 
-// PlanSettings compares settings as the API answers them with those of a configuration. Without
-// current settings, all that the configuration says changes.
+// PlanSettings compares settings as the API answers them with a configuration's. Without current
+// settings, all that the configuration says changes.
 func PlanSettings(current map[string]any, settings []Setting) (Update, error) {
 	before := map[string]any{}
 	for name, value := range current {
@@ -75,7 +75,7 @@ func PlanSettings(current map[string]any, settings []Setting) (Update, error) {
 // onByDefault are settings that a new project has on: false changes them.
 var onByDefault = []string{"sign_up", "confirm_email"}
 
-// listed returns a value, or each member of an object, as changes of a new project, whose settings
+// listed returns a value, or each member of an object, as changes to a new project, whose settings
 // are unknown. What asks for nothing is no change.
 func listed(path string, value any) []Change {
 	object, ok := value.(map[string]any)
@@ -104,7 +104,7 @@ func copyJSON(from, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// snake returns the name of a request's member for that of a response: site_url for siteUrl.
+// snake returns a request's member name for a response's: site_url for siteUrl.
 func snake(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -117,7 +117,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// at returns the member of an object, or nil.
+// at returns an object's member, or nil.
 func at(object map[string]any, path []string) any {
 	for _, name := range path[:len(path)-1] {
 		object, _ = object[name].(map[string]any)
@@ -126,7 +126,7 @@ func at(object map[string]any, path []string) any {
 	return object[path[len(path)-1]]
 }
 
-// put sets the member of an object. A zero value creates no object around it, nil removes it.
+// put sets an object's member. A zero value creates no object around it, nil removes it.
 func put(object map[string]any, path []string, value any) {
 	for _, name := range path[:len(path)-1] {
 		inner, ok := object[name].(map[string]any)
@@ -149,7 +149,7 @@ func put(object map[string]any, path []string, value any) {
 	delete(object, name)
 }
 
-// isZero reports whether a value of JSON is as good as absent.
+// isZero reports whether a JSON value is as good as absent.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -174,10 +174,10 @@ func isZero(v any) bool {
 	return false
 }
 
-// equal reports whether two values of JSON are the same, or both as good as absent.
+// equal reports whether two JSON values are the same, or both as good as absent.
 func equal(a, b any) bool { return len(compare("", a, b)) == 0 }
 
-// compare returns the differences of two values of JSON, one for each member of objects.
+// compare returns the differences between two JSON values, one for each member of objects.
 func compare(path string, from, to any) []Change {
 	if isZero(from) && isZero(to) {
 		return nil
@@ -200,7 +200,7 @@ func compare(path string, from, to any) []Change {
 		return changes
 	}
 
-	a, _ := json.Marshal(from) // values of JSON
+	a, _ := json.Marshal(from) // JSON values
 	b, _ := json.Marshal(to)
 	if string(a) == string(b) {
 		return nil
@@ -270,7 +270,7 @@ func show(path string, v any) string {
 		return strings.Join(items, ", ")
 	}
 
-	text, _ := json.Marshal(v) // a value of JSON
+	text, _ := json.Marshal(v) // a JSON value
 	return string(text)
 }
 
@@ -283,7 +283,7 @@ type Container struct {
 	Types    []string `json:"-"`
 }
 
-// PlanBucket compares a bucket with the container of its name; nil: there is none.
+// PlanBucket compares a bucket with the container that has its name; nil: there is none.
 func PlanBucket(b Bucket, c *Container) (Update, error) {
 	var settings []Setting
 	if b.Public != nil {

@@ -18,15 +18,14 @@ type Snapshot struct {
 	Auth, Rest  map[string]any
 	SecretNames []string
 	Containers  []Container
-	OpenTables  *bool // nil: neither, by statements of the project's own
+	OpenTables  *bool // nil: neither, by the project's own statements
 }
 
-// Files are texts by their paths from the folder of a repository.
+// Files are texts by path from a repository's folder.
 type Files map[string]string
 
-// Render returns the configuration of a project, with the texts of its mails. Secrets are variables
-// of the environment. [Open] reads the same settings back. The notes are about settings that a
-// configuration can't say.
+// Render returns a project's configuration, with its mail texts. Secrets are environment variables.
+// [Open] reads the same settings back. The notes are about settings that a configuration can't say.
 func Render(s Snapshot) (files Files, notes []string) {
 	w := &configWriter{files: Files{}, auth: map[string]any{}, secrets: s.SecretNames}
 	for name, value := range s.Auth {
@@ -66,7 +65,7 @@ func Render(s Snapshot) (files Files, notes []string) {
 // configWriter writes a configuration.
 type configWriter struct {
 	text    strings.Builder
-	auth    map[string]any // settings of end users by the names of requests
+	auth    map[string]any // end-user settings by request member
 	secrets []string
 	files   Files
 	notes   []string
@@ -92,14 +91,14 @@ func (w *configWriter) value(name string, v any) {
 	}
 }
 
-// secret writes a secret as a variable of the environment, if the project has it.
+// secret writes a secret as an environment variable, if the project has it.
 func (w *configWriter) secret(name, secret, variable string) {
 	if slices.Contains(w.secrets, secret) {
 		w.value(name, "env("+variable+")")
 	}
 }
 
-// member returns a member of an object, nil for none.
+// member returns an object's member, nil for none.
 func member(object any, name string) any {
 	o, _ := object.(map[string]any)
 	return o[name]
@@ -117,7 +116,7 @@ func tomlKey(name string) string {
 	return tomlValue(name)
 }
 
-// tomlValue returns a value of JSON in TOML, whose texts and lists have the same form.
+// tomlValue returns a JSON value in TOML, whose texts and lists have the same form.
 func tomlValue(v any) string {
 	if n, ok := v.(float64); ok && n == math.Trunc(n) {
 		return fmt.Sprintf("%.0f", n)
@@ -126,7 +125,7 @@ func tomlValue(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // a value of JSON
+	_ = e.Encode(v) // a JSON value
 
 	text := strings.TrimSuffix(b.String(), "\n")
 	return strings.ReplaceAll(text, "\x7f", `\u007F`)

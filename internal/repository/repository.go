@@ -34,7 +34,7 @@ const (
 
 // Remark is a sentence about a place in a repository.
 type Remark struct {
-	File string `json:"file"`           // from the folder of the repository, with slashes
+	File string `json:"file"`           // from the repository's folder, with slashes
 	Line int    `json:"line,omitempty"` // from 1; 0: the whole file
 	Key  string `json:"key,omitempty"`  // in the configuration, such as auth.site_url
 	Text string `json:"text"`           // continues the key, if there is one
@@ -50,7 +50,7 @@ func (r Remark) String() string {
 	return strings.TrimSuffix(place+": "+strings.TrimSpace(r.Key+" "+r.Text), ": ")
 }
 
-// Problems are the mistakes of a repository that can't be pushed.
+// Problems are the mistakes in a repository that can't be pushed.
 type Problems []Remark
 
 // Error returns a line for each mistake.
@@ -74,7 +74,7 @@ type Repository struct {
 	Notes  []Remark // what a project can't have, by file and line
 }
 
-// Name returns the name of a new project: that of the configuration, or of the folder.
+// Name returns a new project's name: the configuration's, or the folder's.
 func (r *Repository) Name() string {
 	if r.Config.Name != "" {
 		return r.Config.Name
@@ -82,7 +82,7 @@ func (r *Repository) Name() string {
 	return filepath.Base(r.Root)
 }
 
-// Path returns the path of a file of the repository.
+// Path returns the path of a file in the repository.
 func (r *Repository) Path(name string) string { return filepath.Join(r.Root, filepath.FromSlash(name)) }
 
 // Find returns the nearest folder, from a folder upwards, that has a repository. It fails with
@@ -104,8 +104,8 @@ func Find(folder string) (string, error) {
 	}
 }
 
-// Open reads a repository. lookup returns a variable of the environment; files .env of the
-// repository add to it. It fails with [Problems] if something in the repository is wrong.
+// Open reads a repository. lookup returns an environment variable; files .env of the repository add
+// to it. It fails with [Problems] if something in the repository is wrong.
 func Open(root string, lookup func(name string) (string, bool)) (*Repository, error) {
 	r := &Repository{Root: root}
 	files, err := os.OpenRoot(root)
@@ -176,7 +176,7 @@ func (r *Repository) readConfig() (*document, error) {
 	return parseDocument(ConfigFile, text)
 }
 
-// noteSchemas notes files of declared schemas, of which migrations are made.
+// noteSchemas notes files with declared schemas, from which migrations are made.
 func (r *Repository) noteSchemas(d *document) {
 	files, _ := filepath.Glob(r.Path(schemas + "/*.sql")) // the pattern is valid
 	applied, _ := filepath.Glob(r.Path(Migrations + "/*"))

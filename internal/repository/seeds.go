@@ -16,15 +16,15 @@ import (
 
 // Seed is a file with rows for a new database.
 type Seed struct {
-	Path string // from the folder of the repository, with slashes
+	Path string // from the repository's folder, with slashes
 	Size int64  // bytes
-	Hash string // SHA-256 of the text with the line ends of Unix
+	Hash string // SHA-256 over the text with Unix line ends
 }
 
 // defaultSeed is the file that runs if the configuration names none.
 const defaultSeed = "./seed.sql"
 
-// readSeeds finds the files of the configuration's patterns, those of each in the order of names.
+// readSeeds finds the files that match the configuration's patterns, each pattern's in name order.
 func (r *Repository) readSeeds(d *document, files *os.Root) {
 	s := d.section("db", "seed")
 	patterns, ok := s.texts("sql_paths")
@@ -82,7 +82,7 @@ func (w unixLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Statements on the seeds that a project has run. The table is that of Supabase's tool.
+// Statements on the seeds that a project has run. The table is Supabase's tool's.
 const (
 	SelectSeeds  = "select path, hash from supabase_migrations.seed_files"
 	PrepareSeeds = "create schema if not exists supabase_migrations;\n" +

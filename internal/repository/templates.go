@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// mailSubjects are the kinds of mails with the subjects of those that name none.
+// mailSubjects are the mail kinds, with the default subjects.
 var mailSubjects = map[string]string{
 	"confirmation": "Confirm your address", "invite": "You have been invited", "magic_link": "Your link to sign in",
 	"recovery": "Reset your password", "email_change": "Confirm your new address",
 	"reauthentication": "{{ .Token }} is your code",
 }
 
-// mailVariables are the variables of mails.
+// mailVariables are the variables in mails.
 var mailVariables = []string{"ConfirmationURL", "Token", "TokenHash", "SiteURL", "RedirectTo", "Email", "NewEmail",
 	"Data"}
 
 const maxMailText = 20_000 // characters
 
-// readTemplates reads the texts of mails. A text that a project can't have is noted, and the
-// default one stays.
+// readTemplates reads the mail texts. A text that a project can't have is noted, and the default
+// one stays.
 func (r *settingsReader) readTemplates(templates section) {
 	for _, kind := range templates.names() {
 		s := templates.sub(kind)
@@ -51,7 +51,7 @@ func (r *settingsReader) readTemplates(templates section) {
 	}
 }
 
-// readTemplate returns the HTML of a mail. It reports false if the text has only a subject.
+// readTemplate returns a mail's HTML. It reports false if the text has only a subject.
 func (r *settingsReader) readTemplate(s section) (string, bool) {
 	if html, ok := s.text("content"); ok && html != "" {
 		return html, true

@@ -100,7 +100,7 @@ func (d *document) noteRestOf(path string, value any) {
 	}
 }
 
-// matchKey reports whether a path is that of a pattern, or below it.
+// matchKey reports whether a path matches a pattern, or lies below it.
 func matchKey(pattern, path string) bool {
 	want, got := strings.Split(pattern, "."), strings.Split(path, ".")
 	if len(got) < len(want) {

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// variableFiles are the files with variables of a repository; the first one with a name wins.
+// variableFiles are a repository's variable files; the first one with a name wins.
 var variableFiles = []string{Folder + "/.env.local", Folder + "/.env", ".env.local", ".env"}
 
-// readVariables reads the variables of a repository's files.
+// readVariables reads the variables in a repository's files.
 func readVariables(files *os.Root) (map[string]string, error) {
 	all := map[string]string{}
 	for _, name := range variableFiles {
@@ -39,8 +39,8 @@ func readVariables(files *os.Root) (map[string]string, error) {
 // assignment matches a line of a file with variables.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$`)
 
-// parseVariables returns the variables of a text of lines NAME=value. A value may stand in quotes;
-// without them it ends before a comment.
+// parseVariables returns the variables in a text with lines NAME=value. A value may stand in
+// quotes; without them it ends before a comment.
 func parseVariables(text string) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -72,7 +72,7 @@ var Frameworks = []Framework{
 	{"next", "NEXT_PUBLIC_"}, {"expo", "EXPO_PUBLIC_"}, {"nuxt", "NUXT_PUBLIC_"}, {"vite", "VITE_"}, {"none", ""},
 }
 
-// Framework is a framework of applications. Its name is that of its package.
+// Framework is an application framework, named as its package.
 type Framework struct{ Name, Prefix string }
 
 // FindFramework returns the framework with a name.
@@ -85,7 +85,7 @@ func FindFramework(name string) (Framework, bool) {
 	return Frameworks[i], true
 }
 
-// Framework returns the framework of the application by its package.json.
+// Framework returns the application's framework by its package.json.
 func (r *Repository) Framework() Framework {
 	none := Frameworks[len(Frameworks)-1]
 	text, err := os.ReadFile(r.Path("package.json"))
@@ -111,7 +111,7 @@ func (r *Repository) Framework() Framework {
 	return none
 }
 
-// Variable is a variable of the environment.
+// Variable is an environment variable.
 type Variable struct{ Name, Value string }
 
 // Variables returns the variables by which an application finds its project. The key has both names
@@ -124,8 +124,8 @@ func (f Framework) Variables(address, key string) []Variable {
 	}
 }
 
-// MergeVariables returns a text of variables with new values. Lines of other variables stay, and so
-// do the line ends.
+// MergeVariables returns a variable text with new values. Other variables' lines stay, and so do
+// the line ends.
 func MergeVariables(text string, variables []Variable) string {
 	end := "\n"
 	if strings.Contains(text, "\r\n") {

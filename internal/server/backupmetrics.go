@@ -10,11 +10,11 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 )
 
-// scrapeQueryTimeout is the timeout of the query behind a scrape.
+// scrapeQueryTimeout limits the query behind a scrape.
 const scrapeQueryTimeout = 3 * time.Second
 
-// Metrics of the backups of each project with a schedule. All servers report the same values, as of
-// the scrape.
+// Backup metrics for each project with a schedule. All servers report the same values, as of the
+// scrape.
 var (
 	nextBackup = prometheus.NewDesc("socle_backup_next_timestamp_seconds",
 		"Time of a project's next scheduled backup; in the past if overdue.", []string{"project"}, nil)
@@ -25,27 +25,27 @@ var (
 		[]string{"project"}, nil)
 )
 
-// backupAges is the collector of the backup metrics.
+// backupAges collects the backup metrics.
 type backupAges struct {
 	backups *backup.Service
 	log     *slog.Logger
 }
 
-// watchBackups registers the collector of backup metrics.
+// watchBackups registers the backup metrics.
 func (m *metrics) watchBackups(backups *backup.Service, log *slog.Logger) {
 	if m.registry != nil {
 		m.registry.MustRegister(backupAges{backups, log})
 	}
 }
 
-// Describe sends the descriptors of the backup metrics.
+// Describe sends the backup metrics' descriptors.
 func (backupAges) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{nextBackup, lastCompleted, lastProven} {
 		descs <- d
 	}
 }
 
-// Collect queries the ages of backups. If the database does not answer, it leaves them out and the
+// Collect queries the backup ages. If the database does not answer, it leaves them out and the
 // other metrics remain.
 func (b backupAges) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeQueryTimeout)

@@ -30,14 +30,14 @@ import (
 )
 
 const (
-	migrationLock       = 0x50c1e_0001 // arbitrary key of the advisory lock for platform migrations
+	migrationLock       = 0x50c1e_0001 // arbitrary key for the advisory lock on platform migrations
 	platformPool        = 20           // connections; creating, pausing and purging projects take up to eight
 	platformReserve     = 4            // reserve for accounts that hold none
 	maxPlatformWaiting  = 4096         // callers without a connection
 	queuePool           = 2            // connections for short queries, beside River's LISTEN connection
 	platformDatabase    = "socle"
-	startTimeout        = 60 * time.Second // start of PostgreSQL, including recovery
-	signingKeyRetention = 2 * time.Hour    // longer than the TTL of an access token
+	startTimeout        = 60 * time.Second // PostgreSQL's start, including recovery
+	signingKeyRetention = 2 * time.Hour    // longer than an access token's TTL
 )
 
 // Database is the PostgreSQL behind the platform: a private one, or an existing one.
@@ -48,12 +48,12 @@ type Database struct {
 	Store     *platform.Store
 	Binaries  pgserver.Binaries
 	private   *pgserver.Server // nil unless PostgreSQL is private
-	lock      *os.File         // lock of the data folder, if a command opened the database
-	attached  bool             // another process started PostgreSQL and will stop it
+	lock      *os.File         // data folder lock, if a command opened the database
+	hasOwner  bool             // another process started PostgreSQL and will stop it
 }
 
 // CheckDataDir fails if the private PostgreSQL has no data yet. Only a starting server creates
-// them: a check of what it has created itself would say nothing.
+// them: a check that creates its own subject would say nothing.
 func CheckDataDir(c config.Config) error {
 	if c.DatabaseURL != "" {
 		return nil
@@ -85,11 +85,11 @@ func OpenDatabase(ctx context.Context, c config.Config, log *slog.Logger) (d *Da
 		return nil, nil, err
 	}
 
-	d.lock, d.attached = lock, busy
+	d.lock, d.hasOwner = lock, busy
 	return d, secret, nil
 }
 
-// Migrate migrates the platform database and the databases of all projects.
+// Migrate migrates the platform database and all project databases.
 func Migrate(ctx context.Context, c config.Config, log *slog.Logger) error {
 	d, secret, err := OpenDatabase(ctx, c, log)
 	if err != nil {
@@ -115,8 +115,8 @@ func (d *Database) migrateProjects(ctx context.Context, c config.Config, secret 
 }
 
 // openDatabase opens the configured PostgreSQL, or starts the private one, and migrates the
-// platform database. Any number of servers can call it at once. Set exclusive if this process holds
-// the lock of the data folder.
+// platform database. Several servers can call it at once. Set exclusive if this process holds the
+// data folder lock.
 func openDatabase(
 	ctx context.Context, c config.Config, secret []byte, exclusive bool, log *slog.Logger,
 ) (*Database, error) {
@@ -166,7 +166,7 @@ func UpgradePostgres(ctx context.Context, c config.Config, log *slog.Logger) (pg
 	return pgserver.Upgrade(ctx, privateConfig(c, binaries, secret, log), pgserver.Binaries{})
 }
 
-// privateConfig returns the configuration of the private PostgreSQL.
+// privateConfig returns the private PostgreSQL's configuration.
 func privateConfig(c config.Config, b pgserver.Binaries, secret []byte, log *slog.Logger) pgserver.Config {
 	return pgserver.Config{
 		Dir: filepath.Join(c.DataDir, "postgres"), Binaries: b, Log: log,
@@ -180,22 +180,22 @@ func (d *Database) startPrivate(
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
-	own, err := pgserver.Start(ctx, privateConfig(c, d.Binaries, secret, log))
+	private, err := pgserver.Start(ctx, privateConfig(c, d.Binaries, secret, log))
 	if err != nil {
 		return err
 	}
 
-	d.private, d.URL = own, own.URL(platformDatabase)
+	d.private, d.URL = private, private.URL(platformDatabase)
 
-	if err := createPlatformDatabase(ctx, own.URL("postgres"), exclusive); err != nil {
-		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), own.Stop(context.WithoutCancel(ctx)))
+	if err := createPlatformDatabase(ctx, private.URL("postgres"), exclusive); err != nil {
+		return errors.Join(fmt.Errorf("private PostgreSQL: %w", err), private.Stop(context.WithoutCancel(ctx)))
 	}
 
 	return nil
 }
 
-// createPlatformDatabase creates the platform database of a private PostgreSQL. If exclusive is
-// set, it first ends the sessions of a killed server.
+// createPlatformDatabase creates a private PostgreSQL's platform database. If exclusive is set, it
+// first ends the sessions of a killed server.
 func createPlatformDatabase(ctx context.Context, url string, exclusive bool) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -223,8 +223,8 @@ func createPlatformDatabase(ctx context.Context, url string, exclusive bool) err
 	return err
 }
 
-// prepare opens the pools, and closes and migrates the platform database. signUp is the default of
-// the setting.
+// prepare opens the pools, and closes and migrates the platform database. signUp is the setting's
+// default.
 func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) error {
 	pool, err := pg.PrimaryPoolConfig(d.URL, platformPool)
 	if err != nil {
@@ -271,14 +271,14 @@ func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) e
 	return err
 }
 
-// newPlatformPlaces returns the places of the connections to the platform database. Each account
-// and the server's own work leave a part of them to others.
+// newPlatformPlaces returns the platform database's connection slots. Each account and the server's
+// own work leave some to others.
 func newPlatformPlaces() *fair.Pool {
 	return fair.New(fair.Config{Name: "platform_connections", Capacity: platformPool, Reserve: platformReserve,
 		Waiting: maxPlatformWaiting})
 }
 
-// DatabaseNames returns the naming scheme of the projects' databases.
+// DatabaseNames returns the naming scheme for project databases.
 func (d *Database) DatabaseNames(ctx context.Context) (pgcluster.Names, error) {
 	key, err := d.Store.NameKey(ctx)
 	if err != nil {
@@ -288,7 +288,7 @@ func (d *Database) DatabaseNames(ctx context.Context) (pgcluster.Names, error) {
 	return pgcluster.NewNames(key)
 }
 
-// Registry opens the registry of the projects in this PostgreSQL.
+// Registry opens the registry for the projects in this PostgreSQL.
 func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*projectdb.Registry, error) {
 	available, err := pg.Value[int](ctx, d.Pool, `
 		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
@@ -322,20 +322,19 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 		return nil, err
 	}
 
-	if prepared, err := lifecycle.Prepared(ctx, d.Pool); err != nil || prepared {
+	if ready, err := lifecycle.Prepared(ctx, d.Pool); err != nil || ready {
 		return r, err
 	}
 
 	return r, lifecycle.Prepare(ctx, r.Platform())
 }
 
-// reservedConnections is the number of connections outside of all pools: locks, migrations, dumps,
+// reservedConnections is the number of connections outside all pools: locks, migrations, dumps,
 // people.
 const reservedConnections = 16
 
-// Keyring returns the keys of access tokens. The first server generates the first key. It fails if
-// the secret of the install does not open a stored key, since a replacement would end every
-// session.
+// Keyring returns the keys for access tokens. The first server generates the first key. It fails if
+// the install's secret does not open a stored key, since a replacement would end every session.
 func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, error) {
 	ring, err := d.storedKeys(ctx, secret)
 	if err != nil || ring != nil {
@@ -358,13 +357,13 @@ func (d *Database) Keyring(ctx context.Context, secret []byte) (*token.Keyring, 
 
 // storedKeys returns the stored keys, nil if there are none.
 func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyring, error) {
-	stored, err := d.Store.SigningKeys(ctx, signingKeyRetention)
-	if err != nil || len(stored) == 0 {
+	rows, err := d.Store.SigningKeys(ctx, signingKeyRetention)
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 
-	keys := make([]token.Key, len(stored))
-	for i, k := range stored {
+	keys := make([]token.Key, len(rows))
+	for i, k := range rows {
 		if keys[i], err = token.OpenKey(k.ID, k.Sealed, secret); err != nil {
 			return nil, fmt.Errorf(
 				"wrong secret key for this install (SOCLE_SECRET_KEY, or secret.key in the data folder): %w", err,
@@ -375,8 +374,8 @@ func (d *Database) storedKeys(ctx context.Context, secret []byte) (*token.Keyrin
 	return token.NewKeyring(keys[0], keys[1:]...), nil
 }
 
-// RotateKey generates a new signing key for access tokens. Tokens of the previous keys stay valid
-// until they expire.
+// RotateKey generates a new signing key for access tokens. Tokens signed with the previous keys
+// stay valid until they expire.
 func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
 	return pg.WithLock(ctx, d.Pool.Config().ConnConfig, migrationLock, func(*pgx.Conn) error {
 		_, err := d.newSigningKey(ctx, secret)
@@ -384,7 +383,7 @@ func (d *Database) RotateKey(ctx context.Context, secret []byte) error {
 	})
 }
 
-// CreateAdministrator creates an administrator with a password of at least minimum characters.
+// CreateAdministrator creates an administrator, whose password needs at least minimum characters.
 func (d *Database) CreateAdministrator(
 	ctx context.Context, minimum int, username, email, secret string,
 ) (account.User, error) {
@@ -398,12 +397,12 @@ func (d *Database) newSigningKey(ctx context.Context, secret []byte) (token.Key,
 		return key, err
 	}
 
-	sealed, err := key.Seal(secret)
+	ciphertext, err := key.Seal(secret)
 	if err != nil {
 		return key, err
 	}
 
-	return key, d.Store.RotateSigningKey(ctx, key.ID, sealed)
+	return key, d.Store.RotateSigningKey(ctx, key.ID, ciphertext)
 }
 
 // Run supervises the private PostgreSQL until ctx ends.
@@ -416,7 +415,7 @@ func (d *Database) Run(ctx context.Context) error {
 	return d.private.Run(ctx)
 }
 
-// Close closes the pools, stops the private PostgreSQL and releases the lock of the data folder.
+// Close closes the pools, stops the private PostgreSQL and releases the data folder lock.
 func (d *Database) Close(ctx context.Context) error {
 	for _, pool := range []*pgxpool.Pool{d.QueuePool, d.Pool} {
 		if pool != nil {
@@ -425,7 +424,7 @@ func (d *Database) Close(ctx context.Context) error {
 	}
 
 	var err error
-	if d.private != nil && !d.attached {
+	if d.private != nil && !d.hasOwner {
 		err = d.private.Stop(ctx)
 	}
 	if d.lock != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/socle-dev/socle/internal/api"
 )
 
-// reference has the page of the API reference, and the viewer that it runs: Scalar, unmodified. See
+// reference has the API reference's page, and the viewer that it runs: Scalar, unmodified. See
 // docs/decisions/viewer.md.
 //
 //go:embed reference
 var reference embed.FS
 
-// docsPage is the page of the API reference.
+// docsPage is the API reference's page.
 var docsPage = readReference("page.html")
 
 // docsPolicy allows the API reference its own scripts, styles in the page, and requests to this
@@ -42,11 +42,11 @@ func readReference(name string) []byte {
 	return content
 }
 
-// cspHash returns the CSP hash of the page's only inline script.
+// cspHash returns the CSP hash for the page's only inline script.
 func cspHash(page []byte) string {
-	_, rest, opened := bytes.Cut(page, []byte("<script>"))
-	content, _, closed := bytes.Cut(rest, []byte("</script>"))
-	if !opened || !closed {
+	_, rest, hasStart := bytes.Cut(page, []byte("<script>"))
+	content, _, hasEnd := bytes.Cut(rest, []byte("</script>"))
+	if !hasStart || !hasEnd {
 		panic("server: the API reference has no script")
 	}
 
@@ -54,8 +54,8 @@ func cspHash(page []byte) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// docsHandlers returns the handlers of the API reference by path: the page, its viewer, the OpenAPI
-// document, and the guides as documents of the viewer.
+// docsHandlers returns the API reference's handlers by path: the page, its viewer, the OpenAPI
+// document, and the guides as viewer documents.
 func docsHandlers() map[string]http.HandlerFunc {
 	handlers := map[string]http.HandlerFunc{
 		"/docs": func(w http.ResponseWriter, _ *http.Request) {
@@ -79,8 +79,8 @@ func docsHandlers() map[string]http.HandlerFunc {
 
 const jsonType = "application/json; charset=utf-8"
 
-// guides are the titles of the guides in the binary, by their files in docs. The page of the
-// reference lists them by the last part of the name.
+// guides maps the guide files in docs to their titles. The reference page lists them by the last
+// part of the name.
 var guides = map[string]string{
 	"api": "Rules of the API", "cli": "Command line", "operations": "Operations", "rest": "socle rest",
 	"guides/from-supabase": "From Supabase", "guides/bring-a-repository": "Bring a repository",
@@ -90,7 +90,7 @@ var guides = map[string]string{
 	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",
 }
 
-// guideDocument returns a guide as the description of an OpenAPI document without operations, which
+// guideDocument returns a guide as the description in an OpenAPI document without operations, which
 // the viewer renders.
 func guideDocument(name, title string) []byte {
 	text, err := docs.Guides.ReadFile(name + ".md")
@@ -112,20 +112,20 @@ func guideDocument(name, title string) []byte {
 
 var guideLink = regexp.MustCompile(`\[([^\[\]]*)\]\(((?:\.\./)*[A-Za-z0-9/-]+\.(?:md|json))?(#[a-z0-9-]+)?\)`)
 
-// linkGuides rewrites the links between guides for the viewer. Links to other files of the source
-// tree become text.
+// linkGuides rewrites the links between guides for the viewer. Links to other source files become
+// text.
 func linkGuides(name, text string) string {
 	return guideLink.ReplaceAllStringFunc(text, func(link string) string {
 		parts := guideLink.FindStringSubmatch(link)
 		label, file, anchor := parts[1], parts[2], strings.TrimPrefix(parts[3], "#")
 		target := strings.TrimSuffix(path.Join(path.Dir(name), file), ".md")
 
-		switch _, known := guides[target]; {
+		switch _, isGuide := guides[target]; {
 		case file == "openapi.json":
 			return "[" + label + "](/openapi.json)"
 		case file == "":
 			target = name
-		case !known:
+		case !isGuide:
 			return label
 		}
 
@@ -139,7 +139,7 @@ func linkGuides(name, text string) string {
 	})
 }
 
-// compressed returns a handler of a file that is kept compressed by gzip. content is called once.
+// compressed serves a file that is stored gzipped. content is called once.
 func compressed(contentType string, content func() []byte) http.HandlerFunc {
 	content = sync.OnceValue(content)
 
@@ -167,8 +167,8 @@ func acceptsGzip(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept-Encoding") {
 		for coding := range strings.SplitSeq(header, ",") {
 			name, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(coding, " ", "")), ";")
-			refused := weight != "" && strings.Trim(weight, "q=0.") == "" // q=0, q=0.000
-			if name == "gzip" && !refused {
+			isRefused := weight != "" && strings.Trim(weight, "q=0.") == "" // q=0, q=0.000
+			if name == "gzip" && !isRefused {
 				return true
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// newGateway returns the gateway with all interfaces. publicURL is the address of the install, ""
-// if it is unknown.
+// newGateway returns the gateway with all interfaces. publicURL is the install's address, "" if it
+// is unknown.
 func (s *Server) newGateway(domains *Domains, publicURL string, variants *object.Variants) *gateway.Gateway {
 	discard := domains.Cleaner.Discard
 
@@ -33,7 +33,7 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 	})
 }
 
-// describeRows returns the OpenAPI document of a project's rows. It bypasses the cache of settings:
+// describeRows returns the OpenAPI document for a project's rows. It bypasses the settings cache:
 // the project may just have been paused.
 func (s *Server) describeRows(ctx context.Context, project uuid.UUID) ([]byte, error) {
 	p, err := s.gateway.Refresh(ctx, project)

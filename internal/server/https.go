@@ -17,7 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/token"
 )
 
-// openCertificate returns the source of the certificate, nil for plain HTTP.
+// openCertificate returns the certificate source, nil for plain HTTP.
 func (s *Server) openCertificate(c config.Config) (certificate.Source, error) {
 	if c.TLSCert != "" {
 		return certificate.OpenFiles(c.TLSCert, c.TLSKey, s.log)
@@ -38,7 +38,7 @@ func (s *Server) openCertificate(c config.Config) (certificate.Source, error) {
 	}), nil
 }
 
-// redirect answers plain HTTP with the address of HTTPS. Without an address it does nothing.
+// redirect answers plain HTTP with the HTTPS address. Without an address it does nothing.
 type redirect struct {
 	listener net.Listener
 	http     *http.Server

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLogText is in bytes. User code can raise errors
-// of hundreds of megabytes.
+// maxLogText is in bytes. User code can raise errors with hundreds of megabytes.
 const maxLogText = 4 << 10
 
 // truncatingHandler is a log handler that truncates long texts.
@@ -15,23 +14,23 @@ type truncatingHandler struct{ slog.Handler }
 
 // Handle forwards a record with truncated texts.
 func (h truncatingHandler) Handle(ctx context.Context, r slog.Record) error {
-	truncated := slog.NewRecord(r.Time, r.Level, truncate(r.Message), r.PC)
+	record := slog.NewRecord(r.Time, r.Level, truncate(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		truncated.AddAttrs(truncateAttr(a))
+		record.AddAttrs(truncateAttr(a))
 		return true
 	})
 
-	return h.Handler.Handle(ctx, truncated)
+	return h.Handler.Handle(ctx, record)
 }
 
 // WithAttrs implements [slog.Handler].
 func (h truncatingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	truncated := make([]slog.Attr, len(attrs))
+	copies := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		truncated[i] = truncateAttr(a)
+		copies[i] = truncateAttr(a)
 	}
 
-	return truncatingHandler{h.Handler.WithAttrs(truncated)}
+	return truncatingHandler{h.Handler.WithAttrs(copies)}
 }
 
 // WithGroup implements [slog.Handler].

@@ -14,11 +14,11 @@ import (
 
 const (
 	releaseInterval = 15 * time.Second
-	minUnusedHeap   = 16 << 20 // bytes of unused heap
+	minUnusedHeap   = 16 << 20 // bytes
 )
 
-// limitMemory sets the soft memory limit of the process to a quarter of the machine's memory, at
-// least 512 MiB, unless GOMEMLIMIT is set.
+// limitMemory sets the process's soft memory limit to a quarter of the machine's memory, at least
+// 512 MiB, unless GOMEMLIMIT is set.
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(512<<20, pgserver.Memory()/4))
@@ -26,27 +26,27 @@ func limitMemory() {
 }
 
 // ReleaseMemory returns unused memory to the system until ctx ends. The runtime alone collects
-// garbage when the heap has doubled or after two minutes, and returns the memory of a burst over
-// many minutes. It is for a process with one server: it collects the garbage of the whole process.
+// garbage when the heap has doubled or after two minutes, and returns a burst's memory over many
+// minutes. It is for a process with one server: it collects the whole process's garbage.
 func ReleaseMemory(ctx context.Context) {
-	started := false
+	isWarm := false
 	for range tick.Every(ctx, releaseInterval) {
-		if !started { // migrations leave buffers in pools, which the second collection empties
+		if !isWarm { // migrations leave buffers in pools, which the second collection empties
 			runtime.GC()
 			debug.FreeOSMemory()
 
-			started = true
+			isWarm = true
 		}
 
-		if live, unused := heap(); unused > minUnusedHeap && unused > live {
+		if live, idle := heap(); idle > minUnusedHeap && idle > live {
 			debug.FreeOSMemory()
 		}
 	}
 }
 
-// heap returns two numbers of bytes: live after the last collection, and unused by live objects but
-// still owned by the process (garbage and free memory).
-func heap() (live, unused uint64) {
+// heap returns two byte counts: live after the last collection, and idle: not live but still held
+// by the process (garbage and free memory).
+func heap() (live, idle uint64) {
 	samples := []runtimemetrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"},
@@ -57,10 +57,10 @@ func heap() (live, unused uint64) {
 	runtimemetrics.Read(samples)
 
 	live = samples[0].Value.Uint64()
-	var owned uint64
+	var total uint64
 	for _, s := range samples[1:] {
-		owned += s.Value.Uint64()
+		total += s.Value.Uint64()
 	}
 
-	return live, owned - min(live, owned)
+	return live, total - min(live, total)
 }

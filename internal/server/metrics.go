@@ -17,8 +17,8 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// profiles are the profiles of the Go runtime beside those of the CPU and of execution. The command
-// line is none of them: net/http/pprof shows it too.
+// profiles are the Go runtime's profiles beside CPU and execution. The command line is none of
+// them: net/http/pprof shows it too.
 var profiles = []string{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate"}
 
 // metrics measures requests and serves the metrics and profiles on a separate address. Without an
@@ -30,8 +30,8 @@ type metrics struct {
 	requests *prometheus.HistogramVec
 }
 
-func newMetrics(addr string, registry *prometheus.Registry, exported bool) (*metrics, error) {
-	if addr == "" && !exported {
+func newMetrics(addr string, registry *prometheus.Registry, hasExporter bool) (*metrics, error) {
+	if addr == "" && !hasExporter {
 		return &metrics{}, nil
 	}
 
@@ -101,7 +101,7 @@ func (m *metrics) instrument(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 
 		if httpx.Status(w) == http.StatusSwitchingProtocols {
-			return // the duration is that of a session
+			return // the duration is a session's
 		}
 
 		m.requests.WithLabelValues(httpx.From(r.Context()).Route, strconv.Itoa(httpx.Status(w))).

@@ -19,7 +19,7 @@ func TestReadinessFollowsRequests(t *testing.T) {
 		t.Helper()
 
 		r.probedAt = r.probedAt.Add(-minProbeInterval)
-		if _, fails := r.check(probes, slog.New(slog.DiscardHandler)); fails != want {
+		if _, fails := r.checkParts(probes, slog.New(slog.DiscardHandler)); fails != want {
 			t.Errorf("%s: got failing %v, want %v", when, fails, want)
 		}
 	}

@@ -12,15 +12,15 @@ import (
 
 const (
 	probeTimeout = 3 * time.Second // timeout of all probes together
-	probeTTL     = time.Second     // TTL of the result: the endpoint is public
-	// minProbeInterval is the TTL of a result that requests to projects contradict since.
+	probeTTL     = time.Second     // cache TTL: the endpoint is public
+	// minProbeInterval is the TTL for a result that later requests to projects contradict.
 	minProbeInterval = 100 * time.Millisecond
 )
 
-// readiness caches the result of the last probes.
+// readiness caches the last probes' result.
 type readiness struct {
-	state        atomic.Int32 // stateReady or stateFailing; 0 before the first probes
-	contradicted atomic.Bool  // a request since the last probes had another outcome
+	state   atomic.Int32 // stateReady or stateFailing; 0 before the first probes
+	isStale atomic.Bool  // a request since the last probes had another outcome
 
 	mu       sync.Mutex
 	probedAt time.Time
@@ -33,7 +33,7 @@ const (
 	stateFailing = 2
 )
 
-// probe checks a dependency of requests.
+// probe checks a dependency that requests need.
 type probe func(context.Context) error
 
 // observe takes the status of a request to a project, so that the answer does not stay ready while
@@ -41,13 +41,13 @@ type probe func(context.Context) error
 func (r *readiness) observe(status int) {
 	state := r.state.Load()
 	if (state == stateReady && status >= 500) || (state == stateFailing && status >= 200 && status < 400) {
-		r.contradicted.Store(true)
+		r.isStale.Store(true)
 	}
 }
 
 // ready answers whether the server can serve requests, by component. The reasons are in the log.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	parts, fails := s.readiness.check(s.probes(), s.log)
+	parts, fails := s.readiness.checkParts(s.probes(), s.log)
 	status := http.StatusOK
 	if fails {
 		status = http.StatusServiceUnavailable
@@ -57,18 +57,18 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, parts)
 }
 
-// check returns the state of each component. It runs one set of probes at a time and at most one
-// per second, or ten if requests contradict the result, regardless of the number of callers.
-func (r *readiness) check(probes map[string]probe, log *slog.Logger) (parts map[string]string, fails bool) {
+// checkParts returns each component's state. It runs one set of probes at a time and at most one
+// per second, or ten if requests contradict the result, however many callers there are.
+func (r *readiness) checkParts(probes map[string]probe, log *slog.Logger) (parts map[string]string, fails bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	age := time.Since(r.probedAt)
-	if age < minProbeInterval || (age < probeTTL && !r.contradicted.Load()) {
+	if age < minProbeInterval || (age < probeTTL && !r.isStale.Load()) {
 		return r.parts, r.fails
 	}
 
-	r.contradicted.Store(false)
+	r.isStale.Store(false)
 
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -98,7 +98,7 @@ func (r *readiness) check(probes map[string]probe, log *slog.Logger) (parts map[
 	return parts, fails
 }
 
-// probes returns a probe for each dependency of requests.
+// probes returns a probe for each dependency that requests need.
 func (s *Server) probes() map[string]probe {
 	return map[string]probe{
 		"database": s.database.Store.Ping,

@@ -12,11 +12,11 @@ import (
 	"github.com/socle-dev/socle/internal/web"
 )
 
-// routes returns the root handler. It dispatches to the interfaces of projects, the pages, the
-// server's own few paths, and the platform API for all others.
+// routes returns the root handler. It dispatches to the project interfaces, the pages, the server's
+// own few paths, and the platform API for all others.
 func (s *Server) routes() http.Handler {
 	keys := s.services.Accounts.JWKS
-	own := map[string]http.HandlerFunc{
+	handlers := map[string]http.HandlerFunc{
 		"/healthz": func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, http.StatusOK, map[string]string{"status": "alive"})
 		},
@@ -25,7 +25,7 @@ func (s *Server) routes() http.Handler {
 			writeBytes(w, jsonType, keys())
 		},
 	}
-	maps.Copy(own, docsHandlers())
+	maps.Copy(handlers, docsHandlers())
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.gateway.Serve(w, r, metadataPath(r.URL.EscapedPath())) {
@@ -42,7 +42,7 @@ func (s *Server) routes() http.Handler {
 			return
 		}
 
-		h, ok := own[r.URL.Path]
+		h, ok := handlers[r.URL.Path]
 		if !ok {
 			s.serveAPI(w, r)
 			return
@@ -74,8 +74,8 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	s.api.ServeHTTP(w, r)
 }
 
-// metadataPath returns the path of a project's metadata for the one where RFC 8414 puts them, with
-// the well-known part before the path of the issuer. It returns any other path unchanged.
+// metadataPath returns the path where a project serves its metadata, given the one that RFC 8414
+// defines, with the well-known part before the issuer's path. It returns any other path unchanged.
 func metadataPath(path string) string {
 	for _, name := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 		if issuer, ok := strings.CutPrefix(path, name); ok && strings.HasSuffix(issuer, authapi.Prefix) {

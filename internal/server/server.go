@@ -1,7 +1,7 @@
 // Package server builds Socle from its configuration. It owns the order of start and stop, the root
-// handler with the server's own paths, and the list of interfaces of applications. It leaves the
-// platform API to package api, requests of applications to package gateway, and the lifecycle of
-// projects to package lifecycle.
+// handler with the server's own paths, and the list of application interfaces. It leaves the
+// platform API to package api, application requests to package gateway, and the project lifecycle
+// to package lifecycle.
 package server
 
 import (
@@ -51,10 +51,10 @@ import (
 
 const (
 	drainTimeout = 30 * time.Second // requests in flight at shutdown
-	stopTimeout  = 30 * time.Second // stop of PostgreSQL
+	stopTimeout  = 30 * time.Second // PostgreSQL's stop
 
-	storageCheckTimeout = 10 * time.Second // check of the storage at start
-	keyringInterval     = 15 * time.Second // interval of checks for a rotated key
+	storageCheckTimeout = 10 * time.Second // storage check at start
+	keyringInterval     = 15 * time.Second // between checks for a rotated key
 )
 
 // Server is a running Socle.
@@ -68,12 +68,12 @@ type Server struct {
 	database      *Database
 	blobs         *blob.Store
 	registry      *projectdb.Registry
-	notifications *pg.Listener // notifications of other servers
+	notifications *pg.Listener // notifications from other servers
 	services      *Services
 	api           *api.Server
 	pages         *web.Pages
-	bodies        *fair.Pool      // memory of the bodies of all requests
-	responses     *session.Budget // memory of buffered responses of rows
+	bodies        *fair.Pool      // memory for all request bodies
+	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
 	http          *http.Server
 	listener      net.Listener
@@ -208,11 +208,11 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		s.log.Error("could not finish interrupted changes", "error", err)
 	}
 
-	claimed, err := accounts.Claimed(ctx)
+	hasAdministrator, err := accounts.Claimed(ctx)
 	if err != nil {
 		return err
 	}
-	if !claimed {
+	if !hasAdministrator {
 		s.SetupToken = accounts.SetupToken
 	}
 
@@ -228,7 +228,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	return nil
 }
 
-// newAccounts returns the service of accounts, with the queue.
+// newAccounts returns the account service, with the queue.
 func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Service, error) {
 	mails, err := mail.New(string(c.SMTPURL), c.MailFrom, s.log)
 	if err != nil {
@@ -331,24 +331,24 @@ func (s *Server) PostgresAddr() net.Addr {
 // Handler returns the root handler.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
-// Projects returns the registry of the projects, for benchmarks.
+// Projects returns the project registry, for benchmarks.
 func (s *Server) Projects() *projectdb.Registry { return s.registry }
 
 // Services returns the services, for tests that do the periodic work at once.
 func (s *Server) Services() *Services { return s.services }
 
 // Run serves until ctx ends or a service fails. It then drains the requests in flight and stops
-// everything else in the order of dependency. It returns when all is stopped.
+// everything else in dependency order. It returns when all is stopped.
 func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 
 	var wg sync.WaitGroup
-	failed := make(chan error, 14)
+	failures := make(chan error, 14)
 	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
-				failed <- fmt.Errorf("%s: %w", name, err)
+				failures <- fmt.Errorf("%s: %w", name, err)
 			}
 		})
 	}
@@ -388,14 +388,14 @@ func (s *Server) Run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		if err := s.database.Run(watching); err != nil && watching.Err() == nil {
-			failed <- fmt.Errorf("PostgreSQL: %w", err)
+			failures <- fmt.Errorf("PostgreSQL: %w", err)
 		}
 	})
 
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-failed:
+	case err = <-failures:
 	}
 
 	s.log.Info("stopping")
@@ -408,7 +408,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, s.close())
 }
 
-// stopServing ends the connections of clients. Requests have drainTimeout to end.
+// stopServing ends the client connections. Requests have drainTimeout to end.
 func (s *Server) stopServing(ctx context.Context) error {
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()

@@ -38,15 +38,15 @@ type DomainsConfig struct {
 	Log      *slog.Logger
 }
 
-// Domains are the queue, and the domains that change rows, but no project as a whole. Interfaces of
-// applications need no others.
+// Domains are the queue, and the domains that change rows, but no project as a whole. Application
+// interfaces need no others.
 type Domains struct {
 	Queue    *queue.Queue
 	Accounts *account.Service
 	Cleaner  *object.Cleaner
 	Notifier *form.Notifier
 	EndUsers *enduser.Service
-	Subjects []projectdb.Subject // with rows in the databases of projects
+	Subjects []projectdb.Subject // with rows in project databases
 }
 
 // NewDomains returns the domains with their workers registered.
@@ -122,17 +122,17 @@ func (d *Domains) sweepInstall(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// sweepProjects removes expired data from the databases of all projects, one at a time.
+// sweepProjects removes expired data from all project databases, one at a time.
 func (s *Services) sweepProjects(ctx context.Context) error {
 	return errors.Join(
 		s.Lifecycle.VisitActive(ctx, func(p *projectdb.Project) error {
-			return errors.Join(s.sweep(ctx, p), p.ChainAudit(ctx))
+			return errors.Join(s.sweepProject(ctx, p), p.ChainAudit(ctx))
 		}),
 		s.Lifecycle.VisitInactive(ctx, func(p *projectdb.Project) error { return s.sweepInactive(ctx, p) }),
 	)
 }
 
-func (d *Domains) sweep(ctx context.Context, p *projectdb.Project) error {
+func (d *Domains) sweepProject(ctx context.Context, p *projectdb.Project) error {
 	var errs []error
 	for _, subject := range d.Subjects {
 		if subject.Sweep != nil {

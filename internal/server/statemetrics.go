@@ -12,12 +12,12 @@ import (
 	"github.com/socle-dev/socle/internal/rest/session"
 )
 
-// gauge is a metric of this server's state. Its value is that of the scrape.
+// gauge is a metric about this server's state, as of the scrape.
 func gauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("socle_"+name, help, labels, nil)
 }
 
-// Metrics of the state of this server. Jobs are those of the install: all servers report the same.
+// Metrics about this server's state. Jobs belong to the install: all servers report the same.
 var (
 	buildInfo = gauge("build_info", "Versions of Socle and Go; always 1.", "version", "go")
 
@@ -56,17 +56,17 @@ var stateMetrics = []*prometheus.Desc{
 	jobs, oldestJob, certificateExpiry,
 }
 
-// state is the collector of the metrics of a server's state.
+// state collects the state metrics.
 type state struct{ *Server }
 
-// watchState registers the collector of the metrics of the server's state.
+// watchState registers the state metrics.
 func (m *metrics) watchState(s *Server) {
 	if m.registry != nil {
 		m.registry.MustRegister(state{s})
 	}
 }
 
-// Describe sends the descriptors of the metrics.
+// Describe sends the metrics' descriptors.
 func (state) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range stateMetrics {
 		descs <- d
@@ -101,9 +101,9 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	send(memoryBytes, float64(s.responses.InUse()), "responses")
 	send(memoryMax, session.BudgetSize, "responses")
 
-	cached := s.gateway.Stats()
-	send(cachedProjects, float64(cached.Projects))
-	send(cachedKeys, float64(cached.Lookups))
+	stats := s.gateway.Stats()
+	send(cachedProjects, float64(stats.Projects))
+	send(cachedKeys, float64(stats.Lookups))
 
 	if free, size, err := s.blobs.Space(); err == nil && size > 0 {
 		send(storageFree, float64(free))

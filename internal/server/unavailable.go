@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unavailable has the APIs of a Supabase project that Socle lacks or has elsewhere, by the path
-// after the project. A client of theirs shows the message.
+// unavailable has the APIs in a Supabase project that Socle lacks or has elsewhere, by the path
+// after the project. Their clients show the message.
 var unavailable = []struct{ path, message string }{
 	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
 	{"realtime/v1", "Messages about changes of rows are not available yet."},
@@ -14,7 +14,7 @@ var unavailable = []struct{ path, message string }{
 		"POST /projects/{projectUUID}/keys creates, or a token of the project's users."},
 }
 
-// findUnavailable returns the message about the API that a path belongs to; "" if it is none.
+// findUnavailable returns the message about the API that a path belongs to; "" if there is none.
 func findUnavailable(path string) string {
 	after, ok := strings.CutPrefix(path, "/projects/")
 	if !ok {
@@ -33,8 +33,8 @@ func findUnavailable(path string) string {
 
 const apiVersion = "X-Supabase-Api-Version"
 
-// serveUnavailable responds in the format of Supabase's clients, to pages of any origin. They take
-// 501 for a failure of the network, without a message.
+// serveUnavailable responds in the format that Supabase's clients expect, to pages from any origin.
+// They take 501 for a network failure, without a message.
 func serveUnavailable(w http.ResponseWriter, r *http.Request, message string) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -22,7 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
 
-// Config is the configuration of a [Server]. [Load] returns a valid one.
+// Config is a [Server]'s configuration. [Load] returns a valid one.
 type Config struct {
 	LogLevel slog.Level
 	Level    *slog.LevelVar // follows LogLevel at each reload; may be nil
@@ -42,20 +42,20 @@ type Config struct {
 	jwt                  jwt.Config
 	api                  rest.Config
 	hoisted              []string
-	file                 string // path of the configuration file; "" for none
+	file                 string // configuration file path; "" for none
 	environ              []string
-	pipes                map[string]string // contents of pipes by path, since they cannot be read again
-	fromFile, fromEnv    map[string]string // given values by name of setting
-	effective            map[string]string // effective values by name of setting
+	pipes                map[string]string // pipe contents by path, since they cannot be read again
+	fromFile, fromEnv    map[string]string // explicit values by setting name
+	effective            map[string]string // effective values by setting name
 }
 
 // listenAddr is a listen address.
 type listenAddr struct {
-	socket string // path of a Unix socket; "" for host and port
-	mode   os.FileMode
-	host   string
-	port   int  // negative for none
-	shared bool // with SO_REUSEPORT
+	socket    string // Unix socket path; "" for host and port
+	mode      os.FileMode
+	host      string
+	port      int  // negative for none
+	reusePort bool // with SO_REUSEPORT
 }
 
 // Load reads the settings from a configuration file, "" for none, and from an environment as
@@ -74,19 +74,19 @@ func load(file string, environ []string, pipes map[string]string) (Config, error
 		env[name] = value
 	}
 
-	var given map[string]string
+	var texts map[string]string
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return Config{}, err
 		}
 
-		if given, err = parseFile(string(text), env); err != nil {
+		if texts, err = parseFile(string(text), env); err != nil {
 			return Config{}, fmt.Errorf("%s: %w", file, err)
 		}
 	}
 
-	fromFile, errs := resolveNames(given, file)
+	fromFile, errs := resolveNames(texts, file)
 
 	fromEnv, more := resolveNames(variables(env), "")
 	if errs = append(errs, more...); len(errs) > 0 {
@@ -99,7 +99,7 @@ func load(file string, environ []string, pipes map[string]string) (Config, error
 	return c, err
 }
 
-// withParameters returns the configuration combined with parameters of the database, such as
+// withParameters returns the configuration combined with database parameters, such as
 // pgrst.db_schemas, which take precedence.
 func (c Config) withParameters(parameters map[string]string) (Config, error) {
 	fromDatabase := map[string]string{}
@@ -127,9 +127,9 @@ func (c Config) withParameters(parameters map[string]string) (Config, error) {
 	return d, err
 }
 
-// variables returns the values of environment variables by name of setting.
+// variables returns environment variable values by setting name.
 func variables(env map[string]string) map[string]string {
-	given := map[string]string{}
+	texts := map[string]string{}
 	for variable, value := range env {
 		name, ok := strings.CutPrefix(variable, prefix)
 		if !ok || isServiceLink(name, value) {
@@ -138,14 +138,14 @@ func variables(env map[string]string) map[string]string {
 
 		name = strings.ToLower(name)
 		if app, ok := strings.CutPrefix(name, "app_settings_"); ok {
-			given[appPrefix+app] = value
+			texts[appPrefix+app] = value
 			continue
 		}
 
-		given[strings.ReplaceAll(name, "_", "-")] = value
+		texts[strings.ReplaceAll(name, "_", "-")] = value
 	}
 
-	return given
+	return texts
 }
 
 // serviceLink matches the variables that Kubernetes sets in each container for a service whose name
@@ -153,36 +153,36 @@ func variables(env map[string]string) map[string]string {
 var serviceLink = regexp.MustCompile(
 	`^([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// isServiceLink reports whether a variable describes a service of Kubernetes. One that ends in PORT
+// isServiceLink reports whether a variable describes a Kubernetes service. One that ends in PORT
 // has a URL, such as tcp://10.0.0.1:3000.
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) ||
 		((name == "PORT" || strings.HasSuffix(name, "_PORT")) && strings.Contains(value, "://"))
 }
 
-// appName matches the allowed parameter names of app.settings: they become part of statements.
+// appName matches the allowed parameter names of app.settings: statements contain them.
 var appName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// resolveNames maps former names of settings to current ones and returns an error for each unknown
+// resolveNames maps former setting names to current ones and returns an error for each unknown
 // name. file is empty for settings from the environment.
-func resolveNames(given map[string]string, file string) (map[string]string, []error) {
-	known := map[string]string{}
+func resolveNames(texts map[string]string, file string) (map[string]string, []error) {
+	current := map[string]string{}
 	var errs []error
 	var names []string
 	for _, s := range settings {
 		names = append(names, s.name)
 	}
 
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		s, ok := byName(name)
 		app, isApp := strings.CutPrefix(name, appPrefix)
 		switch {
 		case ok:
-			if _, twice := given[s.name]; !twice || name == s.name {
-				known[s.name] = given[name]
+			if _, twice := texts[s.name]; !twice || name == s.name {
+				current[s.name] = texts[name]
 			}
 		case isApp && appName.MatchString(app):
-			known[name] = given[name]
+			current[name] = texts[name]
 		case file != "":
 			errs = append(errs,
 				fmt.Errorf("%s: unknown setting; did you mean %s?", name, config.Nearest(name, names)))
@@ -194,22 +194,22 @@ func resolveNames(given map[string]string, file string) (map[string]string, []er
 		}
 	}
 
-	return known, errs
+	return current, errs
 }
 
-// build returns the configuration from the settings of a file, of the environment, and of the
-// database. It adds the contents of pipes that it reads to pipes.
+// build returns the configuration from the settings in a file, the environment and the database. It
+// adds the pipe contents that it reads to pipes.
 func build(pipes, fromFile, fromEnv, fromDatabase map[string]string) (Config, error) {
 	c := Config{pipes: pipes, fromFile: fromFile, fromEnv: fromEnv, effective: map[string]string{}}
 	c.adminAddr.port = -1
-	given := map[string]string{}
+	texts := map[string]string{}
 	for _, source := range []map[string]string{fromFile, fromEnv, fromDatabase} {
-		maps.Copy(given, source)
+		maps.Copy(texts, source)
 	}
 
 	var errs []error
 	for _, s := range settings {
-		text, ok := given[s.name]
+		text, ok := texts[s.name]
 		if text == "" && !(ok && s.name == "db-extra-search-path") { // an empty list is a value here
 			text = s.def
 		}
@@ -232,7 +232,7 @@ func build(pipes, fromFile, fromEnv, fromDatabase map[string]string) (Config, er
 		}
 	}
 
-	for name, value := range given {
+	for name, value := range texts {
 		if strings.HasPrefix(name, appPrefix) {
 			if c.api.Settings == nil {
 				c.api.Settings = map[string]string{}
@@ -274,7 +274,7 @@ func (c *Config) derive() []error {
 	return errs
 }
 
-// function parses schema.name, or the name of a function in the default schema.
+// function parses schema.name, or a function name in the default schema.
 func (c *Config) function(text string) catalog.Name {
 	if text == "" {
 		return catalog.Name{}
@@ -288,7 +288,7 @@ func (c *Config) function(text string) catalog.Name {
 	return catalog.Name{Schema: schema, Name: name}
 }
 
-// initVerifier creates the verifier of tokens if there is a secret.
+// initVerifier creates the token verifier if there is a secret.
 func (c *Config) initVerifier() error {
 	secret := c.secret
 	if c.base64 && secret != "" {
@@ -313,8 +313,8 @@ func (c *Config) initVerifier() error {
 
 	if secret != "" {
 		c.api.Auth.Verify = func(_ context.Context, token string) (rest.Caller, error) {
-			verified, err := v.Verify(token)
-			return rest.Caller(verified), err
+			caller, err := v.Verify(token)
+			return rest.Caller(caller), err
 		}
 	}
 
@@ -324,7 +324,7 @@ func (c *Config) initVerifier() error {
 // isSet reports whether the address is configured.
 func (a listenAddr) isSet() bool { return a.socket != "" || a.port >= 0 }
 
-// listen opens a listener. It replaces the socket of a server that no longer answers.
+// listen opens a listener. It replaces a socket whose server no longer answers.
 func (a listenAddr) listen() (net.Listener, error) {
 	if a.socket != "" {
 		if conn, err := net.Dial("unix", a.socket); err == nil {
@@ -352,14 +352,14 @@ func (a listenAddr) listen() (net.Listener, error) {
 
 	network, host := a.network()
 	var l net.ListenConfig
-	if a.shared {
+	if a.reusePort {
 		l.Control = sharePort
 	}
 
 	return l.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(a.port)))
 }
 
-// network returns the network and the host of PostgREST's special host names, or the host itself.
+// network returns the network and the host for PostgREST's special host names, or the host itself.
 func (a listenAddr) network() (network, host string) {
 	switch a.host {
 	case "*", "*4", "*6":
@@ -380,8 +380,8 @@ func sharePort(_, _ string, c syscall.RawConn) error {
 		option = 0xf
 	}
 
-	var failed error
-	err := c.Control(func(fd uintptr) { failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, 1) })
+	var optionErr error
+	err := c.Control(func(fd uintptr) { optionErr = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, 1) })
 
-	return errors.Join(err, failed)
+	return errors.Join(err, optionErr)
 }

@@ -12,8 +12,8 @@ import (
 // secrets are the settings whose values are not shown.
 var secrets = []string{"db-uri", "jwt-secret"}
 
-// String returns the effective configuration in the format of a file. It masks secrets and
-// app.settings, which may also be secret.
+// String returns the effective configuration in file format. It masks secrets and app.settings,
+// which may also be secret.
 func (c Config) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c.effective)) {
@@ -28,7 +28,7 @@ func (c Config) String() string {
 	return b.String()
 }
 
-// shownCatalog is the catalog in the format of /schema_cache, for debugging.
+// shownCatalog is the catalog in /schema_cache's format, for debugging.
 type shownCatalog struct {
 	Schemas    []string            `json:"schemas"`
 	Relations  []*catalog.Relation `json:"relations"`

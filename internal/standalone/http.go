@@ -18,7 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// probeTimeout is the timeout of /live and /ready.
+// probeTimeout is the timeout for /live and /ready.
 const probeTimeout = 2 * time.Second
 
 // routes passes requests to the API and copies the trace header into the response.
@@ -130,8 +130,8 @@ func (s *Server) live(ctx context.Context) bool {
 	return true
 }
 
-// listenerURL returns the URL of a listener for clients on the same machine, or unix: and a path
-// for a socket.
+// listenerURL returns a listener's URL for clients on the same machine, or unix: and a path for a
+// socket.
 func listenerURL(l net.Listener) string {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {

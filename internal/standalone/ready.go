@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Ready requests /ready from the admin server of a configuration. It returns the address, and an
-// error if the server is not ready.
+// Ready requests /ready from a configuration's admin server. It returns the address, and an error
+// if the server is not ready.
 func (c Config) Ready(ctx context.Context) (string, error) {
 	if !c.adminAddr.isSet() {
 		return "", errors.New("no admin server: set admin-server-port or admin-server-unix-socket")

@@ -108,8 +108,8 @@ func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]stri
 	}
 }
 
-// parameters returns the settings in the database: those that the function of db-pre-config sets
-// and, with precedence, those of ALTER ROLE … SET pgrst.… for the login.
+// parameters returns the settings in the database: those that db-pre-config's function sets and,
+// with precedence, those of ALTER ROLE … SET pgrst.… for the login.
 func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, error) {
 	var all []string
 	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
@@ -137,13 +137,13 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 			all = set
 		}
 
-		given, err := pg.Values[string](ctx, tx, `
+		parameters, err := pg.Values[string](ctx, tx, `
 			select p from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) p
 			where s.setrole = (select oid from pg_catalog.pg_roles where rolname = session_user) and p like 'pgrst.%'
 			  and s.setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
 			order by s.setdatabase`)
 
-		all = append(all, given...)
+		all = append(all, parameters...)
 		return err
 	})
 
@@ -156,7 +156,7 @@ func (s *Server) parameters(ctx context.Context, c Config) (map[string]string, e
 	return parameters, err
 }
 
-// Reload reloads the catalog and the settings of roles. It does not block.
+// Reload reloads the catalog and the role settings. It does not block.
 func (s *Server) Reload() {
 	s.current.Load().cache.Reload()
 	signal(s.reload)
@@ -172,7 +172,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// refresh refreshes the cached settings of roles and the catalog until ctx ends.
+// refresh refreshes the cached role settings and the catalog until ctx ends.
 func (s *Server) refresh(ctx context.Context) {
 	tick := time.NewTicker(rolesInterval)
 	defer tick.Stop()

@@ -1,5 +1,5 @@
 // Package standalone serves the rows API on any PostgreSQL, without the platform, with the settings
-// of PostgREST. It owns those settings, the single login of all requests, and the admin port. The
+// of PostgREST. It owns those settings, the single login for all requests, and the admin port. The
 // API itself is in package rest.
 package standalone
 
@@ -31,16 +31,16 @@ const (
 	maxRetryDelay    = 32 * time.Second // maximum delay between attempts to connect at start
 )
 
-// Server serves the rows of one database.
+// Server serves one database's rows.
 type Server struct {
-	URL      string // address of the API
-	AdminURL string // address of /live, /ready and /metrics; "" if none
+	URL      string // API address
+	AdminURL string // address for /live, /ready and /metrics; "" if none
 
 	log       *slog.Logger
 	pool      *pgxpool.Pool
-	responses *session.Budget // buffered, of all configurations
+	responses *session.Budget // for buffered responses, shared by all configurations
 	current   atomic.Pointer[serving]
-	settings  atomic.Pointer[map[string]map[string]string] // settings of roles, by role
+	settings  atomic.Pointer[map[string]map[string]string] // role settings, by role
 	reload    chan struct{}
 	changed   chan struct{}  // the configuration changed
 	retired   sync.WaitGroup // retired caches
@@ -115,7 +115,7 @@ func (s *Server) start(ctx context.Context, c Config) error {
 	return nil
 }
 
-// openPool opens the pool of the login. Timestamps have the database's time zone.
+// openPool opens the login's pool. Timestamps have the database's time zone.
 func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	config, err := pg.PoolConfig(c.databaseURL, int32(c.pool))
 	if err != nil {
@@ -124,14 +124,14 @@ func openPool(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 
 	delete(config.ConnConfig.RuntimeParams, "timezone")
 
-	if given, err := pgconn.ParseConfig(c.databaseURL); err == nil && given.RuntimeParams["timezone"] != "" {
-		config.ConnConfig.RuntimeParams["timezone"] = given.RuntimeParams["timezone"]
+	if login, err := pgconn.ParseConfig(c.databaseURL); err == nil && login.RuntimeParams["timezone"] != "" {
+		config.ConnConfig.RuntimeParams["timezone"] = login.RuntimeParams["timezone"]
 	}
 	if c.api.Session.NoPreparedStatements {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 
-	if !c.api.Session.NoPreparedStatements { // PIDs of a pooler are not PostgreSQL's
+	if !c.api.Session.NoPreparedStatements { // a pooler's PIDs are not PostgreSQL's
 		supervisor := pg.NewSupervisor(config.ConnConfig)
 		config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error {
 			supervisor.Supervise(conn)
@@ -152,10 +152,10 @@ func (s *Server) role(name string) (rest.Role, bool) {
 	return rest.Role{Pool: s.pool, Settings: (*s.settings.Load())[name]}, true
 }
 
-// roleSetting is a setting of a role, applied to its requests.
+// roleSetting is a role's setting, applied to its requests.
 type roleSetting struct{ Role, Name, Value string }
 
-// readRoles reads the settings of the roles that the login may assume, such as statement_timeout.
+// readRoles reads settings for the roles that the login may assume, such as statement_timeout.
 func (s *Server) readRoles(ctx context.Context) {
 	all, err := pg.All[roleSetting](ctx, s.pool, `
 		select r.rolname::text as role, p.name, pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) as value
@@ -191,11 +191,11 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 
 	wg.Go(func() { s.refresh(working) })
-	failed := make(chan error, 2)
+	failures := make(chan error, 2)
 	serve := func(h *http.Server, l net.Listener) {
 		wg.Go(func() {
 			if err := h.Serve(httpx.StrictListener(l)); !errors.Is(err, http.ErrServerClosed) {
-				failed <- err
+				failures <- err
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-failed:
+	case err = <-failures:
 	}
 
 	s.log.Info("stopping")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// setting is a row of the table of settings.
+// setting is a row in the settings table.
 type setting struct {
 	name        string // in a configuration file
 	alias       string // former name, or ""
@@ -108,7 +108,7 @@ var settings = []setting{
 	{"server-unix-socket-mode", "", "660", "file mode of that socket, from 600 to 777", false,
 		field(socketMode, func(c *Config) *os.FileMode { return &c.addr.mode })},
 	{"server-reuseport", "", "false", "allow several processes to listen on server-port", false,
-		field(boolean, func(c *Config) *bool { return &c.addr.shared })},
+		field(boolean, func(c *Config) *bool { return &c.addr.reusePort })},
 	{"server-cors-allowed-origins", "", "", "allowed CORS origins, separated by commas; empty: all", true,
 		field(list, func(c *Config) *[]string { return &c.api.Origins })},
 	{"server-timing-enabled", "", "false", "send Server-Timing headers", true,

@@ -40,7 +40,7 @@ func TestSharedPort(t *testing.T) {
 	t.Parallel()
 
 	for _, shared := range []bool{true, false} {
-		p := listenAddr{host: "127.0.0.1", shared: shared}
+		p := listenAddr{host: "127.0.0.1", reusePort: shared}
 		first, err := p.listen()
 		if err != nil {
 			t.Fatal(err)

@@ -15,10 +15,10 @@ import (
 	"unicode"
 )
 
-// The functions here parse the text of one setting, which is not empty. Their errors say what is
-// accepted and never repeat a secret.
+// The functions here parse one setting's non-empty text. Their errors say what is accepted and
+// never repeat a secret.
 
-// field returns the set function of a setting from its parser and its field.
+// field returns a setting's set function from its parser and its field.
 func field[T any](read func(string) (T, error), in func(*Config) *T) func(*Config, string) error {
 	return func(c *Config, text string) error {
 		v, err := read(text)
@@ -107,8 +107,8 @@ func schemas(text string) ([]string, error) {
 	return all, nil
 }
 
-// secretField returns the set function of a setting that is either text or the name of a file after
-// @. A pipe, such as /dev/stdin, is read once.
+// secretField returns the set function for a setting that is either text or a file name after @. A
+// pipe, such as /dev/stdin, is read once.
 func secretField(in func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, text string) error {
 		name, isFile := strings.CutPrefix(text, "@")
@@ -161,7 +161,7 @@ func headerName(text string) (string, error) {
 	return text, nil
 }
 
-// levelCrit is above the level of all log records.
+// levelCrit is above all log records' level.
 const levelCrit = slog.LevelError + 4
 
 func logLevel(text string) (slog.Level, error) {
@@ -196,8 +196,8 @@ func txEnd(c *Config, text string) error {
 }
 
 func unprepared(c *Config, text string) error {
-	prepared, err := boolean(text)
-	c.api.Session.NoPreparedStatements = !prepared
+	enabled, err := boolean(text)
+	c.api.Session.NoPreparedStatements = !enabled
 
 	return err
 }

@@ -29,7 +29,7 @@ const (
 
 const protocolGRPC = "grpc"
 
-// readProtocols returns the protocols of the signals that are exported.
+// readProtocols returns the exported signals' protocols.
 func readProtocols() (map[string]string, error) {
 	protocols := map[string]string{}
 	if disabled, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED")); disabled {

@@ -29,12 +29,12 @@ func (h exportingHandler) WithGroup(name string) slog.Handler {
 	return exportingHandler{h.Handler.WithGroup(name), h.exporter.WithGroup(name)}
 }
 
-// warnings logs failures of exports, at most one in a while.
+// warnings logs export failures, at most one in a while.
 type warnings struct {
 	log *slog.Logger
 
-	mu     sync.Mutex
-	warned time.Time
+	mu       sync.Mutex
+	warnedAt time.Time
 }
 
 // Handle logs a failure.
@@ -42,10 +42,10 @@ func (w *warnings) Handle(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if time.Since(w.warned) < warnInterval {
+	if time.Since(w.warnedAt) < warnInterval {
 		return
 	}
 
-	w.warned = time.Now()
+	w.warnedAt = time.Now()
 	w.log.Warn("telemetry was not exported", "error", err)
 }

@@ -9,9 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// exportedAttributes are the attributes that a span may have outside of the server. Libraries
-// record more: paths, which may be secret links, statements, and texts of errors, which may quote
-// the data of users.
+// exportedAttributes are the attributes that a span may have outside the server. Libraries record
+// more: paths, which may be secret links, statements, and error texts, which may quote user data.
 var exportedAttributes = map[attribute.Key]bool{
 	"http.request.method":       true,
 	"http.response.status_code": true,
@@ -28,7 +27,7 @@ var exportedAttributes = map[attribute.Key]bool{
 	"socle.request_id":          true,
 }
 
-// redactingExporter exports spans without texts of users, and counts those that are lost.
+// redactingExporter exports spans without user texts, and counts those that are lost.
 type redactingExporter struct {
 	sdktrace.SpanExporter
 	lost *atomic.Int64
@@ -36,12 +35,12 @@ type redactingExporter struct {
 
 // ExportSpans exports spans.
 func (e redactingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	redacted := make([]sdktrace.ReadOnlySpan, len(spans))
+	spansOut := make([]sdktrace.ReadOnlySpan, len(spans))
 	for i, s := range spans {
-		redacted[i] = redactedSpan{s}
+		spansOut[i] = redactedSpan{s}
 	}
 
-	err := e.SpanExporter.ExportSpans(ctx, redacted)
+	err := e.SpanExporter.ExportSpans(ctx, spansOut)
 	if err != nil {
 		e.lost.Add(int64(len(spans)))
 	}
@@ -49,30 +48,30 @@ func (e redactingExporter) ExportSpans(ctx context.Context, spans []sdktrace.Rea
 	return err
 }
 
-// redactedSpan is a span without texts of users.
+// redactedSpan is a span without user texts.
 type redactedSpan struct{ sdktrace.ReadOnlySpan }
 
 // Attributes returns the attributes that may leave the server.
 func (s redactedSpan) Attributes() []attribute.KeyValue {
-	var exported []attribute.KeyValue
+	var attributes []attribute.KeyValue
 	for _, a := range s.ReadOnlySpan.Attributes() {
 		if exportedAttributes[a.Key] {
-			exported = append(exported, a)
+			attributes = append(attributes, a)
 		}
 	}
 
-	return exported
+	return attributes
 }
 
-// SpanContext returns the identity without the state of the trace, which is a text of the client.
+// SpanContext returns the identity without the trace state, which is the client's text.
 func (s redactedSpan) SpanContext() trace.SpanContext {
 	return s.ReadOnlySpan.SpanContext().WithTraceState(trace.TraceState{})
 }
 
-// Events returns none: they have the texts of errors.
+// Events returns none: they have error texts.
 func (redactedSpan) Events() []sdktrace.Event { return nil }
 
-// Status returns the status without its description, the text of an error.
+// Status returns the status without its description, an error text.
 func (s redactedSpan) Status() sdktrace.Status {
 	return sdktrace.Status{Code: s.ReadOnlySpan.Status().Code}
 }

@@ -1,9 +1,9 @@
-// Package telemetry exports traces, metrics and logs to a collector of OpenTelemetry, by OTLP over
-// HTTP or gRPC. The settings are OpenTelemetry's own environment variables. Without the address of
+// Package telemetry exports traces, metrics and logs to an OpenTelemetry collector, by OTLP over
+// HTTP or gRPC. The settings are OpenTelemetry's own environment variables. Without an address for
 // a collector nothing runs, and requests cost nothing.
 //
-// It starts the spans of requests, and gives package queue the tracer of jobs. Package trace starts
-// those within. redact.go has the attributes of spans that leave the server.
+// It starts request spans, and gives package queue the job tracer. Package trace starts those
+// within. redact.go has the span attributes that leave the server.
 package telemetry
 
 import (
@@ -33,12 +33,11 @@ import (
 )
 
 const (
-	flushTimeout = 5 * time.Second // timeout of the last export, when the server stops
-	warnInterval = time.Minute     // interval of warnings about failed exports
+	flushTimeout = 5 * time.Second // timeout for the last export, when the server stops
+	warnInterval = time.Minute     // between warnings about failed exports
 )
 
-// Telemetry exports the signals that have the address of a collector. It is safe for concurrent
-// use.
+// Telemetry exports the signals that have a collector's address. It is safe for concurrent use.
 type Telemetry struct {
 	traces  *sdktrace.TracerProvider // nil: no address for traces
 	metrics *metric.MeterProvider    // nil: no address for metrics
@@ -47,8 +46,8 @@ type Telemetry struct {
 	lostSpans atomic.Int64
 }
 
-// New returns the telemetry that the environment asks for. Metrics are those of a gatherer. log
-// gets the failures of exports, which are not exported themselves.
+// New returns the telemetry that the environment asks for. The gatherer provides the metrics. log
+// gets export failures, which are not exported themselves.
 func New(ctx context.Context, version string, metrics prometheus.Gatherer, log *slog.Logger) (*Telemetry, error) {
 	t := &Telemetry{}
 	protocols, err := readProtocols()
@@ -62,7 +61,7 @@ func New(ctx context.Context, version string, metrics prometheus.Gatherer, log *
 		return t, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 
-	// OpenTelemetry has one handler of errors for the process, which also gets those of settings.
+	// OpenTelemetry has one error handler for the process, which also gets settings errors.
 	invalid := make(chan error, 1)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		select {
@@ -86,7 +85,7 @@ func New(ctx context.Context, version string, metrics prometheus.Gatherer, log *
 	return t, nil
 }
 
-// start starts the exports of the signals that have a protocol.
+// start starts the exports for signals that have a protocol.
 func (t *Telemetry) start(
 	ctx context.Context, protocols map[string]string, r *resource.Resource, metrics prometheus.Gatherer,
 ) error {
@@ -130,7 +129,7 @@ func (t *Telemetry) LostSpans() int64 { return t.lostSpans.Load() }
 // ExportsMetrics reports whether the metrics are exported.
 func (t *Telemetry) ExportsMetrics() bool { return t.metrics != nil }
 
-// Tracer returns the tracer of jobs. Without an address for traces it records nothing.
+// Tracer returns the job tracer. Without an address for traces it records nothing.
 func (t *Telemetry) Tracer() trace.Tracer {
 	if t.traces == nil {
 		return noop.Tracer{}

@@ -1,6 +1,6 @@
-// Package trace starts spans of the work within a request or a job, by the provider of the span in
-// the context. Outside a trace nothing is recorded and nothing allocated. Package telemetry starts
-// the traces and exports them.
+// Package trace starts spans for the work within a request or a job, by the provider behind the
+// span in the context. Outside a trace nothing is recorded and nothing allocated. Package telemetry
+// starts the traces and exports them.
 package trace
 
 import (
@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 )
 
-// Active reports whether the span of ctx is recorded.
+// Active reports whether ctx's span is recorded.
 func Active(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
 
 // Start starts a child of the context's span. Outside a trace it returns ctx, and a span whose
@@ -22,11 +22,11 @@ func Start(ctx context.Context, name string, options ...trace.SpanStartOption) (
 	return Provider{}.Tracer("socle").Start(ctx, name, options...)
 }
 
-// Provider starts spans by the provider of the context's span. It serves libraries that take their
-// provider before there is a trace.
+// Provider starts spans by the provider behind the context's span. It serves libraries that take
+// their provider before there is a trace.
 type Provider struct{ embedded.TracerProvider }
 
-// Tracer returns a tracer for the spans of a library.
+// Tracer returns a tracer for a library's spans.
 func (Provider) Tracer(library string, options ...trace.TracerOption) trace.Tracer {
 	return tracer{library: library, options: options}
 }

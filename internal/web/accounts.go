@@ -45,8 +45,8 @@ func (p *Pages) linkPages() []*linkPage {
 
 const invalidLink = "Its link is incomplete, has expired, or was already used."
 
-// showInvitation returns the page of an invitation. The user of an existing account logs in, anyone
-// else signs up.
+// showInvitation returns an invitation's page. The user of an existing account logs in, anyone else
+// signs up.
 func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, error) {
 	i, err := p.Accounts.PreviewInvitation(ctx, linkToken)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, err
 	}
 
 	expires := i.ExpiresAt.UTC().Format("2 January 2006 15:04 UTC")
-	shown := page{
+	view := page{
 		Title: "Join " + i.OrganizationName,
 		Text: []string{fmt.Sprintf("%s invites you to join %s as %s. The invitation is valid until %s.",
 			inviter, i.OrganizationName, i.RoleID, expires)},
@@ -72,23 +72,23 @@ func (p *Pages) showInvitation(ctx context.Context, linkToken string) (page, err
 	password := input{Name: "password", Label: "Password", Type: "password", Required: true,
 		Autocomplete: "current-password"}
 	if i.HasAccount {
-		shown.Text = append(shown.Text, "This address has an account. Log in to accept.")
-		shown.Form.Inputs = []input{email, password, {Name: "code", Label: "Code of your second factor", Type: "text",
+		view.Text = append(view.Text, "This address has an account. Log in to accept.")
+		view.Form.Inputs = []input{email, password, {Name: "code", Label: "Code of your second factor", Type: "text",
 			Help:         "Only if you have set one up: six digits from the app, or a recovery code.",
 			Autocomplete: "one-time-code"}}
 
-		return shown, nil
+		return view, nil
 	}
 
-	shown.Text = append(shown.Text, "Create your account to accept.")
-	shown.Form.Hidden = append(shown.Form.Hidden, hidden{"new", "true"})
-	shown.Form.Button = "Create account and join"
+	view.Text = append(view.Text, "Create your account to accept.")
+	view.Form.Hidden = append(view.Form.Hidden, hidden{"new", "true"})
+	view.Form.Button = "Create account and join"
 	password.Autocomplete = "new-password"
 	password.Help = p.Accounts.Passwords.Rule()
-	shown.Form.Inputs = []input{email, {Name: "username", Label: "User name", Type: "text", Required: true,
+	view.Form.Inputs = []input{email, {Name: "username", Label: "User name", Type: "text", Required: true,
 		Help: "3 to 100 letters, digits, _ or -.", Autocomplete: "nickname"}, password}
 
-	return shown, nil
+	return view, nil
 }
 
 // acceptInvitation accepts an invitation by log-in or by sign-up.
@@ -174,7 +174,7 @@ func (p *Pages) confirmEmail(ctx context.Context, c account.Client, in url.Value
 	}, nil
 }
 
-// emailTaken words the Conflict of an address for a page without an input for it.
+// emailTaken words an address Conflict for a page without an input for it.
 func emailTaken(err error) error {
 	if !fault.Is(err, fault.Conflict) {
 		return err
@@ -182,7 +182,7 @@ func emailTaken(err error) error {
 	return fault.New(fault.Conflict, "the address belongs to another account").WithCause(err)
 }
 
-// showForgotten returns the page that asks for the address of an account.
+// showForgotten returns the page that asks for an account's address.
 func showForgotten(context.Context, string) (page, error) {
 	return page{
 		Title: "Forgot your password?",

@@ -22,9 +22,9 @@ const consentRoute = "/projects/{project}/oauth/consent"
 // projects whose application has no page of its own. The user signs in with each approval, so there
 // is no session in the browser that another site could use.
 type consent struct {
-	server *oauth.Server
-	asked  oauth.Pending
-	client enduser.Client
+	server  *oauth.Server
+	pending oauth.Pending
+	client  enduser.Client
 }
 
 // consentPage serves the page.
@@ -57,10 +57,10 @@ func (p *Pages) consentPage(w http.ResponseWriter, r *http.Request) {
 
 	to, err := c.decide(r.Context(), in)
 	if err != nil {
-		shown := c.page(r)
-		shown.fill(in)
-		shown.fail(err)
-		render(w, r, noteFailure(w, r, err), shown)
+		view := c.page(r)
+		view.fill(in)
+		view.fail(err)
+		render(w, r, noteFailure(w, r, err), view)
 		return
 	}
 
@@ -71,7 +71,7 @@ func (p *Pages) consentPage(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// openConsent returns the pending authorization of a request.
+// openConsent returns a request's pending authorization.
 func (p *Pages) openConsent(r *http.Request) (consent, error) {
 	request := httpx.From(r.Context())
 	c := consent{client: enduser.Client{Address: request.Client, Network: httpx.Network(request.Client),
@@ -95,7 +95,7 @@ func (p *Pages) openConsent(r *http.Request) (consent, error) {
 	}
 
 	request.Project = project
-	c.asked, err = c.server.View(r.Context(), id)
+	c.pending, err = c.server.View(r.Context(), id)
 
 	return c, err
 }
@@ -109,15 +109,15 @@ var scopeTexts = map[string]string{
 }
 
 func (c consent) page(r *http.Request) page {
-	name := cmp.Or(c.asked.Client.Name, "An application without a name")
+	name := cmp.Or(c.pending.Client.Name, "An application without a name")
 	site, _ := url.Parse(c.server.SiteURL) // was validated
 
-	var learned []string
-	for _, scope := range strings.Fields(c.asked.Scope) {
-		learned = append(learned, scopeTexts[scope])
+	var scopes []string
+	for _, scope := range strings.Fields(c.pending.Scope) {
+		scopes = append(scopes, scopeTexts[scope])
 	}
 
-	to := c.asked.RedirectURI
+	to := c.pending.RedirectURI
 	if u, err := url.Parse(to); err == nil && u.Host != "" {
 		to = u.Scheme + "://" + u.Host
 	}
@@ -125,7 +125,7 @@ func (c consent) page(r *http.Request) page {
 	return page{
 		Title: "Allow " + name + " to use your account?",
 		Text: []string{name + " asks for access to your account at " + site.Host + ". It can do there what you can do.",
-			"It learns: " + strings.Join(learned, ", ") + ". You are sent to " + to + " afterwards.",
+			"It learns: " + strings.Join(scopes, ", ") + ". You are sent to " + to + " afterwards.",
 			"To allow it, sign in with your account at " + site.Host + "."},
 		Form: &form{Action: r.URL.RequestURI(), Button: "Sign in and allow", Decline: "Deny", Inputs: []input{
 			{Name: "email", Label: "E-mail address", Type: "email", Required: true, Autocomplete: "username"},
@@ -134,14 +134,14 @@ func (c consent) page(r *http.Request) page {
 				Optional: true, Help: "If you have set one up: six digits from the app, or a recovery code."},
 		}},
 		Aside: "Deny if you did not begin this in " + name + " yourself.",
-		Theme: theme{Redirect: c.asked.RedirectURI},
+		Theme: theme{Redirect: c.pending.RedirectURI},
 	}
 }
 
-// decide carries out the decision, and returns the address of the client.
+// decide carries out the decision, and returns the client's address.
 func (c consent) decide(ctx context.Context, in url.Values) (to string, err error) {
 	if in.Get(declineName) != "" {
-		return c.server.Deny(ctx, c.asked.ID)
+		return c.server.Deny(ctx, c.pending.ID)
 	}
 
 	who, err := c.server.SignInOnce(ctx, in.Get("email"), in.Get("password"), in.Get("code"), c.client)
@@ -149,9 +149,9 @@ func (c consent) decide(ctx context.Context, in url.Values) (to string, err erro
 		return "", err
 	}
 
-	to, err = c.server.Decide(ctx, who, c.asked.ID, true, c.client)
-	if ended := c.server.Logout(context.WithoutCancel(ctx), who, enduser.ScopeLocal, c.client); err == nil {
-		err = ended
+	to, err = c.server.Decide(ctx, who, c.pending.ID, true, c.client)
+	if logoutErr := c.server.Logout(context.WithoutCancel(ctx), who, enduser.ScopeLocal, c.client); err == nil {
+		err = logoutErr
 	}
 
 	return to, err

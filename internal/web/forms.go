@@ -18,13 +18,13 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// The page of a form takes the submissions of its own form and those of HTML forms on any site: a
-// public link is all the authority that there is, and no cookie adds to it.
+// A form's page takes submissions from its own form and from HTML forms on any site: a public link
+// is all the authority that there is, and no cookie adds to it.
 
-// maxRatingChoices is the maximum number of values that a rating shows side by side.
+// maxRatingChoices is how many values at most a rating shows side by side.
 const maxRatingChoices = 11
 
-// formPage serves the page of a form.
+// formPage serves a form's page.
 func (p *Pages) formPage(w http.ResponseWriter, r *http.Request) {
 	request := httpx.From(r.Context())
 	request.Route = "/f/{link}"
@@ -56,7 +56,7 @@ func (p *Pages) formPage(w http.ResponseWriter, r *http.Request) {
 // isFull reports whether a form has all responses that it may have.
 func isFull(f forms.Page) bool { return f.Closed != nil && fault.Of(f.Closed).Code == "form_full" }
 
-// openForm returns the form of the request's path, and its project. Otherwise it responds and
+// openForm returns the form in the request's path, and its project. Otherwise it responds and
 // returns false.
 func (p *Pages) openForm(w http.ResponseWriter, r *http.Request) (forms.Page, *projectdb.Project, bool) {
 	f, project, err := p.Submissions.Page(r.Context(), r.PathValue("link"))
@@ -75,8 +75,8 @@ func (p *Pages) openForm(w http.ResponseWriter, r *http.Request) (forms.Page, *p
 	return f, project, true
 }
 
-// renderClosed responds that a form accepts no responses: with a failure of the state to a
-// response, and otherwise as the API does.
+// renderClosed responds that a form accepts no responses: with a state failure to a response, and
+// otherwise as the API does.
 func (p *Pages) renderClosed(w http.ResponseWriter, r *http.Request, f forms.Page) {
 	err := f.Closed
 	if r.Method != http.MethodPost {
@@ -107,7 +107,7 @@ func (p *Pages) formDone(w http.ResponseWriter, r *http.Request) {
 	render(w, r, http.StatusOK, done)
 }
 
-// formLogo serves the logo of a form.
+// formLogo serves a form's logo.
 func (p *Pages) formLogo(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = r.Method + " /f/{link}/logo"
 
@@ -160,8 +160,8 @@ func themeOf(f forms.Page) theme {
 	return t
 }
 
-// viewForm returns the page of a form, filled in with the values of a failed submission, or with
-// the default values if in is nil. id becomes the UUID of the response.
+// viewForm returns a form's page, filled in with a failed submission's values, or with the default
+// values if in is nil. id becomes the response's UUID.
 func viewForm(f forms.Page, in url.Values, id uuid.UUID) page {
 	view := page{Title: f.Name, Form: &form{Action: *f.PagePath, Button: "Send",
 		Hidden: []hidden{{responseInput, id.String()}}}, Theme: themeOf(f)}
@@ -180,7 +180,7 @@ func viewForm(f forms.Page, in url.Values, id uuid.UUID) page {
 	return view
 }
 
-// inputOf returns the input of a field.
+// inputOf returns a field's input.
 func inputOf(f forms.Field, in url.Values) input {
 	i := input{Name: f.UUID.String(), Label: f.Label, Required: f.IsRequired, Optional: !f.IsRequired}
 	if f.Name != nil {
@@ -213,7 +213,7 @@ func inputOf(f forms.Field, in url.Values) input {
 		i.choose("checkboxes", options(f), values...)
 	case "checkbox":
 		i.Type, i.Optional, i.Value = "checkbox", false, ""
-		if checked, _ := isChecked(values); checked {
+		if isTrue, _ := isChecked(values); isTrue {
 			i.Value = "true"
 		}
 	default:
@@ -227,7 +227,7 @@ func inputOf(f forms.Field, in url.Values) input {
 	return i
 }
 
-// valuesOf returns the values of a field's input.
+// valuesOf returns a field's input values.
 func valuesOf(f forms.Field, in url.Values) []string {
 	if in != nil {
 		values := in[f.UUID.String()]
@@ -250,7 +250,7 @@ func valuesOf(f forms.Field, in url.Values) []string {
 	return []string{*f.DefaultValue}
 }
 
-// rate shows the values of a rating side by side if they are few.
+// rate shows rating values side by side if they are few.
 func (i *input) rate(f forms.Field) {
 	i.Type, i.InputMode, i.Step = "number", "numeric", "1"
 	i.Min, i.Max = number(f.MinValue), number(f.MaxValue)

@@ -15,20 +15,20 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 )
 
-// maxBody is the maximum size of a submission in bytes, as of the API's anonymous requests.
+// maxBody is the maximum size of a submission in bytes, as for anonymous API requests.
 const maxBody = 16 << 10
 
-// linkPage is the page behind the links of a purpose. GET shows it, POST executes the purpose.
-// The token of the link authorizes the change, so another site can't forge a submission. Those of
-// other origins are refused nevertheless.
+// linkPage is the page behind links with one purpose. GET shows it, POST executes the purpose. The
+// link's token authorizes the change, so another site can't forge a submission. Those of other
+// origins are refused nevertheless.
 type linkPage struct {
 	*Pages
 	path   string
-	action string // action in the audit log: the ID of the operation with the same purpose
+	action string // action in the audit log: the operation ID for the same purpose
 
 	// show returns the page for a token. It changes nothing.
 	show func(ctx context.Context, linkToken string) (page, error)
-	// submit executes the purpose of the link, and returns the page of the result.
+	// submit executes the link's purpose, and returns the result page.
 	submit func(ctx context.Context, c account.Client, in url.Values) (page, error)
 	// invalid is shown if show fails.
 	invalid page
@@ -40,13 +40,13 @@ func (l *linkPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		shown, err := l.show(r.Context(), r.URL.Query().Get("token"))
+		view, err := l.show(r.Context(), r.URL.Query().Get("token"))
 		if err != nil {
 			renderFailure(w, r, err, l.invalid)
 			return
 		}
 
-		render(w, r, http.StatusOK, shown)
+		render(w, r, http.StatusOK, view)
 	case http.MethodPost:
 		l.post(w, r)
 	default:
@@ -70,18 +70,18 @@ func (l *linkPage) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	shown, invalid := l.show(r.Context(), in.Get("token"))
+	view, invalid := l.show(r.Context(), in.Get("token"))
 	if invalid != nil {
 		renderFailure(w, r, invalid, l.invalid)
 		return
 	}
 
-	shown.fill(in)
-	shown.fail(err)
-	render(w, r, noteFailure(w, r, err), shown)
+	view.fill(in)
+	view.fail(err)
+	render(w, r, noteFailure(w, r, err), view)
 }
 
-// readForm reads a submission. It fails with Forbidden if a page of another origin sent it.
+// readForm reads a submission. It fails with Forbidden if a page from another origin sent it.
 func (p *Pages) readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if err := p.crossOrigin.Check(r); err != nil {
 		return nil, fault.New(fault.Forbidden, "the form was submitted by another site").WithCause(err)
@@ -110,8 +110,8 @@ func (p *Pages) readForm(w http.ResponseWriter, r *http.Request) (url.Values, er
 // notText reports whether PostgreSQL would reject a value.
 func notText(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) }
 
-// auditSubmission returns a context in which the change of a submission appends its entry to the
-// audit log.
+// auditSubmission returns a context in which a submission's change appends its entry to the audit
+// log.
 func (l *linkPage) auditSubmission(r *http.Request, in url.Values) context.Context {
 	request := httpx.From(r.Context())
 	return audit.Begin(r.Context(), l.AuditKey, audit.Entry{Action: l.action, Client: request.Client.String(),
@@ -119,10 +119,10 @@ func (l *linkPage) auditSubmission(r *http.Request, in url.Values) context.Conte
 			func(name string) bool { return !slices.Contains(knownInputs, name) })})
 }
 
-// knownInputs are the names of inputs that the audit log may contain.
+// knownInputs are the input names that the audit log may contain.
 var knownInputs = []string{"token", "username", "email", "password", "code"}
 
-// clientOf returns the origin of a request.
+// clientOf returns a request's origin.
 func clientOf(r *http.Request) account.Client {
 	request := httpx.From(r.Context())
 	return account.Client{
@@ -130,7 +130,7 @@ func clientOf(r *http.Request) account.Client {
 	}
 }
 
-// fill sets the values of inputs to those of a submission, except passwords and codes.
+// fill sets input values from a submission, except passwords and codes.
 func (p *page) fill(in url.Values) {
 	for i := range p.Form.Inputs {
 		if f := &p.Form.Inputs[i]; f.Type != "password" && f.Autocomplete != "one-time-code" && !f.ReadOnly {

@@ -30,11 +30,11 @@ var assets embed.FS
 //go:embed page.html
 var pageSource string
 
-// pageTemplate is the layout of all pages. It escapes texts of tenants by their place: in an
-// element, an attribute, a URL.
+// pageTemplate is every page's layout. It escapes tenants' texts by their place: in an element, an
+// attribute, a URL.
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// page is the content of a page.
+// page is a page's content.
 type page struct {
 	Title   string
 	Text    []string // paragraphs
@@ -45,10 +45,10 @@ type page struct {
 	Theme   theme
 }
 
-// theme is the appearance of a page, and where it may be shown. The zero value is that of the
-// platform's own pages.
+// theme is a page's appearance, and where it may be shown. The zero value is that of the platform's
+// own pages.
 type theme struct {
-	Logo     string   // path of a picture
+	Logo     string   // picture path
 	Color    string   // accent, #rrggbb
 	Embed    []string // origins whose pages may show the page in a frame
 	Redirect string   // URL to which a submission may lead
@@ -57,31 +57,30 @@ type theme struct {
 // link is a link to another page.
 type link struct{ URL, Text, About string }
 
-// form is a form of a page. It is submitted by POST.
+// form is a form in a page. It is submitted by POST.
 type form struct {
 	Action, Button string
 	Decline        string // second button, which submits declineName without the inputs; "": none
 	Hidden         []hidden
 	Inputs         []input
-	Honeypot       string // name of an input that people do not see; "": none
+	Honeypot       string // name for an input that people do not see; "": none
 	Files          bool   // it has inputs for files
 }
 
-// declineName is the name of the parameter that the second button of a form submits. The template
-// has it too.
+// declineName is the parameter name that a form's second button submits. The template has it too.
 const declineName = "decline"
 
 // hidden is an input that a person does not see.
 type hidden struct{ Name, Value string }
 
-// input is an input of a form with its label.
+// input is a form input with its label.
 type input struct {
 	Name, Label  string
 	Alias        string // other name, in errors
-	Type         string // type of HTML's input element, or textarea, select, radio, checkboxes
+	Type         string // type attribute for the input element, or textarea, select, radio, checkboxes
 	Help         string // below the label
 	Error        string // sentence
-	Value        string // never that of a password
+	Value        string // never a password's
 	Options      []option
 	Row          bool // the options stand side by side
 	Autocomplete string
@@ -157,9 +156,9 @@ func sentence(clause string) string {
 	return string(unicode.ToUpper(first)) + clause[size:] + "."
 }
 
-// policy returns the Content-Security-Policy of a page. It allows the server's own stylesheet and
-// pictures, the page's inline style, the submission of its form, and frames on the pages of
-// embedding origins. It forbids everything else, such as scripts and requests to other hosts.
+// policy returns a page's Content-Security-Policy. It allows the server's own stylesheet and
+// pictures, the page's inline style, its form's submission, and frames on the pages of embedding
+// origins. It forbids everything else, such as scripts and requests to other hosts.
 func (p *page) policy(style template.CSS) string {
 	styles, forms, frames := "'self'", "'self'", "'none'"
 	if style != "" {
@@ -180,7 +179,7 @@ func (p *page) policy(style template.CSS) string {
 		"; base-uri 'none'; frame-ancestors " + frames
 }
 
-// style returns the inline style of a theme, or "".
+// style returns a theme's inline style, or "".
 func (t theme) style() template.CSS {
 	var r, g, b uint8
 	if n, err := fmt.Sscanf(t.Color, "#%02x%02x%02x", &r, &g, &b); n != 3 || err != nil {
@@ -195,7 +194,7 @@ func (t theme) style() template.CSS {
 	return template.CSS(fmt.Sprintf(":root{--accent:#%02x%02x%02x;--on-accent:%s}", r, g, b, foreground))
 }
 
-// luminance returns the relative luminance of a color, as WCAG defines it.
+// luminance returns a color's relative luminance, as WCAG defines it.
 func luminance(r, g, b uint8) float64 {
 	linear := func(c uint8) float64 {
 		v := float64(c) / 255
@@ -231,7 +230,7 @@ func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", p.policy(style))
-	// Not no-referrer: browsers then send "null" as the origin of a submission. The URL of a page
+	// Not no-referrer: browsers then send "null" as a submission's origin. The URL of a page
 	// contains the token of its link, for this server only.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
@@ -242,7 +241,7 @@ func render(w http.ResponseWriter, r *http.Request, status int, p page) {
 	}
 }
 
-// renderFailure responds with the page of a failure that can't be corrected by another submission.
+// renderFailure responds with the page for a failure that can't be corrected by another submission.
 func renderFailure(w http.ResponseWriter, r *http.Request, err error, p page) {
 	if fault.Is(err, fault.Internal) {
 		p = page{Title: "Something went wrong", Text: []string{internalError}, Theme: p.Theme,
@@ -268,7 +267,7 @@ func noteFailure(w http.ResponseWriter, r *http.Request, err error) int {
 	return http.StatusInternalServerError
 }
 
-// statuses are the statuses of failures. Unauthenticated is not 401, which demands an Authorization
+// statuses are the failure statuses. Unauthenticated is not 401, which demands an Authorization
 // header.
 var statuses = map[fault.Kind]int{
 	fault.Invalid:         http.StatusBadRequest,
@@ -295,13 +294,13 @@ func readOnly(h http.HandlerFunc) http.Handler {
 	})
 }
 
-func refuseMethod(w http.ResponseWriter, r *http.Request, allowed string) {
-	w.Header().Set("Allow", allowed)
+func refuseMethod(w http.ResponseWriter, r *http.Request, methods string) {
+	w.Header().Set("Allow", methods)
 	render(w, r, http.StatusMethodNotAllowed, page{Title: "Method not allowed",
-		Text: []string{"This page supports only " + allowed + "."}})
+		Text: []string{"This page supports only " + methods + "."}})
 }
 
-// stylesheet is the URL of the stylesheet. It changes with the content.
+// stylesheet is the stylesheet URL. It changes with the content.
 var stylesheet = func() string {
 	css, err := assets.ReadFile("assets/page.css")
 	if err != nil {
@@ -312,7 +311,7 @@ var stylesheet = func() string {
 	return "/assets/page.css?v=" + hex.EncodeToString(sum[:6])
 }()
 
-// asset serves a file of the pages.
+// asset serves a static file.
 func asset(w http.ResponseWriter, r *http.Request) {
 	httpx.From(r.Context()).Route = "GET /assets/{name}"
 
@@ -324,7 +323,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	}
 
 	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(r.PathValue("name"))))
-	// Not longer: during an upgrade, a server of the other release may have answered.
+	// Not longer: during an upgrade, a server with the other release may have answered.
 	w.Header().Set("Cache-Control", "public, max-age=3600")
 	_, _ = w.Write(content)
 }

@@ -27,15 +27,15 @@ import (
 )
 
 const (
-	maxText   = 1 << 20 // bytes of a submission without its files, as of the API's bodies
-	maxValues = 5000    // inputs of a submission
+	maxText   = 1 << 20 // bytes in a submission without its files, as for API bodies
+	maxValues = 5000    // inputs per submission
 
-	// responseInput is the input with the UUID that the page of a form chose for its response, so
-	// that a form that is sent twice is stored once. HTML forms of other sites do without.
+	// responseInput is the input with the UUID that a form's page chose for its response, so that a
+	// form that is sent twice is stored once. HTML forms on other sites do without.
 	responseInput = "_response"
 
-	unreservedText   = 16 << 10 // bytes of a submission that do not count against the budget
-	textMemoryFactor = 4        // memory per byte: the text, the values, the answers, the page of a failure
+	unreservedText   = 16 << 10 // submission bytes that do not count against the budget
+	textMemoryFactor = 4        // memory per byte: the text, the values, the answers, a failure page
 	budgetTimeout    = 2 * time.Second
 )
 
@@ -96,7 +96,7 @@ func (p *Pages) receive(w http.ResponseWriter, r *http.Request, s *formSubmissio
 	return err
 }
 
-// reserve reserves memory of the body budget.
+// reserve reserves memory in the body budget.
 func reserve(ctx context.Context, bodies *fair.Pool, owner fair.Key, n int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
@@ -116,9 +116,9 @@ func reserve(ctx context.Context, bodies *fair.Pool, owner fair.Key, n int64) (r
 // formSubmission is a response by an HTML form while it is read.
 type formSubmission struct {
 	form    forms.Page
-	id      uuid.UUID // ID of the response, from the page or a new one
+	id      uuid.UUID // response ID, from the page or a new one
 	values  url.Values
-	answers forms.Answers // answers in the form of their values
+	answers forms.Answers // answers as their values
 
 	count    int // number of values
 	size     int64
@@ -132,8 +132,8 @@ func (s *formSubmission) release() {
 	}
 }
 
-// open reads the values of a submission. If it may have files, open reads none of it, and next
-// reads the values between the files.
+// open reads a submission's values. If it may have files, open reads none of it, and next reads the
+// values between the files.
 func (s *formSubmission) open(w http.ResponseWriter, r *http.Request) (next submission.NextFile, err error) {
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -250,7 +250,7 @@ func (s *formSubmission) nextFile(parts *multipart.Reader, body *textLimiter) (*
 	}
 }
 
-// fileReader reads a file of a submission. A truncated file is a malformed submission.
+// fileReader reads a submission's file. A truncated file is a malformed submission.
 type fileReader struct{ part *multipart.Part }
 
 // Read reads the file.
@@ -263,7 +263,7 @@ func (f fileReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// textLimiter bounds the bytes of a body outside of its files.
+// textLimiter bounds a body's bytes outside its files.
 type textLimiter struct {
 	body      io.ReadCloser
 	remaining int64
@@ -292,7 +292,7 @@ func errTooLarge() *fault.Error {
 		maxValues)
 }
 
-// malformed returns the failure of a submission that can't be read to its end.
+// malformed returns the failure for a submission that can't be read to its end.
 func malformed(err error) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		return e
@@ -316,8 +316,7 @@ func (s *formSubmission) field(name string) *forms.Field {
 	return &s.form.Fields[i]
 }
 
-// add adds a value of an input. Names that begin with _ belong to the HTML form, not
-// to the response.
+// add adds an input's value. Names that begin with _ belong to the HTML form, not to the response.
 func (s *formSubmission) add(name, value string) error {
 	if s.count++; s.count > maxValues {
 		return errTooLarge()
@@ -347,14 +346,14 @@ func (s *formSubmission) answer() {
 	}
 }
 
-// answerOf returns the answer of an input's values as JSON.
+// answerOf returns the answer for an input's values as JSON.
 func answerOf(f *forms.Field, values []string) jsontext.Value {
 	switch {
 	case f != nil && f.Type == "multiselect":
 		return encode(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" }))
 	case f != nil && f.Type == "checkbox":
-		if checked, ok := isChecked(values); ok {
-			return encode(checked)
+		if isTrue, ok := isChecked(values); ok {
+			return encode(isTrue)
 		}
 	case len(values) > 1:
 		return encode(values) // refused as no text
@@ -363,9 +362,9 @@ func answerOf(f *forms.Field, values []string) jsontext.Value {
 	return encode(values[len(values)-1])
 }
 
-// isChecked reports whether the values of a checkbox's inputs mean true. The last one counts: a
-// hidden input before it may stand for false. ok is false for other values.
-func isChecked(values []string) (checked, ok bool) {
+// isChecked reports whether a checkbox's input values mean true. The last one counts: a hidden
+// input before it may stand for false. ok is false for other values.
+func isChecked(values []string) (isTrue, ok bool) {
 	if len(values) == 0 {
 		return false, true
 	}

@@ -1,9 +1,9 @@
 // Package web owns the pages that people open in a browser: the start page, the pages behind the
-// links in mails, the pages of forms, and the consent page of OAuth servers. It renders HTML on the
-// server. The pages need no script, ask no other host for anything, and change nothing by GET,
-// since mail scanners follow links.
+// links in mails, form pages, and the OAuth consent page. It renders HTML on the server. The pages
+// need no script, ask no other host for anything, and change nothing by GET, since mail scanners
+// follow links.
 //
-// A page calls the same functions of the domain packages as the operation of the API with the same
+// A page calls the same functions of the domain packages as the API operation with the same
 // purpose, so rules and messages are the same. The API itself belongs to package api, its reference
 // to package server.
 package web
@@ -22,12 +22,12 @@ import (
 	"github.com/socle-dev/socle/internal/submission"
 )
 
-// Config has the dependencies and settings of the pages.
+// Config has the pages' dependencies and settings.
 type Config struct {
 	Accounts    *account.Service
 	Submissions *submission.Service
 	EndUsers    *enduser.Service
-	Bodies      *fair.Pool // memory for the bodies of all requests in flight
+	Bodies      *fair.Pool // memory for all request bodies in flight
 	PublicURL   string     // without trailing slash
 	AuditKey    []byte     // keys the audit log's entry hashes
 }
@@ -43,7 +43,7 @@ type Pages struct {
 func New(c Config) *Pages {
 	p := &Pages{Config: c, crossOrigin: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
 	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" {
-		// A proxy may change the Host. The error of an origin with a path can't occur.
+		// A proxy may change the Host. The error for an origin with a path can't occur.
 		_ = p.crossOrigin.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 	}
 
@@ -63,7 +63,7 @@ func New(c Config) *Pages {
 	return p
 }
 
-// Handler returns the handler of the page that a request asks for, or nil if it asks for none. A
+// Handler returns the handler for the page that a request asks for, or nil if it asks for none. A
 // request for the start page prefers HTML: other clients get the API's response.
 func (p *Pages) Handler(r *http.Request) http.Handler {
 	if r.URL.Path != path.Clean(r.URL.Path) || (r.URL.Path == "/" && !WantsHTML(r)) {
@@ -90,8 +90,8 @@ func refuseHostileText(w http.ResponseWriter, r *http.Request) {
 
 // WantsHTML reports whether the client is a browser: programs do not ask for HTML by name.
 func WantsHTML(r *http.Request) bool {
-	for _, accepted := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
-		media, _, _ := strings.Cut(accepted, ";")
+	for _, entry := range strings.Split(strings.Join(r.Header["Accept"], ","), ",") {
+		media, _, _ := strings.Cut(entry, ";")
 		if strings.TrimSpace(media) == "text/html" {
 			return true
 		}
