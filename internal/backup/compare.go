@@ -108,7 +108,8 @@ func (s *Service) compareRows(
 	}
 
 	return s.readPart(ctx, DumpKey(manifest.Project, manifest.Backup), func(r io.Reader) error {
-		cmd, closeFiles, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries), "--data-only", "--file=-")
+		cmd, closeFiles, err := s.tools.RestoreCommand(ctx, pgtool.Connection{}, useList(entries),
+			"--data-only", "--file=-")
 		if err != nil {
 			return err
 		}

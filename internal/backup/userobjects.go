@@ -42,7 +42,8 @@ func (s *Service) restoreUserObjects(
 
 	postData := loader.Held
 	loader.HoldPostData = false
-	if slices.ContainsFunc(failures, isRowFailure) { // a check may read a materialized view, which is filled again later
+	// A check may read a materialized view, which is filled again later.
+	if slices.ContainsFunc(failures, isRowFailure) {
 		views := slices.DeleteFunc(slices.Clone(postData), func(e pgdump.Entry) bool {
 			return e.Desc != "MATERIALIZED VIEW DATA"
 		})

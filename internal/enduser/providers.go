@@ -38,8 +38,8 @@ func (d *Directory) providerFailure(provider string, err error) error {
 }
 
 // declinedCodes are the providers' codes for a person who did not agree.
-var declinedCodes = map[string]bool{"access_denied": true, "user_cancelled_authorize": true, "user_cancelled_login": true,
-	"consent_required": true, "interaction_required": true, "login_required": true}
+var declinedCodes = map[string]bool{"access_denied": true, "user_cancelled_authorize": true,
+	"user_cancelled_login": true, "consent_required": true, "interaction_required": true, "login_required": true}
 
 // errAnswer is the failure that a provider has sent with the browser, with its code and text.
 func errAnswer(code, text string) error {

@@ -89,7 +89,8 @@ func TestFind(t *testing.T) {
 
 		target := targetOf(r)
 		var got []string
-		for _, f := range findCauses(r, target, c.facts, policiesFor(c.facts.policies, target.command, "authenticated")) {
+		policies := policiesFor(c.facts.policies, target.command, "authenticated")
+		for _, f := range findCauses(r, target, c.facts, policies) {
 			got = append(got, f.Text+" | "+text(f.Command))
 		}
 

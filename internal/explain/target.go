@@ -91,8 +91,8 @@ func statementOf(r requestlog.Request, t target) string {
 		if r.Method != "GET" && r.Method != "HEAD" {
 			arguments = []string{"…"}
 		}
-		return "select " + columns + " from " + quoteName(t.function) + "(" + strings.Join(arguments, ", ") + ")" + where +
-			order + page
+		return "select " + columns + " from " + quoteName(t.function) + "(" + strings.Join(arguments, ", ") + ")" +
+			where + order + page
 	case t.table == "":
 		return ""
 	case t.command == "select":

@@ -81,8 +81,8 @@ type Identity struct {
 }
 
 // reservedParameters are authorization request parameters that an application can't set.
-var reservedParameters = []string{"client_id", "client_secret", "redirect_uri", "response_type", "response_mode", "scope",
-	"scopes", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri", "provider",
+var reservedParameters = []string{"client_id", "client_secret", "redirect_uri", "response_type", "response_mode",
+	"scope", "scopes", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri", "provider",
 	"redirect_to", "apikey", "skip_http_redirect", "link", "registration"}
 
 const (
@@ -108,7 +108,8 @@ func (c *Client) AuthCodeURL(
 	q := u.Query()
 	for name := range parameters {
 		value := parameters.Get(name)
-		if len(q) < maxParameters && len(name)+len(value) <= maxParameter && !slices.Contains(reservedParameters, name) {
+		isShort := len(q) < maxParameters && len(name)+len(value) <= maxParameter
+		if isShort && !slices.Contains(reservedParameters, name) {
 			q.Set(name, value)
 		}
 	}

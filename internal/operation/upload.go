@@ -57,7 +57,7 @@ func FileOfTypes(description string, types ...string) Body {
 		content[media] = &huma.MediaType{Schema: binarySchema}
 	}
 
-	return Body{content: content, hasDigest: true, begin: func(u *Upload, w http.ResponseWriter, r *http.Request) error {
+	begin := func(u *Upload, w http.ResponseWriter, r *http.Request) error {
 		media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		if err != nil || media == multipartType {
 			return u.beginMultipart(w, r)
@@ -70,7 +70,9 @@ func FileOfTypes(description string, types ...string) Body {
 		u.mimeType = media
 
 		return nil
-	}}
+	}
+
+	return Body{content: content, hasDigest: true, begin: begin}
 }
 
 var binarySchema = &huma.Schema{Type: huma.TypeString, Format: "binary"}

@@ -124,6 +124,10 @@ func (h *Hasher) enter(ctx context.Context) (release func(), err error) {
 	_, span := trace.Start(ctx, "hash password")
 
 	lease, err := h.places.Acquire(ctx, h.owner, 1)
+	if err != nil {
+		span.End()
+	}
+
 	switch {
 	case errors.Is(err, fair.ErrBusy):
 		return nil, &fault.Error{

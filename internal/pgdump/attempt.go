@@ -34,7 +34,8 @@ func (i *importer) attempt(ctx context.Context, a attempted) error {
 		return err
 	}
 	if rejection != nil {
-		i.usersMissing = i.usersMissing || (a.action == attemptKey && rejection.Code == "23503") // foreign_key_violation
+		isForeignKeyViolation := rejection.Code == "23503"
+		i.usersMissing = i.usersMissing || (a.action == attemptKey && isForeignKeyViolation)
 		i.note(a.statement, note{reason.topic, reason.text + ": " + rejection.Message})
 		return nil
 	}

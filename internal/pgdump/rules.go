@@ -17,7 +17,7 @@ type verdict struct {
 	extension, schema string // to install, and its schema in the dump
 
 	subject dialect.Subject // set if the statement may fail
-	columns []string        // of a staged COPY
+	columns []string        // staged COPY's columns
 }
 
 type action int

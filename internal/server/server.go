@@ -343,12 +343,20 @@ func (s *Server) Run(ctx context.Context) error {
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 
+	// The first failure stops the server, so later ones are dropped.
+	failures := make(chan error, 1)
+	fail := func(name string, err error) {
+		select {
+		case failures <- fmt.Errorf("%s: %w", name, err):
+		default:
+		}
+	}
+
 	var wg sync.WaitGroup
-	failures := make(chan error, 14)
 	run := func(name string, f func(context.Context) error) {
 		wg.Go(func() {
 			if err := f(working); err != nil && working.Err() == nil {
-				failures <- fmt.Errorf("%s: %w", name, err)
+				fail(name, err)
 			}
 		})
 	}
@@ -388,7 +396,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		if err := s.database.Run(watching); err != nil && watching.Err() == nil {
-			failures <- fmt.Errorf("PostgreSQL: %w", err)
+			fail("PostgreSQL", err)
 		}
 	})
 

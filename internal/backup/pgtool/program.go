@@ -67,7 +67,9 @@ func attachTextAs(cmd *exec.Cmd, text string, keep bool) (name string, cleanUp f
 	}
 
 	cmd.ExtraFiles = append(cmd.ExtraFiles, f)
-	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), cleanUp, nil // descriptor 3 is the first after standard error
+
+	// Descriptor 3 is the first after standard error.
+	return "/dev/fd/" + strconv.Itoa(2+len(cmd.ExtraFiles)), cleanUp, nil
 }
 
 // tempFile returns an empty temporary file that only this user can access. Without keep it is
