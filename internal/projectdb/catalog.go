@@ -37,6 +37,6 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 	return err
 }
 
-// BookkeepingTables are the tables of [Schema] that describe the database itself. Backups exclude
+// BookkeepingTables are the tables of [Schema] that belong to the database itself. Backups exclude
 // their rows.
-var BookkeepingTables = []string{"migrations", "catalogue_version"}
+var BookkeepingTables = []string{"migrations", "catalogue_version", OpenedVaultKeys}

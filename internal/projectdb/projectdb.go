@@ -53,7 +53,7 @@ var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 // ServiceSchemas are further schemas of the platform, with what SQL for Supabase calls. A project
 // can have a schema of its own of that name: then it belongs to the project's owner, as does
 // everything in it.
-var ServiceSchemas = []string{"cron", "net"}
+var ServiceSchemas = []string{"cron", "net", "vault"}
 
 // IsServiceObject reports whether an entry of a dump, with its owner, is an object of the platform
 // in one of [ServiceSchemas], or such a schema. owner is the login of the project's owner.
