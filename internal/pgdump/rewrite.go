@@ -33,6 +33,9 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	}
 
 	switch {
+	case r.skipped[schema] && s.Action == "copy" && s.Name.String() == secrets && !r.excluded[schema]:
+		v.action, v.columns = nameSecrets, copyColumns(ts, s.After)
+		return v, true
 	case r.skipped[schema]:
 		return v, true
 	case r.left.has(s):

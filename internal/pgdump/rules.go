@@ -17,7 +17,7 @@ type verdict struct {
 	extension, schema string // to install, and its schema in the dump
 
 	subject dialect.Subject // subject of a statement that may fail
-	columns []string        // columns of a COPY that is staged
+	columns []string        // columns of a COPY that is staged, or of secrets
 }
 
 type action int
@@ -36,6 +36,7 @@ const (
 	tryRun                // execute at its place; a failure of its rights or names leaves it out
 	tryRows               // execute at its place; a failure leaves it out
 	stage                 // a COPY, by a temporary table
+	nameSecrets           // leave out a COPY of vault.secrets, and name each one
 	refuse                // fail
 )
 
