@@ -24,9 +24,11 @@ func TestVault(t *testing.T) {
 		'select decrypted_secret from vault.decrypted_secrets where name = ''mailer'''; grant execute on function public.read_mailer() to anon;
 		create materialized view public.derived as select length(public.read_mailer()) as n`, writing)).Want(200)
 
-	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).Metadata("key").(string)
+	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "rows", "kind": "secret"}`).Want(201).
+		Metadata("key").(string)
 	get := func(path string, headers ...string) *apitest.Reply {
-		return a.Anonymous().Send("GET", "/projects/"+a.Project+"/rest/v1/"+path, "", append(headers, "apikey: "+key)...)
+		return a.Anonymous().Send("GET", "/projects/"+a.Project+"/rest/v1/"+path, "",
+			append(headers, "apikey: "+key)...)
 	}
 	if got := string(get("rpc/read_mailer").Body); got != `"s3cret of the mailer"` {
 		t.Errorf("got %s from the function", got)

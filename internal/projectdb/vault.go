@@ -39,8 +39,8 @@ func (r *Registry) vaultSealKey(project uuid.UUID) []byte {
 	return token.Derive(r.secret, "vault of project "+project.String())
 }
 
-// CreateVaultKey creates the key of a project's vault, or opens the sealed one, unless it is open. It
-// does nothing before the migration that creates the tables. q is of the platform's login in the
+// CreateVaultKey creates the key of a project's vault, or opens the sealed one, unless it is open.
+// It does nothing before the migration that creates the tables. q is of the platform's login in the
 // project's database, or in a copy of it.
 func (r *Registry) CreateVaultKey(ctx context.Context, q pg.Querier, project uuid.UUID) error {
 	exists, err := hasVaultKeys(ctx, q)

@@ -66,7 +66,8 @@ func recordStart(ctx context.Context, p *projectdb.Project, id, user uuid.UUID, 
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
 			pgx.StrictNamedArgs{
-				"id": id, "query": withoutSecrets(q.Text), "kept": maxHistoryText, "read_only": q.ReadOnly, "user": user,
+				"id": id, "query": withoutSecrets(q.Text), "kept": maxHistoryText,
+				"read_only": q.ReadOnly, "user": user,
 			})
 		return err
 	})
