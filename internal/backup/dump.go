@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/pgdump"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // compressionFlag takes half the time of pg_dump's default for a dump that is some percent larger.
@@ -30,7 +31,7 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 	address, password := s.projects.Open(b.ProjectUUID).DumpURL()
 	to := pgtool.Connection{Address: address, Password: password}
 	cmd, closeFiles, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
-		"--encoding=UTF8",
+		"--encoding=UTF8", "--exclude-table-data="+projectdb.Schema+"."+projectdb.OpenedVaultKeys,
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err

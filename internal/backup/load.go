@@ -56,6 +56,9 @@ func (s *Service) loadPlatform(
 		if err := s.prepareRows(ctx, tx); err != nil {
 			return err
 		}
+		if err := s.projects.RestoreVaultKey(ctx, tx, manifest.Project, project); err != nil {
+			return err
+		}
 		if newProject || manifest.Imported() {
 			return s.renewRows(ctx, tx, project, newProject)
 		}

@@ -26,6 +26,9 @@ func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UU
 	if err := d.handOverServices(ctx, conn, project); err != nil {
 		return err
 	}
+	if err := d.Registry.CreateVaultKey(ctx, conn, project); err != nil {
+		return err
+	}
 
 	return d.handOverPublication(ctx, conn, project)
 }
@@ -56,6 +59,15 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 			"realtime.broadcast_changes(text, text, text, text, text, record, record, text) to " + both,
 	}
 	for _, schema := range schemas {
+		if schema == "vault" {
+			statements = append(statements, "grant usage on schema vault to "+developer,
+				"grant select, insert, update, delete, truncate on vault.secrets to "+developer, // its trigger refuses UPDATE
+				"grant select on vault.decrypted_secrets to "+developer,
+				"grant execute on function vault.create_secret(text, text, text, uuid), "+
+					"vault.update_secret(uuid, text, text, text, uuid), vault.decrypt(uuid, text, text, bytea, uuid) to "+developer)
+			continue
+		}
+
 		grantees := developer
 		if schema == "net" {
 			grantees = both

@@ -195,6 +195,8 @@ func (i *importer) apply(ctx context.Context, s statement, v verdict) error {
 		return i.applySetting(ctx, s)
 	case copyRows:
 		return i.copy(ctx, s)
+	case nameSecrets:
+		return i.nameSecrets(s, v.columns)
 	case skipRows:
 		_, err := io.Copy(io.Discard, i.reader.data())
 		return err

@@ -101,7 +101,7 @@ func TestImportOfSupabaseDump(t *testing.T) {
 		`select string_agg(polname, ',' order by polname) from pg_policy where polrelid in ('public.todos'::regclass, 'public.profiles'::regclass)`: "anyone,own,own profile,staff",
 		`select string_agg(polname, ',') from pg_policy where polrelid = 'storage.objects'::regclass`:                                               "Anyone can upload an avatar.",
 		`select count(id)::text from auth.users`:                                                                                                    "2",
-		`select to_regnamespace('vault')::text`:                                                                                                     "null",
+		`select count(*)::text from vault.secrets`:                                                                                                  "0",
 		`select to_regnamespace('graphql')::text`:                                                                                                   "null",
 		`select string_agg(extname, ',' order by extname) from pg_extension where extname <> 'plpgsql'`:                                             "pgcrypto,uuid-ossp",
 		`select string_agg(tablename, ',') from pg_publication_tables where pubname = 'supabase_realtime'`:                                          "todos",

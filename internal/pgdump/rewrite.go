@@ -33,6 +33,9 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 	}
 
 	switch {
+	case r.omittedSchemas[schema] && s.Action == "copy" && s.Name.String() == secrets && !r.excludedSchemas[schema]:
+		v.action, v.columns = nameSecrets, copyColumns(ts, s.After)
+		return v, true
 	case r.omittedSchemas[schema]:
 		return v, true
 	case r.omissions.has(s):

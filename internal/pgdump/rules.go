@@ -17,7 +17,7 @@ type verdict struct {
 	extension, schema string // to install, and its schema in the dump
 
 	subject dialect.Subject // set if the statement may fail
-	columns []string        // staged COPY's columns
+	columns []string        // columns of a staged COPY, or of secrets
 }
 
 type action int
@@ -36,6 +36,7 @@ const (
 	tryRun                // execute at its place; a failure for rights or names leaves it out
 	tryRows               // execute at its place; a failure leaves it out
 	stage                 // a COPY, by a temporary table
+	nameSecrets           // leave out a COPY of vault.secrets, and name each one
 	refuse                // fail
 )
 

@@ -42,7 +42,7 @@ const restColumns = ` rest_schemas as schemas, rest_max_rows as max_rows, rest_a
 
 // platformSchemas are the schemas in a project database that belong to the platform. The rows API
 // never exposes them.
-var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
+var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "vault", "information_schema"}
 
 // maxSchemaName is PostgreSQL's limit for names, in bytes.
 const maxSchemaName = 63

@@ -39,4 +39,4 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 
 // BookkeepingTables are the tables in [Schema] that describe the database itself. Backups exclude
 // their rows.
-var BookkeepingTables = []string{"migrations", "catalogue_version"}
+var BookkeepingTables = []string{"migrations", "catalogue_version", OpenedVaultKeys}

@@ -156,7 +156,7 @@ func TestSettings(t *testing.T) {
 					"auth.enable_signup closes all",
 				"supabase/config.toml:6: auth.email.otp_length is not used: codes have 6 digits",
 				"supabase/config.toml:8: auth.web3.solana.enabled is not available",
-				"supabase/config.toml:10: db.vault.key is not available yet: there is no vault",
+				"supabase/config.toml:10: db.vault.key is not pushed: create the secrets by vault.create_secret",
 				"supabase/config.toml:12: remotes.preview.project_id is not used: push a branch to a project of its own, with --project"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,11 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 			return err
 		case at != "": // installed
 		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
-			s = s.leftOut("extension " + name + " is left out: projects can't have it")
+			reason := "projects can't have it"
+			if name == "supabase_vault" {
+				reason = "schema vault is the platform's"
+			}
+			s = s.leftOut("extension " + name + " is left out: " + reason)
 			return nil
 		case e.full:
 			return projectdb.ErrOverQuota

@@ -21,7 +21,7 @@ const (
 // Record is a query history entry.
 type Record struct {
 	UUID       uuid.UUID `json:"uuid"`
-	Query      string    `json:"query" doc:"The first 10,000 characters, including any secrets in the text, but without parameters."`
+	Query      string    `json:"query" doc:"The first 10,000 characters, including any secrets in the text, but without parameters. A text that names the vault is without its strings."`
 	ReadOnly   bool      `json:"readOnly"`
 	RunBy      uuid.UUID `json:"runBy" doc:"User who ran the query."`
 	StartedAt  time.Time `json:"startedAt"`
@@ -66,7 +66,8 @@ func recordStart(ctx context.Context, p *projectdb.Project, id, user uuid.UUID, 
 		_, err := pg.Exec(ctx, tx, `
 			insert into socle.queries (uuid, query, read_only, run_by) values (@id, left(@query, @kept), @read_only, @user)`,
 			pgx.StrictNamedArgs{
-				"id": id, "query": q.Text, "kept": maxHistoryText, "read_only": q.ReadOnly, "user": user,
+				"id": id, "query": withoutSecrets(q.Text), "kept": maxHistoryText,
+				"read_only": q.ReadOnly, "user": user,
 			})
 		return err
 	})
