@@ -48,6 +48,7 @@ type schema struct {
 	Description string            `json:",omitempty"`
 	Default     any               `json:",omitempty"`
 	Enum        []any             `json:",omitempty"`
+	Minimum     int               `json:",omitempty"`
 	Format      string            `json:",omitempty"`
 	Properties  map[string]schema `json:",omitempty"`
 	Required    []string          `json:",omitempty"`

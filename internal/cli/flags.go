@@ -124,7 +124,7 @@ func (v *value) check(text string) error {
 			return errors.New("takes a number")
 		}
 	case kindRole:
-		if _, err := roleNumber(text); err != nil {
+		if _, err := roleNumber(text, v.schema.Minimum); err != nil {
 			return err
 		}
 	case kindJSON:
@@ -149,7 +149,7 @@ func (v *value) json() (json.RawMessage, error) {
 		}
 		return json.Marshal(n)
 	case v.kind == kindRole:
-		number, err := roleNumber(text)
+		number, err := roleNumber(text, v.schema.Minimum)
 		return json.RawMessage(number), err
 	case text == "null" && v.schema.is("null"):
 		return json.RawMessage(text), nil
@@ -215,7 +215,7 @@ func (r *remote) addFlag(cmd *cobra.Command, name, meaning string, s schema, req
 	s = r.document.resolve(s)
 	v := newValue(r.document, s)
 	if isRole(name) {
-		v.kind, meaning = kindRole, "One of "+strings.Join(roleNames(), ", ")+"."
+		v.kind, meaning = kindRole, "One of "+strings.Join(roleNames(s.Minimum), ", ")+"."
 	}
 	if v.kind == "int" && isSize(name) {
 		v.kind, meaning = kindSize, strings.TrimSpace(meaning+" Bytes, or with a unit: 500MB, 10GB.")

@@ -28,7 +28,10 @@ func (r *remote) jsonForms() string {
 			line += "; required: " + strings.Join(required, ", ")
 		}
 
-		fmt.Fprintf(&b, "\n\n%s", text.WrapSoft(line, helpWidth))
+		b.WriteString("\n")
+		for line := range strings.Lines(text.WrapSoft(line, helpWidth)) {
+			b.WriteString("\n" + strings.TrimSpace(line))
+		}
 	}
 
 	return b.String()

@@ -312,7 +312,7 @@ func (r *remote) completeFlag(cmd *cobra.Command, flag *pflag.Flag, name string,
 	case r.body.Properties[name].Format == "binary":
 		return // a file
 	case isRole(name):
-		complete = cobra.FixedCompletions(roleNames(), cobra.ShellCompDirectiveNoFileComp)
+		complete = cobra.FixedCompletions(roleNames(s.Minimum), cobra.ShellCompDirectiveNoFileComp)
 	case len(s.Enum) > 0:
 		var values []string
 		for _, v := range s.Enum {
