@@ -264,7 +264,9 @@ func (r *remote) checkRequired(cmd *cobra.Command, args []string) error {
 	if columns := cmd.Flags().Lookup("columns"); len(r.columns) > 0 && r.list == "" {
 		delete(columns.Annotations, cobra.BashCompOneRequiredFlag)
 	}
-	if (r.list != "" && len(r.columns) > 0) || (r.list != "" && r.flags[r.list].given()) || (body != nil && body.Changed) {
+
+	several := r.list != "" && (len(r.columns) > 0 || r.flags[r.list].given())
+	if several || (body != nil && body.Changed) {
 		lift(cmd)
 	}
 

@@ -290,7 +290,8 @@ func (r *remote) explainMissing(cmd *cobra.Command, c *client.Client, args []str
 		}
 
 		items, listErr := finder.list(cmd.Context(), o, path, "")
-		if listErr != nil || slices.ContainsFunc(items, func(o record) bool { return slices.Contains(namesOf(o), args[i]) }) {
+		exists := slices.ContainsFunc(items, func(o record) bool { return slices.Contains(namesOf(o), args[i]) })
+		if listErr != nil || exists {
 			continue
 		}
 

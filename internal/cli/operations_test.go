@@ -202,8 +202,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesOfOperations: the example of an operation is a command line that its command takes, and
-// every flag that takes JSON has its form in the help.
+// TestExamplesOfOperations: the example of an operation is a command line that its command takes,
+// and every flag that takes JSON has its form in the help.
 func TestExamplesOfOperations(t *testing.T) {
 	t.Parallel()
 

@@ -316,8 +316,8 @@ func formatSize(n int64) string {
 	return fmt.Sprintf("%.*f %ciB", max(digits, 0), size, "KMGTP"[i])
 }
 
-// parseSize returns the bytes of a size: a number, or one with a unit as formatSize prints it. KB and
-// KiB are both 1024 bytes, as in PostgreSQL.
+// parseSize returns the bytes of a size: a number, or one with a unit as formatSize prints it. KB
+// and KiB are both 1024 bytes, as in PostgreSQL.
 func parseSize(text string) (int64, error) {
 	errSize := errors.New("takes bytes, or a size with a unit, such as 500MB or 10GB")
 
