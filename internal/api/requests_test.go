@@ -56,7 +56,7 @@ func TestListRequests(t *testing.T) {
 		"minStatus=x": "minStatus", "from=yesterday": "from",
 		"to=2026-13-01T00:00:00Z": "to", "from=0000-01-01T00:00:00Z": "from", "cursor=x": "cursor",
 		"cursor=" + strings.Repeat("_", 32): "cursor", "cursor=" + strings.Repeat("A", 33): "cursor",
-		"page=1": "page", "method=" + strings.Repeat("A", 17): "method"} {
+		"page=1": "page", "table=books&function=total": "function", "method=" + strings.Repeat("A", 17): "method"} {
 		a.Get(path + "?" + query).Want(400).Field(field)
 	}
 

@@ -26,7 +26,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	root := &cobra.Command{
 		Use: "socle", Short: "One binary that turns PostgreSQL into a backend",
 		Version: build.Version(), SilenceErrors: true, SilenceUsage: true,
-		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: noCommand, RunE: func(cmd *cobra.Command, _ []string) error { return printOverview(cmd) },
 	}
 
 	root.SetArgs(append([]string{}, args...)) // with nil, cobra uses the arguments of the process
@@ -55,6 +55,8 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		}
 	}
 
+	root.InitDefaultCompletionCmd(args...)
+	completeInBareBash(root)
 	arrange(root)
 
 	started := false
@@ -118,6 +120,36 @@ func oneLine(text string) string {
 	}
 
 	return b.String()
+}
+
+// bareBash defines what the completion script needs of the package bash-completion. The package
+// replaces it.
+const bareBash = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    _get_comp_words_by_ref()
+    {
+        cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cword=$COMP_CWORD
+        words=("${COMP_WORDS[@]}")
+    }
+fi
+
+`
+
+// completeInBareBash makes the script of socle completion bash work without bash-completion.
+func completeInBareBash(root *cobra.Command) {
+	c, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil || c.Name() != "bash" {
+		return
+	}
+
+	c.Long = "Print the completion script for bash. To load it: source <(socle completion bash)"
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if _, err := io.WriteString(cmd.OutOrStdout(), bareBash); err != nil {
+			return err
+		}
+
+		plain, _ := cmd.Flags().GetBool("no-descriptions")
+		return cmd.Root().GenBashCompletionV2(cmd.OutOrStdout(), !plain)
+	}
 }
 
 // environment is the environment of a command, as [os.Environ] returns it.

@@ -188,10 +188,15 @@ func (d dbDump) inspect(cmd *cobra.Command, t *tunnel) ([]string, error) {
 	return services, nil
 }
 
-// isPlatformEntry reports whether an entry of a dump belongs to the platform: an event trigger, or
-// the publication that each project has from the start. Its tables stay.
+// extensionsSchema is the schema that each project has from the start.
+const extensionsSchema = "extensions"
+
+// isPlatformEntry reports whether an entry of a dump belongs to the platform: an event trigger, the
+// publication that each project has from the start, whose tables stay, or the comment on an
+// extension, which only its owner may set.
 func isPlatformEntry(e pgdump.Entry) bool {
-	return (e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_")) ||
+	return (e.Desc == "COMMENT" && strings.HasPrefix(e.Tag, "EXTENSION ")) ||
+		(e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_")) ||
 		(e.Desc == "PUBLICATION" && e.Tag == "supabase_realtime")
 }
 
@@ -208,8 +213,13 @@ func (d dbDump) restore(cmd *cobra.Command, archive *os.File) error {
 	}
 	defer func() { _ = os.Remove(list.Name()) }()
 
+	head := ""
 	for _, e := range entries {
-		if !isPlatformEntry(e) {
+		switch {
+		case isPlatformEntry(e):
+		case e.Desc == "SCHEMA" && e.Tag == extensionsSchema:
+			head = "CREATE SCHEMA IF NOT EXISTS " + extensionsSchema + ";\n\n"
+		default:
 			fmt.Fprintf(list, "%d;\n", e.ID)
 		}
 	}
@@ -223,12 +233,13 @@ func (d dbDump) restore(cmd *cobra.Command, archive *os.File) error {
 	}
 	defer text.Close()
 
+	content := io.MultiReader(strings.NewReader(head), text)
 	if d.file == "" {
-		_, err := io.Copy(cmd.OutOrStdout(), text)
+		_, err := io.Copy(cmd.OutOrStdout(), content)
 		return err
 	}
 
-	return d.report(cmd, writeNew(d.file, text))
+	return d.report(cmd, writeNew(d.file, content))
 }
 
 // report tells the name and size of the dump.

@@ -22,7 +22,10 @@ type operation struct {
 	Description  string      `json:",omitempty"`
 	Parameters   []parameter `json:",omitempty"`
 	RequestBody  *struct {
-		Content map[string]struct{ Schema schema }
+		Content map[string]struct {
+			Schema  schema
+			Example json.RawMessage `json:",omitempty"`
+		}
 	} `json:",omitempty"`
 	Responses map[string]struct {
 		Content map[string]struct{} `json:",omitempty"`
@@ -34,6 +37,7 @@ type parameter struct {
 	Name, In    string
 	Required    bool   `json:",omitempty"`
 	Description string `json:",omitempty"`
+	Example     any    `json:",omitempty"`
 	Schema      schema
 }
 
@@ -44,11 +48,14 @@ type schema struct {
 	Description string            `json:",omitempty"`
 	Default     any               `json:",omitempty"`
 	Enum        []any             `json:",omitempty"`
+	Minimum     int               `json:",omitempty"`
 	Format      string            `json:",omitempty"`
 	Properties  map[string]schema `json:",omitempty"`
 	Required    []string          `json:",omitempty"`
 	Items       *schema           `json:",omitempty"`
-	OneOf       []schema          `json:",omitempty"` // alternatives of a body: one item, or a list of items
+	// AdditionalProperties is the schema of an object's values by name, or true.
+	AdditionalProperties json.RawMessage `json:",omitempty"`
+	OneOf                []schema        `json:",omitempty"` // alternatives of a body: one item, or a list of items
 }
 
 // description is the OpenAPI document, reduced to the parts that commands need. Its operations and

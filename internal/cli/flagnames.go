@@ -74,26 +74,29 @@ var roles = map[string]string{"1": "administrator", "2": "owner", "3": "admin", 
 // roleName returns the name of a role, "" for another number.
 func roleName(number string) string { return roles[number] }
 
-// roleNumber returns the number of a role that is given by name or number.
-func roleNumber(text string) (string, error) {
+// roleNumber returns the number of a role that is given by name or number. Names are those of least
+// and higher numbers.
+func roleNumber(text string, least int) (string, error) {
 	for number, name := range roles {
-		if strings.EqualFold(name, text) {
+		if strings.EqualFold(name, text) && slices.Contains(roleNames(least), name) {
 			return number, nil
 		}
 	}
 
 	if _, err := strconv.Atoi(text); err != nil {
-		return "", errors.New("takes " + strings.Join(roleNames(), ", "))
+		return "", errors.New("takes " + strings.Join(roleNames(least), ", "))
 	}
 
 	return text, nil
 }
 
-// roleNames returns the names of roles, the one with most rights first.
-func roleNames() []string {
+// roleNames returns the names of roles from a number on, the one with most rights first.
+func roleNames(least int) []string {
 	var names []string
 	for _, number := range slices.Sorted(maps.Keys(roles)) {
-		names = append(names, roles[number])
+		if n, _ := strconv.Atoi(number); n >= least {
+			names = append(names, roles[number])
+		}
 	}
 
 	return names

@@ -29,6 +29,7 @@ const (
 	kindList = "strings"
 	kindJSON = "json"
 	kindRole = "role"
+	kindSize = "size"
 )
 
 func newValue(d *description, s schema) *value {
@@ -110,6 +111,10 @@ func (v *value) check(text string) error {
 		if text != "true" && text != "false" {
 			return errors.New("takes true or false")
 		}
+	case kindSize:
+		if _, err := parseSize(text); err != nil {
+			return err
+		}
 	case "int":
 		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
 			return errors.New("takes a whole number")
@@ -119,12 +124,12 @@ func (v *value) check(text string) error {
 			return errors.New("takes a number")
 		}
 	case kindRole:
-		if _, err := roleNumber(text); err != nil {
+		if _, err := roleNumber(text, v.schema.Minimum); err != nil {
 			return err
 		}
 	case kindJSON:
 		if v.schema.Type != nil && !json.Valid([]byte(text)) {
-			return errors.New("takes JSON")
+			return errors.New("takes JSON; --help shows its form")
 		}
 	}
 
@@ -137,8 +142,14 @@ func (v *value) json() (json.RawMessage, error) {
 	switch {
 	case v.kind == kindList:
 		return json.Marshal(v.texts)
+	case v.kind == kindSize && text != "null":
+		n, err := parseSize(text)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(n)
 	case v.kind == kindRole:
-		number, err := roleNumber(text)
+		number, err := roleNumber(text, v.schema.Minimum)
 		return json.RawMessage(number), err
 	case text == "null" && v.schema.is("null"):
 		return json.RawMessage(text), nil
@@ -175,6 +186,9 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 	if r.secret != "" {
 		addPassphrase(cmd)
 	}
+	if r.hasColumns() {
+		cmd.Flags().Var(&r.columns, "column", "column as in SQL: 'id bigint primary key'. Repeat it for several.")
+	}
 
 	flags := cmd.Flags()
 	if r.media == "application/json" && len(r.members) > 0 {
@@ -201,7 +215,10 @@ func (r *remote) addFlag(cmd *cobra.Command, name, meaning string, s schema, req
 	s = r.document.resolve(s)
 	v := newValue(r.document, s)
 	if isRole(name) {
-		v.kind, meaning = kindRole, "One of "+strings.Join(roleNames(), ", ")+"."
+		v.kind, meaning = kindRole, "One of "+strings.Join(roleNames(s.Minimum), ", ")+"."
+	}
+	if v.kind == "int" && isSize(name) {
+		v.kind, meaning = kindSize, strings.TrimSpace(meaning+" Bytes, or with a unit: 500MB, 10GB.")
 	}
 	r.flags[name] = v
 
@@ -244,7 +261,12 @@ func usage(meaning string, v *value, required bool) string {
 // place.
 func (r *remote) checkRequired(cmd *cobra.Command, args []string) error {
 	body := cmd.Flags().Lookup("body")
-	if (r.list != "" && r.flags[r.list].given()) || (body != nil && body.Changed) {
+	if columns := cmd.Flags().Lookup("columns"); len(r.columns) > 0 && r.list == "" {
+		delete(columns.Annotations, cobra.BashCompOneRequiredFlag)
+	}
+
+	several := r.list != "" && (len(r.columns) > 0 || r.flags[r.list].given())
+	if several || (body != nil && body.Changed) {
 		lift(cmd)
 	}
 
@@ -298,6 +320,19 @@ func (r *remote) json(cmd *cobra.Command, c *client.Client) (json.RawMessage, er
 		if text != nil {
 			body[name] = text
 		}
+	}
+
+	if len(r.columns) > 0 {
+		if body["columns"] != nil {
+			return nil, fmt.Errorf("%w: --column and --columns exclude each other", errUsage)
+		}
+
+		columns, err := json.Marshal(r.columns)
+		if err != nil {
+			return nil, err
+		}
+
+		body["columns"] = columns
 	}
 
 	return json.Marshal(body)

@@ -119,8 +119,9 @@ func TestUnseen(t *testing.T) {
 func TestRoleNumber(t *testing.T) {
 	t.Parallel()
 
-	for text, want := range map[string]string{"developer": "4", "Owner": "2", "3": "3", "9": "9", "boss": ""} {
-		if got, err := roleNumber(text); got != want || (err == nil) != (want != "") {
+	for text, want := range map[string]string{"developer": "4", "Owner": "2", "3": "3", "9": "9", "boss": "",
+		"administrator": ""} {
+		if got, err := roleNumber(text, 2); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
 		}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -134,7 +136,15 @@ func (f finder) search(ctx context.Context, template, path, kind, name string) (
 	_, noun := words(o.ID)
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no %s %q; list them with: socle %s", kind, name, listCommand(o, template, path))
+		hint := "list them with: socle " + listCommand(o, template, path)
+		if o.takes("query", "search") {
+			items, _ = f.list(ctx, o, path, "") // without a list there is only the hint
+		}
+		if near := nearestName(name, items); near != "" {
+			hint = fmt.Sprintf("did you mean %q? ", near) + hint
+		}
+
+		return "", fmt.Errorf("there is no %s %q; %s", kind, name, hint)
 	case 1:
 		return found[0], nil
 	}
@@ -221,6 +231,27 @@ func namesOf(o record) []string {
 	return all
 }
 
+// nearestName returns the name of an entity that differs from another name by case or a typing
+// mistake; "" without one.
+func nearestName(name string, items []record) string {
+	lower, names := strings.ToLower(name), map[string]string{}
+	for _, item := range items {
+		for _, n := range namesOf(item) {
+			names[strings.ToLower(n)] = n
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+
+	near := config.Nearest(lower, slices.Sorted(maps.Keys(names)))
+	if levenshtein.ComputeDistance(lower, near) > max(1, len(name)/3) {
+		return ""
+	}
+
+	return names[near]
+}
+
 // completeArg completes an argument by the names of the things that are there.
 func (r *remote) completeArg(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) >= len(r.args) {
@@ -281,7 +312,7 @@ func (r *remote) completeFlag(cmd *cobra.Command, flag *pflag.Flag, name string,
 	case r.body.Properties[name].Format == "binary":
 		return // a file
 	case isRole(name):
-		complete = cobra.FixedCompletions(roleNames(), cobra.ShellCompDirectiveNoFileComp)
+		complete = cobra.FixedCompletions(roleNames(s.Minimum), cobra.ShellCompDirectiveNoFileComp)
 	case len(s.Enum) > 0:
 		var values []string
 		for _, v := range s.Enum {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -32,7 +34,7 @@ var nouns = []noun{
 	{"account", groupStart, "Your own user account", "socle account get"},
 
 	{"tables", "database", "Tables: change, import, export, compact",
-		`socle tables create --name books --columns '[{"name": "id", "type": "integer", "primary": true}]'`},
+		"socle tables create --name books --column 'id bigint primary key' --column 'title text not null'"},
 	{"columns", "database", "Columns of a table", "socle columns create books --name title --type text --not-null"},
 	{"rows", "database", "Rows of a table: read, change, import", "socle rows list books title=like.A* --limit 10"},
 	{"sql", "database", "Run SQL, or type it in a shell", "socle sql run schema.sql --read-only=false"},
@@ -216,6 +218,42 @@ func arrange(root *cobra.Command) {
 
 	root.SetHelpCommandGroupID(groupStart)
 	root.SetCompletionCommandGroupID(groupStart)
+}
+
+// overviewWidth is the width of a terminal that shows the overview without a break.
+const overviewWidth = 80
+
+// printOverview prints the names of all commands by group, on one screen of 24 lines.
+func printOverview(cmd *cobra.Command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nusage: socle NOUN VERB [flags]\n\n", cmd.Short)
+
+	for _, g := range groups {
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.GroupID == g.ID && c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+
+		line := g.Title
+		for _, name := range names {
+			if len(line)+1+len(name) > overviewWidth {
+				fmt.Fprintln(&b, line)
+				line = " "
+			}
+
+			line += " " + name
+		}
+
+		fmt.Fprintln(&b, line)
+	}
+
+	b.WriteString("\nsocle --help says what they do, socle tables --help what verbs a noun has.\n" +
+		"Begin with: socle login --url ADDRESS\n")
+
+	_, err := io.WriteString(cmd.OutOrStdout(), b.String())
+	return err
 }
 
 func findCommand(parent *cobra.Command, name string) *cobra.Command {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -69,6 +70,7 @@ type remote struct {
 	project  bool     // --project fills a path parameter
 	document *description
 	flags    map[string]*value // by parameter or member
+	columns  columnFlag
 }
 
 func newRemote(d *description, o operation, verb string, e environment) *remote {
@@ -138,6 +140,9 @@ func (r *remote) command() *cobra.Command {
 	}
 
 	r.addFlags(cmd)
+	cmd.Long += r.jsonForms()
+	_, noun := words(r.ID)
+	cmd.Example = r.example("socle " + noun + " " + r.verb)
 	r.e.addConnectionFlags(cmd)
 
 	return cmd
@@ -246,8 +251,65 @@ func (r *remote) run(cmd *cobra.Command, args []string) error {
 	if err == nil {
 		reply, err = r.wait(cmd, c, req, reply)
 	}
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusNotFound {
+		err = r.explainMissing(cmd, c, args, err)
+	}
 
 	return r.show(cmd, c, reply, err)
+}
+
+// explainMissing adds to the failure of a request for something that does not exist the nearest
+// name, or the command that makes it.
+func (r *remote) explainMissing(cmd *cobra.Command, c *client.Client, args []string, err error) error {
+	err = explain(err)
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return err
+	}
+
+	_, name := words(r.ID)
+	if len(r.args) == 0 {
+		if n := findNoun(name); n != nil && r.document.makes(r.Path) {
+			f.hints = append(f.hints, "There is none yet. Make one: "+n.example)
+		}
+
+		return err
+	}
+
+	finder := finder{r.document, c}
+	for i, argument := range r.args {
+		if s := r.parameter(argument).Schema; s.Format == "uuid" || i >= len(args) {
+			continue
+		}
+
+		template, _, _ := strings.Cut(r.Path, "/{"+argument+"}")
+		path, pathErr := r.path(cmd.Context(), finder, args[:i])
+		o, listed := r.document.lister(template)
+		if pathErr != nil || !listed {
+			continue
+		}
+
+		items, listErr := finder.list(cmd.Context(), o, path, "")
+		exists := slices.ContainsFunc(items, func(o record) bool { return slices.Contains(namesOf(o), args[i]) })
+		if listErr != nil || exists {
+			continue
+		}
+
+		if near := nearestName(args[i], items); near != "" {
+			f.hints = append(f.hints, fmt.Sprintf("Did you mean %q?", near))
+		}
+
+		return err
+	}
+
+	return err
+}
+
+// makes reports whether an operation makes or changes the only thing at a path.
+func (d *description) makes(path string) bool {
+	return slices.ContainsFunc(d.Operations, func(s stored) bool {
+		return s.Path == path && (s.Method == http.MethodPut || s.Method == http.MethodPost)
+	})
 }
 
 // request returns the request without its body. It resolves names to UUIDs.
@@ -354,6 +416,11 @@ func (r *remote) show(cmd *cobra.Command, c *client.Client, reply *client.Reply,
 
 	p.addDetails()
 	p.addNames()
+
+	if r.ID == "createEndUser" && !cmd.Flags().Changed("password-file") && !cmd.Flags().Changed("body") {
+		defer fmt.Fprintln(cmd.ErrOrStderr(), "The user has no password: a link or code by mail lets them in "+
+			"(signInWithOtp, resetPasswordForEmail). With one: --password-file -")
+	}
 
 	return p.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), r.subject())
 }

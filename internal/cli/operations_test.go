@@ -202,6 +202,43 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestExamplesOfOperations: the example of an operation is a command line that its command takes,
+// and every flag that takes JSON has its form in the help.
+func TestExamplesOfOperations(t *testing.T) {
+	t.Parallel()
+
+	d, err := describe()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, o := range d.operations("") {
+		verb, _ := words(o.ID)
+		r := newRemote(d, o, verb, environment{})
+		cmd := r.command()
+		for name, v := range r.flags {
+			if form := "--" + r.flagName(name) + " takes JSON: "; v.kind == kindJSON && v.schema.Type != nil &&
+				!strings.Contains(cmd.Long, form) {
+				t.Errorf("%s: the help does not say that %s", o.ID, form)
+			}
+		}
+
+		args := r.exampleArgs()
+		if args == nil {
+			continue
+		}
+		if err := cmd.ParseFlags(args); err != nil {
+			t.Errorf("%s: %q: %v", o.ID, args, err)
+		}
+		if err := r.checkArgs(cmd, cmd.Flags().Args()); err != nil {
+			t.Errorf("%s: %q: %v", o.ID, args, err)
+		}
+		if err := r.checkRequired(cmd, nil); err != nil {
+			t.Errorf("%s: %q: %v", o.ID, args, err)
+		}
+	}
+}
+
 func names(parameters []parameter) []string {
 	found := map[string]bool{}
 	for _, p := range parameters {

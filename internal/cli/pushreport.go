@@ -126,7 +126,7 @@ func (p *push) printPlan(plan *pushPlan) {
 	}
 
 	if plan.unchanged > 0 {
-		fmt.Fprintf(w, "  %-7s %d others\n", "keep", plan.unchanged)
+		fmt.Fprintf(w, "  %-7s %s\n", "keep", count(int64(plan.unchanged), "other"))
 	}
 
 	fmt.Fprintln(w)

@@ -37,6 +37,7 @@ const shellHelp = `  \d            list tables
   \x            print rows as cards, or as tables again
   \timing       print how long statements take, or no longer
   \readonly on  refuse changes, or not: \readonly off
+  \r            forget the unfinished statement, as Ctrl-C does
   \q            quit
 `
 
@@ -112,7 +113,7 @@ func (s *shell) keepHistory(name string) {
 	}
 }
 
-// loop reads and runs statements and commands.
+// loop reads and runs statements and commands. A command leaves an unfinished statement as it is.
 func (s *shell) loop() error {
 	var text string
 	for {
@@ -128,18 +129,22 @@ func (s *shell) loop() error {
 			return err
 		}
 
-		switch text += input + "\n"; {
-		case strings.TrimSpace(text) == "":
+		statement := text + input + "\n"
+		command := isShellCommand(text, input)
+		switch {
+		case command:
+			statement = strings.TrimSpace(input)
+		case strings.TrimSpace(statement) == "":
 			text = ""
 			continue
-		case strings.HasPrefix(text, `\`):
-		case !sqllex.Complete(text):
+		case !sqllex.Complete(statement):
+			text = statement
 			continue
 		}
 
-		s.line.AppendHistory(strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
+		s.line.AppendHistory(strings.ReplaceAll(strings.TrimSpace(statement), "\n", " "))
 
-		quit, err := s.execute(strings.TrimSpace(text))
+		quit, err := s.execute(strings.TrimSpace(statement))
 		if quit || s.cmd.Context().Err() != nil {
 			return nil
 		}
@@ -147,7 +152,27 @@ func (s *shell) loop() error {
 			fail(s.cmd.ErrOrStderr(), err)
 		}
 
-		text = ""
+		if !command || statement == `\r` {
+			text = ""
+		}
+	}
+}
+
+// isShellCommand reports whether a line is a command of the shell. Within a statement it is, as in
+// psql, unless the statement has an open quote or comment.
+func isShellCommand(statement, line string) bool {
+	if !strings.HasPrefix(strings.TrimSpace(line), `\`) {
+		return false
+	}
+
+	open := false
+	for l := sqllex.New(statement); ; {
+		token, ok := l.Next()
+		if !ok {
+			return !open
+		}
+
+		open = token.Open
 	}
 }
 
@@ -174,6 +199,7 @@ func (s *shell) execute(text string) (quit bool, err error) {
 	switch name {
 	case `\q`:
 		return true, nil
+	case `\r`: // the loop forgets the statement
 	case `\?`, `\h`:
 		_, err = fmt.Fprint(s.cmd.OutOrStdout(), shellHelp)
 	case `\x`:
@@ -224,10 +250,10 @@ func (s *shell) list(path, subject string) error {
 	return p.print(s.cmd.OutOrStdout(), s.cmd.ErrOrStderr(), subject)
 }
 
-// describe prints the columns, indexes, constraints, policies and triggers of a table.
+// describe prints a table's columns, indexes, constraints, policies, privileges and triggers.
 func (s *shell) describe(table string) error {
 	path := "/tables/" + url.PathEscape(table) + "/"
-	for _, part := range []string{"columns", "indexes", "constraints", "policies", "triggers"} {
+	for _, part := range []string{"columns", "indexes", "constraints", "policies", "grants", "triggers"} {
 		p, err := s.get(path + part)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -313,6 +314,38 @@ func formatSize(n int64) string {
 
 	digits := cmp.Compare(100, size) // one, or none from 100
 	return fmt.Sprintf("%.*f %ciB", max(digits, 0), size, "KMGTP"[i])
+}
+
+// parseSize returns the bytes of a size: a number, or one with a unit as formatSize prints it. KB
+// and KiB are both 1024 bytes, as in PostgreSQL.
+func parseSize(text string) (int64, error) {
+	errSize := errors.New("takes bytes, or a size with a unit, such as 500MB or 10GB")
+
+	digits := strings.TrimRightFunc(text, func(r rune) bool { return r > '9' || r == ' ' })
+	unit := strings.ToUpper(strings.TrimSpace(text[len(digits):]))
+	unit = strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I")
+
+	const units = "KMGTP"
+	factor := 1.0
+	switch {
+	case len(unit) == 1 && strings.Contains(units, unit):
+		for range strings.Index(units, unit) + 1 {
+			factor *= 1024
+		}
+	case unit != "":
+		return 0, errSize
+	default:
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			return n, nil
+		}
+	}
+
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n*factor < 0 || n*factor >= math.MaxInt64 || n*factor != math.Trunc(n*factor) {
+		return 0, errSize
+	}
+
+	return int64(n * factor), nil
 }
 
 // sanitize replaces control characters, so that stored text cannot control the terminal.

@@ -183,6 +183,9 @@ func TestLoadComparesSettings(t *testing.T) {
 	const files = "SOCLE_TLS_CERT=/c SOCLE_TLS_KEY=/k"
 	for environ, want := range map[string]string{
 		"SOCLE_TLS_KEY=/k": "SOCLE_TLS_CERT: ",
+		files + " SOCLE_PUBLIC_URL=http://a.example.com":  "SOCLE_TLS_CERT: requires",
+		files + " SOCLE_PUBLIC_URL=https://a.example.com": "",
+		files: "",
 		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=http://a.example.com":            "SOCLE_TLS: auto requires",
 		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=https://localhost":               "SOCLE_TLS: auto requires",
 		"SOCLE_TLS=auto SOCLE_PUBLIC_URL=https://192.0.2.1":               "SOCLE_TLS: auto requires",

@@ -85,6 +85,9 @@ func (c Config) checkTLS() (errs []error) {
 	if c.TLSAuto && c.TLSCert != "" {
 		errs = append(errs, errors.New("SOCLE_TLS: auto and SOCLE_TLS_CERT exclude each other"))
 	}
+	if c.TLSCert != "" && c.PublicURL != "" && !secure {
+		errs = append(errs, errors.New("SOCLE_TLS_CERT: requires a SOCLE_PUBLIC_URL that begins with https://"))
+	}
 	if c.TLSAuto && (!secure || !strings.Contains(public.Hostname(), ".") || net.ParseIP(public.Hostname()) != nil) {
 		errs = append(errs, errors.New("SOCLE_TLS: auto requires a SOCLE_PUBLIC_URL of the form https://socle.example.com"))
 	}

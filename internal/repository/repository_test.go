@@ -216,6 +216,8 @@ func TestProblems(t *testing.T) {
 			"uri = \"https://a.example\"\n",
 			[]string{file + "1: auth.email.smtp needs host, port and admin_email", file + "3: auth.external.github needs client_id",
 				file + "5: auth.hook.send_email needs secrets, by which its requests are signed"}},
+		"seeds": {"[db.seed]\nsql_paths = [\"../**\"]\n",
+			[]string{file + "2: db.seed.sql_paths names supabase, which is no file that can be read"}},
 		"size": {"[storage.buckets.photos]\nfile_size_limit = \"large\"\n",
 			[]string{file + "2: storage.buckets.photos.file_size_limit must be a size such as \"50MiB\""}},
 	} {

@@ -47,7 +47,11 @@ func (r *Repository) readSeeds(d *document, files *os.Root) {
 			}
 
 			seed, err := readSeed(files, name)
-			if err != nil {
+			switch {
+			case err != nil && ok:
+				d.problem(s.key("sql_paths"), "names %s, which is no file that can be read", name)
+				continue
+			case err != nil:
 				d.problems = append(d.problems, Remark{File: name, Text: "can't be read"})
 				continue
 			}

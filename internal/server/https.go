@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,20 @@ import (
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/token"
 )
+
+// checkCertificates reads the certificate files, so that a mistake in them creates nothing.
+func checkCertificates(c config.Config) error {
+	for _, pair := range [][2]string{{c.TLSCert, c.TLSKey}, {c.PostgresTLSCert, c.PostgresTLSKey}} {
+		if pair[0] == "" {
+			continue
+		}
+		if _, err := tls.LoadX509KeyPair(pair[0], pair[1]); err != nil {
+			return fmt.Errorf("certificate: %w", err)
+		}
+	}
+
+	return nil
+}
 
 // openCertificate returns the certificate source, nil for plain HTTP.
 func (s *Server) openCertificate(c config.Config) (certificate.Source, error) {

@@ -102,6 +102,10 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 }
 
 func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) error {
+	if err := checkCertificates(c); err != nil {
+		return err
+	}
+
 	var err error
 	if s.lock, err = lockFolder(c.DataDir); err != nil {
 		return err

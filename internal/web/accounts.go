@@ -113,7 +113,7 @@ func (p *Pages) acceptInvitation(ctx context.Context, c account.Client, in url.V
 		Title: "Welcome to " + i.OrganizationName,
 		Text: []string{fmt.Sprintf("You are now a member of %s.", i.OrganizationName),
 			"On the command line, continue with: socle login --url " + p.PublicURL},
-		Links: startLinks,
+		Links: append([]link{commandLineLink}, startLinks...),
 	}, nil
 }
 

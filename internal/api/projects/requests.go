@@ -87,6 +87,11 @@ func (s *Server) listRequests(
 ) (operation.Answer[[]requestlog.Request, requestsMetadata], error) {
 	none := operation.Answer[[]requestlog.Request, requestsMetadata]{}
 
+	if in.Table != "" && in.Function != "" {
+		return none, fault.OnField(fault.Invalid, "function", "conflict",
+			"can't be combined with a table: a request is for one of them")
+	}
+
 	from, err := parseTime("from", in.From)
 	if err != nil {
 		return none, err
