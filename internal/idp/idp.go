@@ -81,9 +81,9 @@ type Identity struct {
 }
 
 // reservedParameters are authorization request parameters that an application can't set.
-var reservedParameters = []string{"client_id", "client_secret", "redirect_uri", "response_type", "response_mode",
-	"scope", "scopes", "state", "nonce", "code_challenge", "code_challenge_method", "request", "request_uri", "provider",
-	"redirect_to", "apikey", "skip_http_redirect", "link", "registration"}
+var reservedParameters = []string{"client_id", "client_secret", "redirect_uri", "response_type",
+	"response_mode", "scope", "scopes", "state", "nonce", "code_challenge", "code_challenge_method", "request",
+	"request_uri", "provider", "redirect_to", "apikey", "skip_http_redirect", "link", "registration"}
 
 const (
 	maxParameters = 20
