@@ -438,7 +438,7 @@ const selectAltered = `
 	), named as materialized (
 		select (select rolname::text from pg_roles where oid = setrole) as name from altered
 	)
-	select distinct name from named where name ~ '` + projectLogin + `'`
+	select distinct name from named where name ~ '^socle_[0-9a-f]{32}_(owner|request|service|auth|reader)$'`
 
 // FindAltered finds the projects with a login that changed its own settings, and reports each to
 // [Config.Altered].
