@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -161,8 +160,6 @@ func exampleText(m member) string {
 	return strings.TrimSpace(b.String())
 }
 
-var plainArgument = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
 // example returns the operation's example as a command line for a shell; "" without one.
 func (r *remote) example(path string) string {
 	args := r.exampleArgs()
@@ -172,11 +169,7 @@ func (r *remote) example(path string) string {
 
 	line := "  " + path
 	for _, a := range args {
-		if !plainArgument.MatchString(a) {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-
-		line += " " + a
+		line += " " + shellWord(a)
 	}
 
 	return line

@@ -429,7 +429,8 @@ func (c *Cluster) Terminated() int64 {
 
 // selectAltered selects the project logins with settings that the platform did not give them.
 // Nearly all logins have exactly the platform's, so the query compares those first, and reads only
-// the others' names: an install has thousands of logins.
+// the others' names: an install has thousands of logins. The dump login has further settings, and
+// runs no user code that could change them.
 const selectAltered = `
 	with altered as materialized (
 		select setrole from pg_db_role_setting

@@ -2,6 +2,7 @@ package pgcluster
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -129,6 +130,28 @@ func TestEndedBetweenRows(t *testing.T) {
 	if f := fault.Of(pg.Fault(rows.Err())); f.Kind != fault.Unprocessable || f.CodeWord() != "session_ended" ||
 		!strings.Contains(f.Detail, "it took too much") {
 		t.Errorf("got %v", rows.Err())
+	}
+}
+
+// TestWatchedLogins checks that the watchdog sees a session of every project login.
+func TestWatchedLogins(t *testing.T) {
+	t.Parallel()
+
+	c := newCluster(t, len(ProjectLogins)+1)
+	project := newDatabase(t, c)
+	admin := pgtest.Connect(t, c.PlatformConfig())
+
+	for _, l := range ProjectLogins {
+		conn := pgtest.Connect(t, c.Config(project, l))
+		rows, err := pg.All[watchRow](t.Context(), admin, selectSessions)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		pid := int32(conn.PgConn().PID())
+		if !slices.ContainsFunc(rows, func(r watchRow) bool { return r.PID == pid && r.Login == c.Login(project, l) }) {
+			t.Errorf("login %s: session %d is missing", l, pid)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // The secrets of schema vault are encrypted and decrypted by SQL functions, under a random key of
 // the project. socle.vault_keys has the key sealed under a key of the server for this project, and
-// [OpenedVaultKeys] has it in the clear. Only the platform's login reads the two.
+// [OpenedVaultKeys] has it in the clear. Only the platform's login and the dump login read the two.
 
 // OpenedVaultKeys is the table of the keys in the clear. No dump has its rows.
 const OpenedVaultKeys = "opened_vault_keys"

@@ -6,8 +6,8 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// withoutSecrets returns a text for the history. If it names schema vault, its strings are left
-// out: backups have the history, and may have no secret of the vault in the clear.
+// withoutSecrets returns a text for the history. If it names schema vault, its strings and
+// comments are left out: backups have the history, and may have no vault secret in the clear.
 func withoutSecrets(text string) string {
 	if !strings.Contains(strings.ToLower(text), "vault") {
 		return text
