@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // pipeline sends an execution's statements in a single round trip: BEGIN, settings, the statement,
@@ -132,10 +135,14 @@ const (
 	txInBlock = 'T'
 )
 
+// canceledStates are the SQLSTATEs of a statement that was canceled, and of a session that the
+// pool's supervisor terminated because its statement resisted.
+var canceledStates = []string{"57014", "57P01"}
+
 // try runs the execution on a connection, which it returns to the pool unless the pipeline
 // suspends. It fails with context.DeadlineExceeded beyond the deadline.
 func (p *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
-	err := p.attach(ctx, conn, p.Deadline, p.executor.MaxResponse)
+	err := p.attach(ctx, conn, p.Deadline, !p.ReadOnly, p.executor.MaxResponse)
 	if err == nil {
 		err = p.attempt()
 	}
@@ -147,6 +154,8 @@ func (p *pipeline) try(ctx context.Context, conn *pgxpool.Conn) error {
 	switch {
 	case p.unknown && ctx.Err() == nil:
 		return &OutcomeUnknownError{err}
+	case p.watchdog.Err() != nil && slices.Contains(canceledStates, pg.State(err)):
+		return context.DeadlineExceeded
 	case err == nil || isPgError(err):
 		return err
 	case ctx.Err() != nil:

@@ -17,7 +17,7 @@ type watchdog struct {
 	mu       sync.Mutex
 	ctx      context.Context // request context; nil if unused
 	deadline time.Time       // zero if disarmed
-	cancel   func()          // called by fire; may be nil
+	cancel   func(left bool) // called by fire, with whether the client has disconnected; may be nil
 	done     chan struct{}   // closed by fire
 	fired    bool            // done is closed
 	timer    *time.Timer
@@ -53,7 +53,7 @@ func (w *watchdog) release() {
 
 // arm calls cancel, unless nil, when the client disconnects or the deadline passes, until disarm or
 // the next arm. It calls cancel at once if the client has disconnected.
-func (w *watchdog) arm(deadline time.Time, cancel func()) {
+func (w *watchdog) arm(deadline time.Time, cancel func(left bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -118,7 +118,7 @@ func (w *watchdog) fire() {
 	}
 
 	if w.cancel != nil {
-		w.cancel()
+		w.cancel(w.canceled())
 	}
 }
 

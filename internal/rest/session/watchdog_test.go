@@ -12,8 +12,8 @@ func TestWatchdog(t *testing.T) {
 
 	ctx, disconnect := context.WithCancel(t.Context())
 	w := newWatchdog(ctx)
-	ended := make(chan bool, 1)
-	end := func() { ended <- true }
+	ended := make(chan bool, 1) // with whether the client has disconnected
+	end := func(left bool) { ended <- left }
 
 	w.arm(time.Now().Add(time.Hour), end)
 
@@ -23,8 +23,11 @@ func TestWatchdog(t *testing.T) {
 
 	w.arm(time.Now().Add(time.Hour), end)
 	disconnect()
-	<-ended
 	<-w.Done()
+
+	if left := <-ended; !left {
+		t.Error("the watchdog took a disconnected client for a passed deadline")
+	}
 
 	if !w.disarm() || w.Err() == nil {
 		t.Error("the watchdog did not fire for a disconnected client")
@@ -49,8 +52,10 @@ func TestWatchdog(t *testing.T) {
 	w = newWatchdog(t.Context())
 	w.arm(time.Now().Add(time.Hour), end)
 	w.arm(time.Now().Add(time.Millisecond), end) // before the next poll
-	<-ended
 
+	if left := <-ended; left {
+		t.Error("the watchdog took a passed deadline for a disconnected client")
+	}
 	if err := w.Err(); !errors.Is(err, context.DeadlineExceeded) || !w.disarm() {
 		t.Errorf("beyond the deadline: got %v, want %v", err, context.DeadlineExceeded)
 	}

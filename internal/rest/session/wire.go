@@ -38,6 +38,7 @@ type wire struct {
 const (
 	maxInlineWrite = 64 << 10 // bytes that a connection accepts even if the server is writing
 	cancelInterval = 250 * time.Millisecond
+	cancelGrace    = 2 * time.Second // for the outcome of a write after its deadline
 	// Requests on a connection between searches for statements prepared by nested user code.
 	preparedCheckRequests = 100
 	discardTimeout        = 15 * time.Second // to cancel the statement and close the connection
@@ -46,14 +47,19 @@ const (
 var pastDeadline = time.Unix(1, 0)
 
 // attach starts a request on a connection. The watchdog interrupts it when the client disconnects
-// or the deadline passes.
-func (w *wire) attach(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, maxValue int) error {
+// or the deadline passes, but leaves PostgreSQL cancelGrace to report the outcome of a late write.
+func (w *wire) attach(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, writes bool, maxValue int) error {
 	pc := conn.Conn().PgConn()
 	w.conn, w.netConn = conn, pc.Conn()
 	w.session = sessionOf(pc)
 	w.session.reader.maxValue = maxValue
 
-	w.watchdog.arm(deadline, w.session.interrupt)
+	cancel := w.session.interrupt
+	if writes {
+		cancel = w.session.cancel
+	}
+
+	w.watchdog.arm(deadline, cancel)
 	// pgx itself may still be reading, if the machine was slow during its last query.
 	err := pc.SyncConn(ctx)
 	w.broken = err != nil
@@ -66,7 +72,11 @@ type session struct {
 	statementCache
 	reader    messageReader
 	requests  uint64
-	interrupt func() // makes reads and writes fail permanently
+	interrupt func(left bool) // makes reads and writes fail permanently
+	// cancel cancels the statement and makes reads and writes fail after cancelGrace, or at once
+	// if the client has disconnected.
+	cancel     func(left bool)
+	stopCancel func() // set by cancel
 }
 
 // sessionKey is the session's key in the connection's custom data.
@@ -76,9 +86,19 @@ func sessionOf(pc *pgconn.PgConn) *session {
 	s, ok := pc.CustomData()[sessionKey].(*session)
 	if !ok {
 		conn := pc.Conn()
-		s = &session{reader: messageReader{conn: conn, buf: make([]byte, readBufferSize)}, interrupt: func() {
-			_ = conn.SetDeadline(pastDeadline)
-		}}
+		s = &session{reader: messageReader{conn: conn, buf: make([]byte, readBufferSize)}}
+		s.interrupt = func(bool) { _ = conn.SetDeadline(pastDeadline) }
+		s.cancel = func(left bool) {
+			if left {
+				s.interrupt(left)
+				return
+			}
+
+			var ctx context.Context
+			ctx, s.stopCancel = context.WithTimeout(context.Background(), cancelGrace)
+			_ = conn.SetDeadline(time.Now().Add(cancelGrace))
+			go cancelStatement(ctx, pc)
+		}
 
 		pc.CustomData()[sessionKey] = s
 	}
@@ -90,6 +110,10 @@ func sessionOf(pc *pgconn.PgConn) *session {
 func (w *wire) detach() {
 	if w.watchdog.disarm() { // it has interrupted the connection
 		w.broken = true
+
+		if w.session.stopCancel != nil {
+			w.session.stopCancel()
+		}
 	}
 
 	if w.broken {
@@ -126,6 +150,22 @@ func discard(conn *pgxpool.Conn) {
 	}
 
 	_ = pc.Close(ctx)
+}
+
+// cancelStatement cancels the running statement. Like [discard], it repeats the request until ctx
+// ends.
+func cancelStatement(ctx context.Context, pc *pgconn.PgConn) {
+	tick := time.NewTicker(cancelInterval)
+	defer tick.Stop()
+
+	for ctx.Err() == nil {
+		_ = pc.CancelRequest(ctx)
+
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
 }
 
 // addMessage queues an encoded message. Its arguments are the results of Encode.
