@@ -148,8 +148,10 @@ func bound(text string, size int) string {
 	return strings.Clone(text[:size])
 }
 
-// Run writes queued requests until ctx ends, then flushes the queue.
+// Run writes queued requests until ctx ends, then flushes the queue. A write under way at that time
+// ends by itself.
 func (l *Recorder) Run(ctx context.Context) error {
+	writing := context.WithoutCancel(ctx)
 	tick := time.NewTicker(writeInterval)
 	defer tick.Stop()
 
@@ -157,7 +159,7 @@ func (l *Recorder) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			l.write(context.WithoutCancel(ctx), nil)
+			l.write(writing, nil)
 			l.warnedAt = time.Time{}
 			l.warnDropped(nil)
 
@@ -170,7 +172,7 @@ func (l *Recorder) Run(ctx context.Context) error {
 		case <-l.halfFull:
 		}
 
-		spare = l.write(ctx, spare)
+		spare = l.write(writing, spare)
 	}
 }
 

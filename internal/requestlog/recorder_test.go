@@ -13,7 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/platform/platformtest"
 )
 
 // TestRequestsWithoutDatabase checks that an unresponsive database does not block requests. Entries
@@ -77,6 +80,48 @@ func TestRequestsWithoutDatabase(t *testing.T) {
 
 	if got := text.String(); !strings.Contains(got, "dropped=2") {
 		t.Errorf("the final warning is missing:\n%s", got)
+	}
+}
+
+// TestStopWhileWriting stops a recorder whose write waits for the database.
+func TestStopWhileWriting(t *testing.T) {
+	t.Parallel()
+
+	i := platformtest.New(t)
+	l := NewRecorder(new(platform.Store).In(i.DB), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	lock, err := i.DB.Beginner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(t.Context())
+
+	if _, err := lock.Exec(t.Context(), "lock platform.requests"); err != nil {
+		t.Fatal(err)
+	}
+
+	project, now := i.Project(), time.Now()
+	l.queue = []record{{uuid: uuid.Must(uuid.NewV7()), project: project, at: now}}
+	l.halfFull <- struct{}{}
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- l.Run(ctx) }()
+
+	pgtest.Eventually(t, "the write waits", func() bool {
+		return pgtest.Value[bool](t, i.DB.Querier(), `select exists (select from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock')`)
+	})
+	stop()
+
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	if n, err := pg.Value[int](t.Context(), i.DB.Querier(), `select count(*) from platform.requests`); n != 1 {
+		t.Errorf("got %d logged requests, %v, want 1", n, err)
 	}
 }
 
