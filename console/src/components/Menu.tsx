@@ -1,0 +1,36 @@
+import type { ReactNode } from 'react'
+import { Menu as Base } from '@base-ui/react/menu'
+import css from './Menu.module.css'
+
+export interface MenuItem {
+  text: string
+  onSelect: () => void
+  danger?: boolean
+  disabled?: boolean
+}
+
+/** A button that opens a list of actions. */
+export function Menu({ label, trigger, items }: { label: string; trigger?: ReactNode; items: MenuItem[] }) {
+  return (
+    <Base.Root>
+      <Base.Trigger className={css.trigger} aria-label={label} onClick={(e) => e.stopPropagation()}>
+        {trigger ?? '⋯'}
+      </Base.Trigger>
+      <Base.Portal>
+        <Base.Positioner sideOffset={4} align="end" className={css.positioner}>
+          <Base.Popup className={css.popup}>
+            {items.map((item) => (
+              <Base.Item key={item.text} className={`${css.item} ${item.danger ? css.danger : ''}`}
+                disabled={item.disabled ?? false} onClick={(e) => {
+                  e.stopPropagation()
+                  item.onSelect()
+                }}>
+                {item.text}
+              </Base.Item>
+            ))}
+          </Base.Popup>
+        </Base.Positioner>
+      </Base.Portal>
+    </Base.Root>
+  )
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../components/Page'
+
+export function Admin() {
+  return <Page title="Admin">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../components/Page'
+
+export function EndUser() {
+  return <Page title="EndUser">{null}</Page>
+}

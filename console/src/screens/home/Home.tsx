@@ -1,0 +1,5 @@
+import { Page } from '../../components/Page'
+
+export function Home() {
+  return <Page title="Home">{null}</Page>
+}

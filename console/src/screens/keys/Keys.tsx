@@ -1,0 +1,5 @@
+import { Page } from '../../components/Page'
+
+export function Keys() {
+  return <Page title="Keys">{null}</Page>
+}

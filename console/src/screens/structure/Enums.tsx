@@ -1,0 +1,5 @@
+import { Page } from '../../components/Page'
+
+export function Enums() {
+  return <Page title="Enums">{null}</Page>
+}

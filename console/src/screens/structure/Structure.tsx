@@ -1,0 +1,5 @@
+import { Page } from '../../components/Page'
+
+export function Structure() {
+  return <Page title="Structure">{null}</Page>
+}
