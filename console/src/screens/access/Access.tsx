@@ -1,13 +1,5 @@
-import { Page } from '../../components/Page'
+/** The screens before sign-in; the routes load them from here. */
 
-export function SignIn() {
-  return <Page title="Sign in">{null}</Page>
-}
-
-export function SignUp() {
-  return <Page title="Sign up">{null}</Page>
-}
-
-export function Forgotten() {
-  return <Page title="Forgotten password">{null}</Page>
-}
+export { Forgotten } from './Forgotten'
+export { SignIn } from './SignIn'
+export { SignUp } from './SignUp'

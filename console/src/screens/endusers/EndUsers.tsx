@@ -1,5 +1,97 @@
+import { useState } from 'react'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Badge, Time } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { SelectField } from '../../components/Field'
+import { FilterBar, FilterField, useFilters, useProject } from '../../components/Filters'
 import { Page } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { Pager, Table } from '../../components/Table'
+import { NewEndUser } from './NewEndUser'
+import { titleOf } from './account'
 
+type Account = Schemas['Account']
+
+const sorts = {
+  newest: { sort: 'createdAt', order: 'desc', text: 'Newest first' },
+  oldest: { sort: 'createdAt', order: 'asc', text: 'Oldest first' },
+  email: { sort: 'email', order: 'asc', text: 'Address' },
+  seen: { sort: 'lastSignInAt', order: 'desc', text: 'Last sign-in' },
+} as const
+
+/** The users of the project's application. */
 export function EndUsers() {
-  return <Page title="EndUsers">{null}</Page>
+  const project = useProject()
+  const navigate = useNavigate()
+  const [{ page, search, sort }, setFilters] = useFilters('page', 'search', 'sort')
+  const [creates, setCreates] = useState(false)
+  const { sort: column, order } = sorts[sort as keyof typeof sorts] ?? sorts.newest
+  const query = useQuery({
+    queryKey: ['end-users', project, page, search, column, order],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/end-users', {
+      params: {
+        path: { projectUUID: project },
+        query: { page: Number(page) || 1, sort: column, order, ...(search !== '' && { search }) },
+      },
+    })),
+    placeholderData: (former) => former,
+  })
+
+  return (
+    <Page title="Users" lead="People who sign in to your application."
+      actions={<Button look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
+      <FilterBar>
+        <FilterField label="Search" value={search} placeholder="Address, number or UUID"
+          onChange={(next) => setFilters({ search: next, page: '' })} />
+        <SelectField label="Order" value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+          {Object.entries(sorts).map(([name, s]) => (
+            <option key={name} value={name === 'newest' ? '' : name}>{s.text}</option>
+          ))}
+        </SelectField>
+      </FilterBar>
+      <Loaded query={query}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title={search === '' ? 'No user yet' : 'No user matches the search'}
+            action={<Button look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
+            Users sign up through your application, or you create them here.
+          </Empty>
+        ) : (
+          <>
+            <Table label="Users" rows={content} keyOf={(u) => u.uuid}
+              onOpen={(u) => void navigate({ to: `/projects/${project}/users/${u.uuid}` })}
+              columns={[
+                { title: 'User', cell: (u) => (
+                  <Link to={`/projects/${project}/users/${u.uuid}` as string}>{titleOf(u)}</Link>
+                ) },
+                { title: 'State', cell: (u) => <AccountBadges account={u} /> },
+                { title: 'Last sign-in', cell: (u) => <Time at={u.lastSignInAt} />, narrow: true },
+                { title: 'Created', cell: (u) => <Time at={u.createdAt} />, narrow: true },
+              ]} />
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
+              onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
+          </>
+        )}
+      </Loaded>
+      {creates && <NewEndUser project={project} onClose={() => setCreates(false)} />}
+    </Page>
+  )
+}
+
+/** What is particular about an account, in a word each. */
+export function AccountBadges({ account: a }: { account: Account }) {
+  const banned = a.bannedUntil !== null && Date.parse(a.bannedUntil) > Date.now()
+  const confirmed = a.emailConfirmedAt !== null || a.phoneConfirmedAt !== null
+
+  return (
+    <>
+      {a.deletedAt !== null && <Badge tone="danger">deleted</Badge>}{' '}
+      {banned && <Badge tone="danger">banned</Badge>}{' '}
+      {!a.isAnonymous && !confirmed && <Badge tone="warning">unconfirmed</Badge>}{' '}
+      {a.isAnonymous && <Badge>anonymous</Badge>}{' '}
+      {a.hasSecondFactor && <Badge tone="success">second factor</Badge>}{' '}
+      {confirmed && !banned && a.deletedAt === null && <Badge tone="success">active</Badge>}
+    </>
+  )
 }

@@ -1,5 +1,116 @@
+import { useMemo, useState } from 'react'
+import { useParams } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read, type Schemas } from '../../api/client'
+import { Badge } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { change } from '../../components/change'
+import { Confirm, FormDialog } from '../../components/Dialog'
+import { TextField } from '../../components/Field'
 import { Page } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { Table } from '../../components/Table'
+import { queries } from '../../queries'
+import { useURLState } from '../../url'
 
+type Extension = Schemas['Extension']
+type Opened = { act: 'install' | 'remove'; extension: Extension } | null
+
+const most = 100 // of a page; a server has fewer
+
+/** Types, functions and operators beside those of PostgreSQL. */
 export function Extensions() {
-  return <Page title="Extensions">{null}</Page>
+  const { project } = useParams({ strict: false }) as { project: string }
+  const [search, setSearch] = useURLState('search', '')
+  const [opened, setOpened] = useState<Opened>(null)
+  const query = useQuery({
+    queryKey: ['extensions', project],
+    queryFn: () => read(api.GET('/extensions', { params: { header: inProject(project), query: { limit: most } } })),
+  })
+
+  return (
+    <Page title="Extensions" lead="Types, functions and operators that the project can add to PostgreSQL.">
+      <TextField label="Search by name or description" type="search" value={search}
+        onChange={(e) => setSearch(e.target.value)} />
+      <Loaded query={query}>
+        {({ content }) => {
+          const shown = content.filter((e) => matches(e, search)).sort(installedFirst)
+          return shown.length === 0
+            ? <Empty title="No extension matches">Only an operator installs other extensions.</Empty>
+            : <List extensions={shown} onOpen={setOpened} />
+        }}
+      </Loaded>
+      {opened?.act === 'install' && (
+        <Install project={project} extension={opened.extension} onClose={() => setOpened(null)} />
+      )}
+      {opened?.act === 'remove' && (
+        <Remove project={project} extension={opened.extension} onClose={() => setOpened(null)} />
+      )}
+    </Page>
+  )
+}
+
+const isInstalled = (e: Extension) => e.installedVersion !== null
+const installedFirst = (a: Extension, b: Extension) => Number(isInstalled(b)) - Number(isInstalled(a))
+const matches = (e: Extension, search: string) =>
+  `${e.name} ${e.description}`.toLowerCase().includes(search.trim().toLowerCase())
+
+function List({ extensions, onOpen }: { extensions: Extension[]; onOpen: (opened: Opened) => void }) {
+  return (
+    <Table label="Extensions" rows={extensions} keyOf={(e) => e.name} columns={[
+      { title: 'Name', cell: (e) => <code>{e.name}</code> },
+      { title: 'Description', narrow: true, cell: (e) => e.description },
+      { title: 'State', cell: (e) => isInstalled(e)
+        ? <Badge tone="success">{e.installedVersion} in {e.schema}</Badge>
+        : <Badge>available{e.version !== null && `: ${e.version}`}</Badge> },
+      { title: 'Actions', align: 'right', cell: (e) => isInstalled(e)
+        ? <Button look="danger" aria-label={`Remove ${e.name}`} onClick={() => onOpen({ act: 'remove', extension: e })}>Remove</Button>
+        : <Button aria-label={`Install ${e.name}`} onClick={() => onOpen({ act: 'install', extension: e })}>Install</Button> },
+    ]} />
+  )
+}
+
+interface Props {
+  project: string
+  extension: Extension
+  onClose: () => void
+}
+
+function Install({ project, extension, onClose }: Props) {
+  const key = useMemo(() => crypto.randomUUID(), [])
+
+  async function install() {
+    await change(api.POST('/extensions', {
+      params: { header: inProject(project) }, headers: { 'Idempotency-Key': key }, body: { name: extension.name },
+    }))
+    await queries.invalidateQueries({ queryKey: ['extensions', project] })
+  }
+
+  return (
+    <FormDialog title={`Install ${extension.name}`} open onClose={onClose} action="Install extension" onSubmit={install}>
+      <p>{extension.description}</p>
+      <p>
+        It is installed into the schema <code>extensions</code> with what it requires. Its types and functions need no
+        prefix. It can be removed as long as nothing uses it.
+      </p>
+    </FormDialog>
+  )
+}
+
+function Remove({ project, extension, onClose }: Props) {
+  async function remove() {
+    await change(api.DELETE('/extensions/{extensionName}', {
+      params: { header: inProject(project), path: { extensionName: extension.name } },
+    }))
+    await queries.invalidateQueries({ queryKey: ['extensions', project] })
+  }
+
+  return (
+    <Confirm title={`Remove ${extension.name}`} open onClose={onClose} action="Remove extension" onSubmit={remove}>
+      <p>
+        The types, functions and operators of {extension.name} are removed. If columns, indexes or functions use them,
+        the extension stays, and you see which.
+      </p>
+    </Confirm>
+  )
 }

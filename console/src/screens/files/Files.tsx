@@ -1,5 +1,282 @@
-import { Page } from '../../components/Page'
+import { useRef, useState, type DragEvent } from 'react'
+import { Link, useParams } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read, sendJSON } from '../../api/client'
+import { formatBytes, Time } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { FormDialog } from '../../components/Dialog'
+import { SelectField, TextField } from '../../components/Field'
+import { FilterBar, FilterField, useFilters } from '../../components/Filters'
+import { Menu, type MenuItem } from '../../components/Menu'
+import { Page, Row } from '../../components/Page'
+import { Empty, Failure, Loaded } from '../../components/States'
+import { Table } from '../../components/Table'
+import { queries } from '../../queries'
+import { ContainerForm } from './ContainerForm'
+import { DeleteFiles, DeleteFolder, MoveFile, SignFile, type FileAct } from './acts'
+import { entriesOf, normalFolder, trail, type Entry, type FileEntry, type ListedObject } from './folders'
+import { FilePreview } from './FilePreview'
+import { saveFile } from './read'
+import { UploadList } from './UploadList'
+import { droppedFiles, useUploads } from './uploads'
+import css from './Files.module.css'
 
+const pageSize = 100
+
+const sorts = {
+  name: { column: 'name', order: 'asc', text: 'Name' },
+  newest: { column: 'created_at', order: 'desc', text: 'Newest first' },
+  changed: { column: 'updated_at', order: 'desc', text: 'Last changed' },
+} as const
+
+/** The files and folders of a container. */
 export function Files() {
-  return <Page title="Files">{null}</Page>
+  const { project, container } = useParams({ strict: false }) as { project: string; container: string }
+  const [edits, setEdits] = useState(false)
+  const query = useQuery({
+    queryKey: ['containers', project, 'one', container],
+    queryFn: () => read(api.GET('/containers/{containerUUID}', {
+      params: { header: inProject(project), path: { containerUUID: container } },
+    })),
+  })
+  const c = query.data?.content
+
+  return (
+    <Page title={c?.name ?? 'Files'} lead={c && (
+      <>
+        {c.totalFiles.toLocaleString()} {c.totalFiles === 1 ? 'file' : 'files'}, up to {formatBytes(c.maxFileSize)} each,{' '}
+        {c.isPublic ? 'readable by everyone' : 'readable by policy'}
+      </>
+    )} actions={c && <Button onClick={() => setEdits(true)}>Edit container</Button>}>
+      <Loaded query={query}>{({ content }) => <Browser project={project} container={container} bucket={content.name} />}</Loaded>
+      {edits && <ContainerForm project={project} uuid={container} onClose={() => setEdits(false)} />}
+    </Page>
+  )
+}
+
+interface BrowserProps {
+  project: string
+  container: string
+  bucket: string
+}
+
+function Browser({ project, container, bucket }: BrowserProps) {
+  const [filters, setFilters] = useFilters('folder', 'search', 'sort', 'page', 'file')
+  const folder = normalFolder(filters.folder)
+  const page = Number(filters.page) || 1
+  const sort = sorts[filters.sort as keyof typeof sorts] ?? sorts.name
+  const [drags, setDrags] = useState(false)
+  const [act, setAct] = useState<FileAct | null>(null)
+  const [namesFolder, setNamesFolder] = useState(false)
+  const input = useRef<HTMLInputElement>(null)
+  const refresh = () => {
+    void queries.invalidateQueries({ queryKey: ['files', project, container] })
+    void queries.invalidateQueries({ queryKey: ['containers', project] })
+  }
+  const { uploads, add, retry, cancel, clear } = useUploads(project, container, refresh)
+  const query = useQuery({
+    queryKey: ['files', project, container, folder, filters.search, sort.column, sort.order, page],
+    queryFn: () => sendJSON<ListedObject[]>(`/projects/${project}/storage/v1/object/list/${encodeURIComponent(bucket)}`, {
+      method: 'POST',
+      json: {
+        prefix: folder, search: filters.search, limit: pageSize + 1, offset: (page - 1) * pageSize,
+        sortBy: { column: sort.column, order: sort.order },
+      },
+    }),
+    placeholderData: (former, query) => (query?.queryKey[3] === folder ? former : undefined),
+  })
+
+  async function drop(e: DragEvent) {
+    e.preventDefault()
+    setDrags(false)
+    add(await droppedFiles(e.dataTransfer.items, folder))
+  }
+
+  function choose(files: FileList | null) {
+    add(Array.from(files ?? [], (file) => ({ file, fullName: folder + file.name })))
+    if (input.current) input.current.value = '' // the same file can be chosen again
+  }
+
+  const upload = <Button look="primary" onClick={() => input.current?.click()}>Upload files</Button>
+  return (
+    <div className={css.drop} data-drags={drags || undefined} onDrop={(e) => void drop(e)}
+      onDragOver={(e) => {
+        e.preventDefault()
+        setDrags(true)
+      }}
+      onDragLeave={(e) => !e.currentTarget.contains(e.relatedTarget as Node | null) && setDrags(false)}>
+      <div className={css.bar}>
+        <Trail project={project} container={container} bucket={bucket} folder={folder} />
+        <Row>
+          <Button onClick={() => setNamesFolder(true)}>New folder</Button>
+          {upload}
+        </Row>
+        <input ref={input} type="file" multiple hidden aria-label="Files to upload" onChange={(e) => choose(e.target.files)} />
+      </div>
+      <UploadList uploads={uploads} retry={retry} cancel={cancel} clear={clear} />
+      <FilterBar>
+        <FilterField label="Search in this folder" value={filters.search}
+          onChange={(search) => setFilters({ search, page: '' })} />
+        <SelectField label="Order" value={filters.sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+          {Object.entries(sorts).map(([name, s]) => <option key={name} value={name === 'name' ? '' : name}>{s.text}</option>)}
+        </SelectField>
+      </FilterBar>
+      {query.data === undefined && query.error !== null ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : (
+        <Loaded query={query}>
+          {(objects) => objects.length === 0 ? (
+            <Empty title={filters.search === '' ? 'No file here' : 'No name matches'} action={upload}>
+              Drag files onto this page, or choose them.
+            </Empty>
+          ) : (
+            <>
+              <FileTable project={project} container={container} folder={folder} entries={entriesOf(objects.slice(0, pageSize))}
+                onAct={setAct} onOpen={(file) => setFilters({ file })}
+                onFolder={(next) => setFilters({ folder: next, search: '', page: '' })} />
+              <Pages page={page} more={objects.length > pageSize} onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
+            </>
+          )}
+        </Loaded>
+      )}
+      {filters.file !== '' && (
+        <FilePreview project={project} container={container} uuid={filters.file} onAct={setAct}
+          onClose={() => setFilters({ file: '' })} />
+      )}
+      {namesFolder && (
+        <NewFolder onClose={() => setNamesFolder(false)}
+          onName={(name) => setFilters({ folder: normalFolder(folder + name), search: '', page: '' })} />
+      )}
+      <Acts act={act} project={project} container={container} bucket={bucket} onClose={() => setAct(null)} onDone={() => {
+        if (act?.kind === 'delete' && filters.file !== '') setFilters({ file: '' })
+        refresh()
+      }} />
+    </div>
+  )
+}
+
+function Acts({ act, onClose, onDone, ...where }: BrowserProps & {
+  act: FileAct | null
+  onClose: () => void
+  onDone: () => void
+}) {
+  switch (act?.kind) {
+    case 'move':
+    case 'copy':
+      return <MoveFile {...where} act={act} onClose={onClose} onDone={onDone} />
+    case 'sign':
+      return <SignFile {...where} file={act.file} onClose={onClose} />
+    case 'delete':
+      return <DeleteFiles {...where} files={act.files} onClose={onClose} onDone={onDone} />
+    case 'deleteFolder':
+      return <DeleteFolder {...where} folder={act.folder} onClose={onClose} onDone={onDone} />
+    default:
+      return null
+  }
+}
+
+function FileTable({ project, container, folder, entries, onAct, onOpen, onFolder }: {
+  project: string
+  container: string
+  folder: string
+  entries: Entry[]
+  onAct: (act: FileAct) => void
+  onOpen: (file: string) => void
+  onFolder: (folder: string) => void
+}) {
+  const [chosen, setChosen] = useState<Set<string>>(new Set())
+  const files = entries.filter((e): e is FileEntry => e.kind === 'file')
+  const chosenFiles = files.filter((f) => chosen.has(f.uuid)).map((f) => ({ uuid: f.uuid, fullName: folder + f.name }))
+
+  function actsFor(e: Entry): MenuItem[] {
+    if (e.kind === 'folder') {
+      return [{ text: 'Delete folder', danger: true, onSelect: () => onAct({ kind: 'deleteFolder', folder: `${folder}${e.name}/` }) }]
+    }
+
+    const file = { uuid: e.uuid, fullName: folder + e.name }
+    return [
+      { text: 'Download', onSelect: () => void saveFile(project, container, { ...file, size: e.size }) },
+      { text: 'Rename or move', onSelect: () => onAct({ kind: 'move', file }) },
+      { text: 'Copy file', onSelect: () => onAct({ kind: 'copy', file }) },
+      { text: 'Create signed URL', onSelect: () => onAct({ kind: 'sign', file }) },
+      { text: 'Delete file', danger: true, onSelect: () => onAct({ kind: 'delete', files: [file] }) },
+    ]
+  }
+
+  return (
+    <>
+      {chosenFiles.length > 0 && (
+        <Row>
+          <span>{chosenFiles.length} chosen</span>
+          <Button look="danger" onClick={() => onAct({ kind: 'delete', files: chosenFiles })}>Delete files</Button>
+          <Button look="quiet" onClick={() => setChosen(new Set())}>Choose none</Button>
+        </Row>
+      )}
+      <Table label="Files" rows={entries} keyOf={(e) => `${e.kind} ${e.name}`}
+        onOpen={(e) => (e.kind === 'folder' ? onFolder(`${folder}${e.name}/`) : onOpen(e.uuid))}
+        columns={[
+          { title: 'Choose', cell: (e) => e.kind === 'file' && (
+            <input type="checkbox" aria-label={`Choose ${e.name}`} checked={chosen.has(e.uuid)}
+              onClick={(event) => event.stopPropagation()}
+              onChange={() => setChosen((former) => {
+                const next = new Set(former)
+                if (!next.delete(e.uuid)) next.add(e.uuid)
+                return next
+              })} />
+          ) },
+          { title: 'Name', cell: (e) => (
+            <button type="button" className={css.open}
+              onClick={() => (e.kind === 'folder' ? onFolder(`${folder}${e.name}/`) : onOpen(e.uuid))}>
+              <span aria-hidden="true">{e.kind === 'folder' ? '📁 ' : ''}</span>
+              {e.name}
+              {e.kind === 'folder' && '/'}
+            </button>
+          ) },
+          { title: 'Type', cell: (e) => (e.kind === 'file' ? e.mimeType : 'folder'), narrow: true },
+          { title: 'Size', cell: (e) => e.kind === 'file' && formatBytes(e.size), align: 'right' },
+          { title: 'Changed', cell: (e) => e.kind === 'file' && <Time at={e.updatedAt} />, narrow: true },
+          { title: 'Actions', cell: (e) => <Menu label={`Actions for ${e.name}`} items={actsFor(e)} />, align: 'right' },
+        ]} />
+    </>
+  )
+}
+
+function Trail({ project, container, bucket, folder }: BrowserProps & { folder: string }) {
+  const to = `/projects/${project}/files/${container}` as string
+
+  return (
+    <nav className={css.trail} aria-label="Folder">
+      <Link to={`/projects/${project}/files` as string}>Files</Link> /{' '}
+      <Link to={to} search={{} as never}>{bucket}</Link> /{' '}
+      {trail(folder).map(([name, path]) => (
+        <span key={path}>
+          <Link to={to} search={{ folder: path } as never}>{name}</Link> /{' '}
+        </span>
+      ))}
+    </nav>
+  )
+}
+
+function Pages({ page, more, onPage }: { page: number; more: boolean; onPage: (n: number) => void }) {
+  if (page === 1 && !more) return null
+
+  return (
+    <Row>
+      <Button disabled={page === 1} onClick={() => onPage(page - 1)}>Previous</Button>
+      <span>Page {page}</span>
+      <Button disabled={!more} onClick={() => onPage(page + 1)}>Next</Button>
+    </Row>
+  )
+}
+
+function NewFolder({ onName, onClose }: { onName: (name: string) => void; onClose: () => void }) {
+  const [name, setName] = useState('')
+
+  return (
+    <FormDialog title="New folder" open onClose={onClose} action="Open folder" disabled={normalFolder(name) === ''}
+      onSubmit={async () => onName(name)}>
+      <TextField label="Name" value={name} autoFocus hint="A folder exists while it has a file: upload one into it next."
+        onChange={(e) => setName(e.target.value)} />
+    </FormDialog>
+  )
 }

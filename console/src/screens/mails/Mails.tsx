@@ -1,5 +1,122 @@
-import { Page } from '../../components/Page'
+import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Badge, Time } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { Details } from '../../components/Details'
+import { Dialog } from '../../components/Dialog'
+import { SelectField } from '../../components/Field'
+import { FilterBar, useFilters, useProject } from '../../components/Filters'
+import { Page, Row, Stack } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { Pager, Table } from '../../components/Table'
+import css from './Mails.module.css'
 
+const sorts = {
+  newest: { sort: 'createdAt', order: 'desc', text: 'Newest first' },
+  oldest: { sort: 'createdAt', order: 'asc', text: 'Oldest first' },
+  recipient: { sort: 'recipient', order: 'asc', text: 'Recipient' },
+} as const
+
+/** Mails and text messages to the application's users that were not sent. */
 export function Mails() {
-  return <Page title="Mails">{null}</Page>
+  const project = useProject()
+  const [{ page, sort, mail }, setFilters] = useFilters('page', 'sort', 'mail')
+  const { sort: column, order } = sorts[sort as keyof typeof sorts] ?? sorts.newest
+  const query = useQuery({
+    queryKey: ['mails', project, page, column, order],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/mails', {
+      params: { path: { projectUUID: project }, query: { page: Number(page) || 1, sort: column, order } },
+    })),
+    placeholderData: (former) => former,
+    refetchInterval: 10_000,
+  })
+
+  return (
+    <Page title="Mails" lead="Messages to your users that did not leave: without a mail server they are kept here, with one those that it refused."
+      actions={<Button busy={query.isFetching} onClick={() => void query.refetch()}>Refresh</Button>}>
+      <FilterBar>
+        <SelectField label="Order" value={sort} onChange={(e) => setFilters({ sort: e.target.value, page: '' })}>
+          {Object.entries(sorts).map(([name, s]) => (
+            <option key={name} value={name === 'newest' ? '' : name}>{s.text}</option>
+          ))}
+        </SelectField>
+      </FilterBar>
+      <Loaded query={query}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title="No mail waits">
+            Confirmations, invitations, sign-in links and new passwords appear here while the server has no{' '}
+            <code>SOCLE_SMTP_URL</code>.
+          </Empty>
+        ) : (
+          <>
+            <Table label="Mails" rows={content} keyOf={(m) => m.uuid} onOpen={(m) => setFilters({ mail: m.uuid })}
+              columns={[
+                { title: 'Recipient', cell: (m) => (
+                  <button type="button" className={css.open} onClick={() => setFilters({ mail: m.uuid })}>{m.recipient}</button>
+                ) },
+                { title: 'Subject', cell: (m) => m.subject, narrow: true },
+                { title: 'Kind', cell: (m) => m.kind.replaceAll('_', ' ') },
+                { title: 'State', cell: (m) => <State mail={m} /> },
+                { title: 'Created', cell: (m) => <Time at={m.createdAt} />, narrow: true },
+              ]} />
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
+              onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
+          </>
+        )}
+      </Loaded>
+      {mail !== '' && <OneMail project={project} uuid={mail} onClose={() => setFilters({ mail: '' })} />}
+    </Page>
+  )
+}
+
+function State({ mail }: { mail: Schemas['Mail'] }) {
+  return mail.error === '' ? <Badge>kept here</Badge> : <Badge tone="danger">refused</Badge>
+}
+
+function OneMail({ project, uuid, onClose }: { project: string; uuid: string; onClose: () => void }) {
+  const [view, setView] = useState<'mail' | 'text' | 'source'>('mail')
+  const query = useQuery({
+    queryKey: ['mails', project, 'one', uuid],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/mails/{mailUUID}', {
+      params: { path: { projectUUID: project, mailUUID: uuid } },
+    })),
+  })
+
+  return (
+    <Dialog title={query.data?.content.subject || 'Message'} open onClose={onClose} side wide>
+      <Loaded query={query}>
+        {({ content: m }) => (
+          <Stack>
+            <Details entries={[
+              ['To', m.recipient],
+              ['Kind', m.kind.replaceAll('_', ' ')],
+              ['State', <State mail={m} />],
+              ['Failure', m.error === '' ? undefined : m.error],
+              ['Created', <Time at={m.createdAt} />],
+            ]} />
+            {m.html !== '' && (
+              <Row>
+                {(['mail', 'text', 'source'] as const).map((v) => (
+                  <Button key={v} look={v === view ? 'plain' : 'quiet'} aria-pressed={v === view} onClick={() => setView(v)}>
+                    {{ mail: 'Mail', text: 'Plain text', source: 'HTML source' }[v]}
+                  </Button>
+                ))}
+              </Row>
+            )}
+            <Body mail={m} view={m.html === '' ? 'text' : view} />
+          </Stack>
+        )}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+function Body({ mail, view }: { mail: Schemas['Mail']; view: 'mail' | 'text' | 'source' }) {
+  const text = view === 'source' ? mail.html : mail.text
+  if (view !== 'mail' && text === '') return <Empty title="This message has no text here" />
+  if (view !== 'mail') return <pre className={css.text}>{text}</pre>
+
+  // The empty sandbox: no scripts, no forms, an origin of its own.
+  return <iframe className={css.frame} title="The mail as its recipient sees it" sandbox="" srcDoc={mail.html} />
 }

@@ -1,5 +1,83 @@
+import { useState } from 'react'
+import { Button, ButtonLink } from '../../components/Button'
+import { FormDialog } from '../../components/Dialog'
+import { TextArea } from '../../components/Field'
 import { Page } from '../../components/Page'
+import { Loaded } from '../../components/States'
+import { Tabs } from '../../components/Tabs'
+import { api } from '../../api/client'
+import { change } from '../../components/change'
+import { useURLState } from '../../url'
+import { Columns } from './Columns'
+import { Constraints } from './Constraints'
+import { Grants } from './Grants'
+import { Indexes } from './Indexes'
+import { Policies } from './Policies'
+import { onTable, reload, tablePath, useTable, type TableRef } from './table'
+import { Triggers } from './Triggers'
 
+const sections = {
+  columns: { text: 'Columns', view: Columns },
+  indexes: { text: 'Indexes', view: Indexes },
+  constraints: { text: 'Constraints', view: Constraints },
+  triggers: { text: 'Triggers', view: Triggers },
+  policies: { text: 'Policies', view: Policies },
+  grants: { text: 'Grants', view: Grants },
+}
+
+type Section = keyof typeof sections
+const isSection = (name: string): name is Section => name in sections
+
+/** A table's columns, indexes, constraints, triggers, policies and grants. */
 export function Structure() {
-  return <Page title="Structure">{null}</Page>
+  const { project, table, query } = useTable()
+  const [tab] = useURLState('tab', 'columns')
+  const [comments, setComments] = useState(false)
+  const section: Section = isSection(tab) ? tab : 'columns'
+  const View = sections[section].view
+  const info = query.data
+
+  return (
+    <Page title={table} lead={info?.metadata.comment || 'Structure of the table'} actions={
+      <>
+        {info && <Button onClick={() => setComments(true)}>Edit comment</Button>}
+        <ButtonLink to={`/projects/${project}/enums` as string}>Enums</ButtonLink>
+        <ButtonLink to={tablePath(project, table) as string}>Rows</ButtonLink>
+      </>
+    }>
+      <Tabs label="Structure" tabs={(Object.keys(sections) as Section[]).map((name) => ({
+        text: sections[name].text, to: '.', search: (name === 'columns' ? {} : { tab: name }) as never, replace: true,
+      }))} />
+      <Loaded query={query}>
+        {({ content, metadata }) => {
+          const ref = { project, uuid: metadata.uuid, name: `${content.schema}.${content.name}`, schema: content.schema }
+          return (
+            <>
+              <View key={section} table={ref} rowLevelSecurity={metadata.rowLevelSecurity} />
+              {comments && (
+                <EditComment table={ref} comment={metadata.comment} onClose={() => setComments(false)} />
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+    </Page>
+  )
+}
+
+function EditComment({ table, comment, onClose }: { table: TableRef; comment: string; onClose: () => void }) {
+  const [text, setText] = useState(comment)
+
+  async function save() {
+    await change(api.PUT('/tables/{tableUUID}', { params: onTable(table), body: { comment: text } }))
+    await reload(table.project)
+  }
+
+  return (
+    <FormDialog title={`Comment on ${table.name}`} open onClose={onClose} action="Save comment" onSubmit={save}
+      disabled={text === comment}>
+      <TextArea label="Comment" hint="What the table holds, for people. It is also in the API's description of the rows."
+        value={text} onChange={(e) => setText(e.target.value)} />
+    </FormDialog>
+  )
 }

@@ -1,0 +1,35 @@
+import type { SelectHTMLAttributes } from 'react'
+import { SelectField } from './Field'
+
+/** Role ids of the API, the highest first. */
+export const roles = { administrator: 1, owner: 2, admin: 3, developer: 4, viewer: 5 } as const
+
+const meanings: Record<keyof typeof roles, string> = {
+  administrator: 'runs the whole instance',
+  owner: 'everything, also transfer and delete',
+  admin: 'members, keys and settings',
+  developer: 'reads and changes data',
+  viewer: 'reads only',
+}
+
+/** Returns a role's name. */
+export function roleName(id: number): string {
+  return Object.entries(roles).find(([, role]) => role === id)?.[0] ?? `role ${id}`
+}
+
+/** A choice among the roles from highest to viewer. */
+export function RoleField({ highest, value, onRole, ...rest }: {
+  highest: number
+  value: number
+  onRole: (role: number) => void
+} & Omit<SelectHTMLAttributes<HTMLSelectElement>, 'value' | 'onChange'>) {
+  return (
+    <SelectField label="Role" {...rest} value={value} onChange={(e) => onRole(Number(e.target.value))}>
+      {Object.entries(roles).filter(([, id]) => id >= highest).map(([name, id]) => (
+        <option key={id} value={id}>
+          {name}: {meanings[name as keyof typeof roles]}
+        </option>
+      ))}
+    </SelectField>
+  )
+}

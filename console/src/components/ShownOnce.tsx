@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react'
+import { Code } from './Bits'
+import { Button } from './Button'
+import { Dialog } from './Dialog'
+import { Row, Stack } from './Page'
+
+/** Shows secrets that the server will not show again. */
+export function ShownOnce({ title, values, children, onClose }: {
+  title: string
+  values: { label: string; value: string }[]
+  children?: ReactNode
+  onClose: () => void
+}) {
+  return (
+    <Dialog title={title} open onClose={onClose}>
+      <Stack>
+        <p>Copy it now. It is not shown again.</p>
+        {values.map(({ label, value }) => (
+          <div key={label}>
+            <h3>{label}</h3>
+            <Code text={value} label={label} />
+          </div>
+        ))}
+        {children}
+        <Row>
+          <Button look="primary" onClick={onClose}>I have copied it</Button>
+        </Row>
+      </Stack>
+    </Dialog>
+  )
+}

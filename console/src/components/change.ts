@@ -1,0 +1,49 @@
+/** Changes whose refusal names the objects that are in the way. */
+
+import { ApiError, failureOf } from '../api/failure'
+
+interface Named {
+  kind: string
+  name: string
+}
+
+interface Envelope {
+  metadata?: { dependents?: Named[]; failing?: number; example?: unknown; detail?: string }
+}
+
+/** Awaits a call as read does. A failure's message also names the dependents and the values that fail. */
+export async function change<D>(
+  call: Promise<{ data?: D; error?: unknown; response: Response }>,
+): Promise<NonNullable<D>> {
+  const { data, error, response } = await call
+  if (response.ok && data !== undefined && data !== null) return data
+
+  const failure = failureOf(response, error)
+  const more = details(error)
+  if (more === '') throw failure
+
+  throw new ApiError(failure.status,
+    { code: failure.code, detail: `${failure.message} ${more}`, fields: failure.fields, requestId: failure.requestId },
+    failure)
+}
+
+function details(error: unknown): string {
+  const { dependents, failing, example } = (error as Envelope | undefined)?.metadata ?? {}
+  const parts: string[] = []
+  if (dependents && dependents.length > 0) parts.push(`It is used by ${names(dependents)}.`)
+  if (failing !== undefined) parts.push(`Values that do not convert: ${failing}.`)
+  if (example !== undefined && example !== null) parts.push(`One is in the row ${JSON.stringify(example)}.`)
+
+  return parts.join(' ')
+}
+
+/** Returns objects as "view public.cheap, function public.f()". */
+export function names(objects: Named[]): string {
+  return objects.map((o) => `${o.kind} ${o.name}`).join(', ')
+}
+
+/** Returns what a person should adjust by hand after a change, or "". */
+export function mentionsOf(metadata: { mentions?: Named[] | undefined }): string {
+  const { mentions } = metadata
+  return mentions && mentions.length > 0 ? ` Adjust what mentions it: ${names(mentions)}.` : ''
+}

@@ -1,0 +1,69 @@
+import { useState } from 'react'
+import { Button, ButtonLink } from '../../components/Button'
+import { Menu } from '../../components/Menu'
+import { toast } from '../../components/Toast'
+import { exportTable } from '../tables/export'
+import { ImportDialog } from '../tables/ImportDialog'
+import { ColumnsDialog } from './ColumnsDialog'
+import { FilterBar } from './FilterBar'
+import { InsertRow } from './InsertRow'
+import { SeeAs } from './SeeAs'
+import type { useRowsView } from './useRowsView'
+import type { Target } from './writes'
+import css from './Toolbar.module.css'
+
+/** Filters, columns and the caller of the grid. */
+export function Toolbar({ target, state, filters, onFilters }: {
+  target: Target
+  state: ReturnType<typeof useRowsView>
+  filters: boolean
+  onFilters: (open: boolean) => void
+}) {
+  const [columns, setColumns] = useState(false)
+  const [inserts, setInserts] = useState(false)
+  const { relation, project } = target
+  const count = state.view.filters.length
+  const hidden = state.layout.hidden.filter((name) => relation.columns.some((c) => c.name === name)).length
+
+  return (
+    <>
+      <div className={css.bar} role="toolbar" aria-label="Rows">
+        <Button aria-expanded={filters} onClick={() => onFilters(!filters)}>{count > 0 ? `Filters (${count})` : 'Filter'}</Button>
+        <Button onClick={() => setColumns(true)}>{hidden > 0 ? `Columns (${hidden} hidden)` : 'Columns'}</Button>
+        <SeeAs project={project} value={state.as} onChange={state.setAs} />
+        <span className={css.space} />
+        {relation.canInsert && <Button look="primary" onClick={() => setInserts(true)}>Insert row</Button>}
+      </div>
+      {filters && (
+        <FilterBar key={state.filter} columns={relation.columns} value={state.filter} onApply={state.setFilter}
+          onClose={() => onFilters(false)} />
+      )}
+      {columns && (
+        <ColumnsDialog columns={relation.columns} layout={state.layout} onChange={state.setLayout} onClose={() => setColumns(false)} />
+      )}
+      {inserts && <InsertRow target={target} onClose={() => setInserts(false)} />}
+    </>
+  )
+}
+
+/** Links and actions of the whole table. */
+export function TableActions({ target: { project, relation } }: { target: Target }) {
+  const [imports, setImports] = useState(false)
+  if (relation.isView) return null
+
+  const download = (format: 'csv' | 'tsv' | 'jsonl') => void exportTable(project, relation.fullName, format).catch(
+    (error: unknown) => toast(`The export ended early: ${error instanceof Error ? error.message : String(error)}`, 'danger'))
+
+  return (
+    <>
+      <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(relation.fullName)}/structure` as string}>Structure</ButtonLink>
+      <Button onClick={() => setImports(true)}>Import</Button>
+      <Menu label="Export" trigger="Export ▾" items={[
+        { text: 'Export as CSV', onSelect: () => download('csv') },
+        { text: 'Export as TSV', onSelect: () => download('tsv') },
+        { text: 'Export as JSON lines', onSelect: () => download('jsonl') },
+      ]} />
+      {imports && <ImportDialog project={project} table={relation.fullName} onClose={() => setImports(false)} />}
+    </>
+  )
+}

@@ -1,0 +1,108 @@
+/** Inline edits: shown at once, taken back if the server refuses, never lost. */
+
+import { useState } from 'react'
+import { toast } from '../../components/Toast'
+import { queries } from '../../queries'
+import { encode, type Draft } from './edit'
+import { shown } from './display'
+import type { Row } from './json'
+import { viewKey, type Page } from './pages'
+import type { Relation } from './relation'
+import type { View } from './request'
+import type { Column } from './types'
+import { ConflictError, updateRow, type Target } from './writes'
+
+interface Unsaved {
+  draft: Draft
+  message: string
+}
+
+export interface Edits {
+  unsaved: (index: number, column: string) => Unsaved | undefined
+  failedOf: (index: number) => string
+  savingOf: (index: number) => string
+  save: (index: number, row: Row, column: Column, draft: Draft) => Promise<boolean>
+  discard: (index: number, column: string) => void
+}
+
+/** Keeps the edits of one view. onFailure opens the editor again. */
+export function useEdits(target: Target, view: View, onFailure: (index: number, column: Column) => void): Edits {
+  const [unsaved, setUnsaved] = useState<ReadonlyMap<string, Unsaved>>(new Map())
+  const [saving, setSaving] = useState<ReadonlySet<string>>(new Set())
+
+  async function save(index: number, row: Row, column: Column, draft: Draft): Promise<boolean> {
+    const encoded = draft.mode === 'default' ? { raw: undefined } : encode(column, draft)
+    if ('error' in encoded) return false
+    const id = idOf(index, column.name)
+    const { raw } = encoded
+    setUnsaved((former) => without(former, id))
+    if (raw !== undefined && raw === row[column.name]) return true
+
+    setSaving((former) => new Set(former).add(id))
+    if (raw !== undefined) replaceCached(view, target.relation, row, { ...row, [column.name]: raw })
+
+    try {
+      const saved = await updateRow(target, row, { [column.name]: raw })
+      replaceCached(view, target.relation, row, { ...row, ...saved })
+      toast(`${column.name} is now ${shown(saved[column.name], column.kind).text.slice(0, 60)}`, 'success', {
+        text: 'Undo', run: () => void undo(target, view, saved, row, column),
+      })
+      return true
+    } catch (error) {
+      const current = error instanceof ConflictError && error.current !== null ? error.current : row
+      replaceCached(view, target.relation, row, { ...row, ...current })
+      const message = error instanceof Error ? error.message : String(error)
+      setUnsaved((former) => new Map(former).set(id, { draft, message }))
+      toast(`${column.name} was not saved: ${message}`, 'danger', { text: 'Edit', run: () => onFailure(index, column) })
+      onFailure(index, column)
+      return false
+    } finally {
+      setSaving((former) => new Set([...former].filter((s) => s !== id)))
+    }
+  }
+
+  const names = (ids: Iterable<string>, index: number) =>
+    [...ids].filter((id) => id.startsWith(`${index}\n`)).map((id) => id.slice(id.indexOf('\n') + 1)).join('\n')
+
+  return {
+    unsaved: (index, column) => unsaved.get(idOf(index, column)),
+    failedOf: (index) => (unsaved.size === 0 ? '' : names(unsaved.keys(), index)),
+    savingOf: (index) => (saving.size === 0 ? '' : names(saving, index)),
+    save,
+    discard: (index, column) => setUnsaved((former) => without(former, idOf(index, column))),
+  }
+}
+
+const idOf = (index: number, column: string) => `${index}\n${column}`
+
+function without<V>(map: ReadonlyMap<string, V>, id: string): ReadonlyMap<string, V> {
+  if (!map.has(id)) return map
+  const next = new Map(map)
+  next.delete(id)
+
+  return next
+}
+
+async function undo(target: Target, view: View, saved: Row, former: Row, column: Column) {
+  try {
+    const row = await updateRow(target, saved, { [column.name]: former[column.name] ?? 'null' })
+    replaceCached(view, target.relation, saved, row)
+    toast(`${column.name} is again ${shown(row[column.name], column.kind).text.slice(0, 60)}`)
+  } catch (error) {
+    toast(`The change stays: ${error instanceof Error ? error.message : String(error)}`, 'danger')
+  }
+}
+
+/** Returns the key of a row as text; rows without a key have none. */
+export function rowKey(relation: Relation, row: Row): string {
+  return relation.key.map((name) => row[name]).join('\n')
+}
+
+/** Puts a changed row in place of the former one, in every loaded page. */
+export function replaceCached(view: View, relation: Relation, former: Row, next: Row): void {
+  const keys = new Set([rowKey(relation, former), rowKey(relation, next)])
+  queries.setQueriesData<Page | number>({ queryKey: viewKey(view) }, (page) => {
+    if (typeof page !== 'object' || !page.rows.some((row) => keys.has(rowKey(relation, row)))) return page
+    return { ...page, rows: page.rows.map((row) => (keys.has(rowKey(relation, row)) ? next : row)) }
+  })
+}

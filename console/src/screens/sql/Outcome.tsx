@@ -1,0 +1,120 @@
+import { useEffect, useState } from 'react'
+import { Button } from '../../components/Button'
+import { Menu } from '../../components/Menu'
+import { FailureNote } from '../../components/States'
+import { Chart } from './Chart'
+import { csvOf, download, jsonRowsOf } from './exporting'
+import { Grid } from './Grid'
+import { plain } from './exact'
+import { planOf } from './plan'
+import { PlanTree } from './PlanTree'
+import { SQLError, type Answer, type Result } from './run'
+import type { Outcome as State } from './useRuns'
+import css from './SQL.module.css'
+
+/** What a run brought: results, or the error. */
+export function Outcome({ outcome }: { outcome: State }) {
+  switch (outcome.status) {
+    case 'none':
+      return <p className={css.hint}>Ctrl+Enter runs the selection, or everything. Nothing is changed while the mode is read only.</p>
+    case 'running':
+      return <Running since={outcome.since} />
+    case 'cancelled':
+      return <p className={css.hint} role="status">Cancelled. Nothing was kept.</p>
+    case 'failed':
+      return <Failed error={outcome.error} readOnly={outcome.readOnly} />
+    case 'done':
+      return <Done answer={outcome.answer} readOnly={outcome.readOnly} />
+  }
+}
+
+function Running({ since }: { since: number }) {
+  const [now, setNow] = useState(since)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 200)
+    return () => clearInterval(timer)
+  }, [])
+
+  return <p className={css.hint} role="status">Running for {(Math.max(0, now - since) / 1000).toFixed(1)} s…</p>
+}
+
+function Failed({ error, readOnly }: { error: unknown; readOnly: boolean }) {
+  const report = error instanceof SQLError ? error.report : null
+  if (report === null) return <FailureNote error={error} />
+
+  return (
+    <div className={css.failure} role="alert">
+      <p>
+        <strong>{report.message}</strong>
+      </p>
+      {report.detail !== '' && <p>{report.detail}</p>}
+      {report.hint !== '' && <p>Hint: {report.hint}</p>}
+      {report.context !== '' && <pre>{report.context}</pre>}
+      {report.sqlstate === '25006' && readOnly && <p>The mode is read only. Switch it to keep what statements write.</p>}
+      <p className={css.meta}>
+        SQLSTATE {report.sqlstate}, statement {report.statement}
+        {report.position > 0 && `, character ${report.position}`}
+        {error instanceof SQLError && error.requestId !== '' && `, request ${error.requestId}`}. Nothing was kept.
+      </p>
+    </div>
+  )
+}
+
+function Done({ answer, readOnly }: { answer: Answer; readOnly: boolean }) {
+  const [chosen, setChosen] = useState(-1)
+  const { results, notes } = answer
+  const last = results.findLastIndex((r) => r.columns.length > 0)
+  const at = chosen >= 0 && chosen < results.length ? chosen : last === -1 ? results.length - 1 : last
+  const result = results[at]
+
+  return (
+    <>
+      <p className={css.meta} role="status">
+        {results.length === 1 ? '1 statement' : `${results.length} statements`} in {answer.durationMs.toFixed(1)} ms
+        {readOnly ? '. Nothing was kept.' : '.'}
+      </p>
+      {notes.map((n) => (
+        <p key={`${n.statement}-${n.text}`} className={css.note}>Line {n.line}: {n.text}</p>
+      ))}
+      {results.length > 1 && (
+        <div className={css.tabs} role="group" aria-label="Results">
+          {results.map((r, i) => (
+            <span key={i} className={css.tab} data-active={i === at ? '' : undefined}>
+              <button type="button" aria-pressed={i === at} onClick={() => setChosen(i)}>
+                {i + 1} {r.command || 'left out'}
+              </button>
+            </span>
+          ))}
+        </div>
+      )}
+      {result !== undefined && <ResultView key={at} result={result} />}
+    </>
+  )
+}
+
+function ResultView({ result }: { result: Result }) {
+  const [chart, setChart] = useState(false)
+  const plan = result.command === 'EXPLAIN' ? planOf(plain(result.rows[0]?.[0] ?? null)) : null
+  if (plan !== null) return <PlanTree plan={plan} />
+  if (result.columns.length === 0) {
+    return <p className={css.hint}>{result.command}{result.rowCount !== null && `: ${result.rowCount} rows`}</p>
+  }
+
+  return (
+    <>
+      <div className={css.resultBar}>
+        <span className={css.meta}>
+          {result.rows.length.toLocaleString()} rows
+          {result.truncated && <strong>, more were left out. Add a limit or a condition to see others.</strong>}
+        </span>
+        <Button look="quiet" onClick={() => setChart(!chart)}>{chart ? 'Show rows' : 'Show chart'}</Button>
+        <Menu label="Export result" trigger="Export" items={[
+          { text: 'CSV', onSelect: () => download('result.csv', 'text/csv', csvOf(result)) },
+          { text: 'JSON', onSelect: () => download('result.json', 'application/json', jsonRowsOf(result)) },
+          { text: 'Copy as CSV', onSelect: () => void navigator.clipboard.writeText(csvOf(result)) },
+        ]} />
+      </div>
+      {chart ? <Chart result={result} /> : <Grid result={result} />}
+    </>
+  )
+}

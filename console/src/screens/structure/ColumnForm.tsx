@@ -1,0 +1,163 @@
+import { useId, useMemo, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read, type Schemas } from '../../api/client'
+import { change, mentionsOf } from '../../components/change'
+import { FormDialog } from '../../components/Dialog'
+import { CheckField, SelectField, TextField } from '../../components/Field'
+import { toast } from '../../components/Toast'
+import { addColumn, alterColumn, type ColumnDraft } from './ddl'
+import { SQLPreview } from './SQLPreview'
+import { onTable, reload, useColumns, useTableNames, type TableRef } from './table'
+import css from './Structure.module.css'
+
+const types = [
+  'text', 'varchar(80)', 'bigint', 'integer', 'smallint', 'numeric(12,2)', 'double precision', 'boolean', 'uuid',
+  'timestamptz', 'date', 'time', 'interval', 'jsonb', 'bytea', 'text[]', 'bigserial', 'inet',
+]
+const conversions = {
+  cast: 'By the cast of the database',
+  trimmed: 'Without surrounding blanks',
+  empty_as_null: 'Empty text as null',
+  epoch_seconds: 'Seconds since 1970 as a time',
+  epoch_milliseconds: 'Milliseconds since 1970 as a time',
+  json: 'Text as JSON',
+  one_element: 'As an array of one element',
+} as const
+
+type Conversion = keyof typeof conversions
+
+const empty: ColumnDraft = {
+  name: '', type: 'text', defaultValue: '', notNull: false, unique: false, primary: false, comment: '',
+  referenceTable: '', referenceColumn: '', using: 'cast',
+}
+
+/** Adds a column, or changes one. */
+export function ColumnForm({ table, column, comment = '', onClose }: {
+  table: TableRef
+  column?: Schemas['Column']
+  comment?: string
+  onClose: () => void
+}) {
+  const former: ColumnDraft = column === undefined ? empty : {
+    ...empty, name: column.name, type: column.type, defaultValue: column.defaultValue, notNull: column.notNull,
+    unique: column.unique, primary: column.primary, comment,
+  }
+  const [draft, setDraft] = useState(former)
+  const key = useMemo(() => crypto.randomUUID(), [])
+  const set = (part: Partial<ColumnDraft>) => setDraft({ ...draft, ...part })
+  const preview = column === undefined ? addColumn(table.name, draft) : alterColumn(table.name, former, draft)
+
+  async function save() {
+    if (column === undefined) await create(table, draft, key)
+    else await update(table, former, draft)
+    await reload(table.project)
+  }
+
+  return (
+    <FormDialog title={column === undefined ? `Add a column to ${table.name}` : `Edit ${column.name}`} open
+      onClose={onClose} side action={column === undefined ? 'Add column' : 'Save column'} onSubmit={save}
+      disabled={preview.sql === ''}>
+      <Fields project={table.project} draft={draft} set={set} />
+      {column !== undefined && draft.type !== former.type && (
+        <SelectField label="Convert values" value={draft.using} onChange={(e) => set({ using: e.target.value })}
+          hint="If one value does not convert, nothing changes.">
+          {Object.entries(conversions).map(([name, text]) => <option key={name} value={name}>{text}</option>)}
+        </SelectField>
+      )}
+      <div className={css.checks}>
+        <CheckField label="Not null" checked={draft.notNull || draft.primary} disabled={draft.primary}
+          onChange={(e) => set({ notNull: e.target.checked })} />
+        <CheckField label="Unique" checked={draft.unique || draft.primary} disabled={draft.primary}
+          onChange={(e) => set({ unique: e.target.checked })} />
+        {column === undefined && (
+          <CheckField label="Primary key" checked={draft.primary} onChange={(e) => set({ primary: e.target.checked })} />
+        )}
+      </div>
+      {column === undefined && <Reference table={table} draft={draft} set={set} />}
+      <TextField label="Comment" value={draft.comment} onChange={(e) => set({ comment: e.target.value })} />
+      <SQLPreview change={preview} />
+    </FormDialog>
+  )
+}
+
+interface Part {
+  draft: ColumnDraft
+  set: (part: Partial<ColumnDraft>) => void
+}
+
+function Fields({ project, draft, set }: Part & { project: string }) {
+  const list = useId()
+  const { data: enums } = useQuery({
+    queryKey: ['enums', project, 'names'],
+    queryFn: () => read(api.GET('/enums', { params: { header: inProject(project), query: { limit: 100 } } })),
+  })
+  const own = enums?.content.map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`)) ?? []
+
+  return (
+    <>
+      <TextField label="Name" required autoFocus autoComplete="off" value={draft.name}
+        onChange={(e) => set({ name: e.target.value })} />
+      <TextField label="Type" required list={list} autoComplete="off" value={draft.type}
+        hint="Any type of the database: varchar(80), numeric(10,2), text[], an enum."
+        onChange={(e) => set({ type: e.target.value })} />
+      <datalist id={list}>
+        {[...own, ...types].map((t) => <option key={t} value={t} />)}
+      </datalist>
+      <TextField label="Default" autoComplete="off" value={draft.defaultValue}
+        hint="A value such as 9.90, a literal in single quotes, or a call such as now(). Empty: none."
+        onChange={(e) => set({ defaultValue: e.target.value })} />
+    </>
+  )
+}
+
+function Reference({ table, draft, set }: Part & { table: TableRef }) {
+  const list = useId()
+  const tables = useTableNames(table.project)
+  const known = tables.includes(draft.referenceTable) ? draft.referenceTable : ''
+  const { data } = useColumns({ project: table.project, uuid: known })
+  const keys = data?.content.filter((c) => c.unique) ?? []
+
+  return (
+    <div className={css.pair}>
+      <TextField label="References table" list={list} autoComplete="off" value={draft.referenceTable}
+        onChange={(e) => set({ referenceTable: e.target.value, referenceColumn: '' })} />
+      <datalist id={list}>{tables.map((t) => <option key={t} value={t} />)}</datalist>
+      <SelectField label="References column" value={draft.referenceColumn} required={draft.referenceTable !== ''}
+        disabled={known === ''} onChange={(e) => set({ referenceColumn: e.target.value })}>
+        <option value="">Choose…</option>
+        {keys.map((c) => <option key={c.name} value={c.name}>{c.name} ({c.type})</option>)}
+      </SelectField>
+    </div>
+  )
+}
+
+async function create(table: TableRef, draft: ColumnDraft, key: string): Promise<void> {
+  await change(api.POST('/tables/{fullTableName}/columns', {
+    params: { header: inProject(table.project), path: { fullTableName: table.uuid } },
+    headers: { 'Idempotency-Key': key },
+    body: {
+      name: draft.name, type: draft.type, notNull: draft.notNull, unique: draft.unique, primary: draft.primary,
+      ...(draft.defaultValue !== '' && { defaultValue: draft.defaultValue }),
+      ...(draft.comment !== '' && { comment: draft.comment }),
+      ...(draft.referenceTable !== '' && {
+        foreign: true, referenceTable: draft.referenceTable, referenceColumn: draft.referenceColumn,
+      }),
+    },
+  }))
+}
+
+async function update(table: TableRef, former: ColumnDraft, next: ColumnDraft): Promise<void> {
+  const { metadata } = await change(api.PUT('/tables/{tableUUID}/columns/{columnName}', {
+    params: { header: onTable(table).header, path: { tableUUID: table.uuid, columnName: former.name } },
+    body: {
+      ...(next.name !== former.name && { name: next.name }),
+      ...(next.type !== former.type && { type: next.type, using: next.using as Conversion }),
+      ...(next.defaultValue !== former.defaultValue && { defaultValue: next.defaultValue }),
+      ...(next.notNull !== former.notNull && { notNull: next.notNull }),
+      ...(next.unique !== former.unique && { unique: next.unique }),
+      ...(next.comment !== former.comment && { comment: next.comment }),
+    },
+  }))
+  const mentions = mentionsOf(metadata)
+  if (mentions !== '') toast(`Saved ${next.name}.${mentions}`)
+}

@@ -1,0 +1,116 @@
+import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Button } from '../../components/Button'
+import { change } from '../../components/change'
+import { CheckField } from '../../components/Field'
+import { Row } from '../../components/Page'
+import { FailureNote, Loaded } from '../../components/States'
+import { toast } from '../../components/Toast'
+import { onTable, reload, type TableRef } from './table'
+import css from './Structure.module.css'
+
+type Grant = Schemas['Grant']
+type Role = Grant['role']
+
+const privileges = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger']
+const changing = new Set(['insert', 'update', 'delete', 'truncate'])
+const meanings: Record<Role, string> = {
+  public: 'every role', anon: 'callers without an account', authenticated: 'signed-in users',
+  service_role: 'your own servers',
+}
+
+/** Which role may act on the table at all. */
+export function Grants({ table }: { table: TableRef }) {
+  const query = useQuery({
+    queryKey: ['tables', table.project, table.uuid, 'grants'],
+    queryFn: () => read(api.GET('/tables/{tableUUID}/grants', { params: onTable(table) })),
+  })
+
+  return <Loaded query={query}>{({ content }) => <Matrix table={table} grants={content} />}</Loaded>
+}
+
+function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
+  const [edited, setEdited] = useState<Partial<Record<Role, string[]>>>({})
+  const [confirmed, setConfirmed] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<unknown>(null)
+  const changes = grants.flatMap(({ role, privileges: had }) => {
+    const next = edited[role]
+    return next === undefined || same(next, had) ? [] : [{ role, privileges: next }]
+  })
+  const isOpen = changes.some((g) => (g.role === 'anon' || g.role === 'public') && g.privileges.some((p) => changing.has(p)))
+
+  function toggle(grant: Grant, privilege: string, on: boolean) {
+    const now = edited[grant.role] ?? grant.privileges
+    setEdited({ ...edited, [grant.role]: on ? [...now, privilege] : now.filter((p) => p !== privilege) })
+  }
+
+  async function save() {
+    setBusy(true)
+    setFailure(null)
+    try {
+      await change(api.PUT('/tables/{tableUUID}/grants', {
+        params: onTable(table), body: { grants: changes, ...(isOpen && { confirm: confirmed }) },
+      }))
+      await reload(table.project)
+      setEdited({})
+      setConfirmed(false)
+      toast('Saved grants')
+    } catch (error) {
+      setFailure(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <>
+      <p>A grant lets a role act on the table; policies then select its rows. Users of your applications need both.</p>
+      <div className={css.matrix} tabIndex={0} role="region" aria-label="Grants">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Role</th>
+              {privileges.map((p) => <th key={p} scope="col">{p}</th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {grants.map((grant) => (
+              <tr key={grant.role}>
+                <th scope="row">
+                  {grant.role}
+                  <p className={css.quiet}>{meanings[grant.role]}</p>
+                </th>
+                {privileges.map((p) => {
+                  const on = (edited[grant.role] ?? grant.privileges).includes(p)
+                  return (
+                    <td key={p} className={on === grant.privileges.includes(p) ? '' : css.changed}>
+                      <input type="checkbox" aria-label={`${grant.role} may ${p}`} checked={on}
+                        onChange={(e) => toggle(grant, p, e.target.checked)} />
+                    </td>
+                  )
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {isOpen && (
+        <CheckField label="Callers without an account may write to this table" checked={confirmed}
+          hint="The change lets anon or public write. Policies still restrict the rows, but not truncate."
+          onChange={(e) => setConfirmed(e.target.checked)} />
+      )}
+      {failure !== null && <FailureNote error={failure} />}
+      <Row>
+        <Button look="primary" busy={busy} disabled={changes.length === 0 || (isOpen && !confirmed)}
+          onClick={() => void save()}>
+          Save grants
+        </Button>
+        {changes.length > 0 && <Button onClick={() => setEdited({})}>Discard changes</Button>}
+      </Row>
+    </>
+  )
+}
+
+const same = (a: string[], b: string[]) => a.length === b.length && a.every((x) => b.includes(x))

@@ -1,0 +1,75 @@
+/** Policies to begin with, in words that people use. */
+
+import { identifier, literal, type PolicyDraft } from './ddl'
+
+export interface Template {
+  title: string
+  text: string
+  make: (choice: Choice) => PolicyDraft
+  needs: 'nothing' | 'owner' | 'members' // which choices make applies
+}
+
+export interface Choice {
+  owner: string // column with the UUID of the owning user
+  group: string // column of this table that names the group
+  members: string // schema.table with the memberships
+  memberGroup: string // its column that names the group
+  memberUser: string // its column with the UUID of the user
+}
+
+const uid = '(select auth.uid())' // a subquery runs once for each statement, not for each row
+const base: PolicyDraft = { name: '', command: 'select', roles: ['authenticated'], permissive: true, using: '', withCheck: '' }
+
+function membership(c: Choice): string {
+  const dot = c.members.indexOf('.')
+  const table = `${identifier(c.members.slice(0, dot))}.${identifier(c.members.slice(dot + 1))}`
+  return `${identifier(c.group)} in (select m.${identifier(c.memberGroup)} from ${table} m ` +
+    `where m.${identifier(c.memberUser)} = ${uid})`
+}
+
+const owned = (c: Choice) => `${identifier(c.owner)} = ${uid}`
+
+export const templates: Template[] = [
+  {
+    title: 'Owner of the row', text: 'A signed-in user reads and writes the rows that carry their ID.', needs: 'owner',
+    make: (c) => ({ ...base, name: 'owner reads and writes', command: 'all', using: owned(c), withCheck: owned(c) }),
+  },
+  {
+    title: 'Owner reads', text: 'A signed-in user reads the rows that carry their ID.', needs: 'owner',
+    make: (c) => ({ ...base, name: 'owner reads', using: owned(c) }),
+  },
+  {
+    title: 'Read all', text: 'Everyone reads all rows, also without signing in.', needs: 'nothing',
+    make: () => ({ ...base, name: 'everyone reads', roles: ['anon', 'authenticated'], using: 'true' }),
+  },
+  {
+    title: 'Signed-in users read all', text: 'Every signed-in user reads all rows.', needs: 'nothing',
+    make: () => ({ ...base, name: 'users read', using: 'true' }),
+  },
+  {
+    title: 'Members of a group', text: 'A signed-in user reads and writes the rows of the groups they belong to.',
+    needs: 'members',
+    make: (c) => ({
+      ...base, name: 'members read and write', command: 'all', using: membership(c), withCheck: membership(c),
+    }),
+  },
+  {
+    title: 'Insert own rows', text: 'A signed-in user adds rows that carry their ID.', needs: 'owner',
+    make: (c) => ({ ...base, name: 'owner inserts', command: 'insert', withCheck: owned(c) }),
+  },
+  {
+    title: 'Role in the token', text: 'Users whose app_metadata has the role admin do everything.', needs: 'nothing',
+    make: () => {
+      const admin = `(select auth.jwt() -> ${literal('app_metadata')} ->> ${literal('role')}) = ${literal('admin')}`
+      return { ...base, name: 'admins do everything', command: 'all', using: admin, withCheck: admin }
+    },
+  },
+  {
+    title: 'Own condition', text: 'An empty policy to write yourself.', needs: 'nothing', make: () => base,
+  },
+]
+
+/** Reports whether a policy lets callers without an account write, which the API asks to confirm. */
+export function opensWrites(p: PolicyDraft): boolean {
+  return p.permissive && p.command !== 'select' && p.roles.some((role) => role === 'anon' || role === 'public')
+}

@@ -1,0 +1,3 @@
+export function ImportDialog(_: { project: string; table?: string; onClose: () => void }) {
+  return null
+}
