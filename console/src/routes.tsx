@@ -1,7 +1,7 @@
 import {
   createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect,
 } from '@tanstack/react-router'
-import { currentUser, restore } from './api/session'
+import { currentUser, hasNoAdministrator, restore } from './api/session'
 import { Failure } from './components/States'
 import { NotFound } from './shell/NotFound'
 import { Shell } from './shell/Shell'
@@ -19,7 +19,7 @@ const app = createRoute({
   errorComponent: ({ error, reset }) => <Failure error={error} retry={reset} />,
   beforeLoad: async ({ location }) => {
     if (currentUser() === null && !(await restore())) {
-      throw redirect({ to: '/sign-in' as string, search: { next: location.href } as never })
+      throw redirect({ to: (hasNoAdministrator() ? '/sign-up' : '/sign-in') as string, search: { next: location.href } as never })
     }
   },
 })

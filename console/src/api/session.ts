@@ -17,10 +17,14 @@ const earlier = 30_000 // refresh this long before the token expires, in ms
 let token = ''
 let expiresAt = 0
 let current: User | null = null
+let unclaimed = false
 const listeners = new Set<() => void>()
 
 /** Returns the signed-in user, or null. */
 export const currentUser = () => current
+
+/** Reports whether the install has no administrator yet, as far as the server has said. */
+export const hasNoAdministrator = () => unclaimed
 
 /** Calls f after each sign-in and sign-out; returns the function that stops it. */
 export function subscribe(f: () => void): () => void {
@@ -62,6 +66,7 @@ export async function refresh(refused: string): Promise<string> {
       keep(await request('POST', `${path}/refresh`, {}))
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error
+      unclaimed = error.code === 'no_administrator'
       drop()
     }
 

@@ -1,5 +1,7 @@
 import { useEffect, useRef } from 'react'
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import {
+  autocompletion, closeBrackets, closeBracketsKeymap, completeFromList, completionKeymap, type Completion,
+} from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { PostgreSQL, sql, type SQLNamespace } from '@codemirror/lang-sql'
 import { bracketMatching, indentOnInput } from '@codemirror/language'
@@ -10,13 +12,18 @@ import {
 import { colors, look, mark, setMark, type Mark } from './editorLook'
 import css from './CodeEditor.module.css'
 
+export interface Names {
+  tables: SQLNamespace
+  columns: Completion[] // that complete without their table
+}
+
 interface Props {
   label: string
-  value: string
+  initial: string // later changes are the editor's own; a new text needs a new key
   onChange?: (value: string) => void // absent: read-only
   onRun?: (selection: string, offset: number) => void // Ctrl-Enter; the whole text if nothing is selected
   onSelect?: (selection: string, offset: number) => void
-  names?: SQLNamespace // for completion
+  names?: Names // for completion
   marked?: Mark | null // where the database found an error
   placeholder?: string
   size?: 'small' | 'fill'
@@ -28,7 +35,7 @@ export function CodeEditor(props: Props) {
   const view = useRef<EditorView>(null)
   const latest = useRef(props)
   latest.current = props
-  const { names, marked, value } = props
+  const { names, marked } = props
 
   useEffect(() => {
     if (host.current === null) return
@@ -38,13 +45,6 @@ export function CodeEditor(props: Props) {
     view.current = editor
     return () => editor.destroy()
   }, [])
-
-  useEffect(() => {
-    const editor = view.current
-    if (editor === null || editor.state.doc.toString() === value) return
-
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
-  }, [value])
 
   useEffect(() => {
     view.current?.dispatch({ effects: language.reconfigure(languageOf(names)) })
@@ -58,18 +58,20 @@ export function CodeEditor(props: Props) {
 }
 
 const language = new Compartment()
-const languageOf = (names: SQLNamespace | undefined) =>
-  sql({ dialect: PostgreSQL, defaultSchema: 'public', ...(names !== undefined && { schema: names }) })
+const languageOf = (names: Names | undefined) => [
+  sql({ dialect: PostgreSQL, defaultSchema: 'public', ...(names !== undefined && { schema: names.tables }) }),
+  PostgreSQL.language.data.of({ autocomplete: completeFromList(names?.columns ?? []) }),
+]
 
 function stateOf(latest: { current: Props }): EditorState {
-  const { label, value, onChange, placeholder, names } = latest.current
+  const { label, initial, onChange, placeholder, names } = latest.current
   const run = (view: EditorView) => {
     latest.current.onRun?.(...selected(view.state))
     return latest.current.onRun !== undefined
   }
 
   return EditorState.create({
-    doc: value,
+    doc: initial,
     extensions: [
       Prec.highest(keymap.of([{ key: 'Mod-Enter', run }])),
       lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),

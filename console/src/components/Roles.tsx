@@ -1,4 +1,3 @@
-import type { SelectHTMLAttributes } from 'react'
 import { SelectField } from './Field'
 
 /** Role ids of the API, the highest first. */
@@ -18,13 +17,14 @@ export function roleName(id: number): string {
 }
 
 /** A choice among the roles from highest to viewer. */
-export function RoleField({ highest, value, onRole, ...rest }: {
+export function RoleField({ highest, value, onRole, hint }: {
   highest: number
   value: number
   onRole: (role: number) => void
-} & Omit<SelectHTMLAttributes<HTMLSelectElement>, 'value' | 'onChange'>) {
+  hint?: string
+}) {
   return (
-    <SelectField label="Role" {...rest} value={value} onChange={(e) => onRole(Number(e.target.value))}>
+    <SelectField label="Role" hint={hint} value={value} onChange={(e) => onRole(Number(e.target.value))}>
       {Object.entries(roles).filter(([, id]) => id >= highest).map(([name, id]) => (
         <option key={id} value={id}>
           {name}: {meanings[name as keyof typeof roles]}

@@ -1,5 +1,104 @@
-import { Page } from '../../components/Page'
+import { useParams } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read } from '../../api/client'
+import { Badge, Code } from '../../components/Bits'
+import { Button, ButtonLink } from '../../components/Button'
+import { Page, Row } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { identifier } from '../structure/ddl'
+import { remedyOf, subjectOf, tableOf, type Finding } from './remedies'
+import css from './Advice.module.css'
 
+const levels = {
+  error: { title: 'Errors', lead: 'Data that is probably private can be reached.', tone: 'danger' },
+  warning: { title: 'Warnings', lead: 'Probably not what you meant.', tone: 'warning' },
+  info: { title: 'Hints', lead: 'Performance and order.', tone: 'neutral' },
+} as const
+
+/** Probable security and performance problems of the database. */
 export function Advice() {
-  return <Page title="Advice">{null}</Page>
+  const { project } = useParams({ strict: false }) as { project: string }
+  const query = useQuery({
+    queryKey: ['advice', project],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/lint', { params: { path: { projectUUID: project } } })),
+  })
+
+  return (
+    <Page title="Advice" lead="Probable security and performance problems, found in the database's catalog." actions={
+      <Button busy={query.isFetching} onClick={() => void query.refetch()}>Check again</Button>
+    }>
+      <Loaded query={query}>
+        {({ content }) => content.length === 0 ? (
+          <Empty title="Nothing to mend">
+            Row level security, grants, functions, keys and indexes look as they should. Check again after changes.
+          </Empty>
+        ) : (
+          <>
+            {(Object.keys(levels) as (keyof typeof levels)[]).map((level) => {
+              const findings = content.filter((f) => f.severity === level)
+              return findings.length > 0 && <Level key={level} project={project} level={level} findings={findings} />
+            })}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Level({ project, level, findings }: { project: string; level: keyof typeof levels; findings: Finding[] }) {
+  const { title, lead, tone } = levels[level]
+
+  return (
+    <section className={css.level} aria-label={title}>
+      <h2>
+        {title} <Badge tone={tone}>{findings.length}</Badge>
+      </h2>
+      <p className={css.quiet}>{lead}</p>
+      <ul className={css.list}>
+        {findings.map((f) => <FindingItem key={f.code + f.object} project={project} finding={f} />)}
+      </ul>
+    </section>
+  )
+}
+
+function FindingItem({ project, finding }: { project: string; finding: Finding }) {
+  const columns = useForeignColumns(project, finding)
+  const { sql, table, tab } = remedyOf(finding, columns)
+
+  return (
+    <li>
+      <p>
+        <strong className={css.object}>{finding.object}</strong> <Badge>{finding.code}</Badge>
+      </p>
+      <p>{finding.sentence}</p>
+      {sql !== null && <Code text={sql} label={`SQL for ${finding.object}`} />}
+      <Row>
+        {sql !== null && (
+          <ButtonLink to={`/projects/${project}/sql` as string} search={{ query: sql } as never}>Open in SQL</ButtonLink>
+        )}
+        {table !== null && (
+          <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(table)}/structure` as string}
+            search={(tab === 'columns' ? {} : { tab }) as never}>
+            Open {tab}
+          </ButtonLink>
+        )}
+      </Row>
+    </li>
+  )
+}
+
+/** The columns of a foreign key that a finding names, as SQL has them. */
+function useForeignColumns(project: string, { code, object }: Finding): string[] {
+  const { name, relation } = subjectOf(object)
+  const table = tableOf(relation) ?? ''
+  const { data } = useQuery({
+    queryKey: ['tables', project, table, 'constraints'],
+    enabled: code === 'foreign_key_without_index' && table !== '',
+    queryFn: () => read(api.GET('/tables/{tableUUID}/constraints', {
+      params: { header: inProject(project), path: { tableUUID: table } },
+    })),
+  })
+  const key = data?.content.find((c) => c.type === 'foreign' && identifier(c.name) === name)
+
+  return key?.columns.map(identifier) ?? []
 }

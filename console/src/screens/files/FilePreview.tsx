@@ -64,7 +64,7 @@ export function FilePreview({ project, container, uuid, onAct, onClose }: {
 }
 
 function Content({ project, file }: { project: string; file: Schemas['File'] }) {
-  const kind = previewKind(file.mimeType)
+  const kind = previewKind(file.mimeType, file.fullFileName)
   const shows = kind === 'text' || (kind !== 'none' && file.size <= maxShown)
   const query = useQuery({
     queryKey: ['files', project, file.containerUuid, 'bytes', file.uuid, file.updatedAt],

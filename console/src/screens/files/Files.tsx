@@ -227,7 +227,7 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
           { title: 'Name', cell: (e) => (
             <button type="button" className={css.open}
               onClick={() => (e.kind === 'folder' ? onFolder(`${folder}${e.name}/`) : onOpen(e.uuid))}>
-              <span aria-hidden="true">{e.kind === 'folder' ? '📁 ' : ''}</span>
+              <span aria-hidden="true">{e.kind === 'folder' ? '▸ ' : ''}</span>
               {e.name}
               {e.kind === 'folder' && '/'}
             </button>

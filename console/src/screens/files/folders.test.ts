@@ -26,4 +26,6 @@ test('what could act as a page is text', () => {
   expect(previewKind('application/xhtml+xml')).toBe('text')
   expect(previewKind('image/PNG')).toBe('picture')
   expect(previewKind('application/zip')).toBe('none')
+  expect(previewKind('application/octet-stream', 'a/data.json')).toBe('text')
+  expect(previewKind('application/octet-stream', 'a/data.bin')).toBe('none')
 })

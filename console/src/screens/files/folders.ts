@@ -63,9 +63,12 @@ const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/a
 const texts = ['application/json', 'application/xml', 'application/javascript', 'application/sql', 'application/yaml',
   'application/x-ndjson', 'application/toml', 'image/svg+xml']
 
+const textNames = /\.(json|jsonl|ndjson|csv|tsv|txt|md|log|ya?ml|toml|sql|xml|html?|svg|css|[cm]?[jt]sx?|py|go|rs|sh|env|ini)$/i
+
 /** Decides how a file is shown. HTML and SVG could act as a page, so they are shown as text. */
-export function previewKind(mimeType: string): PreviewKind {
+export function previewKind(mimeType: string, name = ''): PreviewKind {
   const type = mimeType.split(';')[0]!.trim().toLowerCase()
+  if ((type === 'application/octet-stream' || type === '') && textNames.test(name)) return 'text'
   if (pictures.includes(type)) return 'picture'
   if (type === 'application/pdf') return 'pdf'
   if (type.startsWith('audio/')) return 'audio'

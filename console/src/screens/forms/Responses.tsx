@@ -73,7 +73,9 @@ export function Responses({ project, form }: { project: string; form: Schemas['F
 function columnsOf(form: Schemas['FullForm'], open: (patch: { response: string }) => void): Column<Response>[] {
   return [
     { title: 'Time', cell: (r) => (
-      <Button look="quiet" onClick={() => open({ response: r.uuid })}><Time at={r.submittedAt ?? r.createdAt} /></Button>
+      <button type="button" className={css.open} onClick={() => open({ response: r.uuid })}>
+        <Time at={r.submittedAt ?? r.createdAt} />
+      </button>
     ) },
     ...form.fields.slice(0, columnsShown).map((field, i): Column<Response> => ({
       title: field.label,

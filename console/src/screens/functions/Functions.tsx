@@ -1,5 +1,157 @@
+import { useState } from 'react'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read } from '../../api/client'
+import { Badge } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { change, mentionsOf } from '../../components/change'
+import { Confirm } from '../../components/Dialog'
+import { SelectField } from '../../components/Field'
+import { Menu } from '../../components/Menu'
 import { Page } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { Pager, Table } from '../../components/Table'
+import { toast } from '../../components/Toast'
+import { queries } from '../../queries'
+import { useURLState } from '../../url'
+import { jsonOf, textOf } from '../sql/exact'
+import { runSQL } from '../sql/run'
+import { definitionQuery, signatureOf, type FunctionInfo } from './call'
+import { EditFunction, NewFunction } from './FunctionForm'
+import { TestCall } from './TestCall'
+import css from './Functions.module.css'
 
+type Opened = { act: 'create' } | { act: 'edit' | 'test' | 'delete'; of: FunctionInfo } | null
+
+/** The project's functions and procedures. */
 export function Functions() {
-  return <Page title="Functions">{null}</Page>
+  const { project } = useParams({ strict: false }) as { project: string }
+  const [page, setPage] = useURLState('page', '1')
+  const [schema, setSchema] = useURLState('schema', '')
+  const [opened, setOpened] = useState<Opened>(null)
+  const close = () => setOpened(null)
+  const openAsSQL = useOpenAsSQL(project)
+  const schemas = useSchemas(project)
+  const query = useQuery({
+    queryKey: ['functions', project, schema, page],
+    queryFn: () => read(api.GET('/functions', {
+      params: { header: inProject(project), query: { page: Number(page), sort: 'name', ...(schema !== '' && { schema }) } },
+    })),
+  })
+  const create = <Button look="primary" onClick={() => setOpened({ act: 'create' })}>Create function</Button>
+
+  return (
+    <Page title="Functions" lead="Functions in the database, called by SQL, triggers and the rows API." actions={create}>
+      {(schemas.length > 1 || schema !== '') && (
+        <SelectField label="Schema" value={schema} onChange={(e) => setSchema(e.target.value)}>
+          <option value="">All schemas</option>
+          {[...new Set([...schemas, ...(schema === '' ? [] : [schema])])].map((s) => <option key={s}>{s}</option>)}
+        </SelectField>
+      )}
+      <Loaded query={query}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title="No functions yet" action={create}>
+            A function keeps logic next to the rows. Applications call it at /rpc/ when its role may execute it.
+          </Empty>
+        ) : (
+          <>
+            <FunctionTable functions={content} onOpen={setOpened} onSQL={openAsSQL} />
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
+              onPage={(n) => setPage(String(n))} />
+          </>
+        )}
+      </Loaded>
+      {opened?.act === 'create' && <NewFunction project={project} onClose={close} />}
+      {opened?.act === 'edit' && (
+        <EditFunction project={project} of={opened.of} onClose={close} onSQL={() => openAsSQL(opened.of)} />
+      )}
+      {opened?.act === 'test' && <TestCall project={project} of={opened.of} onClose={close} />}
+      {opened?.act === 'delete' && <DeleteFunction project={project} of={opened.of} onClose={close} />}
+    </Page>
+  )
+}
+
+function FunctionTable({ functions, onOpen, onSQL }: {
+  functions: FunctionInfo[]
+  onOpen: (opened: Opened) => void
+  onSQL: (of: FunctionInfo) => void
+}) {
+  return (
+    <Table label="Functions" rows={functions} keyOf={signatureOf} columns={[
+      { title: 'Name', cell: (f) => <code className={css.wrap}>{f.schema}.{f.name}</code> },
+      { title: 'Arguments', cell: (f) => <code className={css.wrap}>{argumentsOf(f)}</code> },
+      { title: 'Result', narrow: true, cell: (f) => f.kind === 'procedure'
+        ? <Badge>procedure</Badge> : <code className={css.wrap}>{f.returnType}</code> },
+      { title: 'Kind', narrow: true, cell: (f) => (
+        <span className={css.badges}>
+          <Badge>{f.language}</Badge>
+          <Badge>{f.volatility}</Badge>
+          {f.securityDefiner && <Badge tone="warning">security definer</Badge>}
+          {f.kind === 'window' && <Badge>window</Badge>}
+        </span>
+      ) },
+      { title: 'May execute', narrow: true, cell: (f) => f.execute.length === 0
+        ? <span className={css.quiet}>service role</span>
+        : <span className={css.badges}>{f.execute.map((role) => <Badge key={role}>{role}</Badge>)}</span> },
+      { title: 'Actions', align: 'right', cell: (f) => (
+        <Menu label={`Actions of ${f.name}`} items={[
+          { text: 'Test call', disabled: f.returnType === 'trigger' || f.kind !== 'function',
+            onSelect: () => onOpen({ act: 'test', of: f }) },
+          { text: 'Edit function', disabled: f.kind !== 'function', onSelect: () => onOpen({ act: 'edit', of: f }) },
+          { text: 'Edit as SQL', onSelect: () => onSQL(f) },
+          { text: 'Delete function', danger: true, onSelect: () => onOpen({ act: 'delete', of: f }) },
+        ]} />
+      ) },
+    ]} />
+  )
+}
+
+const argumentsOf = (f: FunctionInfo) =>
+  f.parameters.length > 0 ? f.parameters.map((p) => `${p.name} ${p.type}`).join(', ') : f.arguments || 'none'
+
+/** The schemas of the first functions, for the filter. */
+function useSchemas(project: string): string[] {
+  const { data } = useQuery({
+    queryKey: ['functions', project, 'all'],
+    queryFn: () => read(api.GET('/functions', { params: { header: inProject(project), query: { limit: 100 } } })),
+  })
+
+  return [...new Set(data?.content.map((f) => f.schema) ?? [])].sort()
+}
+
+/** Opens a function's whole definition in the SQL screen. */
+function useOpenAsSQL(project: string): (of: FunctionInfo) => void {
+  const navigate = useNavigate()
+
+  return (of) => {
+    void runSQL(project, { query: definitionQuery, parameters: [signatureOf(of)], readOnly: true, maxRows: 1 })
+      .then(({ results }) => navigate({
+        to: `/projects/${project}/sql` as string,
+        search: { query: textOf(results[0]?.rows[0]?.[0] ?? null) ?? '' } as never,
+      }))
+      .catch((error: unknown) => toast(error instanceof Error ? error.message : jsonOf(String(error)), 'danger'))
+  }
+}
+
+function DeleteFunction({ project, of, onClose }: { project: string; of: FunctionInfo; onClose: () => void }) {
+  async function remove() {
+    const { metadata } = await change(api.DELETE('/functions/{schema}/{functionName}', {
+      params: {
+        header: inProject(project), path: { schema: of.schema, functionName: of.name },
+        query: { arguments: of.arguments.replaceAll(', ', ',') },
+      },
+    }))
+    await queries.invalidateQueries({ queryKey: ['functions', project] })
+    const mentions = mentionsOf(metadata)
+    if (mentions !== '') toast(`Deleted ${of.name}.${mentions}`)
+  }
+
+  return (
+    <Confirm title={`Delete ${signatureOf(of)}`} open onClose={onClose} action="Delete function" name={of.name}
+      onSubmit={remove}>
+      <p>
+        The function's text is lost, and calls of applications fail. If triggers, policies or columns use it, it stays.
+      </p>
+    </Confirm>
+  )
 }

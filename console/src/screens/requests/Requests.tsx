@@ -1,5 +1,97 @@
-import { Page } from '../../components/Page'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Badge, Time } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { CheckField } from '../../components/Field'
+import { useFilters, useProject } from '../../components/Filters'
+import { Page, Row } from '../../components/Page'
+import { Empty, Failure, Skeleton } from '../../components/States'
+import { Table } from '../../components/Table'
+import { Explanation } from './Explanation'
+import { RequestChart } from './RequestChart'
+import { RequestFilters } from './RequestFilters'
+import { callerOf, filterNames, microseconds, queryOf, toneOf, type Filters, type Request } from './request'
+import css from './Requests.module.css'
 
+const pageSize = 50
+const refreshInterval = 3000 // ms
+
+/** The requests of a project's applications and members, newest first. */
 export function Requests() {
-  return <Page title="Requests">{null}</Page>
+  const project = useProject()
+  const [filters, setFilters] = useFilters(...filterNames, 'request', 'live')
+  const live = filters.live === '1'
+  const narrowing = Object.fromEntries(filterNames.map((n) => [n, filters[n]])) as Filters
+  const query = useInfiniteQuery({
+    queryKey: ['requests', project, narrowing],
+    queryFn: ({ pageParam }) => read(api.GET('/projects/{projectUUID}/requests', {
+      params: {
+        path: { projectUUID: project },
+        query: { limit: pageSize, ...queryOf(narrowing), ...(pageParam !== '' && { cursor: pageParam }) },
+      },
+    })),
+    initialPageParam: '',
+    getNextPageParam: (last) => last.metadata.next,
+    // Older pages stay as they are while a person reads them.
+    refetchInterval: (q) => (live && (q.state.data?.pages.length ?? 0) <= 1 ? refreshInterval : false),
+    placeholderData: (former) => former,
+  })
+  const rows = query.data?.pages.flatMap((p) => p.content) ?? []
+  const filtered = Object.keys(queryOf(narrowing)).length > 0
+
+  return (
+    <Page title="Requests" lead="What applications and members asked, with the reason of each answer." actions={
+      <Row>
+        <CheckField label="Refresh every 3 seconds" checked={live} onChange={(e) => setFilters({ live: e.target.checked ? '1' : '' })} />
+        <Button busy={query.isFetching && !live} onClick={() => void query.refetch()}>Refresh</Button>
+      </Row>
+    }>
+      <RequestFilters filters={narrowing} setFilters={setFilters} onFind={(request) => setFilters({ request })} />
+      {query.isPending && <Skeleton />}
+      {query.data === undefined && query.error !== null && <Failure error={query.error} retry={() => void query.refetch()} />}
+      {query.data !== undefined && rows.length === 0 && (
+        <Empty title={filtered ? 'No request matches' : 'No request yet'} action={filtered && (
+          <Button onClick={() => setFilters(Object.fromEntries(filterNames.map((n) => [n, ''])))}>Remove filters</Button>
+        )}>
+          A request appears about a second after its answer, and stays for a week.
+        </Empty>
+      )}
+      {rows.length > 0 && (
+        <>
+          <RequestChart requests={rows} />
+          <RequestTable rows={rows} onOpen={(request) => setFilters({ request })} />
+          {query.hasNextPage && (
+            <Row>
+              <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Load older requests</Button>
+            </Row>
+          )}
+        </>
+      )}
+      {filters.request !== '' && (
+        <Explanation project={project} uuid={filters.request} onClose={() => setFilters({ request: '' })}
+          onFilter={(patch) => setFilters({ ...patch, request: '' })} />
+      )}
+    </Page>
+  )
+}
+
+function RequestTable({ rows, onOpen }: { rows: Request[]; onOpen: (uuid: string) => void }) {
+  return (
+    <Table label="Requests" rows={rows} keyOf={(r) => r.uuid} onOpen={(r) => onOpen(r.uuid)} columns={[
+      { title: 'Status', cell: (r) => <Badge tone={toneOf(r.status)}>{r.status}</Badge> },
+      { title: 'Request', cell: (r) => (
+        <button type="button" className={css.open} onClick={() => onOpen(r.uuid)}>
+          <b>{r.method}</b> {r.route}
+          {r.query !== null && <span className={css.query}>?{r.query}</span>}
+        </button>
+      ) },
+      { title: 'Failure', narrow: true, cell: (r: Schemas['Request']) => r.errorCode !== null && (
+        <span className={css.failure}><code>{r.errorCode}</code> {r.errorMessage}</span>
+      ) },
+      { title: 'Caller', cell: callerOf, narrow: true },
+      { title: 'Rows', cell: (r) => r.rows?.toLocaleString(), align: 'right', narrow: true },
+      { title: 'Duration', cell: (r) => microseconds(r.duration), align: 'right', narrow: true },
+      { title: 'Time', cell: (r) => <Time at={r.at} /> },
+    ]} />
+  )
 }

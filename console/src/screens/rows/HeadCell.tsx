@@ -26,7 +26,7 @@ export function HeadCell({ column, sort, place, width, onSort, onWidth, items }:
       <div className={css.head}>
         <button type="button" className={css.name} title={title} onClick={(e) => onSort(e.shiftKey)}>
           <span className={css.text}>
-            {column.primary && <span aria-label="primary key" className={css.key}>⚿ </span>}
+            {column.primary && <abbr title="primary key" className={css.key}>PK </abbr>}
             {column.name}
             {arrow !== '' && <span className={css.arrow} aria-hidden="true"> {arrow}{place > 0 && place}</span>}
           </span>

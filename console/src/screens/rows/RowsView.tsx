@@ -47,7 +47,9 @@ export function RowsView({ project, relation }: { project: string; relation: Rel
   editingNow.current = editing !== null
 
   const edits = useEdits(target, view, (index, column) => {
-    if (!editingNow.current) reopen(index, column)
+    if (editingNow.current) return false
+    reopen(index, column)
+    return true
   })
   const latest = useRef(edits)
   latest.current = edits

@@ -25,8 +25,8 @@ export interface Edits {
   discard: (index: number, column: string) => void
 }
 
-/** Keeps the edits of one view. onFailure opens the editor again. */
-export function useEdits(target: Target, view: View, onFailure: (index: number, column: Column) => void): Edits {
+/** Keeps the edits of one view. onFailure opens the editor again and reports whether it could. */
+export function useEdits(target: Target, view: View, onFailure: (index: number, column: Column) => boolean): Edits {
   const [unsaved, setUnsaved] = useState<ReadonlyMap<string, Unsaved>>(new Map())
   const [saving, setSaving] = useState<ReadonlySet<string>>(new Set())
 
@@ -53,8 +53,9 @@ export function useEdits(target: Target, view: View, onFailure: (index: number, 
       replaceCached(view, target.relation, row, { ...row, ...current })
       const message = error instanceof Error ? error.message : String(error)
       setUnsaved((former) => new Map(former).set(id, { draft, message }))
-      toast(`${column.name} was not saved: ${message}`, 'danger', { text: 'Edit', run: () => onFailure(index, column) })
-      onFailure(index, column)
+      if (!onFailure(index, column)) {
+        toast(`${column.name} was not saved: ${message}`, 'danger', { text: 'Edit', run: () => void onFailure(index, column) })
+      }
       return false
     } finally {
       setSaving((former) => new Set([...former].filter((s) => s !== id)))

@@ -11,8 +11,8 @@ import {
 } from './authSpecs'
 import { MailTexts } from './MailTexts'
 import { Providers } from './Providers'
-import { SettingsForm } from './SettingsForm'
-import { requestNames, type Spec, type Values } from './specs'
+import { SettingsForm } from '../../components/SettingsForm'
+import { requestNames, type Spec, type Values } from '../../components/specs'
 
 export interface SubjectProps {
   settings: Schemas['AuthSettings']

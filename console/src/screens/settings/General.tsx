@@ -8,8 +8,8 @@ import { CheckField, SelectField } from '../../components/Field'
 import { Card, Row } from '../../components/Page'
 import { Loaded } from '../../components/States'
 import { queries } from '../../queries'
-import { SettingsForm } from './SettingsForm'
-import { requestNames, type Spec } from './specs'
+import { SettingsForm } from '../../components/SettingsForm'
+import { requestNames, type Spec } from '../../components/specs'
 
 const specs: Spec[] = [
   { name: 'name', label: 'Name', kind: 'text' },

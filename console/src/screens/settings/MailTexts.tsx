@@ -4,7 +4,7 @@ import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { Confirm, FormDialog } from '../../components/Dialog'
 import { SelectField, TextArea, TextField } from '../../components/Field'
-import { Card, Row } from '../../components/Page'
+import { Card } from '../../components/Page'
 import { Table } from '../../components/Table'
 import type { SubjectProps } from './AuthSettings'
 import { mailKinds } from './authSpecs'
@@ -31,12 +31,12 @@ export function MailTexts({ settings, update }: SubjectProps) {
         { title: 'Text', cell: (kind) => own.includes(kind) ? <Badge tone="success">own</Badge> : <Badge>default</Badge> },
         { title: 'Subject', cell: (kind) => settings.mails[kind]?.subject, narrow: true },
         { title: '', align: 'right', cell: (kind) => (
-          <Row>
-            <Button aria-label={`Edit ${kind}`} onClick={() => setEdited({ kind, isNew: false })}>Edit</Button>
+          <>
+            <Button aria-label={`Edit ${kind}`} onClick={() => setEdited({ kind, isNew: false })}>Edit</Button>{' '}
             {own.includes(kind) && (
               <Button look="danger" aria-label={`Reset ${kind}`} onClick={() => setReset(kind)}>Reset</Button>
             )}
-          </Row>
+          </>
         ) },
       ]} />
       {edited && <MailForm edited={edited} settings={settings} update={update} onClose={() => setEdited(undefined)} />}

@@ -4,7 +4,7 @@ import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { Confirm, FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextArea, TextField } from '../../components/Field'
-import { Card, Row } from '../../components/Page'
+import { Card } from '../../components/Page'
 import { Empty } from '../../components/States'
 import { Table } from '../../components/Table'
 import type { SubjectProps } from './AuthSettings'
@@ -45,10 +45,10 @@ export function Providers({ settings, update }: SubjectProps) {
           { title: 'Secret', cell: ([name]) => settings.secretNames.includes(`providers.${name}`) ? 'set' : 'not set',
             narrow: true },
           { title: '', align: 'right', cell: ([name, provider]) => (
-            <Row>
-              <Button aria-label={`Edit ${name}`} onClick={() => setEdited({ name, isNew: false, provider })}>Edit</Button>
+            <>
+              <Button aria-label={`Edit ${name}`} onClick={() => setEdited({ name, isNew: false, provider })}>Edit</Button>{' '}
               <Button look="danger" aria-label={`Remove ${name}`} onClick={() => setRemoved(name)}>Remove</Button>
-            </Row>
+            </>
           ) },
         ]} />
       )}

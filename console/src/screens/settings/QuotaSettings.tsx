@@ -5,8 +5,8 @@ import { formatBytes } from '../../components/Bits'
 import { roles } from '../../components/Roles'
 import { Loaded } from '../../components/States'
 import { queries } from '../../queries'
-import { SettingsForm } from './SettingsForm'
-import { requestNames, type Spec } from './specs'
+import { SettingsForm } from '../../components/SettingsForm'
+import { requestNames, type Spec } from '../../components/specs'
 
 /** Limits of the project's size. Administrators of the instance change them. */
 export function QuotaSettings({ project }: { project: string }) {

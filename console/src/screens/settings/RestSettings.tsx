@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { api, read } from '../../api/client'
 import { Loaded } from '../../components/States'
 import { queries } from '../../queries'
-import { SettingsForm } from './SettingsForm'
-import { requestNames, type Spec } from './specs'
+import { SettingsForm } from '../../components/SettingsForm'
+import { requestNames, type Spec } from '../../components/specs'
 
 const specs: Spec[] = [
   { name: 'schemas', label: 'Exposed schemas', kind: 'list',

@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/client'
-import type { Values } from './specs'
+import type { Values } from '../../components/specs'
 
 export type AuthBody = Schemas['UpdateAuthSettingsBody']
 

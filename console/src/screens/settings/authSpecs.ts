@@ -1,4 +1,4 @@
-import type { Spec } from './specs'
+import type { Spec } from '../../components/specs'
 
 /** The settings of end users by subject, with the API's own explanations. */
 export const subjects = [

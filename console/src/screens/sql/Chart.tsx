@@ -6,7 +6,7 @@ import css from './SQL.module.css'
 
 const numeric = /^(smallint|integer|bigint|numeric|real|double precision)/
 const mostPoints = 500
-const [width, height, left, bottom, top] = [900, 300, 64, 26, 10]
+const [width, height, left, bottom, top] = [900, 210, 64, 26, 10]
 
 /** One column of a result over another one. */
 export function Chart({ result }: { result: Result }) {

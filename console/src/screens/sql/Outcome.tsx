@@ -16,11 +16,11 @@ import css from './SQL.module.css'
 export function Outcome({ outcome }: { outcome: State }) {
   switch (outcome.status) {
     case 'none':
-      return <p className={css.hint}>Ctrl+Enter runs the selection, or everything. Nothing is changed while the mode is read only.</p>
+      return <p className={css.hint}>Ctrl+Enter runs the selection, or everything. Unless you allow writes, nothing can change.</p>
     case 'running':
       return <Running since={outcome.since} />
     case 'cancelled':
-      return <p className={css.hint} role="status">Cancelled. Nothing was kept.</p>
+      return <p className={css.hint} role="status">Cancelled. What had not finished is rolled back.</p>
     case 'failed':
       return <Failed error={outcome.error} readOnly={outcome.readOnly} />
     case 'done':
@@ -50,7 +50,7 @@ function Failed({ error, readOnly }: { error: unknown; readOnly: boolean }) {
       {report.detail !== '' && <p>{report.detail}</p>}
       {report.hint !== '' && <p>Hint: {report.hint}</p>}
       {report.context !== '' && <pre>{report.context}</pre>}
-      {report.sqlstate === '25006' && readOnly && <p>The mode is read only. Switch it to keep what statements write.</p>}
+      {report.sqlstate === '25006' && readOnly && <p>Allow writes above to run this statement.</p>}
       <p className={css.meta}>
         SQLSTATE {report.sqlstate}, statement {report.statement}
         {report.position > 0 && `, character ${report.position}`}
@@ -71,7 +71,7 @@ function Done({ answer, readOnly }: { answer: Answer; readOnly: boolean }) {
     <>
       <p className={css.meta} role="status">
         {results.length === 1 ? '1 statement' : `${results.length} statements`} in {answer.durationMs.toFixed(1)} ms
-        {readOnly ? '. Nothing was kept.' : '.'}
+        {readOnly ? ', read only.' : ', changes are kept.'}
       </p>
       {notes.map((n) => (
         <p key={`${n.statement}-${n.text}`} className={css.note}>Line {n.line}: {n.text}</p>

@@ -23,7 +23,7 @@ export function TabStrip({ tabs, active, onChoose, onAdd, onClose }: {
           )}
         </span>
       ))}
-      <IconButton label="New query" onClick={onAdd}>＋</IconButton>
+      <IconButton label="New query" onClick={onAdd}>+</IconButton>
     </div>
   )
 }

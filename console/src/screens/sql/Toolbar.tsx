@@ -18,7 +18,7 @@ export function Toolbar({ running, readOnly, selected, empty, onReadOnly, onRun,
     <>
       <label className={`${css.mode} ${readOnly ? '' : css.writes}`}>
         <input type="checkbox" role="switch" checked={!readOnly} onChange={(e) => onReadOnly(!e.target.checked)} />
-        {readOnly ? 'Read only' : 'Writes are kept'}
+        Allow writes
       </label>
       <Button look="quiet" onClick={() => onPanel('history')}>History</Button>
       <Button look="quiet" onClick={() => onPanel('saved')}>Saved queries</Button>

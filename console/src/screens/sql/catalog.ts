@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
-import type { SQLNamespace } from '@codemirror/lang-sql'
 import { api, inProject, read } from '../../api/client'
+import type { Names } from '../../components/CodeEditor'
 import { mask } from './statement'
 
 const pageSize = 100
@@ -8,13 +8,13 @@ const mostPages = 20
 const mostMentioned = 12 // tables whose columns are loaded at once
 const fresh = 60_000 // ms
 
-interface Names {
+interface Tables {
   names: string[] // schema.table
   uuids: Record<string, string>
 }
 
-async function tablesOf(project: string): Promise<Names> {
-  const all: Names = { names: [], uuids: {} }
+async function tablesOf(project: string): Promise<Tables> {
+  const all: Tables = { names: [], uuids: {} }
   for (let page = 1, pages = 1; page <= Math.min(pages, mostPages); page++) {
     const { content, metadata } = await read(api.GET('/tables', {
       params: { header: inProject(project), query: { page, limit: pageSize } },
@@ -28,7 +28,7 @@ async function tablesOf(project: string): Promise<Names> {
 }
 
 /** Returns names for completion: all tables, and the columns of those that the text mentions. */
-export function useCatalog(project: string, text: string): SQLNamespace | undefined {
+export function useCatalog(project: string, text: string): Names | undefined {
   const { data } = useQuery({
     queryKey: ['tables', project, 'catalog'], queryFn: () => tablesOf(project), staleTime: fresh,
   })
@@ -47,20 +47,24 @@ export function useCatalog(project: string, text: string): SQLNamespace | undefi
       if (data === undefined) return undefined
 
       const known = new Map(mentioned.map((name, i) => [name, columns[i]?.data?.content.map((c) => c.name) ?? []]))
-      return namespace(data.names, known)
+      return namesOf(data.names, known)
     },
   })
 }
 
-function namespace(names: string[], columns: Map<string, string[]>): SQLNamespace {
-  const schemas: Record<string, Record<string, string[]>> = {}
+function namesOf(names: string[], columns: Map<string, string[]>): Names {
+  const tables: Record<string, Record<string, string[]>> = {}
   for (const name of names) {
     const schema = name.slice(0, name.indexOf('.'))
-    schemas[schema] ??= {}
-    schemas[schema][tableOf(name)] = columns.get(name) ?? []
+    tables[schema] ??= {}
+    tables[schema][tableOf(name)] = columns.get(name) ?? []
   }
 
-  return schemas
+  return {
+    tables,
+    columns: [...columns].flatMap(([table, list]) =>
+      list.map((label) => ({ label, detail: tableOf(table), type: 'property', boost: 10 }))),
+  }
 }
 
 const tableOf = (name: string) => name.slice(name.indexOf('.') + 1)

@@ -21,5 +21,5 @@ test('positions count characters, not code units', () => {
 
 test('a tab is named by its first line', () => {
   expect(titleOf('\n-- Top authors\nselect 1')).toBe('Top authors')
-  expect(titleOf('  ')).toBe('Empty')
+  expect(titleOf('  ')).toBe('New query')
 })

@@ -56,5 +56,5 @@ export function rangeAt(text: string, position: number): { from: number; to: num
 /** Returns a name for a tab from its text. */
 export function titleOf(text: string): string {
   const line = text.split('\n').map((l) => l.replace(/^--\s*/, '').trim()).find((l) => l !== '')
-  return line === undefined ? 'Empty' : line.length > 28 ? `${line.slice(0, 27)}…` : line
+  return line === undefined ? 'New query' : line.length > 28 ? `${line.slice(0, 27)}…` : line
 }

@@ -47,11 +47,10 @@ export function useTabs(project: string) {
   return {
     tabs,
     write: (id: string, text: string) => keep(tabs.map((t) => (t.id === id ? { id, text } : t))),
-    /** Adds a tab and returns its ID; an empty last tab takes the text. */
+    /** Adds a tab, in the place of an empty last one, and returns its ID. */
     add: (text = ''): string => {
-      const last = tabs.at(-1)
-      const tab = last !== undefined && last.text.trim() === '' ? { id: last.id, text } : newTab(text)
-      keep([...tabs.filter((t) => t.id !== tab.id), tab])
+      const tab = newTab(text)
+      keep([...tabs.filter((t, i) => i < tabs.length - 1 || t.text.trim() !== ''), tab])
       return tab.id
     },
     close: (id: string) => {

@@ -138,7 +138,8 @@ function Editor({ table, initial, former, onClose }: {
     <FormDialog title={isNew ? 'Create a policy' : `Edit ${former}`} open onClose={onClose} side
       action={isNew ? 'Create policy' : 'Save policy'} onSubmit={save}
       disabled={draft.roles.length === 0 || (isOpen && !confirmed)}>
-      <TextField label="Name" required value={draft.name} onChange={(e) => set({ name: e.target.value })} />
+      <TextField label="Name" required value={draft.name} hint="Letters, digits and _."
+        onChange={(e) => set({ name: e.target.value })} />
       <SelectField label="Command" value={draft.command} disabled={!isNew}
         {...(!isNew && { hint: 'The command cannot change: delete the policy and create another one.' })}
         onChange={(e) => set({ command: e.target.value as PolicyDraft['command'] })}>

@@ -32,36 +32,36 @@ const owned = (c: Choice) => `${identifier(c.owner)} = ${uid}`
 export const templates: Template[] = [
   {
     title: 'Owner of the row', text: 'A signed-in user reads and writes the rows that carry their ID.', needs: 'owner',
-    make: (c) => ({ ...base, name: 'owner reads and writes', command: 'all', using: owned(c), withCheck: owned(c) }),
+    make: (c) => ({ ...base, name: 'owner_reads_and_writes', command: 'all', using: owned(c), withCheck: owned(c) }),
   },
   {
     title: 'Owner reads', text: 'A signed-in user reads the rows that carry their ID.', needs: 'owner',
-    make: (c) => ({ ...base, name: 'owner reads', using: owned(c) }),
+    make: (c) => ({ ...base, name: 'owner_reads', using: owned(c) }),
   },
   {
     title: 'Read all', text: 'Everyone reads all rows, also without signing in.', needs: 'nothing',
-    make: () => ({ ...base, name: 'everyone reads', roles: ['anon', 'authenticated'], using: 'true' }),
+    make: () => ({ ...base, name: 'everyone_reads', roles: ['anon', 'authenticated'], using: 'true' }),
   },
   {
     title: 'Signed-in users read all', text: 'Every signed-in user reads all rows.', needs: 'nothing',
-    make: () => ({ ...base, name: 'users read', using: 'true' }),
+    make: () => ({ ...base, name: 'users_read', using: 'true' }),
   },
   {
     title: 'Members of a group', text: 'A signed-in user reads and writes the rows of the groups they belong to.',
     needs: 'members',
     make: (c) => ({
-      ...base, name: 'members read and write', command: 'all', using: membership(c), withCheck: membership(c),
+      ...base, name: 'members_read_and_write', command: 'all', using: membership(c), withCheck: membership(c),
     }),
   },
   {
     title: 'Insert own rows', text: 'A signed-in user adds rows that carry their ID.', needs: 'owner',
-    make: (c) => ({ ...base, name: 'owner inserts', command: 'insert', withCheck: owned(c) }),
+    make: (c) => ({ ...base, name: 'owner_inserts', command: 'insert', withCheck: owned(c) }),
   },
   {
     title: 'Role in the token', text: 'Users whose app_metadata has the role admin do everything.', needs: 'nothing',
     make: () => {
       const admin = `(select auth.jwt() -> ${literal('app_metadata')} ->> ${literal('role')}) = ${literal('admin')}`
-      return { ...base, name: 'admins do everything', command: 'all', using: admin, withCheck: admin }
+      return { ...base, name: 'admins_do_everything', command: 'all', using: admin, withCheck: admin }
     },
   },
   {

@@ -1,0 +1,92 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Copyable, Time } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { Dialog } from '../../components/Dialog'
+import { TextField } from '../../components/Field'
+import { Card, Row, Stack } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { Pager, Table } from '../../components/Table'
+import { useURLState } from '../../url'
+import { useFilter, useTypedURLState } from './filters'
+
+type Entry = Schemas['AuditEntry']
+
+/** Who changed what on this instance. */
+export function AuditLog() {
+  const action = useTypedURLState('action')
+  const actor = useTypedURLState('actor')
+  const [from, setFrom] = useFilter('from')
+  const [to, setTo] = useFilter('to')
+  const [page, setPage] = useURLState('page', '1')
+  const [open, setOpen] = useURLState('entry', '')
+  const query = useQuery({
+    queryKey: ['instance audit', action.settled, actor.settled, from, to, page],
+    queryFn: () => read(api.GET('/admin/audit', { params: { query: {
+      page: Number(page),
+      ...(action.settled !== '' && { action: action.settled }),
+      ...(actor.settled !== '' && { actor: actor.settled }),
+      ...(from !== '' && { from: new Date(from).toISOString() }),
+      ...(to !== '' && { to: new Date(to).toISOString() }),
+    } } })),
+  })
+
+  return (
+    <Card title="Audit log" lead="Changes of users, organizations, projects, keys, backups and settings, newest first.">
+      <Row>
+        <TextField label="Action" type="search" placeholder="createProject" value={action.typed}
+          onChange={(e) => action.onType(e.target.value)} />
+        <TextField label="Actor" type="search" placeholder="UUID of a user" value={actor.typed}
+          onChange={(e) => actor.onType(e.target.value)} />
+        <TextField label="From" type="datetime-local" value={from} onChange={(e) => setFrom(e.target.value)} />
+        <TextField label="To" type="datetime-local" value={to} onChange={(e) => setTo(e.target.value)} />
+      </Row>
+      <Loaded query={query} rows={10}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title="No entry matches">Remove a filter to see more.</Empty>
+        ) : (
+          <>
+            <Table label="Audit log" rows={content} keyOf={(e) => String(e.seq)} columns={[
+              { title: 'Time', cell: (e) => <Time at={e.at} /> },
+              { title: 'Actor', cell: (e) => actorOf(e) },
+              { title: 'Action', cell: (e) => <code>{e.action}</code> },
+              { title: 'Project', cell: (e) => e.projectName ?? '', narrow: true },
+              { title: 'Client', cell: (e) => e.client ?? '', narrow: true },
+              { title: '', align: 'right', cell: (e) => (
+                <Button aria-label={`Details of entry ${e.seq}`} onClick={() => setOpen(String(e.seq))}>Details</Button>
+              ) },
+            ]} />
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
+              onPage={(n) => setPage(String(n))} />
+            {content.filter((e) => String(e.seq) === open).map((e) => (
+              <Details key={e.seq} entry={e} onClose={() => setOpen('')} />
+            ))}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  )
+}
+
+function actorOf(e: Entry): string {
+  return e.actorName ?? e.actorEmail ?? e.actor ?? 'nobody'
+}
+
+function Details({ entry, onClose }: { entry: Entry; onClose: () => void }) {
+  const rows: [string, string | undefined | null][] = [
+    ['Number', String(entry.seq)], ['Time', new Date(entry.at).toLocaleString()], ['Action', entry.action],
+    ['Actor', actorOf(entry)], ['Actor UUID', entry.actor], ['By session or token', entry.via], ['Client', entry.client],
+    ['Target', entry.target], ['Created', entry.created], ['Fields', entry.fields?.join(', ')],
+    ['Project', entry.projectName], ['Organization', entry.organizationName], ['Request', entry.request], ['Hash', entry.hash],
+  ]
+
+  return (
+    <Dialog title={`Entry ${entry.seq}`} open onClose={onClose} side>
+      <Stack>
+        {rows.filter(([, value]) => value).map(([title, value]) => (
+          <div key={title}><h3>{title}</h3><Copyable value={value ?? ''} label={title} /></div>
+        ))}
+      </Stack>
+    </Dialog>
+  )
+}

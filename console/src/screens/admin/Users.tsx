@@ -1,0 +1,94 @@
+import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { currentUser } from '../../api/session'
+import { Badge, Time } from '../../components/Bits'
+import { Confirm } from '../../components/Dialog'
+import { SelectField, TextField } from '../../components/Field'
+import { Menu, type MenuItem } from '../../components/Menu'
+import { Card, Row } from '../../components/Page'
+import { roles } from '../../components/Roles'
+import { Empty, Loaded } from '../../components/States'
+import { Pager, Table } from '../../components/Table'
+import { useURLState } from '../../url'
+import { useFilter, useTypedURLState } from './filters'
+import { acts, type Act } from './userActs'
+
+type User = Schemas['User']
+type Status = User['status']
+
+/** Everybody with an account on this instance. */
+export function Users() {
+  const search = useTypedURLState('search')
+  const [status, setStatus] = useFilter('status')
+  const [page, setPage] = useURLState('page', '1')
+  const [asked, setAsked] = useState<{ act: Act; user: User }>()
+  const query = useQuery({
+    queryKey: ['admin users', search.settled, status, page],
+    queryFn: () => read(api.GET('/admin/users', { params: { query: {
+      page: Number(page), sort: 'createdAt', order: 'desc',
+      ...(search.settled !== '' && { search: search.settled }),
+      ...(status !== '' && { status: status as Status }),
+    } } })),
+  })
+
+  return (
+    <Card title="Users" lead="Everybody with an account on this instance.">
+      <Row>
+        <TextField label="Search by name or address" type="search" value={search.typed}
+          onChange={(e) => search.onType(e.target.value)} />
+        <SelectField label="Status" value={status} onChange={(e) => setStatus(e.target.value)}>
+          <option value="">all</option>
+          <option value="active">active</option>
+          <option value="suspended">suspended</option>
+        </SelectField>
+      </Row>
+      <Loaded query={query}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title="No user matches">Search for a part of a name or an address.</Empty>
+        ) : (
+          <>
+            <Table label="Users" rows={content} keyOf={(u) => u.uuid} columns={[
+              { title: 'User name', cell: (u) => u.username },
+              { title: 'E-mail address', cell: (u) => u.email, narrow: true },
+              { title: 'Status', cell: (u) => (
+                <>
+                  <Badge tone={u.status === 'active' ? 'success' : 'danger'}>{u.status}</Badge>{' '}
+                  {u.roleId === roles.administrator && <Badge>administrator</Badge>}
+                </>
+              ) },
+              { title: 'Created', cell: (u) => <Time at={u.createdAt} />, narrow: true },
+              { title: '', align: 'right', cell: (u) => (
+                <Menu label={`Actions for ${u.username}`} items={itemsOf(u, (act) => setAsked({ act, user: u }))} />
+              ) },
+            ]} />
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
+              onPage={(n) => setPage(String(n))} />
+          </>
+        )}
+      </Loaded>
+      {asked && (
+        <Confirm title={acts[asked.act].title} open action={acts[asked.act].title} onClose={() => setAsked(undefined)}
+          {...(asked.act === 'remove' && { name: asked.user.username })}
+          onSubmit={() => acts[asked.act].run(asked.user.uuid)}>
+          <p><b>{asked.user.username}</b> ({asked.user.email}): {acts[asked.act].loss}</p>
+        </Confirm>
+      )}
+    </Card>
+  )
+}
+
+function itemsOf(user: User, ask: (act: Act) => void): MenuItem[] {
+  const isSelf = user.uuid === currentUser()?.uuid
+  const isAdministrator = user.roleId === roles.administrator
+  const item = (act: Act, danger = false): MenuItem => ({ text: acts[act].title, danger, onSelect: () => ask(act) })
+
+  return [
+    item(isAdministrator ? 'demote' : 'promote'),
+    ...(isSelf ? [] : [
+      item('removeFactor'),
+      user.status === 'active' ? item('suspend', true) : item('activate'),
+      item('remove', true),
+    ]),
+  ]
+}

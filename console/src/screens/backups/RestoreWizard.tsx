@@ -1,0 +1,102 @@
+import { useState } from 'react'
+import { useNavigate } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read } from '../../api/client'
+import { timeAgo, Time } from '../../components/Bits'
+import { FormDialog } from '../../components/Dialog'
+import { CheckField, TextField } from '../../components/Field'
+import { Loaded } from '../../components/States'
+import { queries } from '../../queries'
+import type { Backup } from './backup'
+import { lossesSince, lossText } from './losses'
+import css from './Backups.module.css'
+
+/** Restores a backup in place or as a new project, after saying what is lost. */
+export function RestoreWizard({ project, backup, onClose }: { project: string; backup: Backup; onClose: () => void }) {
+  const navigate = useNavigate()
+  const [key] = useState(() => crypto.randomUUID())
+  const [target, setTarget] = useState<'new' | 'in_place'>('new')
+  const [name, setName] = useState('')
+  const [typed, setTyped] = useState('')
+  const [allowsMissing, setAllowsMissing] = useState(false)
+  const known = useQuery({
+    queryKey: ['projects', 'one', project, 'name'],
+    queryFn: () => read(api.GET('/projects/{projectUUID}', { params: { path: { projectUUID: project } } })),
+  })
+  const projectName = known.data?.content.name
+  const ready = target === 'new' ? name !== '' : projectName !== undefined && typed === projectName
+
+  async function restore() {
+    await read(api.POST('/backups/{backupUUID}/restore', {
+      params: { header: inProject(project), path: { backupUUID: backup.uuid } },
+      body: target === 'new' ? { target, name } : { target, allow_missing: allowsMissing },
+      headers: { 'Idempotency-Key': key },
+    }))
+    await queries.invalidateQueries({ queryKey: ['restores', project] })
+    await navigate({ to: `/projects/${project}/backups`, search: { tab: 'restores' } as never })
+  }
+
+  return (
+    <FormDialog title="Restore backup" open onClose={onClose} action="Restore backup" danger={target === 'in_place'}
+      disabled={!ready} onSubmit={restore}>
+      <p>The state of <Time at={backup.startedAt} />, with database, files and forms.</p>
+      <fieldset className={css.choices}>
+        <legend>Restore it</legend>
+        <Choice checked={target === 'new'} onChoose={() => setTarget('new')} title="As a new project"
+          text="This project stays as it is. Look at the result first." />
+        <Choice checked={target === 'in_place'} onChoose={() => setTarget('in_place')} title="In place of this project's data"
+          text="Requests wait for a moment while the data is replaced. Needs the role of owner." />
+      </fieldset>
+      {target === 'new' ? (
+        <TextField label="Name of the new project" required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
+      ) : (
+        <>
+          <Losses project={project} backup={backup} />
+          <CheckField label="Restore although some objects are missing" checked={allowsMissing}
+            hint="PostgreSQL may not create all objects again. Otherwise the restore then fails, and nothing changes."
+            onChange={(e) => setAllowsMissing(e.target.checked)} />
+          <TextField label={`Type ${projectName ?? 'the name of the project'} to confirm`} value={typed} autoComplete="off"
+            onChange={(e) => setTyped(e.target.value)} />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+function Choice({ checked, onChoose, title, text }: { checked: boolean; onChoose: () => void; title: string; text: string }) {
+  return (
+    <label className={css.choice}>
+      <input type="radio" name="target" checked={checked} onChange={onChoose} />
+      <span>
+        <b>{title}</b>
+        <br />
+        <span className={css.note}>{text}</span>
+      </span>
+    </label>
+  )
+}
+
+function Losses({ project, backup }: { project: string; backup: Backup }) {
+  const since = backup.startedAt ?? ''
+  const query = useQuery({
+    queryKey: ['backups', project, 'losses', backup.uuid],
+    queryFn: () => lossesSince(project, since),
+    staleTime: 0,
+    enabled: since !== '',
+  })
+
+  return (
+    <div className={css.warning}>
+      <p><b>All changes since {since === '' ? 'the backup' : timeAgo(new Date(since))} are lost</b></p>
+      <Loaded query={query} rows={2}>
+        {(losses) => losses.length === 0 ? <p>None are recorded by the request and audit logs. SQL connections are not in them.</p> : (
+          <>
+            <ul className={css.losses}>{losses.map((l) => <li key={l.text}>{lossText(l)}</li>)}</ul>
+            <p>So are files uploaded and rows written by SQL connections since then.</p>
+          </>
+        )}
+      </Loaded>
+      <p>The present data is kept for a week, and the restore can be undone until then.</p>
+    </div>
+  )
+}

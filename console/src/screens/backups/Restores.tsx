@@ -1,0 +1,108 @@
+import { useState } from 'react'
+import { Link } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read } from '../../api/client'
+import { Badge, Time } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { Confirm } from '../../components/Dialog'
+import { useFilters } from '../../components/Filters'
+import { Card, Row } from '../../components/Page'
+import { Empty, Loaded } from '../../components/States'
+import { Pager } from '../../components/Table'
+import { queries } from '../../queries'
+import { durationText, isActive, type Restore } from './backup'
+import { MissingObjects } from './MissingObjects'
+import css from './Backups.module.css'
+
+const pollInterval = 2000 // ms, while a restore runs
+
+/** Restores of the project, newest first. */
+export function Restores({ project }: { project: string }) {
+  const [{ page }, setFilters] = useFilters('page')
+  const [asked, setAsked] = useState<{ kind: 'undo' | 'discard'; restore: Restore } | null>(null)
+  const header = inProject(project)
+  const query = useQuery({
+    queryKey: ['restores', project, page],
+    queryFn: () => read(api.GET('/restores', {
+      params: { header, query: { page: Number(page) || 1, sort: 'createdAt', order: 'desc' } },
+    })),
+    refetchInterval: (q) => (q.state.data?.content.some((r) => isActive(r.status)) ? pollInterval : false),
+  })
+
+  async function act(kind: 'undo' | 'discard', restore: Restore) {
+    const params = { header, path: { restoreUUID: restore.uuid } }
+    await (kind === 'undo' ? read(api.POST('/restores/{restoreUUID}/undo', { params }))
+      : read(api.DELETE('/restores/{restoreUUID}', { params })))
+    await queries.invalidateQueries() // the project has other data now
+  }
+
+  return (
+    <>
+      <Loaded query={query}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title="No restore yet">Open a backup to restore it, in place or as a new project.</Empty>
+        ) : (
+          <>
+            {content.map((r) => (
+              <RestoreCard key={r.uuid} project={project} restore={r} onAct={(kind) => setAsked({ kind, restore: r })} />
+            ))}
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
+              onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
+          </>
+        )}
+      </Loaded>
+      {asked?.kind === 'undo' && (
+        <Confirm title="Undo the restore" open onClose={() => setAsked(null)} action="Undo restore" name="undo"
+          onSubmit={() => act('undo', asked.restore)}>
+          <p>
+            The project gets the data from before the restore again. The restored data, with all changes since{' '}
+            <Time at={asked.restore.completedAt} />, is kept for a week.
+          </p>
+        </Confirm>
+      )}
+      {asked?.kind === 'discard' && (
+        <Confirm title="Discard the former data" open onClose={() => setAsked(null)} action="Discard data" name="discard"
+          onSubmit={() => act('discard', asked.restore)}>
+          <p>The database and files that are kept from this restore are lost, and it can no longer be undone. The present data remains.</p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+const tones = { pending: 'neutral', running: 'neutral', completed: 'success', failed: 'danger' } as const
+
+function RestoreCard({ project, restore: r, onAct }: {
+  project: string
+  restore: Restore
+  onAct: (kind: 'undo' | 'discard') => void
+}) {
+  const kept = r.keptUntil !== null && Date.parse(r.keptUntil) > Date.now()
+
+  return (
+    <Card title={r.target === 'new' ? 'Into a new project' : 'In place'} lead={
+      <>
+        <Badge tone={tones[r.status]}>{r.status}</Badge>{' '}
+        {isActive(r.status) && <progress className={css.progress} aria-label="Restore under way" />}{' '}
+        <Time at={r.createdAt} />
+        {r.startedAt !== null && `, took ${durationText(r.startedAt, r.completedAt)}`}
+        {r.undoneAt !== null && <>, undone <Time at={r.undoneAt} /></>}
+      </>
+    } actions={kept && (
+      <Row>
+        {r.undoneAt === null && <Button onClick={() => onAct('undo')}>Undo restore</Button>}
+        <Button look="danger" onClick={() => onAct('discard')}>Discard former data</Button>
+      </Row>
+    )}>
+      {r.error !== '' && <p className={css.warning}>{r.error}</p>}
+      {kept && <p className={css.note}>The former data is kept until <Time at={r.keptUntil} />.</p>}
+      {r.target === 'new' && r.status === 'completed' && r.projectUuid !== project && (
+        <p><Link to={`/projects/${r.projectUuid}` as string}>Open the new project</Link></p>
+      )}
+      <p>
+        <Link to={`/projects/${project}/backups` as string} search={{ backup: r.backupUuid } as never}>Show the backup</Link>
+      </p>
+      <MissingObjects missing={r.missing} />
+    </Card>
+  )
+}

@@ -1,0 +1,67 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read, type Schemas } from '../../api/client'
+import { Code } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { Dialog } from '../../components/Dialog'
+import { Empty, Loaded } from '../../components/States'
+import { download } from '../sql/exporting'
+import { versionOf, type File } from './files'
+import css from './Migrations.module.css'
+
+/** The SQL by which the project differs from the files. */
+export function Difference({ project, files, onClose }: { project: string; files: File[]; onClose: () => void }) {
+  const query = useQuery({
+    queryKey: ['migrations', project, 'diff', files],
+    queryFn: () => read(api.POST('/migrations/diff', {
+      params: { header: inProject(project) }, body: { migrations: files },
+    })),
+    gcTime: 0,
+    retry: false,
+  })
+
+  return (
+    <Dialog title={files.length === 0 ? 'Schema of the project' : 'What the project has beyond the files'} open wide
+      onClose={onClose}>
+      <div className={css.stack}>
+        <p className={css.quiet}>
+          The files run in an empty scratch database, which is compared with the project. The project does not change.
+        </p>
+        <Loaded query={query}>{({ content }) => <Found result={content} />}</Loaded>
+      </div>
+    </Dialog>
+  )
+}
+
+function Found({ result }: { result: Schemas['SchemaDiff'] }) {
+  if (result.files.length === 0 && result.differences.length === 0) {
+    return <Empty title="No difference">The project is what the files make of an empty database.</Empty>
+  }
+
+  return (
+    <>
+      {result.warnings.map((w) => (
+        <p key={w.statement + w.message} className={css.warning}>
+          {w.message} <code>{w.statement}</code>
+        </p>
+      ))}
+      {result.files.map((sql, i) => (
+        <div key={i} className={css.stack}>
+          <div>
+            <Button onClick={() => download(`${versionOf(new Date(Date.now() + i * 1000))}_changes.sql`, 'text/plain', sql)}>
+              Download as migration
+            </Button>
+          </div>
+          <Code text={sql} label={`SQL ${i + 1}`} />
+        </div>
+      ))}
+      {result.differences.length > 0 && <h3>To be written by hand</h3>}
+      <ul className={css.plain}>
+        {result.differences.map((d) => (
+          <li key={d.kind + d.name}>
+            {d.kind} <code>{d.name}</code>: {d.message}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,29 @@
+import { buckets, type Request } from './request'
+import css from './Requests.module.css'
+
+const bars = 60
+
+/** The loaded requests over time, failures in red. */
+export function RequestChart({ requests }: { requests: Request[] }) {
+  const all = buckets(requests, bars)
+  const most = Math.max(1, ...all.map((b) => b.good + b.failed))
+  const failed = requests.filter((r) => r.status >= 400).length
+  const durations = requests.map((r) => r.duration).sort((a, b) => a - b)
+  const median = durations[Math.floor(durations.length / 2)] ?? 0
+
+  return (
+    <figure className={css.figure}>
+      <div className={css.chart} aria-hidden="true">
+        {all.map((b) => (
+          <div key={b.from} title={`${new Date(b.from).toLocaleString()}: ${b.good + b.failed}, ${b.failed} failed`}>
+            <div className={css.failed} style={{ height: `${(b.failed / most) * 100}%` }} />
+            <div className={css.good} style={{ height: `${(b.good / most) * 100}%` }} />
+          </div>
+        ))}
+      </div>
+      <figcaption className={css.caption}>
+        {requests.length} loaded requests, {failed} failed, median {(median / 1000).toFixed(1)} ms
+      </figcaption>
+    </figure>
+  )
+}

@@ -1,0 +1,76 @@
+import { useState } from 'react'
+import { useNavigate } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, inProject, read } from '../../api/client'
+import { Code } from '../../components/Bits'
+import { Button } from '../../components/Button'
+import { FormDialog } from '../../components/Dialog'
+import { TextField } from '../../components/Field'
+import { toast } from '../../components/Toast'
+import { ColumnEditor } from './ColumnEditor'
+import { draft, initial, named, newColumn, problem, statement, types, type Draft } from './definition'
+import { refreshTables, useTables } from './queries'
+import css from './CreateTable.module.css'
+
+/** A dialog that creates a table with its columns. */
+export function CreateTable({ project, onClose }: { project: string; onClose: () => void }) {
+  const navigate = useNavigate()
+  const [name, setName] = useState('')
+  const [schema, setSchema] = useState('public')
+  const [comment, setComment] = useState('')
+  const [columns, setColumns] = useState(initial)
+  const [key] = useState(() => crypto.randomUUID())
+  const tables = useTables(project)
+  const enums = useQuery({
+    queryKey: ['enums', project, 'names'],
+    queryFn: () => read(api.GET('/enums', { params: { header: inProject(project), query: { limit: 100 } } })),
+  })
+
+  const body = {
+    name: name.trim(), schema, ...(comment !== '' && { comment }), columns: named(columns).map(newColumn),
+  }
+
+  async function create() {
+    const wrong = problem(body.name, columns)
+    if (wrong !== '') throw new Error(wrong)
+
+    await read(api.POST('/tables', { params: { header: inProject(project) }, headers: { 'Idempotency-Key': key }, body }))
+    await refreshTables(project)
+    toast(`${body.name} is created. Only the owner has access until you add policies`)
+    await navigate({ to: `/projects/${project}/tables/${encodeURIComponent(`${schema}.${body.name}`)}` })
+  }
+
+  const change = (next: Draft) => setColumns(columns.map((c) => (c.id === next.id ? next : c)))
+
+  return (
+    <FormDialog title="New table" open onClose={onClose} action="Create table" onSubmit={create} wide>
+      <div className={css.names}>
+        <TextField label="Name" required value={name} onChange={(e) => setName(e.target.value)} autoFocus autoComplete="off" />
+        <TextField label="Schema" required value={schema} list="schemas" onChange={(e) => setSchema(e.target.value)} autoComplete="off" />
+      </div>
+      <TextField label="Comment" value={comment} onChange={(e) => setComment(e.target.value)} />
+      <datalist id="schemas">
+        {[...new Set(['public', ...(tables.data ?? []).map((t) => t.schema)])].map((s) => <option key={s}>{s}</option>)}
+      </datalist>
+      <datalist id="types">
+        {[...types, ...(enums.data?.content ?? []).map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`))]
+          .map((t) => <option key={t}>{t}</option>)}
+      </datalist>
+      <section className={css.columns} aria-label="Columns">
+        <h3>Columns</h3>
+        {columns.map((column, i) => (
+          <ColumnEditor key={column.id} project={project} number={i + 1} column={column} onChange={change}
+            tables={tables.data ?? []} onRemove={() => setColumns(columns.filter((c) => c.id !== column.id))} />
+        ))}
+        <Button onClick={() => setColumns([...columns, draft()])}>Add column</Button>
+      </section>
+      <details>
+        <summary>Request and SQL</summary>
+        <div className={css.preview}>
+          <Code label="the request" text={`POST /tables\nX-Project: ${project}\n\n${JSON.stringify(body, null, 2)}`} />
+          <Code label="the SQL that does the same" text={statement(schema, body.name, columns)} />
+        </div>
+      </details>
+    </FormDialog>
+  )
+}
