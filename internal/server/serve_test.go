@@ -27,6 +27,10 @@ func TestLifeOfAServer(t *testing.T) {
 		t.Errorf("/readyz: got %d", got)
 	}
 
+	if want := "Console: " + p.url + "/console\nSocle is ready at " + p.url + "\n"; !strings.Contains(p.log.String(), want) {
+		t.Errorf("the server does not print %q first:\n%s", want, p.log.String())
+	}
+
 	postmaster := p.postmaster()
 
 	t.Run("beside it", func(t *testing.T) {
