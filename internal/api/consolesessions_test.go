@@ -110,8 +110,8 @@ func TestConsoleSession(t *testing.T) {
 	}
 }
 
-// TestConsoleTabs checks that tabs that refresh at once all go on, whatever token each has seen, and
-// that a stolen token nevertheless ends the session.
+// TestConsoleTabs checks that tabs that refresh at once all go on, whatever token each has seen,
+// and that a stolen token nevertheless ends the session.
 func TestConsoleTabs(t *testing.T) {
 	t.Parallel()
 

@@ -20,8 +20,8 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "console", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
-		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
+	{"client", "console", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair",
+		"internal/fault", "internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
 		"internal/weburl", "internal/rest/query", "internal/migration/file",
 		"internal/telemetry", "internal/tick"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",

@@ -13,7 +13,8 @@ func TestStartPage(t *testing.T) {
 
 	a := apitest.SharedUser(t)
 	v := visit(t, a)
-	p := v.get("/").want(200, "Socle", `class="button" href="/console"`, `href="/docs"`, `href="/openapi.json"`, `href="/readyz"`, `href="/docs?api=cli"`)
+	p := v.get("/").want(200, "Socle", `class="button" href="/console"`, `href="/docs"`,
+		`href="/openapi.json"`, `href="/readyz"`, `href="/docs?api=cli"`)
 	if got := p.Header.Get("Vary"); got != "Accept" {
 		t.Errorf("got Vary %q, want Accept", got)
 	}

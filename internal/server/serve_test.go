@@ -27,8 +27,9 @@ func TestLifeOfAServer(t *testing.T) {
 		t.Errorf("/readyz: got %d", got)
 	}
 
-	if want := "Console: " + p.url + "/console\nSocle is ready at " + p.url + "\n"; !strings.Contains(p.log.String(), want) {
-		t.Errorf("the server does not print %q first:\n%s", want, p.log.String())
+	first := "Console: " + p.url + "/console\nSocle is ready at " + p.url + "\n"
+	if log := p.log.String(); !strings.Contains(log, first) {
+		t.Errorf("the server does not print %q first:\n%s", first, log)
 	}
 
 	postmaster := p.postmaster()

@@ -23,7 +23,8 @@ func TestHostileAddresses(t *testing.T) {
 	t.Parallel()
 
 	view := func(address string) string {
-		return html(t, page{Links: []link{{URL: address}}, Step: link{URL: address}, Form: &form{Action: address}, Theme: theme{Logo: address}})
+		return html(t, page{Links: []link{{URL: address}}, Step: link{URL: address},
+			Form: &form{Action: address}, Theme: theme{Logo: address}})
 	}
 
 	for _, address := range []string{"javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)",
