@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
+.PHONY: help go run build console console-dev test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
 
 ##@ While developing
 
@@ -43,9 +43,15 @@ run: go postgresql build ## start Socle on ./socle-data; ARGS='--addr 127.0.0.1:
 
 # Announces the compilation, which takes a minute, if bin/socle is missing or older than a source.
 build: go ## build bin/socle
-	@if find cmd internal go.mod go.sum -type f -newer bin/socle ! -name '*_test.go' ! -path '*/testdata/*' 2>&1 | grep -q .; then \
+	@if find cmd console/console.go console/dist internal go.mod go.sum -type f -newer bin/socle ! -name '*_test.go' ! -path '*/testdata/*' 2>&1 | grep -q .; then \
 		echo "build: compiling bin/socle, which takes a minute the first time" >&2; fi
 	@$(go) build -trimpath -ldflags='-s -w' -o bin/socle ./cmd/socle
+
+console: node ## build the web console into console/dist, which is committed; needs Node.js 20.19
+	@scripts/build-console.sh
+
+console-dev: node ## serve the web console while its sources change; SOCLE_URL=http://host:port for a server elsewhere
+	@cd console && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run dev
 
 # `make lint` vets. atexit_sleep_ms: without it the detector waits a second at the end of each package.
 # GOGC, GOMEMLIMIT: tests keep little memory and allocate much of it, so collecting at twice the live heap would run all the
@@ -80,8 +86,10 @@ lint: go ## check formatting, vet, golangci-lint, go.mod, the builds for macOS a
 generate: postgresql ## write the generated files: the documents of the API and of the commands, the dumps of the schemas, the licenses
 	$(go) test ./internal/laws -run Current -update
 
-verify: postgresql ## check that the generated files are current
+verify: postgresql node ## check that the generated files and the built console are current
 	$(go) test ./internal/laws -run Current
+	@built=$$(mktemp -d) && scripts/build-console.sh $$built && diff -r --brief $$built console/dist; \
+		status=$$?; rm -rf "$$built"; exit $$status
 
 # PEERS=1 adds PocketBase and Directus, which it installs. With ARGS only the comparisons run.
 bench: go postgresql build ## compare Socle to bare servers, PEERS=1 also to other products; ARGS='-only upload' for flags

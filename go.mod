@@ -4,6 +4,8 @@ go 1.26.0
 
 toolchain go1.26.11
 
+ignore ./console/node_modules
+
 require (
 	filippo.io/age v1.3.2
 	github.com/agnivade/levenshtein v1.2.2

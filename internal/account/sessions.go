@@ -121,12 +121,26 @@ const refreshGracePeriod = 10 * time.Second
 // RefreshSession exchanges a refresh token for the next tokens of its session. It fails with
 // Unauthenticated if the token is forged, and as [Service.renewSession] does.
 func (s *Service) RefreshSession(ctx context.Context, client Client, refreshToken string) (SignedIn, error) {
+	return s.refreshSession(ctx, client, refreshToken, false)
+}
+
+// RefreshSharedSession is [Service.RefreshSession] for a refresh token that a browser's tabs share.
+// Each tab sends the token that it has seen, in any order. So a refresh within the grace period of
+// another one does not use the token up: no tab falls two tokens behind, which would end the
+// session.
+func (s *Service) RefreshSharedSession(ctx context.Context, client Client, refreshToken string) (SignedIn, error) {
+	return s.refreshSession(ctx, client, refreshToken, true)
+}
+
+func (s *Service) refreshSession(
+	ctx context.Context, client Client, refreshToken string, shared bool,
+) (SignedIn, error) {
 	id, generation, ok := token.ParseRefresh(s.RefreshKey, refreshToken)
 	if !ok {
-		return SignedIn{}, fault.New(fault.Unauthenticated, "the refresh token is invalid").WithCode("invalid_token")
+		return SignedIn{}, errInvalidRefreshToken()
 	}
 
-	session, err := s.renewSession(ctx, id, int32(generation), client)
+	session, err := s.renewSession(ctx, id, int32(generation), client, shared)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -139,11 +153,16 @@ func (s *Service) RefreshSession(ctx context.Context, client Client, refreshToke
 	return s.signedIn(user, session)
 }
 
+func errInvalidRefreshToken() error {
+	return fault.New(fault.Unauthenticated, "the refresh token is invalid").WithCode("invalid_token")
+}
+
 // renewSession uses up the refresh token of a generation and renews the session. Reuse of an
 // older token deletes the session, because the token was stolen. It fails with Unauthenticated
-// then, for an unknown or expired session, and for a suspended user.
+// then, for an unknown or expired session, and for a suspended user. shared is for
+// [Service.RefreshSharedSession].
 func (s *Service) renewSession(
-	ctx context.Context, session uuid.UUID, generation int32, client Client,
+	ctx context.Context, session uuid.UUID, generation int32, client Client, shared bool,
 ) (refreshableSession, error) {
 	var renewed refreshableSession
 	var reused bool
@@ -163,6 +182,8 @@ func (s *Service) renewSession(
 		audit.SetActor(ctx, current.UserUUID)
 
 		switch {
+		case current.Generation == generation && current.JustRefreshed && shared:
+			renewed = current.refreshableSession
 		case current.Generation == generation:
 			renewed, err = pg.One[refreshableSession](ctx, tx.q, `
 				update platform.sessions
@@ -212,6 +233,34 @@ func (s *Service) Logout(ctx context.Context, actor Caller) (Session, error) {
 	}
 
 	return session, err
+}
+
+// EndSession ends the session of a refresh token, which may be used up. It fails with
+// Unauthenticated if the token is forged or the session has ended already.
+func (s *Service) EndSession(ctx context.Context, refreshToken string) (Session, error) {
+	id, _, ok := token.ParseRefresh(s.RefreshKey, refreshToken)
+	if !ok {
+		return Session{}, errInvalidRefreshToken()
+	}
+
+	ended, err := pg.InTxValue(ctx, s.inTx, func(tx *Service) (Session, error) {
+		ended, err := pg.One[struct {
+			Session
+			UserUUID uuid.UUID
+		}](ctx, tx.q, `
+			delete from platform.sessions where uuid = @current and expires_at > now()
+			returning user_uuid,`+sessionColumns, pgx.StrictNamedArgs{"current": id})
+		if err == nil {
+			audit.SetActor(ctx, ended.UserUUID)
+		}
+
+		return ended.Session, err
+	})
+	if fault.Is(err, fault.NotFound) {
+		err = errSessionEnded()
+	}
+
+	return ended, err
 }
 
 // DeleteSession ends one of the actor's sessions. The next request in it is rejected. It fails with

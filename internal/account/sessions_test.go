@@ -37,6 +37,46 @@ func TestRefreshSession(t *testing.T) {
 	want(t, err, fault.Unauthenticated, "invalid_token")
 }
 
+// TestRefreshSharedSession checks that a shared refresh token lasts for the grace period after each
+// refresh, so that no order of refreshes ends the session, and that it is used up later.
+func TestRefreshSharedSession(t *testing.T) {
+	t.Parallel()
+
+	i := newInstall(t)
+	const age = `update platform.sessions set refreshed_at = now() - interval '1 minute'`
+	refresh := func(token string) string {
+		t.Helper()
+
+		in, err := i.RefreshSharedSession(t.Context(), at("home"), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return in.Tokens.RefreshToken
+	}
+
+	first := i.login(i.user("ada")).Tokens.RefreshToken
+	if got := refresh(first); got != first {
+		t.Error("a refresh just after the log-in has replaced the token")
+	}
+
+	i.exec(age)
+	second := refresh(first)
+	for _, token := range []string{first, second, second, first} {
+		if got := refresh(token); got != second || second == first {
+			t.Errorf("got %q within the grace period, want %q", got, second)
+		}
+	}
+
+	i.exec(age)
+	if third := refresh(second); third == second {
+		t.Error("a refresh has not replaced the token")
+	}
+
+	_, err := i.RefreshSharedSession(t.Context(), at("home"), first)
+	want(t, err, fault.Unauthenticated, "token_reused")
+}
+
 // TestEndedSessions checks that a session ends by log-out, by expiry and with its user's
 // suspension.
 func TestEndedSessions(t *testing.T) {
@@ -45,6 +85,11 @@ func TestEndedSessions(t *testing.T) {
 	for name, end := range map[string]func(i *install, in SignedIn){
 		"log-out": func(i *install, in SignedIn) {
 			if _, err := i.Logout(t.Context(), i.caller(in)); err != nil {
+				t.Error(err)
+			}
+		},
+		"log-out by the refresh token": func(i *install, in SignedIn) {
+			if _, err := i.EndSession(t.Context(), in.Tokens.RefreshToken); err != nil {
 				t.Error(err)
 			}
 		},
@@ -69,6 +114,10 @@ func TestEndedSessions(t *testing.T) {
 			_, err = i.RefreshSession(t.Context(), at("home"), in.Tokens.RefreshToken)
 			want(t, err, fault.Unauthenticated, "invalid_token")
 			_, err = i.Logout(t.Context(), c)
+			want(t, err, fault.Unauthenticated, "invalid_token")
+			_, err = i.EndSession(t.Context(), "forged")
+			want(t, err, fault.Unauthenticated, "invalid_token")
+			_, err = i.EndSession(t.Context(), in.Tokens.RefreshToken)
 			want(t, err, fault.Unauthenticated, "invalid_token")
 		})
 	}

@@ -307,6 +307,8 @@ func TestSetupToken(t *testing.T) {
 	t.Parallel()
 
 	a := apitest.Empty(t, func(c *config.Config) { c.TrustedProxies = trusted })
+	a.Post("/console/session/refresh", "{}").Want(401).Code("no_administrator")
+
 	for name, header := range map[string]string{"far": "X-Forwarded-For: 203.0.113.9",
 		"near": "X-Forwarded-For: 127.0.0.1", "proxied": "Via: 1.1 proxy",
 		"page": "Origin: https://example.com", "rebound": "Origin: " + a.URL} {
@@ -322,6 +324,7 @@ func TestSetupToken(t *testing.T) {
 	a.Send("POST", "/users", userBody("claimer", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 1)
 	a.Send("POST", "/users", userBody("second", claim), "X-Forwarded-For: 203.0.113.9").Want(201).Content("roleId", 2)
 	a.Post("/users", userBody("local", nil)).Want(201).Content("roleId", 2)
+	a.Post("/console/session/refresh", "{}").Want(401).Code("invalid_token")
 }
 
 // TestSignUpClosed checks that without sign-up only the first user and users created by an

@@ -284,11 +284,11 @@ func (d *dev) printReady(ctx context.Context, s *server.Server) {
 	}
 
 	folder := shellWord(shortPath(d.folder))
-	fmt.Fprintf(w, "\nSocle is ready at %s, API reference at %s/docs\n"+
+	fmt.Fprintf(w, "\nConsole: %s/console\nSocle is ready at %s, API reference at %s/docs\n"+
 		"Other commands: XDG_CONFIG_HOME=%s socle sql\n"+
 		"Mails to users: XDG_CONFIG_HOME=%s socle mails list\n"+
 		"Log: %s\n"+
-		"Watching %s. Stop with Ctrl-C.\n", s.URL, s.URL, folder, folder,
+		"Watching %s. Stop with Ctrl-C.\n", s.URL, s.URL, s.URL, folder, folder,
 		shortPath(filepath.Join(d.folder, "server.log")), shortPath(filepath.Join(d.root, repository.Folder)))
 }
 

@@ -87,17 +87,18 @@ func serve(e environment) *cobra.Command {
 	return cmd
 }
 
-// printReady prints the server's address and, on a new install, how to create the administrator.
+// printReady prints the console's and the server's address and, on a new install, how to create the
+// administrator.
 func printReady(w io.Writer, s *server.Server) {
-	fmt.Fprintf(w, "Socle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL)
+	fmt.Fprintf(w, "Console: %s/console\nSocle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL, s.URL)
 
 	if s.SetupToken != "" {
 		fmt.Fprintf(w,
-			"\nThis install has no administrator yet. "+
-				"The first user who signs up from this machine becomes its administrator:\n\n"+
+			"\nThis install has no administrator yet. Create one in the console, with the set-up token %s\n"+
+				"Or sign up from this machine: its first user becomes the administrator:\n\n"+
 				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", "+
 				"\"password\": \"correct horse battery\"}'\n\n"+
-				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
+				"From another machine, add \"setup_token\": \"%s\"\n", s.SetupToken, s.URL, s.SetupToken)
 	}
 }
 

@@ -158,7 +158,7 @@ func lineKinds(text []byte) (excused, comments map[int]bool) {
 func goFiles(t *testing.T) (files []string) {
 	t.Helper()
 
-	for _, dir := range []string{"bench", "client", "cmd", "internal"} {
+	for _, dir := range []string{"bench", "client", "cmd", "console", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root(t), dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

@@ -181,15 +181,17 @@ func licenses(t *testing.T) []byte {
 		}
 	}
 
-	copied, err := os.ReadFile(filepath.Join(root(t), "LICENSES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	for _, file := range []string{"LICENSES.md", "console/dist/licenses.txt"} {
+		copied, err := os.ReadFile(filepath.Join(root(t), file))
+		if err != nil {
+			t.Fatal(err)
+		}
 
-	for _, section := range strings.Split(string(copied), "\n## ")[1:] {
-		name, text, _ := strings.Cut(section, "\n")
-		if len(l.add(name, text)) == 0 {
-			t.Errorf("LICENSES.md: %s has a license that is not allowed, or not known", name)
+		for _, section := range strings.Split(string(copied), "\n## ")[1:] {
+			name, text, _ := strings.Cut(section, "\n")
+			if len(l.add(name, text)) == 0 {
+				t.Errorf("%s: %s has a license that is not allowed, or not known", file, name)
+			}
 		}
 	}
 
@@ -207,6 +209,7 @@ var allowedLicenses = []struct {
 	{"MIT", regexp.MustCompile(`permission is hereby granted, free of charge, to any person obtaining a copy of this software`)},
 	{"BSD", regexp.MustCompile(`redistribution and use in source and binary forms, with or without modification, are permitted`)},
 	{"CC0-1.0", regexp.MustCompile(`cc0 1\.0 universal`)},
+	{"Unlicense", regexp.MustCompile(`this is free and unencumbered software released into the public domain`)},
 	{"ISC", regexp.MustCompile(`permission to use, copy, modify, and(/or)? distribute this software for any purpose with or without`)},
 }
 

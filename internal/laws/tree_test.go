@@ -20,8 +20,8 @@ import (
 // levels are the packages from the lowest level up. A package imports only packages of lower
 // levels.
 var levels = [][]string{
-	{"client", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair", "internal/fault",
-		"internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
+	{"client", "console", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair",
+		"internal/fault", "internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
 		"internal/weburl", "internal/rest/query", "internal/migration/file",
 		"internal/telemetry", "internal/tick"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
@@ -39,7 +39,7 @@ var levels = [][]string{
 	{"internal/backup", "internal/migration", "internal/restapi", "internal/s3api", "internal/storageapi",
 		"internal/submission", "internal/tablejob", "internal/enduser"},
 	{"internal/operation", "internal/oauth"},
-	{"internal/authapi", "internal/web"},
+	{"internal/authapi", "internal/console", "internal/web"},
 	{"internal/api/accounts", "internal/api/organizations", "internal/api/projects", "internal/api/tables",
 		"internal/api/keys", "internal/api/endusers", "internal/api/rows", "internal/api/sql", "internal/api/files",
 		"internal/api/forms", "internal/api/backups", "internal/api/instance"},

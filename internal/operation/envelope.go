@@ -190,6 +190,11 @@ func sentence(clause string) string {
 	return string(unicode.ToUpper(first)) + clause[size:] + "."
 }
 
+// Respond responds with the envelope of a success to a request that no operation handles.
+func Respond(w http.ResponseWriter, status int, content, metadata any) {
+	writeEnvelope(w, status, envelope{Content: content, Errors: []string{}, Metadata: metadata, Success: true})
+}
+
 // RespondFailure responds with an envelope to a request that no operation handles.
 func RespondFailure(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	httpx.From(r.Context()).Err = fault.New(fault.NotFound, "%s", detail)

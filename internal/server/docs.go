@@ -16,6 +16,7 @@ import (
 
 	"github.com/socle-dev/socle/docs"
 	"github.com/socle-dev/socle/internal/api"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // reference has the API reference's page, and the viewer that it runs: Scalar, unmodified. See
@@ -146,7 +147,7 @@ func compressed(contentType string, content func() []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Vary", "Accept-Encoding")
-		if acceptsGzip(r) {
+		if httpx.AcceptsCoding(r, "gzip") {
 			h.Set("Content-Encoding", "gzip")
 			writeBytes(w, contentType, content())
 			return
@@ -160,21 +161,6 @@ func compressed(contentType string, content func() []byte) http.HandlerFunc {
 		h.Set("Content-Type", contentType)
 		_, _ = io.Copy(w, plain) // fails only if the client has disconnected
 	}
-}
-
-// acceptsGzip reports whether the client decompresses gzip.
-func acceptsGzip(r *http.Request) bool {
-	for _, header := range r.Header.Values("Accept-Encoding") {
-		for coding := range strings.SplitSeq(header, ",") {
-			name, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(coding, " ", "")), ";")
-			isRefused := weight != "" && strings.Trim(weight, "q=0.") == "" // q=0, q=0.000
-			if name == "gzip" && !isRefused {
-				return true
-			}
-		}
-	}
-
-	return false
 }
 
 func deflate(content []byte) []byte {

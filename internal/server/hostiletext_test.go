@@ -47,7 +47,8 @@ var projectPaths = []string{
 var pagePaths = []string{"GET /f/LINK{}", "GET /f/{}", "GET /f/LINK{}/done", "GET /f/LINK{}/logo", "POST /f/LINK{}",
 	"GET /forms/FORM/public?link={}", "GET /forms/FORM/public?link=SECRET{}", "POST /forms/FORM/responses?link={}",
 	"GET /reset-password?token={}", "GET /accept-invitation?token={}", "GET /confirm-email?token={}", "GET /assets/{}",
-	"GET /docs/{}", "GET /{}", "GET /?x={}", "GET /readyz?x={}", "GET /.well-known/{}"}
+	"GET /docs/{}", "GET /console/{}", "GET /console/assets/{}", "POST /console/session/refresh?x={}", "GET /{}",
+	"GET /?x={}", "GET /readyz?x={}", "GET /.well-known/{}"}
 
 // TestHostileText: no text in a path, a query or a header makes a request fail with 5xx.
 func TestHostileText(t *testing.T) {

@@ -64,7 +64,7 @@ func TestAcceptInvitationBySigningUp(t *testing.T) {
 
 	name := "new-" + a.User[24:]
 	p.submit(map[string]string{"username": name, "password": apitest.Password}).
-		want(200, "You are now a member", "socle login --url "+a.URL)
+		want(200, "You are now a member", "socle login --url "+a.URL, `href="/console"`)
 	if n := members(a); n != 2 {
 		t.Errorf("got %d members, want 2", n)
 	}

@@ -13,7 +13,8 @@ func TestStartPage(t *testing.T) {
 
 	a := apitest.SharedUser(t)
 	v := visit(t, a)
-	p := v.get("/").want(200, "Socle", `href="/docs"`, `href="/openapi.json"`, `href="/readyz"`, `href="/docs?api=cli"`)
+	p := v.get("/").want(200, "Socle", `class="button" href="/console"`, `href="/docs"`,
+		`href="/openapi.json"`, `href="/readyz"`, `href="/docs?api=cli"`)
 	if got := p.Header.Get("Vary"); got != "Accept" {
 		t.Errorf("got Vary %q, want Accept", got)
 	}
@@ -24,7 +25,7 @@ func TestStartPage(t *testing.T) {
 	}
 
 	for _, path := range []string{"/login", "/nothing", "/projects/x/nothing", "/nothing/"} {
-		v.get(path).want(404, "There is no page here", `href="/"`, "socle login --url ")
+		v.get(path).want(404, "There is no page here", `href="/"`, `href="/console"`, "socle login --url ")
 		v.a.Send("GET", path, "", "Accept: */*").Want(404).Code("unknown_route")
 	}
 

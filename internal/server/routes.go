@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/web"
 )
 
-// routes returns the root handler. It dispatches to the project interfaces, the pages, the server's
-// own few paths, and the platform API for all others.
+// routes returns the root handler. It dispatches to the project interfaces, the console, the pages,
+// the server's own few paths, and the platform API for all others.
 func (s *Server) routes() http.Handler {
 	keys := s.services.Accounts.JWKS
 	handlers := map[string]http.HandlerFunc{
@@ -29,6 +30,11 @@ func (s *Server) routes() http.Handler {
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.gateway.Serve(w, r, metadataPath(r.URL.EscapedPath())) {
+			return
+		}
+
+		if console.Serves(r.URL.Path) {
+			s.console.ServeHTTP(w, r)
 			return
 		}
 

@@ -27,6 +27,11 @@ func TestLifeOfAServer(t *testing.T) {
 		t.Errorf("/readyz: got %d", got)
 	}
 
+	first := "Console: " + p.url + "/console\nSocle is ready at " + p.url + "\n"
+	if log := p.log.String(); !strings.Contains(log, first) {
+		t.Errorf("the server does not print %q first:\n%s", first, log)
+	}
+
 	postmaster := p.postmaster()
 
 	t.Run("beside it", func(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -72,6 +73,7 @@ type Server struct {
 	services      *Services
 	api           *api.Server
 	pages         *web.Pages
+	console       *console.Console
 	bodies        *fair.Pool      // memory for all request bodies
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
@@ -266,7 +268,7 @@ func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Ser
 	}), nil
 }
 
-// buildInterfaces builds the platform API and the pages.
+// buildInterfaces builds the platform API, the pages and the console.
 func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 	d, auditKey := s.database, s.registry.AuditKey()
 	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
@@ -283,6 +285,7 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: s.bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})
+	s.console = console.New(console.Config{Accounts: s.services.Accounts, PublicURL: s.URL, AuditKey: auditKey})
 }
 
 // listenPostgres listens for PostgreSQL clients, if that is configured.

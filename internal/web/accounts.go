@@ -113,11 +113,14 @@ func (p *Pages) acceptInvitation(ctx context.Context, c account.Client, in url.V
 		Title: "Welcome to " + i.OrganizationName,
 		Text: []string{fmt.Sprintf("You are now a member of %s.", i.OrganizationName),
 			"On the command line, continue with: socle login --url " + p.PublicURL},
-		Links: append([]link{commandLineLink}, startLinks...),
+		Links: []link{consoleLink, commandLineLink, startLink},
 	}, nil
 }
 
-var startLinks = []link{{"/", "Start page", "the reference of the API, and guides"}}
+var (
+	startLink  = link{"/", "Start page", "the reference of the API, and guides"}
+	startLinks = []link{consoleLink, startLink}
+)
 
 // showReset returns the page that asks for a new password.
 func (p *Pages) showReset(ctx context.Context, linkToken string) (page, error) {

@@ -40,6 +40,7 @@ type page struct {
 	Text    []string // paragraphs
 	Problem string   // why the last submission failed, a sentence
 	Form    *form    // nil: none
+	Step    link     // where most people go next, as a button; the zero value: nowhere
 	Links   []link
 	Aside   string // last line
 	Theme   theme

@@ -23,7 +23,8 @@ func TestHostileAddresses(t *testing.T) {
 	t.Parallel()
 
 	view := func(address string) string {
-		return html(t, page{Links: []link{{URL: address}}, Form: &form{Action: address}, Theme: theme{Logo: address}})
+		return html(t, page{Links: []link{{URL: address}}, Step: link{URL: address},
+			Form: &form{Action: address}, Theme: theme{Logo: address}})
 	}
 
 	for _, address := range []string{"javascript:alert(1)", "JavaScript:alert(1)", " javascript:alert(1)",
@@ -35,8 +36,8 @@ func TestHostileAddresses(t *testing.T) {
 	}
 
 	for _, address := range []string{"/f/aB3_-x/logo", "https://x.example/a?b#c", "mailto:a@x.example"} {
-		if got, quoted := view(address), `="`+address+`"`; strings.Count(got, quoted) != 3 {
-			t.Errorf("%q: got\n%s\nwant the address three times", address, got)
+		if got, quoted := view(address), `="`+address+`"`; strings.Count(got, quoted) != 4 {
+			t.Errorf("%q: got\n%s\nwant the address four times", address, got)
 		}
 	}
 }
@@ -50,7 +51,8 @@ func everyInput(s string) page {
 			MaxLength: s, Required: true, Optional: true, Focus: true})
 	}
 
-	return page{Title: s, Text: []string{s}, Problem: s, Form: f, Links: []link{{s, s, s}}, Aside: s,
+	return page{Title: s, Text: []string{s}, Problem: s, Form: f, Links: []link{{s, s, s}}, Step: link{s, s, s},
+		Aside: s,
 		Theme: theme{Logo: s, Color: s}}
 }
 

@@ -10,7 +10,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 
@@ -41,11 +40,7 @@ type Pages struct {
 
 // New returns the pages.
 func New(c Config) *Pages {
-	p := &Pages{Config: c, crossOrigin: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
-	if u, err := url.Parse(c.PublicURL); err == nil && u.Host != "" {
-		// A proxy may change the Host. The error for an origin with a path can't occur.
-		_ = p.crossOrigin.AddTrustedOrigin(u.Scheme + "://" + u.Host)
-	}
+	p := &Pages{Config: c, crossOrigin: httpx.ProtectCrossOrigin(c.PublicURL), mux: http.NewServeMux()}
 
 	p.mux.Handle("/{$}", readOnly(p.start))
 	p.mux.Handle("/assets/{name}", readOnly(asset))

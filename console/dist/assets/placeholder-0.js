@@ -1,0 +1,1 @@
+document.getElementById('root').textContent = 'This binary has no console: run make console.'
