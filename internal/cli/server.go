@@ -87,18 +87,22 @@ func serve(e environment) *cobra.Command {
 	return cmd
 }
 
-// printReady prints the console's and the server's address and, on a new install, how to create the
-// administrator.
+// printReady prints the console's and the server's address. On a new install, the console's address
+// has the set-up token in its fragment, which browsers do not send.
 func printReady(w io.Writer, s *server.Server) {
-	fmt.Fprintf(w, "Console: %s/console\nSocle is ready at %s\nAPI reference: %s/docs\n", s.URL, s.URL, s.URL)
+	address := s.URL + "/console"
+	if s.SetupToken != "" {
+		address += "/sign-up#setup=" + s.SetupToken
+	}
+
+	fmt.Fprintf(w, "Console: %s\nSocle is ready at %s\nAPI reference: %s/docs\n", address, s.URL, s.URL)
 
 	if s.SetupToken != "" {
 		fmt.Fprintf(w,
-			"\nThis install has no administrator yet. Create one in the console, with the set-up token %s\n"+
-				"Or sign up from this machine: its first user becomes the administrator:\n\n"+
+			"\nThis install has no administrator yet. Open the console, or sign up from this machine:\n\n"+
 				"  curl -X POST %s/users -d '{\"username\": \"ada\", \"email\": \"ada@example.com\", "+
 				"\"password\": \"correct horse battery\"}'\n\n"+
-				"From another machine, add \"setup_token\": \"%s\"\n", s.SetupToken, s.URL, s.SetupToken)
+				"From another machine, add \"setup_token\": \"%s\"\n", s.URL, s.SetupToken)
 	}
 }
 

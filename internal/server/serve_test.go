@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,8 +28,10 @@ func TestLifeOfAServer(t *testing.T) {
 		t.Errorf("/readyz: got %d", got)
 	}
 
-	first := "Console: " + p.url + "/console\nSocle is ready at " + p.url + "\n"
-	if log := p.log.String(); !strings.Contains(log, first) {
+	address := regexp.QuoteMeta(p.url)
+	first := regexp.MustCompile("(?m)^Console: " + address + "/console/sign-up#setup=[0-9a-f]{32}\nSocle is ready at " +
+		address + "$")
+	if log := p.log.String(); !first.MatchString(log) {
 		t.Errorf("the server does not print %q first:\n%s", first, log)
 	}
 

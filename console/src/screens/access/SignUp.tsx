@@ -10,12 +10,15 @@ import { screenAfter } from './next'
 const fields = ['username', 'email', 'password', 'setup_token', 'invitation_token'] as const
 type Name = (typeof fields)[number]
 
+/** Returns the setup token in the link that a new server prints. A fragment is never sent. */
+const setupToken = () => new URLSearchParams(location.hash.slice(1)).get('setup') ?? ''
+
 /** Creates an account and signs it in. */
 export function SignUp() {
   const { next, invitation } = useSearch({ strict: false }) as { next?: unknown; invitation?: string }
   const invited = useInvitation(invitation)
   const navigate = useNavigate()
-  const [form, setForm] = useState({ username: '', password: '', setup_token: '' })
+  const [form, setForm] = useState({ username: '', password: '', setup_token: setupToken() })
   const [email, setEmail] = useState<string>()
   const [failure, setFailure] = useState<ApiError>()
 
@@ -57,9 +60,9 @@ export function SignUp() {
         <TextField label="Password" type="password" required autoComplete="new-password" value={form.password}
           hint="At least 8 characters." {...fault('password')} onChange={edit('password')} />
         {invitation === undefined && (
-          <More title="From another machine" open={failure?.code === 'sign_up_closed'}>
+          <More title="Setup token" open={failure?.code === 'sign_up_closed'}>
             <TextField label="Setup token" autoComplete="off" value={form.setup_token}
-              hint="The first account becomes the administrator. If your browser runs on another machine than the server, enter the token that the server printed when it started."
+              hint="A new server prints it when it starts. The account becomes its administrator."
               {...fault('setup_token')} onChange={edit('setup_token')} />
           </More>
         )}

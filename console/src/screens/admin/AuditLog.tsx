@@ -1,7 +1,7 @@
+import { Link } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
-import { Button } from '../../components/Button'
 import { Dialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
 import { Card, Row, Stack } from '../../components/Page'
@@ -49,12 +49,14 @@ export function AuditLog() {
             <Table label="Audit log" rows={content} keyOf={(e) => String(e.seq)} columns={[
               { title: 'Time', cell: (e) => <Time at={e.at} /> },
               { title: 'Actor', cell: (e) => actorOf(e) },
-              { title: 'Action', cell: (e) => <code>{e.action}</code> },
+              { title: 'Action', cell: (e) => (
+                <Link to="." replace resetScroll={false} aria-label={`Details of entry ${e.seq}: ${e.action}`}
+                  search={((former: Record<string, unknown>) => ({ ...former, entry: String(e.seq) })) as never}>
+                  <code>{e.action}</code>
+                </Link>
+              ) },
               { title: 'Project', cell: (e) => e.projectName ?? '', narrow: true },
               { title: 'Client', cell: (e) => e.client ?? '', narrow: true },
-              { title: '', align: 'right', cell: (e) => (
-                <Button aria-label={`Details of entry ${e.seq}`} onClick={() => setOpen(String(e.seq))}>Details</Button>
-              ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setPage(String(n))} />

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
+import { CheckField } from '../../components/Field'
 import { Card } from '../../components/Page'
 import { Loaded } from '../../components/States'
 import { Table } from '../../components/Table'
 import { useURLState } from '../../url'
-import { CheckField } from '../../components/Field'
 import css from './Admin.module.css'
 
 /** How the server was started. */

@@ -36,11 +36,15 @@ export function InstanceSettings() {
         {({ content }) => (
           <Table label="Instance settings" rows={content} keyOf={(s) => s.name} columns={[
             { title: 'Setting', cell: (s) => (
-              <div className={css.meaning}><code>{s.name}</code><p>{s.meaning}</p></div>
+              <div className={css.meaning}>
+                <code>{s.name}</code>
+                <p>{s.meaning}</p>
+                <p className={css.onPhone}>Value: {valueText(s.value)}</p>
+              </div>
             ) },
             { title: 'Value', cell: (s) => (
               <>{valueText(s.value)} {s.updatedAt !== null && <Badge tone="warning">changed</Badge>}</>
-            ) },
+            ), narrow: true },
             { title: 'Default', cell: (s) => valueText(s.default), narrow: true },
             { title: 'Set', cell: (s) => <Time at={s.updatedAt} />, narrow: true },
             { title: '', align: 'right', cell: (s) => (

@@ -116,9 +116,13 @@ function send(project: string, container: string, u: UploadState, signal: AbortS
 
 /** Returns the files of a drop, with those in dropped folders. */
 export async function droppedFiles(items: DataTransferItemList, folder: string): Promise<Pending[]> {
-  const roots = Array.from(items).map((i) => i.webkitGetAsEntry()).filter((e) => e !== null)
+  // The items are readable only until the first await.
+  const roots = Array.from(items, (item) => item.webkitGetAsEntry() ?? item.getAsFile()).filter((r) => r !== null)
   const found: Pending[] = []
-  for (const entry of roots) await collect(entry, folder, found)
+  for (const root of roots) {
+    if (root instanceof File) found.push({ file: root, fullName: folder + root.name })
+    else await collect(root, folder, found)
+  }
 
   return found
 }

@@ -80,7 +80,7 @@ export function Apply({ project, files, onFiles }: {
           )}
           <Row>
             <Button look="primary" disabled={pending.length === 0} onClick={() => setOpened('apply')}>
-              {pending.length === 1 ? 'Apply 1 migration' : `Apply ${pending.length} migrations`}
+              {applyText(pending.length)}
             </Button>
             <Button disabled={pending.length === 0} onClick={() => setOpened('record')}>Record as applied</Button>
             <Button look="quiet" onClick={() => onFiles([])}>Clear list</Button>
@@ -95,6 +95,11 @@ export function Apply({ project, files, onFiles }: {
       {opened === 'compare' && <Difference project={project} files={files} onClose={close} />}
     </>
   )
+}
+
+function applyText(pending: number): string {
+  if (pending === 0) return 'Nothing to apply'
+  return pending === 1 ? 'Apply 1 migration' : `Apply ${pending} migrations`
 }
 
 async function appliedOf(project: string): Promise<Applied[]> {

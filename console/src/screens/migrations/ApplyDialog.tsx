@@ -1,9 +1,8 @@
-import { useState } from 'react'
-import { api, inProject } from '../../api/client'
+import { useRef, useState } from 'react'
+import { api, inProject, type Schemas } from '../../api/client'
 import { ApiError, failureOf } from '../../api/failure'
 import { Dialog, FormDialog } from '../../components/Dialog'
 import { queries } from '../../queries'
-import type { Schemas } from '../../api/client'
 import type { Report } from '../sql/run'
 import type { File } from './files'
 import css from './Migrations.module.css'
@@ -18,6 +17,7 @@ export function ApplyDialog({ project, files, pending, recordOnly, allowsLate, o
   onClose: () => void
 }) {
   const [result, setResult] = useState<Schemas['ApplyResult'] | null>(null)
+  const succeeded = useRef(false) // the form closes itself then, but its result is shown
   if (result !== null) return <Applied result={result} onClose={onClose} />
 
   async function apply() {
@@ -30,21 +30,24 @@ export function ApplyDialog({ project, files, pending, recordOnly, allowsLate, o
     })
     await queries.invalidateQueries() // a migration may change anything, also one that fails later
     if (data === undefined) throw described(response, error)
+    succeeded.current = true
     setResult(data.content)
   }
 
   return (
     <FormDialog title={recordOnly ? 'Record migrations as applied' : 'Apply migrations'} open
-      onClose={() => result === null && onClose()} action={recordOnly ? 'Record migrations' : 'Apply migrations'}
+      onClose={() => !succeeded.current && onClose()} action={recordOnly ? 'Record migrations' : 'Apply migrations'}
       onSubmit={apply}>
       <p>
         {recordOnly
-          ? `${pending} files are recorded as applied without running. Do this if the database has their changes already.`
-          : `${pending} files run in order, each in its own transaction, until one fails. Files that ran before the failure stay applied.`}
+          ? `${countOf(pending)}: recorded as applied without running. Do this if the database has the changes already.`
+          : `${countOf(pending)}: run in order, each in its own transaction, until one fails. What ran before a failure stays applied.`}
       </p>
     </FormDialog>
   )
 }
+
+const countOf = (files: number) => (files === 1 ? '1 file' : `${files} files`)
 
 interface Metadata {
   version?: string

@@ -1,7 +1,7 @@
-import { useEffect, useMemo, useRef, type MouseEvent, type ReactNode } from 'react'
+import { memo, useEffect, useMemo, useRef, type MouseEvent, type ReactNode, type RefObject } from 'react'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { GridRow, gutter, rowHeight, type Placed } from './GridRow'
-import { useGridKeys, type Place } from './keys'
+import { scrolledTo, useGridKeys, type Place } from './keys'
 import type { Arranged } from './layout'
 import type { Pages } from './pages'
 import type { Column } from './types'
@@ -44,18 +44,18 @@ export function Grid(props: Props) {
   const scroll = useRef<HTMLDivElement>(null)
   const { pinned, pinnedWidth } = usePinned(arranged)
   const rows = useVirtualizer({
-    count, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, overscan: 8, scrollPaddingStart: headHeight,
+    count, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, overscan: 8,
   })
   const columns = useVirtualizer({
     count: arranged.free.length, horizontal: true, getScrollElement: () => scroll.current, overscan: 2,
-    estimateSize: (i) => arranged.widthOf(arranged.free[i]!), scrollPaddingStart: pinnedWidth, paddingStart: pinnedWidth,
+    estimateSize: (i) => arranged.widthOf(arranged.free[i]!), paddingStart: pinnedWidth,
   })
   const layoutKey = arranged.free.map((c) => `${c.name}:${arranged.widthOf(c)}`).join('|')
   useEffect(() => columns.measure(), [layoutKey, pinnedWidth, columns])
 
   const items = rows.getVirtualItems()
   useRange(from + (items[0]?.index ?? 0), from + (items.at(-1)?.index ?? 40), onRange)
-  useVisible(place, from, pinned.length, rows, columns)
+  useVisible(scroll, place, props, pinnedWidth)
 
   const seen = columns.getVirtualItems()
   const free = useMemo(() => seen.flatMap((item): Placed[] => {
@@ -77,14 +77,8 @@ export function Grid(props: Props) {
         const at = placeOf(e)
         if (at && !(e.target as Element).closest('[data-act], a')) props.onEdit(at)
       }}>
-      <div role="row" aria-rowindex={1} className={css.head} style={{ width, height: headHeight }}>
-        <div role="columnheader" aria-colindex={1} className={css.gutter} style={{ width: gutter }}>
-          <input type="checkbox" checked={props.allSelected} aria-label="Select the loaded rows" onChange={props.onToggleAll} />
-        </div>
-        {pinned.map((p) => <Head key={p.column.name} placed={p} {...props} />)}
-        <div style={{ width: space, flex: 'none' }} />
-        {free.map((p) => <Head key={p.column.name} placed={p} {...props} />)}
-      </div>
+      <HeadRow width={width} space={space} pinned={pinned} free={free} head={props.head} sortOf={props.sortOf}
+        allSelected={props.allSelected} onToggleAll={props.onToggleAll} />
       <div role="rowgroup" className={css.body} style={{ width, height: rows.getTotalSize() }}>
         {items.map((item) => (
           <GridRow key={item.key} id={props.id} index={from + item.index} row={pages.rowAt(from + item.index)} top={item.start}
@@ -98,6 +92,27 @@ export function Grid(props: Props) {
     </div>
   )
 }
+
+type HeadProps = Pick<Props, 'head' | 'sortOf' | 'allSelected' | 'onToggleAll'> & {
+  width: number
+  space: number
+  pinned: Placed[]
+  free: Placed[]
+}
+
+/** The column headers; vertical scrolling leaves them alone. */
+const HeadRow = memo(function HeadRow({ width, space, pinned, free, head, sortOf, allSelected, onToggleAll }: HeadProps) {
+  return (
+    <div role="row" aria-rowindex={1} className={css.head} style={{ width, height: headHeight }}>
+      <div role="columnheader" aria-colindex={1} className={css.gutter} style={{ width: gutter }}>
+        <input type="checkbox" checked={allSelected} aria-label="Select the loaded rows" onChange={onToggleAll} />
+      </div>
+      {pinned.map((p) => <Head key={p.column.name} placed={p} head={head} sortOf={sortOf} />)}
+      <div style={{ width: space, flex: 'none' }} />
+      {free.map((p) => <Head key={p.column.name} placed={p} head={head} sortOf={sortOf} />)}
+    </div>
+  )
+})
 
 function Head({ placed, head, sortOf }: Pick<Props, 'head' | 'sortOf'> & { placed: Placed }) {
   return (
@@ -130,17 +145,21 @@ function useRange(first: number, last: number, onRange: (first: number, last: nu
   }, [first, last, onRange])
 }
 
-type Virtual = ReturnType<typeof useVirtualizer<HTMLDivElement, Element>>
-
 /** Scrolls the active cell into sight when it changes. */
-function useVisible(place: Place | null, from: number, pinned: number, rows: Virtual, columns: Virtual) {
+function useVisible(scroll: RefObject<HTMLDivElement | null>, place: Place | null, { arranged, from, count }: Props, pinnedWidth: number) {
   const index = place?.index
   const column = place?.column
   useEffect(() => {
-    if (index === undefined || column === undefined) return
-    rows.scrollToIndex(index - from)
-    if (column >= pinned) columns.scrollToIndex(column - pinned)
-  }, [index, column, from, pinned, rows, columns])
+    const element = scroll.current
+    if (element === null || index === undefined || column === undefined || index < from || index >= from + count) return
+    element.scrollTop = scrolledTo((index - from) * rowHeight, rowHeight, element.scrollTop, element.clientHeight - headHeight)
+
+    const before = arranged.free.slice(0, Math.max(0, column - arranged.pinned.length))
+    const target = arranged.free[column - arranged.pinned.length]
+    if (target === undefined) return
+    const left = before.reduce((sum, c) => sum + arranged.widthOf(c), 0)
+    element.scrollLeft = scrolledTo(left, arranged.widthOf(target), element.scrollLeft, element.clientWidth - pinnedWidth)
+  }, [index, column, from, count > 0])
 }
 
 function placeOf(e: MouseEvent): Place | null {

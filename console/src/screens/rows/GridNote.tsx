@@ -1,4 +1,5 @@
-import { Button } from '../../components/Button'
+import { ApiError } from '../../api/failure'
+import { Button, ButtonLink } from '../../components/Button'
 import { Empty, Failure } from '../../components/States'
 import type { Pages } from './pages'
 import type { Relation } from './relation'
@@ -13,7 +14,18 @@ export function GridNote({ pages, relation, view, onClear }: {
   onClear: () => void
 }) {
   if (pages.error !== null) {
-    return <div className={css.note}><Failure error={pages.error} retry={pages.retry} /></div>
+    const notExposed = pages.error instanceof ApiError && pages.error.code === 'PGRST106'
+    return (
+      <div className={css.note}>
+        <Failure error={pages.error} retry={pages.retry} />
+        {notExposed && (
+          <p className={css.next}>
+            Add <code>{relation.schema}</code> to the exposed schemas to see its rows here.{' '}
+            <ButtonLink to={`/projects/${view.project}/settings` as string}>Open settings</ButtonLink>
+          </p>
+        )}
+      </div>
+    )
   }
   if (pages.isPending || pages.count > 0) return null
   if (view.filters.length > 0) {

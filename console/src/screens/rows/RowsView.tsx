@@ -1,4 +1,4 @@
-import { useCallback, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import { Badge } from '../../components/Bits'
 import { Page } from '../../components/Page'
 import { toast } from '../../components/Toast'
@@ -46,21 +46,12 @@ export function RowsView({ project, relation }: { project: string; relation: Rel
   const editingNow = useRef(false)
   editingNow.current = editing !== null
 
-  const edits = useEdits(target, view, (index, column) => {
-    if (editingNow.current) return false
-    reopen(index, column)
+  const edits = useEdits(target, view, (index, column, { draft, message }) => {
+    const at = columns.findIndex((c) => c.name === column.name)
+    if (editingNow.current || at < 0) return false
+    setEditing({ place: { index, column: at }, column, initial: draft, failure: message })
     return true
   })
-  const latest = useRef(edits)
-  latest.current = edits
-
-  const reopen = useCallback((index: number, column: Column) => {
-    setTimeout(() => { // after the failure is known to the next render
-      const failed = latest.current.unsaved(index, column.name)
-      const at = columns.findIndex((c) => c.name === column.name)
-      if (failed && at >= 0) setEditing({ place: { index, column: at }, column, initial: failed.draft, failure: failed.message })
-    })
-  }, [columns])
 
   function edit(at: Place, typed?: string) {
     const row = pages.rowAt(at.index)

@@ -28,7 +28,7 @@ export function StatusBar({ state, relation, onGo }: {
   return (
     <footer className={css.bar}>
       <span className={css.total}>
-        {total === null ? 'Counting rows' : `${exact ? '' : 'about '}${total.toLocaleString()} ${total === 1 ? 'row' : 'rows'}`}
+        {total === null ? (pages.error === null ? 'Counting rows' : 'Rows are not counted') : `${exact ? '' : 'about '}${total.toLocaleString()} ${total === 1 ? 'row' : 'rows'}`}
         {from > 0 && `, from ${(from + 1).toLocaleString()}`}
       </span>
       {pages.count > size && <GoTo onGo={go} />}

@@ -29,7 +29,7 @@ export function ValueControl(props: Props) {
     onKeyDown,
   }
   const text = draft.mode === 'value' ? draft.text : ''
-  const placeholder = { value: '', null: 'null', default: column.defaultValue || 'default' }[draft.mode]
+  const placeholder = { value: '', null: 'null', default: defaultText(column) }[draft.mode]
   const set = (next: string) => onChange({ mode: 'value', text: next })
 
   if (column.reference !== null) {
@@ -58,6 +58,13 @@ export function ValueControl(props: Props) {
         value={text} placeholder={placeholder} spellCheck={false} autoComplete="off"
         onChange={(e) => set(e.target.value)} />
   }
+}
+
+function defaultText(column: Column): string {
+  if (column.defaultValue !== '') return `default: ${column.defaultValue}`
+  if (column.primary) return 'default'
+
+  return column.notNull ? 'required' : 'null by default'
 }
 
 interface Slot {

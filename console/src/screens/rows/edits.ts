@@ -12,7 +12,7 @@ import type { View } from './request'
 import type { Column } from './types'
 import { ConflictError, updateRow, type Target } from './writes'
 
-interface Unsaved {
+export interface Unsaved {
   draft: Draft
   message: string
 }
@@ -26,7 +26,7 @@ export interface Edits {
 }
 
 /** Keeps the edits of one view. onFailure opens the editor again and reports whether it could. */
-export function useEdits(target: Target, view: View, onFailure: (index: number, column: Column) => boolean): Edits {
+export function useEdits(target: Target, view: View, onFailure: (index: number, column: Column, unsaved: Unsaved) => boolean): Edits {
   const [unsaved, setUnsaved] = useState<ReadonlyMap<string, Unsaved>>(new Map())
   const [saving, setSaving] = useState<ReadonlySet<string>>(new Set())
 
@@ -52,9 +52,10 @@ export function useEdits(target: Target, view: View, onFailure: (index: number, 
       const current = error instanceof ConflictError && error.current !== null ? error.current : row
       replaceCached(view, target.relation, row, { ...row, ...current })
       const message = error instanceof Error ? error.message : String(error)
-      setUnsaved((former) => new Map(former).set(id, { draft, message }))
-      if (!onFailure(index, column)) {
-        toast(`${column.name} was not saved: ${message}`, 'danger', { text: 'Edit', run: () => void onFailure(index, column) })
+      const failed = { draft, message }
+      setUnsaved((former) => new Map(former).set(id, failed))
+      if (!onFailure(index, column, failed)) {
+        toast(`${column.name} was not saved: ${message}`, 'danger', { text: 'Edit', run: () => void onFailure(index, column, failed) })
       }
       return false
     } finally {

@@ -32,6 +32,15 @@ export function moved(place: Place, key: string, ctrl: boolean, { first, last, c
   }
 }
 
+/** Returns the offset at which a piece of the content is in sight; a far one is put in the middle. */
+export function scrolledTo(start: number, size: number, offset: number, room: number): number {
+  if (start >= offset && start + size <= offset + room) return offset
+  const isFar = start < offset - room || start > offset + 2 * room
+  if (isFar) return Math.max(0, start - (room - size) / 2)
+
+  return start < offset || size > room ? start : start + size - room
+}
+
 /** Returns the grid's keyboard handler. */
 export function useGridKeys({ place, ...on }: GridEvents & Bounds & { place: Place | null }) {
   return (e: KeyboardEvent) => {

@@ -36,12 +36,13 @@ export function kindOf(type: string, values: string[] = []): Kind {
   if (type.endsWith('[]')) return 'array'
   if (values.length > 0) return 'enum'
 
-  return kinds[type.replace(/\s*\([^)]*\)/, '')] ?? 'other'
+  const name = type.replace(/\s*\([^)]*\)/, '')
+  return Object.hasOwn(kinds, name) ? kinds[name]! : 'other'
 }
 
 const widths: Record<Kind, number> = {
   text: 220, number: 120, boolean: 90, json: 240, array: 160, bytea: 140, uuid: 290, enum: 120,
-  timestamp: 215, date: 120, time: 130, other: 180,
+  timestamp: 255, date: 120, time: 130, other: 180,
 }
 
 /** The width of a column until the person changes it, in pixels. */

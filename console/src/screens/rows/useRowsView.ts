@@ -12,6 +12,7 @@ import type { View } from './request'
 /** Rows that the grid can scroll through at once; browsers limit an element's height. */
 export const windowRows = 400_000
 
+const step = 20 // rows; smaller movements ask for nothing
 const narrowQuery = '(width < 640px)'
 
 export function useNarrow(): boolean {
@@ -44,7 +45,10 @@ export function useRowsView(project: string, relation: Relation) {
 
   const from = Math.max(0, Math.floor(Number(fromText)) || 0)
   const [seen, setSeen] = useState({ first: from, last: from + 40 })
-  const onRange = useCallback((first: number, last: number) => setSeen({ first, last }), [])
+  const onRange = useCallback((first: number, last: number) => setSeen((former) => {
+    const next = { first: Math.floor(first / step) * step, last: Math.ceil((last + 1) / step) * step - 1 }
+    return next.first === former.first && next.last === former.last ? former : next
+  }), [])
   const inWindow = seen.first >= from && seen.first < from + windowRows ? seen : { first: from, last: from + 40 }
   const size = pageSize(view.columns.length || relation.columns.length)
   const pages = useRowPages(view, size, inWindow.first, inWindow.last)

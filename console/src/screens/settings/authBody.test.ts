@@ -10,6 +10,6 @@ test('a secret alone leaves the object alone', () => {
 })
 
 test('testNumbers', () => {
-  expect(testNumbers(['491=123456', ' 492 = 654321'])).toEqual({ 491: '123456', 492: '654321' })
+  expect(testNumbers(['+491=123456', ' 492 = 654321'])).toEqual({ 491: '123456', 492: '654321' })
   expect(() => testNumbers(['491'])).toThrow('491')
 })

@@ -30,13 +30,13 @@ export function objectBody(name: keyof AuthBody, current: object, changed: Value
   }
 }
 
-/** Returns "number=code" lines as the API has them. It throws an Error that names a broken line. */
+/** Returns "number=code" lines as the API has them: numbers without +. It throws an Error that names a broken line. */
 export function testNumbers(lines: unknown): Record<string, string> {
   if (!Array.isArray(lines)) return {}
 
   return Object.fromEntries(lines.map((line) => {
     const [number, code] = String(line).split('=').map((part) => part.trim())
     if (!number || !code) throw new Error(`The test number ${String(line)} is not of the form number=code.`)
-    return [number, code]
+    return [number.replace(/^\+/, ''), code]
   }))
 }

@@ -80,7 +80,7 @@ export const smsSpecs: Spec[] = [
   { name: 'per_hour', label: 'Messages in an hour', kind: 'number' },
   { name: 'per_network_and_hour', label: 'Messages of one network in an hour', kind: 'number' },
   { name: 'test_numbers', label: 'Test numbers', kind: 'list',
-    hint: 'One a line as number=code, with a six-digit code. They get no message, and anyone who knows one signs in.' },
+    hint: 'One a line, such as 491701234567=123456. They get no message, and anyone who knows one signs in.' },
 ]
 
 export const webauthnSpecs: Spec[] = [

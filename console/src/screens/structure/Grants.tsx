@@ -13,8 +13,9 @@ import css from './Structure.module.css'
 type Grant = Schemas['Grant']
 type Role = Grant['role']
 
-const privileges = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger']
-const changing = new Set(['insert', 'update', 'delete', 'truncate'])
+const onRows = ['select', 'insert', 'update', 'delete']
+const privileges = [...onRows, 'truncate', 'references', 'trigger'] // policies do not restrict the last three
+const changing = new Set(['insert', 'update', 'delete'])
 const meanings: Record<Role, string> = {
   public: 'every role', anon: 'callers without an account', authenticated: 'signed-in users',
   service_role: 'your own servers',
@@ -37,7 +38,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
   const [failure, setFailure] = useState<unknown>(null)
   const changes = grants.flatMap(({ role, privileges: had }) => {
     const next = edited[role]
-    return next === undefined || same(next, had) ? [] : [{ role, privileges: next }]
+    return next === undefined || same(next, had) ? [] : [{ role, privileges: next.filter((p) => mayHave(role, p)) }]
   })
   const isOpen = changes.some((g) => (g.role === 'anon' || g.role === 'public') && g.privileges.some((p) => changing.has(p)))
 
@@ -87,6 +88,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
                   return (
                     <td key={p} className={on === grant.privileges.includes(p) ? '' : css.changed}>
                       <input type="checkbox" aria-label={`${grant.role} may ${p}`} checked={on}
+                        disabled={!mayHave(grant.role, p) && !on}
                         onChange={(e) => toggle(grant, p, e.target.checked)} />
                     </td>
                   )
@@ -98,7 +100,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
       </div>
       {isOpen && (
         <CheckField label="Callers without an account may write to this table" checked={confirmed}
-          hint="The change lets anon or public write. Policies still restrict the rows, but not truncate."
+          hint="The change lets anon or public write. Policies still restrict the rows."
           onChange={(e) => setConfirmed(e.target.checked)} />
       )}
       {failure !== null && <FailureNote error={failure} />}
@@ -113,4 +115,6 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
   )
 }
 
+/** The API grants only the service role what policies do not restrict. */
+const mayHave = (role: Role, privilege: string) => role === 'service_role' || onRows.includes(privilege)
 const same = (a: string[], b: string[]) => a.length === b.length && a.every((x) => b.includes(x))

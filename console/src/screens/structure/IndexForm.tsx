@@ -113,7 +113,9 @@ const keyOf = (key: Key, columns: string[]) => ({
   ...(key.operatorClass !== '' && { operator_class: key.operatorClass }),
 })
 
+const isCall = (text: string) => /^\w+\([^()]*\)$/.test(text)
+
 function sqlOf(key: Key, columns: string[]): string {
-  const text = columns.includes(key.text) ? identifier(key.text) : key.text === '' ? '…' : `(${key.text})`
+  const text = columns.includes(key.text) ? identifier(key.text) : key.text === '' ? '…' : isCall(key.text) ? key.text : `(${key.text})`
   return `${text}${key.operatorClass === '' ? '' : ` ${key.operatorClass}`}${key.descending ? ' desc' : ''}`
 }

@@ -32,10 +32,12 @@ const types: Record<string, string> = {
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 }
 
+const aliases = new Map([['txt', 'csv'], ['ndjson', 'jsonl'], ['tab', 'tsv']])
+
 /** Returns the format by a file's name; '' if it is not known. */
 export function formatOf(name: string): string {
   const end = name.toLowerCase().split('.').at(-1) ?? ''
-  return { txt: 'csv', ndjson: 'jsonl', tab: 'tsv' }[end] ?? (Object.hasOwn(types, end) ? end : '')
+  return aliases.get(end) ?? (Object.hasOwn(types, end) ? end : '')
 }
 
 /** Returns a name for a table by that of a file. */
