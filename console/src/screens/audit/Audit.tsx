@@ -1,15 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { api, read } from '../../api/client'
-import { Code, formatBytes, Time } from '../../components/Bits'
-import { Details } from '../../components/Details'
-import { Dialog } from '../../components/Dialog'
+import { api, inProject, read } from '../../api/client'
+import { Code, Time } from '../../components/Bits'
 import { FilterBar, FilterField, useFilters, useProject } from '../../components/Filters'
 import { Page, Stack } from '../../components/Page'
 import { SearchTabs } from '../../components/SearchTabs'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
-import { actionText, actorText, dayStart, type AuditEntry } from './entry'
+import { actionText, actorText, dayStart, targetText } from './entry'
+import { OneEntry } from './OneEntry'
 import css from './Audit.module.css'
 
 const tabs = [
@@ -42,6 +40,7 @@ export function Audit() {
     })),
     placeholderData: (former, q) => (q?.queryKey[2] === log ? former : undefined),
   })
+  const names = useNames(project)
   const filtered = actor !== '' || action !== '' || from !== '' || to !== ''
 
   return (
@@ -71,20 +70,41 @@ export function Audit() {
                     {actionText(e.action)}
                   </button>
                 ) },
-                { title: 'Target', cell: (e) => <span className={css.target}>{e.target}</span>, narrow: true },
+                { title: 'Target', cell: (e) => (
+                  <span className={css.target} title={e.target}>{targetText(e.target ?? '', project, names)}</span>
+                ), narrow: true },
                 { title: 'Fields', cell: (e) => <span className={css.target}>{e.fields?.join(', ')}</span>, narrow: true },
                 { title: 'Client', cell: (e) => e.client, narrow: true },
               ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
               onPage={(n) => setFilters({ page: n === 1 ? '' : String(n) })} />
-            <OneEntry project={project} entry={content.find((e) => String(e.seq) === entry)}
-              onClose={() => setFilters({ entry: '' })} onActor={(next) => setFilters({ actor: next, entry: '', page: '' })} />
           </>
         )}
       </Loaded>
+      {Number(entry) > 0 && (
+        <OneEntry project={project} log={log} seq={Number(entry)} names={names} onClose={() => setFilters({ entry: '' })}
+          onActor={(next) => setFilters({ actor: next, entry: '', page: '' })} />
+      )}
       <Verification />
     </Page>
   )
+}
+
+const known = 100 // forms and containers whose names are shown
+
+/** Names of the project's forms and containers by their UUIDs. */
+function useNames(project: string): ReadonlyMap<string, string> {
+  const header = inProject(project)
+  const forms = useQuery({
+    queryKey: ['forms', project, 'names'],
+    queryFn: () => read(api.GET('/forms', { params: { header, query: { limit: known, sort: 'updatedAt', order: 'desc' } } })),
+  })
+  const containers = useQuery({
+    queryKey: ['containers', project, 'names'],
+    queryFn: () => read(api.GET('/containers', { params: { header, query: { limit: known, sort: 'name' } } })),
+  })
+
+  return new Map([...(forms.data?.content ?? []), ...(containers.data?.content ?? [])].map((o) => [o.uuid, o.name]))
 }
 
 /** The log cannot be changed without notice; how to check that. */
@@ -97,45 +117,5 @@ function Verification() {
         <Code label="command" text="socle audit verify" />
       </Stack>
     </details>
-  )
-}
-
-function OneEntry({ project, entry: e, onClose, onActor }: {
-  project: string
-  entry: AuditEntry | undefined
-  onClose: () => void
-  onActor: (actor: string) => void
-}) {
-  if (e === undefined) return null
-
-  const actor = e.actor
-  return (
-    <Dialog title={actionText(e.action)} open onClose={onClose} side>
-      <Stack>
-        <Details entries={[
-          ['Number', e.seq.toLocaleString()],
-          ['Time', <><Time at={e.at} />, {new Date(e.at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}</>],
-          ['Operation', <code>{e.action}</code>],
-          ['Actor', actor === undefined ? actorText(e) : (
-            <button type="button" className={css.open} onClick={() => onActor(actor)}>{actorText(e)}</button>
-          )],
-          ['Address', e.actorEmail ?? undefined],
-          ['Actor UUID', actor === undefined ? undefined : <code>{actor}</code>],
-          ['By session or token', e.via === undefined ? undefined : <code>{e.via}</code>],
-          ['Client', e.client],
-          ['Project', e.projectName ?? undefined],
-          ['Organization', e.organizationName ?? undefined],
-          ['Target', e.target === undefined ? undefined : <code>{e.target}</code>],
-          ['Created', e.created === undefined ? undefined : <code>{e.created}</code>],
-          ['Fields of the body', e.fields?.join(', ')],
-          ['Received', e.received === undefined ? undefined : formatBytes(e.received)],
-          ['Sent', e.sent === undefined ? undefined : formatBytes(e.sent)],
-          ['Request', e.request === undefined ? undefined : (
-            <Link to={`/projects/${project}/requests` as string} search={{ request: e.request } as never}>{e.request}</Link>
-          )],
-          ['Hash', <code>{e.hash}</code>],
-        ]} />
-      </Stack>
-    </Dialog>
   )
 }

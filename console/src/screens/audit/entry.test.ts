@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actionText, actorText, dayStart } from './entry'
+import { actionText, actorText, dayStart, targetText } from './entry'
 
 test('an operation in words', () => {
   expect(actionText('createEndUser')).toBe('create end user')
@@ -20,4 +20,12 @@ test('a day has a start and an end', () => {
 
   expect(Date.parse(end) - Date.parse(start)).toBe(86_400_000)
   expect(dayStart('')).toBeUndefined()
+})
+
+test('targets have names', () => {
+  const form = '01a21c4c-5504-782d-a5ef-25b5c91bf6e0'
+
+  expect(targetText(`/forms/${form}/fields`, 'p', new Map([[form, 'Survey']]))).toBe('/forms/Survey/fields')
+  expect(targetText(`/forms/${form}`, 'p', new Map())).toBe(`/forms/${form}`)
+  expect(targetText('/projects/p/end-users', 'p', new Map())).toBe('/end-users')
 })

@@ -29,3 +29,10 @@ export function dayStart(day: string, after = false): string | undefined {
 
   return new Date(Number(match[1]), Number(match[2]) - 1, Number(match[3]) + (after ? 1 : 0)).toISOString()
 }
+
+/** Returns a target's path without the project, and with the names of known UUIDs. */
+export function targetText(target: string, project: string, names: ReadonlyMap<string, string>): string {
+  const short = target.startsWith(`/projects/${project}/`) ? target.slice(`/projects/${project}`.length) : target
+
+  return short.replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (uuid) => names.get(uuid) ?? uuid)
+}

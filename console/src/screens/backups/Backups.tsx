@@ -37,6 +37,7 @@ function LastProof({ project }: { project: string }) {
     queryFn: () => read(api.GET('/backups', {
       params: { header: inProject(project), query: { sort: 'createdAt', order: 'desc', limit: 20 } },
     })),
+    refetchInterval: 15_000,
   })
   if (query.data === undefined) return 'Database, files and forms of the project, restored as a test to prove them.'
 

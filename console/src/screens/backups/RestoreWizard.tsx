@@ -85,9 +85,18 @@ function Losses({ project, backup }: { project: string; backup: Backup }) {
     enabled: since !== '',
   })
 
+  const details = useQuery({
+    queryKey: ['backups', project, 'one', backup.uuid],
+    queryFn: () => read(api.GET('/backups/{backupUUID}', {
+      params: { header: inProject(project), path: { backupUUID: backup.uuid } },
+    })),
+  })
+  const imported = details.data?.metadata.origin === 'imported'
+
   return (
     <div className={css.warning}>
-      <p><b>All changes since {since === '' ? 'the backup' : timeAgo(new Date(since))} are lost</b></p>
+      <p><b>What changed since the backup{since !== '' && `, ${timeAgo(new Date(since))},`} is lost</b></p>
+      {imported && <p>This backup was imported, so its data may be much older. Everything that it does not have is lost.</p>}
       <Loaded query={query} rows={2}>
         {(losses) => losses.length === 0 ? <p>None are recorded by the request and audit logs. SQL connections are not in them.</p> : (
           <>

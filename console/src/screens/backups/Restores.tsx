@@ -61,7 +61,7 @@ export function Restores({ project }: { project: string }) {
         </Confirm>
       )}
       {asked?.kind === 'discard' && (
-        <Confirm title="Discard the former data" open onClose={() => setAsked(null)} action="Discard data" name="discard"
+        <Confirm title="Discard the kept data" open onClose={() => setAsked(null)} action="Discard data" name="discard"
           onSubmit={() => act('discard', asked.restore)}>
           <p>The database and files that are kept from this restore are lost, and it can no longer be undone. The present data remains.</p>
         </Confirm>
@@ -91,11 +91,15 @@ function RestoreCard({ project, restore: r, onAct }: {
     } actions={kept && (
       <Row>
         {r.undoneAt === null && <Button onClick={() => onAct('undo')}>Undo restore</Button>}
-        <Button look="danger" onClick={() => onAct('discard')}>Discard former data</Button>
+        <Button look="danger" onClick={() => onAct('discard')}>{r.undoneAt === null ? 'Discard former data' : 'Discard restored data'}</Button>
       </Row>
     )}>
       {r.error !== '' && <p className={css.warning}>{r.error}</p>}
-      {kept && <p className={css.note}>The former data is kept until <Time at={r.keptUntil} />.</p>}
+      {kept && (
+        <p className={css.note}>
+          {r.undoneAt === null ? 'The former data' : 'The restored data'} is kept beside the present one, and deleted <Time at={r.keptUntil} />.
+        </p>
+      )}
       {r.target === 'new' && r.status === 'completed' && r.projectUuid !== project && (
         <p><Link to={`/projects/${r.projectUuid}` as string}>Open the new project</Link></p>
       )}

@@ -128,7 +128,7 @@ function OneResponse({ project, form, uuid, onClose }: { project: string; form: 
   async function remove() {
     await read(api.DELETE('/forms/{formUUID}/responses/{responseUUID}', { params: { path } }))
     onClose()
-    await queries.invalidateQueries({ queryKey: ['responses', project, form] })
+    await queries.invalidateQueries({ queryKey: ['responses', project, form], predicate: (q) => q.queryKey[3] !== 'one' })
     await queries.invalidateQueries({ queryKey: ['forms', project] })
   }
 

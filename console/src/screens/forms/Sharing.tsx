@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { api, read, type Schemas } from '../../api/client'
 import { Code, Copyable } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -75,6 +75,11 @@ function NotOpen({ project, form }: { project: string; form: Form }) {
 }
 
 function Embed({ project, form, url }: { project: string; form: Form; url: string }) {
+  const fields = useQuery({
+    queryKey: ['forms', project, 'fields', form.uuid],
+    queryFn: () => read(api.GET('/forms/{formUUID}/fields', { params: { path: { formUUID: form.uuid } } })),
+  })
+  const nameOf = (uuid: string) => fields.data?.metadata.names[uuid] ?? uuid
   const title = form.name.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 
   return (
@@ -88,13 +93,13 @@ function Embed({ project, form, url }: { project: string; form: Form; url: strin
       <Code label="frame" text={`<iframe src="${url}" title="${title}" width="100%" height="640"></iframe>`} />
       <h3>An HTML form of your own</h3>
       <Code label="HTML form" text={
-        `<form method="post" action="${url}">\n${form.fields.slice(0, 3).map((f) => `  <input name="${f.uuid}">\n`).join('')}`
+        `<form method="post" action="${url}">\n${form.fields.slice(0, 3).map((f) => `  <input name="${nameOf(f.uuid)}">\n`).join('')}`
         + '  <button>Send</button>\n</form>'
       } />
       <h3>From a script</h3>
       <Code label="curl command" text={
         `curl '${location.origin}/forms/${form.uuid}/responses?link=${form.link}' \\\n`
-        + `  -H 'Content-Type: application/json' \\\n  -d '{"answers": {"${form.fields[0]?.uuid ?? 'FIELD'}": "…"}}'`
+        + `  -H 'Content-Type: application/json' \\\n  -d '{"answers": {"${nameOf(form.fields[0]?.uuid ?? 'FIELD')}": "…"}}'`
       } />
     </Card>
   )

@@ -8,7 +8,7 @@ import css from './Requests.module.css'
 
 const statuses = ['2xx', '3xx', '4xx', '5xx', '401', '403', '404', '409', '422', '429', '500', '504']
 const interfaces = {
-  '': 'All', '/rest/v1': 'Rows', '/rest/v1/rpc': 'Functions', '/storage/v1': 'Files', '/auth/v1': 'Log-in', '/graphql/v1': 'GraphQL',
+  '': 'All', '/rest/v1': 'Rows', '/rest/v1/rpc': 'Functions', '/storage/v1': 'Files', '/auth/v1': 'Log-in'
 }
 const times = { '': 'Any time', '15m': '15 minutes', '1h': 'An hour', '24h': 'A day', '7d': 'A week' }
 
@@ -36,7 +36,7 @@ export function RequestFilters({ filters: f, setFilters, onFind }: {
       <FilterBar>
         {select('Status', 'status', { '': 'All', ...Object.fromEntries(statuses.map((s) => [s, s])) })}
         {select('Interface', 'route', f.route in interfaces ? interfaces : { ...interfaces, [f.route]: f.route })}
-        {select('Method', 'method', { '': 'All', ...Object.fromEntries(['GET', 'POST', 'PATCH', 'PUT', 'DELETE'].map((m) => [m, m])) })}
+        {select('Method', 'method', { '': 'All', ...Object.fromEntries(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'].map((m) => [m, m])) })}
         {text('Table or view', 'table', 'books')}
         {text('Code of the failure', 'code', '42501')}
         {select('Time', 'since', times)}

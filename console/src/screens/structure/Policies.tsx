@@ -57,10 +57,12 @@ function PolicyTable({ table, policies, onOpen }: {
       { title: 'Name', cell: (p) => (
         <>
           <span className={css.wrap}>{p.name}</span>
-          {!p.permissive && <p><Badge tone="warning">restrictive</Badge></p>}
+          <p className={css.badges}>
+            <Badge>{p.command}</Badge>
+            {!p.permissive && <Badge tone="warning">restrictive</Badge>}
+          </p>
         </>
       ) },
-      { title: 'Command', cell: (p) => <Badge>{p.command}</Badge> },
       { title: 'Roles', narrow: true, cell: (p) => (
         <span className={css.badges}>{p.roles.map((role) => <Badge key={role}>{role}</Badge>)}</span>
       ) },
