@@ -43,6 +43,11 @@ type Content interface {
 	Err() error
 }
 
+// Sandbox is the Content-Security-Policy of every response whose content users chose: what browsers
+// run in it has an origin of its own. It never acts on the origin of the console, and gets none of
+// its cookies.
+const Sandbox = "default-src 'none'; sandbox"
+
 // inlineTypes lists the media types that browsers may display; all others are saved.
 var inlineTypes = []string{
 	"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "text/plain", "audio/", "video/",
@@ -74,7 +79,7 @@ func (d Download) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", d.MimeType)
 	h.Set("Content-Disposition", disposition)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Content-Security-Policy", Sandbox)
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", d.CacheControl)
 	h.Set("ETag", d.ETag)

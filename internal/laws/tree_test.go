@@ -21,8 +21,8 @@ import (
 // levels.
 var levels = [][]string{
 	{"client", "console", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair",
-		"internal/fault", "internal/config", "internal/pgwire", "internal/sqllex", "internal/trace", "internal/webauthn",
-		"internal/weburl", "internal/rest/query", "internal/migration/file",
+		"internal/fault", "internal/config", "internal/pgwire", "internal/sqllex", "internal/trace",
+		"internal/webauthn", "internal/weburl", "internal/rest/query", "internal/migration/file",
 		"internal/telemetry", "internal/tick"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // Projects of several owners can share an origin. Their user code must not speak for the origin: it
@@ -40,7 +42,7 @@ func (s *Server) allowsHeader(name string) bool {
 }
 
 // sandboxPolicy is the Content-Security-Policy of active content. Files have the same.
-var sandboxPolicy = []string{"default-src 'none'; sandbox"}
+var sandboxPolicy = []string{httpx.Sandbox}
 
 // setSandbox prevents a browser from running active content of the response.
 func (s *Server) setSandbox(h http.Header) {

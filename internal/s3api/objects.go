@@ -164,7 +164,7 @@ func (c *call) send(b object.Container, key string) error {
 
 	h := c.w.Header()
 	h.Set("Content-Type", f.MimeType)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Content-Security-Policy", httpx.Sandbox)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", tag(f.SHA256))
 	h.Set("Last-Modified", f.UpdatedAt.UTC().Format(http.TimeFormat)) // young objects have it too: clients rely on it

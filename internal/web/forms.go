@@ -132,7 +132,7 @@ func (p *Pages) formLogo(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", file.MimeType)
 	h.Set("Content-Length", strconv.FormatInt(file.Size, 10))
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Content-Security-Policy", httpx.Sandbox)
 	h.Set("Cache-Control", "private, max-age=60")
 
 	if r.Method == http.MethodHead {
