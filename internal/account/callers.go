@@ -168,27 +168,59 @@ func (e callerRow) caller() Caller {
 	return c
 }
 
-// Authenticate returns the caller with a bearer token, which is a personal access token or a
-// session's access token, and their role in the request's scope. It fails with Unauthenticated if
-// the token is invalid, unknown, revoked or expired, the session has ended, or the user is
-// suspended. An invalid token takes no database connection.
+// Credential identifies the bearer of a valid token: by a session and its user, or by the hash of a
+// personal access token.
+type Credential struct {
+	User, Session uuid.UUID
+	Hash          [32]byte // zero for a session
+}
+
+// Authenticate returns the caller with a bearer token and their role in the request's scope. It
+// fails as [Service.VerifyBearer] and [Service.AuthenticateCredential] do.
 func (s *Service) Authenticate(ctx context.Context, bearer string, scope Scope) (Caller, error) {
-	if strings.HasPrefix(bearer, token.PersonalPrefix) {
-		if !token.IsPersonalToken(bearer) {
-			return Caller{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
-				WithCode("invalid_token")
-		}
-
-		return s.authenticateToken(ctx, token.Hash(bearer), scope)
-	}
-
-	claims, err := s.keyring.Load().Verify(bearer, time.Now())
+	credential, err := s.VerifyBearer(bearer)
 	if err != nil {
 		return Caller{}, err
 	}
 
-	httpx.From(ctx).Share = fair.Key{Account: claims.User.String()}
-	return s.AuthenticateSession(ctx, claims.User, claims.Session, scope)
+	request := httpx.From(ctx)
+	if credential.User != uuid.Nil {
+		request.Share = fair.Key{Account: credential.User.String()}
+	}
+
+	c, err := s.AuthenticateCredential(ctx, credential, scope)
+	if err == nil {
+		request.Share = fair.Key{Account: c.User.String()}
+	}
+
+	return c, err
+}
+
+// VerifyBearer returns the credential of a bearer token, which is a personal access token or a
+// session's access token. It fails with Unauthenticated if the token is malformed, was not signed
+// by this install, or is a session's and expired. It takes no database connection.
+func (s *Service) VerifyBearer(bearer string) (Credential, error) {
+	if strings.HasPrefix(bearer, token.PersonalPrefix) {
+		if !token.IsPersonalToken(bearer) {
+			return Credential{}, fault.New(fault.Unauthenticated, "the personal access token is invalid").
+				WithCode("invalid_token")
+		}
+
+		return Credential{Hash: token.Sum(bearer)}, nil
+	}
+
+	claims, err := s.keyring.Load().Verify(bearer, time.Now())
+	return Credential{User: claims.User, Session: claims.Session}, err
+}
+
+// AuthenticateCredential returns the caller with a credential and their role in the request's
+// scope. It fails with Unauthenticated if the token is unknown, revoked or expired, the session has
+// ended, or the user is suspended.
+func (s *Service) AuthenticateCredential(ctx context.Context, c Credential, scope Scope) (Caller, error) {
+	if c.User == uuid.Nil {
+		return s.authenticateToken(ctx, c.Hash[:], scope)
+	}
+	return s.AuthenticateSession(ctx, c.User, c.Session, scope)
 }
 
 // AuthenticateSession returns the caller of a verified access token and their role in the request's
@@ -220,9 +252,6 @@ func (s *Service) authenticateToken(ctx context.Context, hash []byte, scope Scop
 
 	c := row.caller()
 	c.ByToken = true
-	if err == nil {
-		httpx.From(ctx).Share = fair.Key{Account: c.User.String()}
-	}
 
 	return c, err
 }

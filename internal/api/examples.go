@@ -129,6 +129,8 @@ var examples = map[string]any{
 		"rowCount":  1,
 		"truncated": false,
 	}},
+	"AuditEntry.as":               "service_role",
+	"AuditEntry.method":           "PATCH",
 	"Column.defaultValue":         "",
 	"Column.name":                 "title",
 	"Column.referenceColumn":      nil,

@@ -45,8 +45,12 @@ type Entry struct {
 	Project string    `json:"project,omitempty"`
 	Sent    int64     `json:"sent,omitempty,omitzero" doc:"Bytes sent to the client, at the end of a database session."`
 	// Received counts the bytes in the other direction.
-	Received int64  `json:"received,omitempty,omitzero" doc:"Bytes received from the client, at the end of a database session."`
-	Key      string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
+	Received int64 `json:"received,omitempty,omitzero" doc:"Bytes received from the client, at the end of a database session."`
+	// Method, Schema and As describe a change of rows or files by a user of the platform.
+	Method string `json:"method,omitempty" doc:"Method of a request for rows or files."`
+	Schema string `json:"schema,omitempty" doc:"Schema of the table or function of a request for rows, if it is not the default one."`
+	As     string `json:"as,omitempty" doc:"Whom the user acted as in a request for rows or files: service_role, anon, or user: and the UUID of an end user."`
+	Key    string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
 // KeyPurpose is the purpose under which [token.Derive] derives the log's key.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
@@ -92,7 +93,7 @@ func (r *rowsCommand) addFlags(cmd *cobra.Command) {
 	flags.String("role", "service_role", "role in the database: anon, authenticated, or service_role, which bypasses policies")
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions( // the flag exists
 		[]string{"anon", "authenticated", "service_role"}, cobra.ShellCompDirectiveNoFileComp))
-	flags.String("as", "", "end user whose rows these are: an e-mail address or a UUID")
+	flags.String("as", "", "end user whose rows these are: an e-mail address or a UUID; or anon")
 	exclude(cmd, "as", "role")
 	r.e.addConnectionFlags(cmd)
 }
@@ -121,7 +122,7 @@ func (r *rowsCommand) run(cmd *cobra.Command, args []string) error {
 	}
 
 	req.Path = "/projects/" + url.PathEscape(c.Project) + "/rest/v1/" + req.Path
-	if c.Token, err = r.e.rowsToken(cmd, c); err != nil {
+	if c.Token, err = r.e.rowsCredentials(cmd, c, req.Header); err != nil {
 		return err
 	}
 
@@ -333,22 +334,43 @@ func (r *rowsCommand) print(cmd *cobra.Command, res *http.Response, text []byte)
 	return nil
 }
 
-// rowsToken returns credentials of the rows API, which accepts no platform token: the API key of
-// the environment, or else a token signed with the project's secret.
-func (e environment) rowsToken(cmd *cobra.Command, c *client.Client) (string, error) {
-	if who, _ := cmd.Flags().GetString("as"); who != "" {
-		return endUserToken(cmd.Context(), c, strings.TrimPrefix(who, "user:"))
-	}
-	if key := e.value(config.ClientKey); key != "" {
-		return key, nil
+// asHeader is the header of the rows API that names whom a member acts as.
+const asHeader = "X-Socle-As"
+
+// rowsCredentials returns the token for a request to the rows API, and sets the header that names
+// whom the caller acts as. The token is the caller's own, with three exceptions: the API key of the
+// environment, and what the header can't name. That is an end user's address, which a token for
+// that user stands for, and the role authenticated, in a token signed with the project's secret.
+func (e environment) rowsCredentials(cmd *cobra.Command, c *client.Client, header http.Header) (string, error) {
+	who, _ := cmd.Flags().GetString("as")
+	role, _ := cmd.Flags().GetString("role")
+	who = strings.TrimPrefix(who, "user:")
+	id, notUUID := uuid.Parse(who)
+	switch {
+	case who == "anon":
+		header.Set(asHeader, who)
+	case who != "" && notUUID != nil:
+		return endUserToken(cmd.Context(), c, who)
+	case who != "":
+		header.Set(asHeader, "user:"+id.String())
+	case e.value(config.ClientKey) != "":
+		return e.value(config.ClientKey), nil
+	case role == "authenticated":
+		return signRoleToken(cmd.Context(), c, role)
+	default:
+		header.Set(asHeader, role)
 	}
 
-	secret, err := jwtSecret(cmd.Context(), c)
+	return c.Token, nil
+}
+
+// signRoleToken returns a token for a role, signed with the project's secret.
+func signRoleToken(ctx context.Context, c *client.Client, role string) (string, error) {
+	secret, err := jwtSecret(ctx, c)
 	if err != nil {
 		return "", err
 	}
 
-	role, _ := cmd.Flags().GetString("role")
 	claims, err := json.Marshal(map[string]any{"role": role, "exp": time.Now().Add(tokenLifetime).Unix()})
 	if err != nil {
 		return "", err

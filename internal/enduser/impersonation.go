@@ -2,6 +2,7 @@ package enduser
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,6 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
+	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // impersonationTime is the lifetime of a token for a project member.
@@ -37,18 +40,47 @@ func (d *Directory) Impersonate(ctx context.Context, who string, c Client) (Impe
 		return Impersonation{}, err
 	}
 
-	now := time.Now()
-	expires := now.Add(impersonationTime)
-	body, end, err := d.customClaims(ctx, claims{Issuer: d.Issuer(), Subject: u.ID, Audience: u.Aud,
-		ExpiresAt: expires.Unix(), IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone, AppMetadata: u.AppMetadata,
-		UserMetadata: u.UserMetadata, Role: u.Role, AAL: "aal1", AMR: []amr{}, IsAnonymous: u.IsAnonymous},
-		"impersonation", c)
+	body, end, err := d.impersonationClaims(ctx, u, c)
 	if err != nil {
 		return Impersonation{}, err
 	}
 
 	text, err := d.keys.signingKey.SignJWT(body)
 	return Impersonation{UserUUID: u.ID, Token: text, ExpiresAt: time.Unix(end, 0).UTC()}, err
+}
+
+// impersonationClaims returns the claims of a user's token without a session, with their expiry.
+func (d *Directory) impersonationClaims(ctx context.Context, u User, c Client) (body []byte, expires int64, err error) {
+	now := time.Now()
+	return d.customClaims(ctx, claims{Issuer: d.Issuer(), Subject: u.ID, Audience: u.Aud,
+		ExpiresAt: now.Add(impersonationTime).Unix(), IssuedAt: now.Unix(), Email: u.Email, Phone: u.Phone,
+		AppMetadata: u.AppMetadata, UserMetadata: u.UserMetadata, Role: u.Role, AAL: "aal1", AMR: []amr{},
+		IsAnonymous: u.IsAnonymous}, "impersonation", c)
+}
+
+// ImpersonationClaims returns the claims that a token of [Directory.Impersonate] has, a JSON
+// object. It makes no token and no audit entry. It fails with NotFound for an unknown user, and
+// with Forbidden if a hook refuses the user a token.
+func (s *Service) ImpersonationClaims(ctx context.Context, project, user uuid.UUID) ([]byte, error) {
+	d, err := s.Open(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+
+	u, err := d.findUser(ctx, user.String())
+	if err != nil {
+		return nil, err
+	}
+
+	request := httpx.From(ctx)
+	body, _, err := d.impersonationClaims(ctx, u, Client{Address: request.Client,
+		Network: httpx.Network(request.Client), Agent: request.UserAgent})
+	if rejection, ok := errors.AsType[*hook.Rejection](err); ok {
+		return nil, fault.New(fault.Forbidden, "the hook custom_access_token refuses the end user a token: %s",
+			rejection.Message).WithCause(err)
+	}
+
+	return body, err
 }
 
 // findUser returns the user that a UUID or an address names.

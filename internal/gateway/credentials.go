@@ -18,10 +18,11 @@ import (
 
 // Caller is the identity that a key or a token gives.
 type Caller struct {
-	Role    string // "" if a token claims none
-	Claims  []byte // JSON object, a token's claims; nil for a key
-	Subject string // claim sub, "" if it is no text
-	Session string // claim session_id, "" if it is no text
+	Role    string  // "" if a token claims none
+	Claims  []byte  // JSON object, a token's claims; nil for a key
+	Subject string  // claim sub, "" if it is no text
+	Session string  // claim session_id, "" if it is no text
+	Member  *Member // platform user behind the request; nil: none
 }
 
 // Error codes for refused keys, beside those of package jwt for tokens.
@@ -53,7 +54,7 @@ func (k s3KeyID) String() string { return string(k.project[:]) + string(k.key[:]
 // newVerifier returns the verifier of tokens that are signed with the project's secret, or by a key
 // of its end users or of its own.
 func (p *Project) newVerifier() (*jwt.Verifier, error) {
-	config := jwt.Config{Secret: []byte(p.gateway.Projects.JWTSecret(p.UUID))}
+	config := jwt.Config{Secret: []byte(p.gateway.Projects.JWTSecret(p.UUID)), ForeignAudience: token.Audience}
 	signing, err := p.gateway.SigningKeys(p.UUID, p.Settings.EndUsers.KeyGeneration)
 	if err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func (p *Project) Verify(ctx context.Context, text string) (Caller, error) {
 		err = errPlatformToken
 	}
 
-	return Caller(verified), err
+	return Caller{Role: verified.Role, Claims: verified.Claims, Subject: verified.Subject,
+		Session: verified.Session}, err
 }
 
 // verifyKey returns an API key's caller. It refuses a malformed key without a query.

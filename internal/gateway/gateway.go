@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/appkey"
 	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/fault"
@@ -36,6 +37,7 @@ const (
 	maxProjectsSize = 48 << 20            // bytes that all projects cache, such as catalogs
 	maxProjectSize  = maxProjectsSize / 4 // bytes per project
 	projectOverhead = 8 << 10             // estimated bytes per project beside its caches
+	maxClaimsSize   = 16 << 20            // bytes that claims of end users cache
 	weighInterval   = 200                 // requests between two measurements
 )
 
@@ -80,6 +82,10 @@ type Config struct {
 	Interfaces []Interface
 	// SigningKeys returns the public keys for end-user tokens in a project, as JSON Web Keys.
 	SigningKeys func(project uuid.UUID, generation int) ([]json.RawMessage, error)
+	Accounts    *account.Service // verifies tokens of platform users
+	// EndUserClaims returns the claims of an end user's tokens, a JSON object. It fails with
+	// NotFound for an unknown end user.
+	EndUserClaims func(ctx context.Context, project, user uuid.UUID) ([]byte, error)
 }
 
 // Gateway serves all projects' interfaces. It is safe for concurrent use.
@@ -90,6 +96,8 @@ type Gateway struct {
 	settings *lookups[uuid.UUID, string] // Settings as JSON
 	keys     *lookups[keyHash, appkey.Identity]
 	s3Keys   *lookups[s3KeyID, struct{}]
+	members  *lookups[credentialInProject, account.Caller]
+	endUsers *lookups[endUserID, []byte] // claims
 
 	openProjects *cache.Cache[uuid.UUID, *Project]
 	opening      sync.Mutex    // held to open a project
@@ -118,6 +126,10 @@ func New(c Config) *Gateway {
 		s3Keys: newLookups(func(ctx context.Context, k s3KeyID) (struct{}, error) {
 			return struct{}{}, appkey.FindS3Key(ctx, c.Platform, k.project, k.key)
 		}),
+		members: newMemberLookups(c.Accounts),
+		endUsers: newWeightedLookups(func(ctx context.Context, k endUserID) ([]byte, error) {
+			return c.EndUserClaims(ctx, k.project, k.user)
+		}, maxClaimsSize, func(claims []byte) int64 { return int64(len(claims)) }),
 		openProjects: cache.New[uuid.UUID, *Project](
 			cache.Limits{Weight: maxProjectsSize, EntryWeight: maxProjectSize}),
 	}
@@ -270,10 +282,11 @@ func (g *Gateway) Close() {
 // Stats counts cached values.
 type Stats struct {
 	Projects int // open ones
-	Lookups  int // project keys and settings
+	Lookups  int // keys, settings, members and claims of end users
 }
 
 // Stats returns the cache sizes.
 func (g *Gateway) Stats() Stats {
-	return Stats{Projects: g.openProjects.Len(), Lookups: g.settings.len() + g.keys.len() + g.s3Keys.len()}
+	return Stats{Projects: g.openProjects.Len(), Lookups: g.settings.len() + g.keys.len() + g.s3Keys.len() +
+		g.members.len() + g.endUsers.len()}
 }

@@ -22,6 +22,7 @@ const (
 type lookups[K lookupKey, V any] struct {
 	read    func(context.Context, K) (V, error) // fails with NotFound if there is none
 	results *cache.Cache[K, result[V]]
+	weigh   func(V) int64 // weight of a result; nil: 1
 	flights singleflight.Group
 
 	mu            sync.Mutex
@@ -42,6 +43,14 @@ type result[V any] struct {
 
 func newLookups[K lookupKey, V any](read func(context.Context, K) (V, error)) *lookups[K, V] {
 	return &lookups[K, V]{read: read, results: cache.New[K, result[V]](cache.Limits{Entries: maxLookups})}
+}
+
+// newWeightedLookups is newLookups for values that vary in size.
+func newWeightedLookups[K lookupKey, V any](
+	read func(context.Context, K) (V, error), maxWeight int64, weigh func(V) int64,
+) *lookups[K, V] {
+	return &lookups[K, V]{read: read, weigh: weigh,
+		results: cache.New[K, result[V]](cache.Limits{Entries: maxLookups, Weight: maxWeight})}
 }
 
 // find returns a key's value for a request that began at start.
@@ -87,7 +96,12 @@ func (l *lookups[K, V]) refresh(ctx context.Context, key K) (V, error) {
 	defer l.mu.Unlock()
 
 	if l.invalidations == invalidations { // otherwise possibly stale
-		l.results.Put(key, result[V]{value, err, now.Add(lookupTTL)})
+		weight := int64(1)
+		if l.weigh != nil {
+			weight += l.weigh(value)
+		}
+
+		l.results.PutWeighted(key, result[V]{value, err, now.Add(lookupTTL)}, weight)
 	}
 
 	return value, err

@@ -13,6 +13,26 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 )
 
+// TestWeightedLookups checks that large values do not fill the memory.
+func TestWeightedLookups(t *testing.T) {
+	t.Parallel()
+
+	reads := 0
+	l := newWeightedLookups(func(context.Context, uuid.UUID) ([]byte, error) {
+		reads++
+		return make([]byte, 40), nil
+	}, 100, func(value []byte) int64 { return int64(len(value)) })
+
+	for range 5 {
+		if _, err := l.find(t.Context(), time.Now(), uuid.New()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads != 5 || l.len() != 2 {
+		t.Errorf("%d reads, %d results are cached, want 5 and 2", reads, l.len())
+	}
+}
+
 // TestLookups checks how long results are cached, and that those that are read are shared.
 func TestLookups(t *testing.T) {
 	t.Parallel()

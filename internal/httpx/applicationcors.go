@@ -6,7 +6,7 @@ const (
 	applicationHeaders = "authorization, apikey, content-type, x-client-info, x-supabase-api-version, accept-profile, " +
 		"content-profile, prefer, range, x-upsert, x-metadata, cache-control, x-region, x-retry-count, traceparent, " +
 		"tracestate, baggage, tus-resumable, upload-length, upload-metadata, upload-offset, upload-defer-length, x-signature, " +
-		"x-http-method-override, x-request-id"
+		"x-http-method-override, x-request-id, x-socle-as"
 	applicationExposed = "content-range, content-location, location, link, x-total-count, x-supabase-api-version, " +
 		"x-relay-error, sb-request-id, etag, x-sb-error-code, retry-after, tus-resumable, tus-version, tus-extension, " +
 		"tus-max-size, upload-offset, upload-length, upload-defer-length, upload-metadata, upload-expires"

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -115,6 +116,69 @@ func TestVerifyAnonymous(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", payload, got, err, want)
 		}
 	}
+}
+
+// TestForeignAudience checks that a verifier refuses the tokens of another one, whatever key signed
+// them.
+func TestForeignAudience(t *testing.T) {
+	t.Parallel()
+
+	v, err := New(Config{Secret: secret, ForeignAudience: "platform"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for payload, code := range map[string]string{
+		`{"role":"anon"}`:                           "",
+		`{"role":"anon","aud":"authenticated"}`:     "",
+		`{"role":"anon","aud":"platform"}`:          InvalidClaims,
+		`{"role":"anon","aud":["a","platform"]}`:    InvalidClaims,
+		`{"role":"anon","aud":["a","platform2"]}`:   "",
+		`{"role":"anon","exp":1,"aud":"platform"}`:  InvalidClaims,
+		`{"role":"anon","aud":"platform","sub":""}`: InvalidClaims,
+	} {
+		for range 2 { // verified, and cached
+			_, err := v.Verify(hs256(t, payload))
+			if got := codeOf(err); got != code {
+				t.Errorf("%s: got %q, %v, want %q", payload, got, err, code)
+			}
+		}
+	}
+}
+
+// TestClaimed compares the token of claims with the verified token that has them.
+func TestClaimed(t *testing.T) {
+	t.Parallel()
+
+	v, err := New(Config{Secret: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, payload := range []string{
+		`{"role":"authenticated","sub":"ann","session_id":"s","plan":"pro"}`, `{"sub":1}`, `{"role":["anon"]}`,
+	} {
+		want, err := v.Verify(hs256(t, payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if got, err := v.Claimed([]byte(payload)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", payload, got, err, want)
+		}
+	}
+
+	if _, err := v.Claimed([]byte("[]")); codeOf(err) != InvalidClaims {
+		t.Errorf("no object: got %v", err)
+	}
+}
+
+// codeOf returns the code of a failure, "" for none.
+func codeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fault.Of(err).Code
 }
 
 func TestVerifySubject(t *testing.T) {

@@ -48,7 +48,10 @@ func newOpenAPI() (*huma.OpenAPI, huma.Registry) {
 		Servers: []*huma.Server{{URL: "/", Description: "The server that serves this document."}},
 		Components: &huma.Components{Schemas: registry, Responses: map[string]*huma.Response{},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT"},
+				"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT",
+					Description: "An access token of a session, or a personal access token. The rows API and the storage " +
+						"API of a project take it too: from a developer or higher as service_role, from a viewer for reading. " +
+						"The header X-Socle-As: anon, or user: and the UUID of an end user, acts as that caller."},
 				"apikey": {Type: "apiKey", In: "header", Name: "apikey", Description: "A key of the project."},
 				"signature": {Type: "apiKey", In: "query", Name: SignatureParam,
 					Description: "Signature of a signed URL."},

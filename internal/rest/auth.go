@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,13 @@ type Caller struct {
 	Claims  []byte // JSON object; nil means the role only
 	Subject string // claim sub, "" if it is no text
 	Session string // claim session_id, "" if it is no text
+
+	// HideCredentials hides the request's credentials from user code, which otherwise finds them in
+	// request.headers and request.cookies.
+	HideCredentials bool
+	// BeforeWrite is called once, before a transaction that is not read-only. Its failure refuses
+	// the request. nil admits every request.
+	BeforeWrite func(ctx context.Context) error
 }
 
 // caller authenticates a request by its bearer token or API key.
@@ -33,7 +41,7 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 		}
 
 		var err error
-		if c, err = s.Auth.Verify(r.Context(), token); err != nil {
+		if c, err = s.Auth.Verify(r, token); err != nil {
 			return Caller{}, err
 		}
 	}

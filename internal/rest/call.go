@@ -41,6 +41,7 @@ type call struct {
 	settingsText []byte   // text of the execution's settings
 	headerValues []string // values of response headers
 	skipVersion  bool     // run regardless of the schema version
+	cleared      bool     // the caller may write, see clearWrite
 }
 
 var callPool = sync.Pool{New: func() any { return new(call) }}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -36,9 +37,9 @@ type Auth struct {
 	// Role returns the pool and settings of a role. It reports false if callers cannot have the
 	// role.
 	Role func(role string) (Role, bool)
-	// Verify returns the caller of a token. It fails with a *query.Error or a *fault.Error. nil
-	// means that tokens are not supported.
-	Verify    func(ctx context.Context, token string) (Caller, error)
+	// Verify returns the caller of a request with a token. It fails with a *query.Error or a
+	// *fault.Error. nil means that tokens are not supported.
+	Verify    func(r *http.Request, token string) (Caller, error)
 	APIKeys   bool   // accept a token in the header apikey if Authorization has none
 	Anonymous string // role of requests without a token; "" refuses them
 }
@@ -70,6 +71,8 @@ type OpenAPI struct {
 	Mode     string // "follow-privileges" (also ""), "ignore-privileges" or "disabled"
 	Server   string // server URL in the description; "" means that of the request
 	Security bool   // declare JWT security
+	// Credentials says more about the tokens that JWT security takes; "" means nothing.
+	Credentials string
 }
 
 // Hooks ask for the state of the database.

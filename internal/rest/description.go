@@ -120,7 +120,8 @@ func (c *call) describe(ctx context.Context) error {
 		}
 
 		key.catalog = c.snapshot.Catalog
-		described := openapi.Schema{Catalog: key.catalog, Name: schema, Security: s.OpenAPI.Security}
+		described := openapi.Schema{Catalog: key.catalog, Name: schema, Security: s.OpenAPI.Security,
+			Credentials: s.OpenAPI.Credentials}
 		if body, err = described.Members(may); err != nil {
 			return err
 		}

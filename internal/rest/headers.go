@@ -93,12 +93,18 @@ func outOfRange(details string) *query.Error {
 }
 
 // appendHeaders appends request.headers: a JSON object with names in lower case, without cookies.
-func appendHeaders(b []byte, r *http.Request) []byte {
+// hideCredentials leaves out the credentials too.
+func appendHeaders(b []byte, r *http.Request, hideCredentials bool) []byte {
 	b = append(b, `{"host":`...)
 	b = appendJSON(b, r.Host)
 	for name, values := range r.Header {
-		if name == "Cookie" {
+		switch name {
+		case "Cookie":
 			continue
+		case "Authorization", "Proxy-Authorization", "Apikey":
+			if hideCredentials {
+				continue
+			}
 		}
 
 		b = append(b, ',', '"')
@@ -123,10 +129,10 @@ func appendHeaders(b []byte, r *http.Request) []byte {
 	return append(b, '}')
 }
 
-// appendCookies appends request.cookies: a JSON object.
-func appendCookies(b []byte, r *http.Request) []byte {
+// appendCookies appends request.cookies: a JSON object, empty with hideCredentials.
+func appendCookies(b []byte, r *http.Request, hideCredentials bool) []byte {
 	b = append(b, '{')
-	if _, ok := r.Header["Cookie"]; ok {
+	if _, ok := r.Header["Cookie"]; ok && !hideCredentials {
 		seen := map[string]bool{}
 		for _, c := range r.Cookies() {
 			if seen[c.Name] {

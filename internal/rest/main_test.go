@@ -124,7 +124,7 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 
 			return Role{}, false
 		},
-		Verify: func(_ context.Context, token string) (Caller, error) {
+		Verify: func(_ *http.Request, token string) (Caller, error) {
 			role, sub, _ := strings.Cut(token, ":")
 			return Caller{Role: role, Claims: fmt.Appendf(nil, `{"role":%q,"sub":%q}`, role, sub)}, nil
 		},

@@ -60,6 +60,10 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	p.streams = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
 	c.timings.mark(&c.timings.plan)
 
+	if err := c.clearWrite(ctx); err != nil {
+		return true, err
+	}
+
 	res, err := c.execute(ctx)
 	if err != nil {
 		return true, err
@@ -68,6 +72,23 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 
 	c.timings.mark(&c.timings.transaction)
 	return true, c.respond(res)
+}
+
+// clearWrite calls the caller's BeforeWrite, unless the request only reads or was cleared before.
+func (c *call) clearWrite(ctx context.Context) error {
+	if c.planned.readOnly || c.cleared || c.caller.BeforeWrite == nil {
+		return nil
+	}
+
+	ctx, cancel := context.WithDeadline(ctx, c.deadline)
+	defer cancel()
+
+	if err := c.caller.BeforeWrite(ctx); err != nil {
+		return err
+	}
+
+	c.cleared = true
+	return nil
 }
 
 // refresh switches to a newer snapshot. It reports whether there is one.
@@ -184,10 +205,10 @@ func (c *call) appendRequest(to []actor.Setting) []actor.Setting {
 	path := len(b)
 	b = append(b, c.path...)
 	headers := len(b)
-	b = appendHeaders(b, c.r)
+	b = appendHeaders(b, c.r, c.caller.HideCredentials)
 
 	cookies := len(b)
-	b = appendCookies(b, c.r)
+	b = appendCookies(b, c.r, c.caller.HideCredentials)
 	role := len(b)
 	b = append(b, c.caller.Role...)
 

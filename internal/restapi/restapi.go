@@ -42,14 +42,14 @@ type api struct {
 
 // New returns the rows interface for all projects.
 func New(c Config) gateway.Interface {
-	refuse := func(context.Context, string) (rest.Caller, error) { return rest.Caller{}, gateway.ErrInvalidKey }
+	refuse := func(*http.Request, string) (rest.Caller, error) { return rest.Caller{}, gateway.ErrInvalidKey }
 	a := &api{Config: c, unknown: newInactive(refuse)}
 
 	return gateway.Interface{Prefix: Prefix, Open: a.open, Fail: a.fail}
 }
 
 // verify is the function that verifies credentials.
-type verify = func(context.Context, string) (rest.Caller, error)
+type verify = func(*http.Request, string) (rest.Caller, error)
 
 // newInactive returns a server without a database, for a verify that refuses everything.
 func newInactive(v verify) *rest.Server {
@@ -141,7 +141,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 			TxOverride: strings.HasSuffix(settings.TxEnd, "-allow-override"),
 			Aggregates: settings.Aggregates, Plan: settings.Plan, SharedOrigin: true,
 		},
-		OpenAPI:   rest.OpenAPI{Server: p.URL(Prefix), Security: true},
+		OpenAPI:   rest.OpenAPI{Server: p.URL(Prefix), Security: true, Credentials: credentials},
 		GrantHint: grantHint,
 		Hooks: rest.Hooks{
 			Unavailable: func(ctx context.Context) error { return recheck(ctx, p) },
@@ -151,36 +151,61 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 	})
 }
 
+// credentials says in the OpenAPI document which tokens a project takes.
+const credentials = "It is a key of the project, a token of its end users, or an access token of a platform user " +
+	"with a role in the project's organization: of a developer or higher as service_role, of a viewer for reading " +
+	"alone. Such a user acts as another caller by the header " + gateway.AsHeader + ": anon, or user: and the UUID of " +
+	"an end user."
+
 // grantHint is the same for every object, so it reveals nothing about the schema.
 const grantHint = "The role has no privilege on it. Grant it with: socle grants update, or as Supabase does for all tables: " +
 	"socle default-privileges update --mode supabase --existing"
 
-// errPlatformToken rejects a member's platform token, in the contract's form.
-var errPlatformToken = &query.Error{
-	Status:  http.StatusUnauthorized,
-	Code:    "PGRST301",
-	Message: "This is a token for the platform API. The rows API takes a key of the project, or a token of its users",
-	Hint:    "Create a key: socle keys create, or POST /projects/{projectUUID}/keys",
-}
-
+// verifier returns the verifier of an active project. A platform user without access to it gets the
+// same response as from an unknown project.
 func verifier(p *gateway.Project) verify {
-	return func(ctx context.Context, text string) (rest.Caller, error) {
-		caller, err := p.Verify(ctx, text)
-		if err != nil && fault.Of(err).Code == gateway.PlatformToken {
-			return rest.Caller{}, errPlatformToken
+	return func(r *http.Request, text string) (rest.Caller, error) {
+		c, err := p.Identify(r, text)
+		if err == gateway.ErrUnknownProject {
+			return rest.Caller{}, gateway.ErrInvalidKey
+		}
+		if err != nil {
+			return rest.Caller{}, err
 		}
 
-		return rest.Caller(caller), err
+		caller := rest.Caller{Role: c.Role, Claims: c.Claims, Subject: c.Subject, Session: c.Session}
+		if c.Member != nil {
+			// A platform token opens more than this project.
+			caller.HideCredentials = true
+			caller.BeforeWrite = func(ctx context.Context) error { return clearWrite(ctx, p, r, c.Member) }
+		}
+
+		return caller, nil
 	}
+}
+
+// clearWrite admits a member's change, and adds it to the project's audit log.
+func clearWrite(ctx context.Context, p *gateway.Project, r *http.Request, m *gateway.Member) error {
+	if err := m.RequireWrite(); err != nil {
+		return err
+	}
+
+	request := httpx.From(ctx)
+	w := gateway.Write{Action: "changeRows", Schema: request.Schema}
+	if strings.HasPrefix(request.Target, "/rpc/") {
+		w.Action = "callFunction"
+	}
+
+	return p.Audit(ctx, r, m, w)
 }
 
 // refuseInactive returns the verifier of an inactive project. A caller without valid credentials
 // gets the same response as from an unknown project.
 func refuseInactive(p *gateway.Project) verify {
-	return func(ctx context.Context, text string) (rest.Caller, error) {
-		_, err := p.Verify(ctx, text)
+	return func(r *http.Request, text string) (rest.Caller, error) {
+		_, err := p.Identify(r, text)
 		switch {
-		case fault.Is(err, fault.Unauthenticated):
+		case fault.Is(err, fault.Unauthenticated), err == gateway.ErrUnknownProject:
 			return rest.Caller{}, gateway.ErrInvalidKey
 		case err != nil:
 			return rest.Caller{}, err

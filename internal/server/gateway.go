@@ -21,7 +21,8 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 
 	return gateway.New(gateway.Config{
 		Platform: s.database.Store.DB(), Projects: s.registry, PublicURL: publicURL,
-		SigningKeys: domains.EndUsers.PublicKeys,
+		SigningKeys: domains.EndUsers.PublicKeys, Accounts: domains.Accounts,
+		EndUserClaims: domains.EndUsers.ImpersonationClaims,
 		Interfaces: []gateway.Interface{
 			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
 				PoolContended: s.registry.PoolContended, Log: s.log}),

@@ -120,9 +120,9 @@ func TestTokensOfOwnKeys(t *testing.T) {
 		}
 	}
 
-	platform := s.want(401, "", "GET", "/titles", "", "Authorization: Bearer "+s.Token)
-	if !strings.Contains(platform, "The rows API takes a key of the project") {
-		t.Errorf("got %s for a token of the platform", platform)
+	platform := s.want(401, "", "GET", "/titles", "", "Authorization: Bearer "+s.OtherUser().Token)
+	if !strings.Contains(platform, "not valid for this project") {
+		t.Errorf("got %s for a token of a platform user without a role", platform)
 	}
 
 	service := `{"role":"service_role"}`
@@ -257,7 +257,8 @@ func TestForgedTokens(t *testing.T) {
 		"jku":               mallory.sign(service, "jku", lair.URL),
 		"x5u":               mallory.sign(service, "x5u", lair.URL),
 		"crit":              compact(`{"alg":"ES256","crit":["b64"],"b64":false}`, service, parts[2]),
-		"a platform token":  s.Token,
+		"a platform token":  s.OtherUser().Token, // without a role in the project
+		"a changed one":     s.Token[:len(s.Token)-4] + "AAAA",
 		"role postgres":     elliptical.sign(`{"role":"postgres"}`),
 		"role of the login": elliptical.sign(`{"role":"` + s.DatabaseName() + `_service"}`),
 		"role service":      elliptical.sign(`{"role":"service"}`),

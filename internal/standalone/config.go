@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"regexp"
 	"runtime"
@@ -312,9 +313,9 @@ func (c *Config) initVerifier() error {
 	}
 
 	if secret != "" {
-		c.api.Auth.Verify = func(_ context.Context, token string) (rest.Caller, error) {
-			caller, err := v.Verify(token)
-			return rest.Caller(caller), err
+		c.api.Auth.Verify = func(_ *http.Request, token string) (rest.Caller, error) {
+			t, err := v.Verify(token)
+			return rest.Caller{Role: t.Role, Claims: t.Claims, Subject: t.Subject, Session: t.Session}, err
 		}
 	}
 

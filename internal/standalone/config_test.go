@@ -182,7 +182,7 @@ func TestSecrets(t *testing.T) {
 			continue
 		}
 
-		if who, err := c.api.Auth.Verify(t.Context(), sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
+		if who, err := c.api.Auth.Verify(nil, sign(plain, `{"role":"ann"}`)); err != nil || who.Role != "ann" {
 			t.Errorf("%q: %+v, %v", environ, who, err)
 		}
 	}

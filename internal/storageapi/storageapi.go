@@ -27,6 +27,7 @@ import (
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/tus"
 )
 
@@ -81,6 +82,8 @@ type call struct {
 	r     *http.Request
 	path  string // escaped, behind /storage/v1
 	actor actor.Actor
+	// member is the platform user behind the request; nil: none.
+	member *gateway.Member
 	// trueStatus reports that failures have the true status, not 400.
 	trueStatus bool
 }
@@ -222,16 +225,17 @@ func (c *call) dispatch() error {
 	if strings.HasSuffix(match.prefix, "/") && !strings.HasPrefix(match.prefix, tusPath) { // a bucket follows
 		request.Target, _, _ = strings.Cut(c.path[min(len(match.prefix), len(c.path)):], "/")
 	}
-	if match.access == byKey {
-		if err := c.authenticate(); err != nil {
-			return err
-		}
+	if err := c.identify(match); err != nil {
+		return err
 	}
 
 	if c.Inactive != nil {
 		return c.Inactive
 	}
 	if err := c.checkHeaders(match); err != nil {
+		return err
+	}
+	if err := c.clearWrite(match); err != nil {
 		return err
 	}
 
@@ -296,20 +300,58 @@ func (c *call) noRoute() error {
 	return fault.New(fault.NotFound, "Route %s:%s not found", c.r.Method, path).WithCode("RouteNotFound")
 }
 
+// identify identifies the caller as the route demands. A route without credentials refuses the
+// header that acts as another caller, since it would ignore it.
+func (c *call) identify(r route) error {
+	if r.access == byKey {
+		return c.authenticate()
+	}
+
+	if c.r.Header.Get(gateway.AsHeader) != "" {
+		return fault.New(fault.Invalid, "The header %s is not supported here: the address takes no credentials",
+			strings.ToLower(gateway.AsHeader))
+	}
+
+	return nil
+}
+
+// readingPosts are the prefixes of routes that read by POST. A viewer may sign downloads, as by the
+// platform API.
+var readingPosts = []string{"/object/list/", "/object/list-v2/", "/object/sign/"}
+
+// reads reports whether a route changes nothing.
+func (r route) reads() bool {
+	return r.method == http.MethodGet || r.method == http.MethodHead ||
+		(r.method == http.MethodPost && slices.Contains(readingPosts, r.prefix))
+}
+
+// clearWrite admits a member's change, and adds it to the project's audit log.
+func (c *call) clearWrite(r route) error {
+	if c.member == nil || r.reads() {
+		return nil
+	}
+
+	if err := c.member.RequireWrite(); err != nil {
+		return err
+	}
+
+	return c.Audit(c.r.Context(), c.r, c.member, gateway.Write{Action: "changeFiles"})
+}
+
 // authenticate identifies the caller by its key or token. A token in the Authorization header goes
-// first, but clients repeat the key there.
+// first, but clients repeat the key there. A personal access token has no dot either.
 func (c *call) authenticate() error {
 	scheme, text, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
 	text = strings.TrimSpace(text)
 	if key := c.r.Header.Get("Apikey"); !strings.EqualFold(scheme, "bearer") || text == "" ||
-		(key != "" && !strings.Contains(text, ".")) {
+		(key != "" && !strings.Contains(text, ".") && !strings.HasPrefix(text, token.PersonalPrefix)) {
 		text = key
 	}
 	if text == "" {
 		return fault.New(fault.Forbidden, "Invalid Compact JWS").WithCode("AccessDenied")
 	}
 
-	caller, err := c.Verify(c.r.Context(), text)
+	caller, err := c.Identify(c.r, text)
 	if fault.Is(err, fault.Unauthenticated) {
 		return fault.New(fault.Forbidden, "%s", fault.Of(err).Detail).WithCode("AccessDenied").WithCause(err)
 	}
@@ -325,6 +367,7 @@ func (c *call) authenticate() error {
 		return fault.New(fault.Forbidden, "The role of the token is none of the Storage API").WithCode("AccessDenied")
 	}
 
+	c.member = caller.Member
 	c.actor = actor.Actor{Role: caller.Role, Claims: caller.Claims, Subject: caller.Subject,
 		Timeout: c.timeout(caller.Role)}
 	return nil

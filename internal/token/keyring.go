@@ -24,8 +24,10 @@ const (
 	maxTokenSize = 8 << 10          // bytes; typical tokens have 500
 	tokenType    = "at+jwt"         // type header (RFC 9068); other tokens have another type
 	issuer       = "socle"
-	audience     = "socle-platform"
 )
+
+// Audience is the audience of access tokens. No other token may have it.
+const Audience = "socle-platform"
 
 // IsPlatformJWT reports whether a JWT claims to be a platform access token. It verifies nothing.
 func IsPlatformJWT(text string) bool {
@@ -43,7 +45,7 @@ func IsPlatformJWT(text string) bool {
 		Audience string `json:"aud"`
 	}
 
-	return json.Unmarshal(payload, &claims) == nil && claims.Audience == audience
+	return json.Unmarshal(payload, &claims) == nil && claims.Audience == Audience
 }
 
 // Keyring signs access tokens with one key and verifies those from several. It is immutable and
@@ -106,7 +108,7 @@ type payload struct {
 func (r *Keyring) Sign(user, session uuid.UUID, now time.Time) (string, Claims, error) {
 	issuedAt, expiresAt := now.Unix(), now.Add(tokenTTL).Unix()
 	body, err := json.Marshal(payload{
-		Issuer: issuer, Audience: audience, Subject: user.String(), Session: session.String(), ID: rand.Text(),
+		Issuer: issuer, Audience: Audience, Subject: user.String(), Session: session.String(), ID: rand.Text(),
 		IssuedAt: &issuedAt, NotBefore: &issuedAt, ExpiresAt: &expiresAt,
 	})
 	if err != nil {
@@ -210,7 +212,7 @@ func (r *Keyring) signer(token string) (*ecdsa.PublicKey, error) {
 }
 
 func (p payload) claims(now time.Time) (Claims, error) {
-	if p.Issuer != issuer || p.Audience != audience || p.ID == "" {
+	if p.Issuer != issuer || p.Audience != Audience || p.ID == "" {
 		return Claims{}, errors.New("issuer, audience or id is missing or wrong")
 	}
 	if p.IssuedAt == nil || p.NotBefore == nil || p.ExpiresAt == nil {

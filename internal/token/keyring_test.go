@@ -159,7 +159,7 @@ func header(key Key, typ string) string {
 // valid returns the claims of a valid token.
 func valid() map[string]any {
 	return map[string]any{
-		"iss": issuer, "aud": audience, "sub": user.String(), "sid": session.String(), "jti": "1",
+		"iss": issuer, "aud": Audience, "sub": user.String(), "sid": session.String(), "jti": "1",
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	}
 }

@@ -233,7 +233,8 @@ var createEndUserToken = operation.Operation{
 	Summary: "Create a token to see what an end user sees",
 	Access:  operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
 	Notes: "The token is valid for five minutes, for the rows API and files, with the claims of the user's own tokens. " +
-		"It has no session, so it can neither be refreshed nor change the account. The audit log has who made it, for whom.",
+		"It has no session, so it can neither be refreshed nor change the account. The audit log has who made it, for whom. " +
+		"Your own token with the header `X-Socle-As: user:UUID` needs no such token.",
 	Example: `{"user": "grace@example.com"}`,
 }
 

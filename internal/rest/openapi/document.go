@@ -126,6 +126,8 @@ type Schema struct {
 	Catalog  *catalog.Catalog
 	Name     string
 	Security bool // declare JWT security
+	// Credentials says more about the tokens that JWT security takes; "" means nothing.
+	Credentials string
 }
 
 // ServerMembers returns the members in a description that depend on its server's URL, as a JSON
@@ -192,7 +194,7 @@ func (s Schema) Members(may Privileges) ([]byte, error) {
 				object{
 					{"JWT",
 						securityScheme{"apiKey", "Authorization", "header",
-							`Add the token prepending "Bearer " (without quotes) to it`}},
+							strings.TrimSpace(`Add the token prepending "Bearer " (without quotes) to it. ` + s.Credentials)}},
 				},
 			},
 			member{"security", []object{{{"JWT", []string{}}}}})
