@@ -186,3 +186,13 @@ func Nearest(name string, names []string) string {
 		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
 	})
 }
+
+// ShellWord returns a text as a word in a shell's command.
+func ShellWord(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=@%:,./"
+	if strings.Trim(text, plain) == "" && text != "" {
+		return text
+	}
+
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

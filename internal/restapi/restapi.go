@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
@@ -142,7 +143,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 			Aggregates: settings.Aggregates, Plan: settings.Plan, SharedOrigin: true,
 		},
 		OpenAPI:   rest.OpenAPI{Server: p.URL(Prefix), Security: true},
-		GrantHint: grantHint,
+		GrantHint: explain.GrantHint,
 		Hooks: rest.Hooks{
 			Unavailable: func(ctx context.Context) error { return recheck(ctx, p) },
 			Quota:       func() (over, far bool) { return p.Database.OverQuota(), p.Database.FarOverQuota() },
@@ -150,10 +151,6 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 		Session: session.Config{Budget: a.Responses, PoolContended: a.PoolContended},
 	})
 }
-
-// grantHint is the same for every object, so it reveals nothing about the schema.
-const grantHint = "The role has no privilege on it. Grant it with: socle grants update, or as Supabase does for all tables: " +
-	"socle default-privileges update --mode supabase --existing"
 
 // errPlatformToken rejects a member's platform token, in the contract's form.
 var errPlatformToken = &query.Error{
