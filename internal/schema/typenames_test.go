@@ -13,7 +13,7 @@ func TestNearestType(t *testing.T) {
 		"varchr": "varchar", "varchr(80)[]": "varchar", "txt": "text", "TXT": "text", "bigit": "bigint",
 		"timestmptz": "timestamptz", "bolean": "boolean", "string": "text", "datetime": "timestamptz", "mod": "mood",
 		"app.statsu": "app.status",
-		"geography": "", "x": "", "nope": "", strings.Repeat("a", 63): "",
+		"geography":  "", "x": "", "nope": "", strings.Repeat("a", 63): "",
 	} {
 		spec, err := parseType(text)
 		if err != nil {
