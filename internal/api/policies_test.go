@@ -51,6 +51,14 @@ func TestCreatePolicy(t *testing.T) {
 		a.Put(path+"/narrow", `{"using": `+quoted(text)+`, "confirm": true}`).Want(422).Field("using")
 	}
 
+	r := a.Post(path, `{"name": "x", "roles": ["authenticated"], "using": "true\n and nope"}`).Want(422).
+		Code("unknown_name").Field("using")
+	if got := fmt.Sprint(r.Metadata("postgres.message"), r.Metadata("postgres.sqlstate"),
+		r.Metadata("postgres.position"), r.Metadata("postgres.line"),
+		r.Metadata("postgres.column")); got != `column "nope" does not exist427031126` {
+		t.Errorf("got %s", got)
+	}
+
 	for body, field := range map[string]string{
 		`{"roles": ["anon"], "using": "true"}`:                                                                  "name",
 		`{"name": "x;y", "roles": ["authenticated"], "using": "true"}`:                                          "name",

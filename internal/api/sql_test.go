@@ -366,7 +366,8 @@ func TestRunSQLRefuses(t *testing.T) {
 	r := a.Post("/sql", sqlBody("select 'é';\nselect nope from pg_class")).Want(422).Code("sql_error").Field("query")
 	if got := fmt.Sprint(r.Metadata("postgres.position"), r.Metadata("postgres.statement"),
 		r.Metadata("postgres.sqlstate"),
-		r.Metadata("postgres.message")); got != `20242703column "nope" does not exist` {
+		r.Metadata("postgres.message"), r.Metadata("postgres.line"),
+		r.Metadata("postgres.column")); got != `20242703column "nope" does not exist28` {
 		t.Errorf("got %s", got)
 	}
 

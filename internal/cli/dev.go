@@ -283,7 +283,7 @@ func (d *dev) printReady(ctx context.Context, s *server.Server) {
 		fail(d.cmd.ErrOrStderr(), err)
 	}
 
-	folder := shellWord(shortPath(d.folder))
+	folder := config.ShellWord(shortPath(d.folder))
 	fmt.Fprintf(w, "\nConsole: %s/console\nSocle is ready at %s, API reference at %s/docs\n"+
 		"Other commands: XDG_CONFIG_HOME=%s socle sql\n"+
 		"Mails to users: XDG_CONFIG_HOME=%s socle mails list\n"+

@@ -78,6 +78,9 @@ func (r *remote) explain(cmd *cobra.Command, err error) error {
 	}
 
 	f.json = asJSON(cmd)
+	if v := r.flags[fieldWithSQL(e)]; f.query == "" && v != nil && v.kind == "string" {
+		f.query = v.String()
+	}
 
 	for flag, hint := range map[string]string{
 		"cascade": "Delete the dependents too: --cascade",
@@ -89,6 +92,17 @@ func (r *remote) explain(cmd *cobra.Command, err error) error {
 	}
 
 	return f
+}
+
+// fieldWithSQL returns the field of the SQL that PostgreSQL reports on, or "".
+func fieldWithSQL(e *client.Error) string {
+	m, _ := decode(e.Metadata)
+	metadata, _ := m.(record)
+	if len(e.Fields) != 1 || metadata.value("postgres") == nil {
+		return ""
+	}
+
+	return e.Fields[0].Name
 }
 
 // label returns the flag or argument of a field of the request.
@@ -158,13 +172,17 @@ func (f *failure) print(w io.Writer) {
 
 	query, position := f.query, reported(postgres, "position")
 	lines := f.sentences()
-	if sql, ok := metadata.value("sql").(string); ok { // written by the server
+	sql, isGenerated := metadata.value("sql").(string)
+	switch {
+	case isGenerated:
 		query, position = sql, placed(sql, postgres)
-	} else if postgres != nil {
+	case postgres == nil:
+	case reported(postgres, "statement") == 0: // part of a statement, such as a condition
+		lines = append(lines, describePostgres(postgres))
+	case f.file != "":
+		lines = []string{f.place(postgres) + ": " + describePostgres(postgres)}
+	default:
 		lines = []string{describePostgres(postgres)}
-		if f.file != "" {
-			lines[0] = f.place(postgres) + ": " + lines[0]
-		}
 	}
 
 	for i, line := range lines {
@@ -255,8 +273,8 @@ func describePostgres(report record) string {
 	if state, _ := report.value("sqlstate").(string); state != "" {
 		text += " (" + state + ")"
 	}
-	if n, _ := report.value("statement").(json.Number); n != "" && n != "1" {
-		text += ", in statement " + n.String()
+	if n := reported(report, "statement"); n > 1 {
+		text += ", in statement " + strconv.Itoa(n)
 	}
 
 	return text

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/socle-dev/socle/internal/config"
 )
 
 // helpWidth is the width of texts in help.
@@ -169,7 +171,7 @@ func (r *remote) example(path string) string {
 
 	line := "  " + path
 	for _, a := range args {
-		line += " " + shellWord(a)
+		line += " " + config.ShellWord(a)
 	}
 
 	return line

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/repository"
 )
 
@@ -156,20 +157,12 @@ func (p *push) refuseSameName() error {
 	for _, item := range items {
 		if slices.Contains(namesOf(item), p.repo.Name()) {
 			return fmt.Errorf("there is a project %q, but this machine has not pushed to it; link it: socle link %s, or "+
-				"give the new one another name: project_id in %s", p.repo.Name(), shellWord(p.repo.Name()),
+				"give the new one another name: project_id in %s", p.repo.Name(), config.ShellWord(p.repo.Name()),
 				repository.ConfigFile)
 		}
 	}
 
 	return nil
-}
-
-// shellWord returns a text as a word of a shell.
-func shellWord(text string) string {
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=@%:,./") == "" && text != "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // namesBucket reports whether the configuration has a bucket with a name.

@@ -186,3 +186,25 @@ func Nearest(name string, names []string) string {
 		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
 	})
 }
+
+// NearestWithin is [Nearest] for names with at most so many mistakes; "" if there is none.
+func NearestWithin(mistakes int, name string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	if nearest := Nearest(name, names); levenshtein.ComputeDistance(name, nearest) <= mistakes {
+		return nearest
+	}
+
+	return ""
+}
+
+// ShellWord returns a text as a word in a shell's command.
+func ShellWord(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=@%:,./"
+	if strings.Trim(text, plain) == "" && text != "" {
+		return text
+	}
+
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -54,7 +54,7 @@ func (d *Directory) login(
 	}
 
 	// An unknown address has no hash; Verify takes the same time for it.
-	ok, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, secret)
+	ok, err := d.verifyPassword(ctx, u.PasswordHash, secret)
 	if err != nil {
 		return Session{}, err
 	}

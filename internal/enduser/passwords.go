@@ -2,6 +2,7 @@ package enduser
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -16,6 +17,18 @@ import (
 // hasher returns the password hasher for a request to the project.
 func (d *Directory) hasher(ctx context.Context) *password.Hasher {
 	return d.service.Passwords.For(d.Key(ctx))
+}
+
+// verifyPassword reports whether a stored hash is the password's. A hash that is malformed or too
+// costly, which a project's owner may have written by SQL, matches nothing and takes the time of an
+// unknown account.
+func (d *Directory) verifyPassword(ctx context.Context, hash, secret string) (bool, error) {
+	ok, err := d.hasher(ctx).Verify(ctx, hash, secret)
+	if errors.Is(err, password.ErrMalformed) {
+		return d.hasher(ctx).Verify(ctx, "", secret)
+	}
+
+	return ok, err
 }
 
 // hashPassword hashes a new password. It fails with Unprocessable, code weak_password.
@@ -46,7 +59,7 @@ func (d *Directory) samePassword(ctx context.Context, u User, secret string) err
 		return nil
 	}
 
-	same, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, secret)
+	same, err := d.verifyPassword(ctx, u.PasswordHash, secret)
 	if err == nil && same {
 		err = fault.New(fault.Unprocessable, "New password should be different from the old password.").
 			WithCode("same_password")

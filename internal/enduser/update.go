@@ -158,7 +158,7 @@ func (d *Directory) checkPasswordChange(
 			return asRequestLimit(err)
 		}
 
-		ok, err := d.hasher(ctx).Verify(ctx, u.PasswordHash, in.CurrentPassword)
+		ok, err := d.verifyPassword(ctx, u.PasswordHash, in.CurrentPassword)
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,26 @@ func TestFind(t *testing.T) {
 		"another table": {"GET", "42501", "permission denied for table authors", -1, facts{table: "authors"},
 			"authenticated lacks select on authors."},
 		"function": {"POST", "42501", "permission denied for function add", -1, facts{},
-			"may not execute the function add."},
+			"may not execute the function add. | socle sql run --read-only=false --query 'grant execute on function add to " +
+				"authenticated'"},
+		"schema": {"GET", "42501", "permission denied for schema Shop", -1, facts{},
+			`has no usage on the schema Shop. | socle sql run --read-only=false --query 'grant usage on schema "Shop" to ` +
+				`authenticated'`},
+		"schema of the platform": {"GET", "42501", "permission denied for schema auth", -1, facts{},
+			"authenticated has no usage on the schema auth. It belongs to the platform"},
+		"sequence": {"POST", "42501", "permission denied for sequence books_id_seq", -1, guarded,
+			"has no usage on the sequence books_id_seq. | socle sql run --read-only=false --query 'grant usage on sequence " +
+				"books_id_seq to authenticated'"},
+		"view": {"PATCH", "42501", "permission denied for view books", -1, facts{},
+			"lacks update on the view books. | socle sql run --read-only=false --query 'grant update on table books to " +
+				"authenticated'"},
+		"another view": {"PATCH", "42501", "permission denied for view best", -1, facts{},
+			"lacks select on the view best. | socle sql run --read-only=false --query 'grant select on table best to " +
+				"authenticated'"},
+		"column": {"GET", "42501", `permission denied for column "title" of relation "books"`, -1, facts{table: "books"},
+			"authenticated lacks select on books. | socle grants update books"},
+		"language": {"POST", "42501", "permission denied for language c", -1, guarded,
+			"authenticated lacks a privilege on the language c. | "},
 		"new row, no policy": {"POST", "42501", `new row violates row-level security policy for table "books"`, -1, guarded,
 			"No policy of books lets authenticated insert rows. | socle policies create books --name own_insert --command insert"},
 		"new row, policy": {"POST", "42501", `new row violates row-level security policy for table "books"`, -1, open,
@@ -96,6 +115,39 @@ func TestFind(t *testing.T) {
 
 		if all := strings.Join(got, "\n"); !strings.Contains(all, c.want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, all, c.want)
+		}
+	}
+}
+
+// TestGrantHint names the command for each kind of object. A name can't end the command.
+func TestGrantHint(t *testing.T) {
+	t.Parallel()
+
+	const query = "socle sql run --read-only=false --query "
+	for message, want := range map[string]string{
+		"permission denied for table books":                            "Grant it with: socle grants update, or as",
+		`permission denied for column "title" of relation "books"`:     "Grant it with: socle grants update, or as",
+		"permission denied for table Böcker":                           query + `'grant select on table "Böcker" to anon'`,
+		"permission denied for view best":                              query + "'grant select on table best to anon'",
+		"permission denied for materialized view best":                 "with: " + query + "'grant select on table best to anon'",
+		"permission denied for foreign table far":                      query + "'grant select on table far to anon'",
+		"permission denied for sequence books_id_seq":                  query + "'grant usage on sequence books_id_seq to anon'",
+		"permission denied for schema shop":                            query + "'grant usage on schema shop to anon'",
+		"permission denied for schema auth":                            "It belongs to the platform",
+		"permission denied for schema pg_toast":                        "It belongs to the platform",
+		"permission denied for function add":                           query + "'grant execute on function add to anon'",
+		"permission denied for procedure add":                          query + "'grant execute on procedure add to anon'",
+		"permission denied for type mood":                              query + "'grant usage on type mood to anon'",
+		`permission denied for function x"y'; rm -rf`:                  query + `'grant execute on function "x""y'\''; rm -rf" to anon'`,
+		"permission denied for language c":                             "",
+		"permission denied for database x":                             "",
+		`new row violates row-level security policy for table "books"`: "",
+		"must be owner of table books":                                 "",
+		"permission denied for table x\nfoo":                           query + "'grant select on table \"x\nfoo\" to anon'",
+	} {
+		got := GrantHint("anon", message)
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", message, got, want)
 		}
 	}
 }

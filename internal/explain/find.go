@@ -69,18 +69,15 @@ func isEmpty(r requestlog.Request, t target) bool {
 // findRefusal explains SQLSTATE 42501: a missing privilege, or a policy that rejects a new row.
 func findRefusal(r requestlog.Request, t target, f facts, policies []schema.Policy) []Cause {
 	role, message := text(r.Role), text(r.ErrorMessage)
+	d, denied := denialOf(r, t)
 	switch {
 	case strings.HasPrefix(message, "new row violates row-level security"):
 		return findRefusedRow(t, f, policies, role)
-	case strings.HasPrefix(message, "permission denied for function "):
-		name := strings.TrimPrefix(message, "permission denied for function ")
-		return []Cause{cause(role+" may not execute the function "+name+".",
-			"socle sql run --read-only=false --query 'grant execute on function "+name+" to "+role+"'")}
-	case strings.HasPrefix(message, "permission denied for schema "):
-		name := strings.TrimPrefix(message, "permission denied for schema ")
-		return []Cause{cause(role+" has no usage on the schema "+name+".",
-			"socle sql run --read-only=false --query 'grant usage on schema "+name+" to "+role+"'")}
-	case f.table == "":
+	case denied && d.kind != "table":
+		return []Cause{findDenial(r, t, d, role)}
+	}
+
+	if f.table == "" {
 		return []Cause{cause("The log does not tell which table it is; a view, trigger or policy may read another one.",
 			"socle projects lint")}
 	}
@@ -105,6 +102,31 @@ func findRefusal(r requestlog.Request, t target, f facts, policies []schema.Poli
 			grantCommand(f, role, missing)),
 		cause("Or grant all tables, as Supabase does.", "socle default-privileges update --mode supabase --existing"),
 	}
+}
+
+// findDenial explains a missing privilege on an object that socle grants does not take.
+func findDenial(r requestlog.Request, t target, d denial, role string) Cause {
+	privilege := privilegesByKind[d.kind]
+	switch {
+	case d.isPlatform():
+		return cause(role+" has no usage on the schema "+d.name+". "+platformAdvice, "")
+	case d.isRelation() && relationOf(r, t) == t.table:
+		privilege = t.command
+	case d.isRelation(): // a view, trigger or policy reads it
+		privilege = "select"
+	case privilege == "":
+		privilege = "a privilege"
+	}
+
+	object, command := d.kind+" "+d.name+".", d.command(privilege, role)
+	switch privilege {
+	case "execute":
+		return cause(role+" may not execute the "+object, command)
+	case "usage":
+		return cause(role+" has no usage on the "+object, command)
+	}
+
+	return cause(role+" lacks "+privilege+" on the "+object, command)
 }
 
 // requiredPrivileges returns the privileges that a request needs on its table. Filters and returned

@@ -41,12 +41,25 @@ func relationOf(r requestlog.Request, t target) string {
 		return t.table
 	}
 
-	name, ok := strings.CutPrefix(*r.ErrorMessage, "permission denied for table ")
-	if _, plain, hasSchema := strings.Cut(t.table, "."); !ok || name == t.table || (hasSchema && name == plain) {
+	d, ok := denialOf(r, t)
+	if !ok || !d.isRelation() {
 		return t.table
 	}
 
-	return name
+	return d.name
+}
+
+// denialOf returns what a request's failure denies. PostgreSQL names an object without its schema;
+// the request's own has the schema of the request.
+func denialOf(r requestlog.Request, t target) (denial, bool) {
+	d, ok := parseDenial(text(r.ErrorMessage))
+	for _, own := range []string{t.table, t.function} {
+		if _, plain, _ := strings.Cut(own, "."); ok && plain == d.name && d.kind != "schema" {
+			d.name = own
+		}
+	}
+
+	return d, ok
 }
 
 // sqlOperators maps filter operators to SQL.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/statement"
 )
@@ -200,7 +201,7 @@ func (c scratch) try(ctx context.Context, changes []change) (successes []change,
 	}
 
 	e := fault.Of(err)
-	report, ok := e.Extra["postgres"].(statement.PostgresError)
+	report, ok := e.Extra["postgres"].(pg.Report)
 	if e.Kind != fault.Unprocessable || !ok {
 		return nil, nil, err
 	}

@@ -36,8 +36,7 @@ func CheckImported(hash string) error {
 		if err == nil && cost <= maxBcryptCost && len(hash) == bcryptSize {
 			return nil
 		}
-	} else if p, err := parse(hash); err == nil && uint64(p.memory)*uint64(p.passes) <= 4*memory*passes &&
-		p.memory <= 4*memory {
+	} else if _, err := parse(hash); err == nil {
 		return nil
 	}
 
@@ -56,14 +55,14 @@ func (h *Hasher) verifyBcrypt(ctx context.Context, hash, password string) (bool,
 	defer release()
 
 	if cost, err := bcrypt.Cost([]byte(hash)); err != nil || cost > maxBcryptCost {
-		return false, fmt.Errorf("verify a password: %w", errMalformed)
+		return false, fmt.Errorf("verify a password: %w", ErrMalformed)
 	}
 
 	switch err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)); {
 	case errors.Is(err, bcrypt.ErrMismatchedHashAndPassword):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("verify a password: %w", errMalformed)
+		return false, fmt.Errorf("verify a password: %w", ErrMalformed)
 	}
 
 	return true, nil

@@ -6,7 +6,6 @@ import (
 	"crypto/cipher"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -32,7 +31,7 @@ type firebase struct {
 	separator, signerKey, salt, key []byte
 }
 
-var errFirebase = errors.New("stored hash is not a valid hash of Firebase")
+var errFirebase = fmt.Errorf("%w: no valid hash of Firebase", ErrMalformed)
 
 func isFirebase(hash string) bool { return strings.HasPrefix(hash, firebasePrefix) }
 

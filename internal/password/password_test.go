@@ -149,9 +149,13 @@ func TestVerifyMalformedHash(t *testing.T) {
 		"plain", "$", "$$$$$", good + "x", good[:len(good)-3], strings.Replace(good, "t=2", "t=0", 1),
 		strings.Replace(good, "p=1", "p=0", 1), strings.Replace(good, "p=1", "p=999", 1),
 		strings.Replace(good, "m=19456", "m=4294967295", 1), strings.Replace(good, "t=2", "t=4294967295", 1),
+		strings.Replace(good, "m=19456", "m=77825", 1), strings.Replace(good, "t=2", "t=9", 1),
+		strings.Replace(good, "p=1", "p=100", 1), strings.Replace(good, "m=19456", "m=0", 1),
+		strings.Replace(good, "m=19456,t=2", "m=1,t=100", 1),
 		strings.Replace(good, "argon2id", "argon2i", 1), strings.Replace(good, "v=19", "v=16", 1),
 	} {
-		if ok, err := h.Verify(t.Context(), hash, "correct horse"); ok || !fault.Is(err, fault.Internal) {
+		if ok, err := h.Verify(t.Context(), hash, "correct horse"); ok || !fault.Is(err, fault.Internal) ||
+			!errors.Is(err, ErrMalformed) {
 			t.Errorf("Verify against %q = %v, %v, want an internal error", hash, ok, err)
 		}
 	}

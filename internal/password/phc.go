@@ -23,27 +23,38 @@ func (p phc) String() string {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.key))
 }
 
-var errMalformed = errors.New("stored hash is not a valid argon2id hash")
+// ErrMalformed is the cause of an error of [Hasher.Verify] about a hash that it does not accept.
+var ErrMalformed = errors.New("stored hash is malformed or too costly")
 
-// parse parses String's output. Bounds keep a damaged row from exhausting memory. Its errors do not
-// repeat the text.
+// Bounds of a hash that [Hasher.Verify] accepts. A project's owner writes hashes by SQL, and
+// auth.check_hash has the same bounds.
+const (
+	maxMemory = 4 * memory          // KiB
+	maxCost   = 4 * memory * passes // memory times passes
+	maxPasses = 99
+	maxLanes  = 99
+)
+
+// parse parses String's output. Bounds keep a damaged row from exhausting memory and time. Its
+// errors do not repeat the text.
 func parse(text string) (phc, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 {
-		return phc{}, errMalformed
+		return phc{}, ErrMalformed
 	}
 
 	var p phc
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.lanes); err != nil {
-		return phc{}, errMalformed
+		return phc{}, ErrMalformed
 	}
 
 	p.salt, _ = base64.RawStdEncoding.DecodeString(parts[4])
 	p.key, _ = base64.RawStdEncoding.DecodeString(parts[5])
 
-	if p.memory > 1<<20 || p.passes < 1 || p.passes > 100 || p.lanes < 1 || len(p.key) != keySize ||
+	if p.memory < 1 || p.memory > maxMemory || p.passes < 1 || p.passes > maxPasses ||
+		uint64(p.memory)*uint64(p.passes) > maxCost || p.lanes < 1 || p.lanes > maxLanes || len(p.key) != keySize ||
 		p.String() != text {
-		return phc{}, errMalformed
+		return phc{}, ErrMalformed
 	}
 
 	return p, nil

@@ -27,8 +27,9 @@ type Config struct {
 	PreRequest catalog.Name // function called before every statement; zero means none
 	RootSpec   catalog.Name // function that answers requests for the root; zero means none
 	Settings   map[string]string
-	// GrantHint is the hint of responses to callers whose role lacks a privilege; "" means none.
-	GrantHint string
+	// GrantHint returns the hint for a role that lacks a privilege, from PostgreSQL's message, or "".
+	// nil means no hints.
+	GrantHint func(role, message string) string
 	Origins   []string // allowed by CORS; nil means all
 }
 

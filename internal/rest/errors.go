@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -275,8 +276,8 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 	}
 
 	// Policies and functions of the project raise the same code with other texts.
-	if e.Code == "42501" && f.Hint == nil && e.Routine == "aclcheck_error" {
-		f.Hint = nullable(s.GrantHint)
+	if e.Code == "42501" && f.Hint == nil && slices.Contains(aclRoutines, e.Routine) && s.GrantHint != nil {
+		f.Hint = nullable(s.GrantHint(role, e.Message))
 	}
 	// a value has at most 1 GB
 	if e.Code == "54000" && f.Hint == nil && strings.HasPrefix(e.Detail, "Cannot enlarge string buffer") {
@@ -285,6 +286,9 @@ func (s *Server) pgFailure(role string, e *pgconn.PgError) failure {
 
 	return f
 }
+
+// aclRoutines are PostgreSQL's functions that report a missing privilege.
+var aclRoutines = []string{"aclcheck_error", "aclcheck_error_col", "nextval_internal"}
 
 // nullable returns nil for an empty string.
 func nullable(s string) any {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
@@ -142,7 +143,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 			Aggregates: settings.Aggregates, Plan: settings.Plan, SharedOrigin: true,
 		},
 		OpenAPI:   rest.OpenAPI{Server: p.URL(Prefix), Security: true, Credentials: credentials},
-		GrantHint: grantHint,
+		GrantHint: explain.GrantHint,
 		Hooks: rest.Hooks{
 			Unavailable: func(ctx context.Context) error { return recheck(ctx, p) },
 			Quota:       func() (over, far bool) { return p.Database.OverQuota(), p.Database.FarOverQuota() },
@@ -156,10 +157,6 @@ const credentials = "It is a key of the project, a token of its end users, or an
 	"with a role in the project's organization: of a developer or higher as service_role, of a viewer for reading " +
 	"alone. Such a user acts as another caller by the header " + gateway.AsHeader + ": anon, or user: and the UUID of " +
 	"an end user."
-
-// grantHint is the same for every object, so it reveals nothing about the schema.
-const grantHint = "The role has no privilege on it. Grant it with: socle grants update, or as Supabase does for all tables: " +
-	"socle default-privileges update --mode supabase --existing"
 
 // verifier returns the verifier of an active project. A platform user without access to it gets the
 // same response as from an unknown project.

@@ -287,7 +287,7 @@ func (n NewConstraint) explain(prefix string) func(state string) *fault.Error {
 					"is violated by existing rows: set not_valid to check only new rows")
 			}
 			if blamesUser(state) {
-				return badExpression(prefix+"expression", state, "")
+				return badExpression(prefix+"expression", state)
 			}
 
 			return nil

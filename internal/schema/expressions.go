@@ -81,8 +81,7 @@ func condition(ctx context.Context, tx pgx.Tx, t Table, field, text string) (str
 
 // conditionOn is condition for rows from a trusted from clause.
 func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (string, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
+	if strings.TrimSpace(text) == "" {
 		return "", fault.OnField(fault.Unprocessable, field, "required", "must not be empty")
 	}
 
@@ -94,16 +93,21 @@ func conditionOn(ctx context.Context, tx pgx.Tx, from, field, text string) (stri
 	head := "select" + from + " where nullif("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+", null)", nil)
 
-	return "(" + text + ")", translate(err, func(state string) *fault.Error {
+	return "(" + strings.TrimSpace(text) + ")", translateExpression(err, field, head, text)
+}
+
+// translateExpression translates PostgreSQL's error for an expression after head in a statement.
+func translateExpression(err error, field, head, text string) error {
+	return translateText(err, fragment{before: head, text: text}, func(state string) *fault.Error {
 		if !blamesUser(state) {
 			return nil
 		}
-		return badExpression(field, state, errorPosition(err, head, text))
+		return badExpression(field, state)
 	})
 }
 
-// badExpression translates an SQLSTATE for a condition. place comes from [errorPosition].
-func badExpression(field, state, place string) *fault.Error {
+// badExpression translates an SQLSTATE for a condition.
+func badExpression(field, state string) *fault.Error {
 	code, message := "invalid_expression", "is not a condition on rows of the table"
 	switch state {
 	case "42601": // syntax_error
@@ -120,7 +124,7 @@ func badExpression(field, state, place string) *fault.Error {
 		code, message = "not_supported", "contains an expression that conditions do not support"
 	}
 
-	return fault.OnField(fault.Unprocessable, field, code, "%s", message+place)
+	return onText(field, code, message)
 }
 
 // withSearchPath runs f with a search_path of catalog, schema, public and extensions, in this

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // translate translates PostgreSQL's error for a user-shaped statement. explain handles the
@@ -17,6 +18,12 @@ import (
 // states have the same meaning everywhere. Other errors pass unchanged: pg.Fault translates locks,
 // connections and resources; the rest are Internal.
 func translate(err error, explain func(state string) *fault.Error) error {
+	return translateText(err, fragment{}, explain)
+}
+
+// translateText is translate for a statement with an SQL text that the user wrote. A fault of
+// [onText] gets PostgreSQL's report and its place in the text.
+func translateText(err error, text fragment, explain func(state string) *fault.Error) error {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return err
@@ -24,6 +31,9 @@ func translate(err error, explain func(state string) *fault.Error) error {
 
 	if explain != nil {
 		if f := explain(e.Code); f != nil {
+			if _, isOnText := f.Extra["postgres"]; isOnText {
+				text.report(f, e)
+			}
 			return f.WithCause(err)
 		}
 	}
@@ -57,33 +67,74 @@ func blamesUser(state string) bool {
 	return false
 }
 
+// onText returns a fault on a field whose SQL the user wrote, for [translateText].
+func onText(field, code, message string) *fault.Error {
+	f := fault.OnField(fault.Unprocessable, field, code, "%s", message)
+	f.Extra = map[string]any{"postgres": pg.Report{}}
+
+	return f
+}
+
+// fragment is an SQL text that the user wrote, within a statement. The zero value is unknown.
+type fragment struct {
+	before string // the statement before it
+	text   string // as the user wrote it
+	quoted bool   // the statement has it as a literal
+}
+
+// report adds PostgreSQL's report to a fault on the text: whole as metadata, its place to the
+// message.
+func (t fragment) report(f *fault.Error, e *pgconn.PgError) {
+	r := pg.NewReport(e)
+	r.Position = t.position(e)
+	r.Line, r.Column = pg.LineAt(t.text, r.Position)
+	f.Extra["postgres"] = r
+
+	if r.Position == 0 {
+		return
+	}
+
+	place := fmt.Sprintf(", at line %d", r.Line)
+	if near := nearText.FindString(string([]rune(t.text)[r.Position-1:])); near != "" {
+		place += " near " + near
+	}
+
+	f.Detail += place
+	f.Fields[0].Message += place
+}
+
 var nearText = regexp.MustCompile(`^\S{1,40}`)
 
-// errorPosition returns the line in the body and the word next to the error, or "" if PostgreSQL
-// reported no position. Positions count characters in the body, or in the whole statement, which is
-// head followed by literal.
-func errorPosition(err error, head, literal string) string {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return ""
+// position returns the error's position in the text, in characters from 1, or 0 if PostgreSQL
+// reported none there. The end of the text is a position.
+func (t fragment) position(e *pgconn.PgError) int {
+	n := int(e.Position) - utf8.RuneCountInString(t.before)
+	switch {
+	case e.InternalPosition > 0 && e.InternalQuery == t.text:
+		n = int(e.InternalPosition)
+	case e.Position == 0:
+		return 0
+	case t.quoted:
+		n = unquotedPosition(pg.Literal(t.text), n)
 	}
 
-	text, position := []rune(literal), int(e.Position)-utf8.RuneCountInString(head)
-	if e.InternalPosition > 0 {
-		text, position = []rune(e.InternalQuery), int(e.InternalPosition)
+	if n < 1 || n > utf8.RuneCountInString(t.text)+1 {
+		return 0
 	}
 
-	if position < 1 || position > len(text) {
-		return ""
+	return n
+}
+
+// unquotedPosition returns the position in a text for one in its [pg.Literal].
+func unquotedPosition(literal string, position int) int {
+	letters := []rune(literal)
+	n := 1
+	for i := slices.Index(letters, '\'') + 1; i < min(position-1, len(letters)); i++ {
+		if i+1 < len(letters) && letters[i] == letters[i+1] && (letters[i] == '\'' || letters[i] == '\\') {
+			i++
+		}
+		n++
 	}
 
-	head, tail := string(text[:position-1]), strings.TrimSuffix(string(text[position-1:]), "'")
-	line := fmt.Sprintf(", at line %d", 1+strings.Count(head, "\n"))
-
-	near := nearText.FindString(tail)
-	if near == "" {
-		return line
-	}
-
-	return line + " near " + strings.ReplaceAll(near, "''", "'")
+	return n
 }

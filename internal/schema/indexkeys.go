@@ -167,12 +167,7 @@ func expression(ctx context.Context, tx pgx.Tx, t Table, field, text string) err
 	head := "select pg_catalog.pg_typeof("
 	_, err := tx.Conn().PgConn().Prepare(ctx, "", head+text+") from only "+pg.Quote(t.Schema, t.Name), nil)
 
-	return translate(err, func(state string) *fault.Error {
-		if !blamesUser(state) {
-			return nil
-		}
-		return badExpression(field, state, errorPosition(err, head, text))
-	})
+	return translateExpression(err, field, head, text)
 }
 
 // checkMethod checks that the index method supports the requested features, so that errors identify
@@ -244,9 +239,9 @@ func (n NewIndex) explain(state string) *fault.Error {
 
 	switch {
 	case text != "" && (state[:2] == "42" || state == "0A000") && state != "42501":
-		return badExpression(text, state, "")
+		return badExpression(text, state)
 	case text != "" && blamesUser(state) && state != "42501":
-		return on(text, "failed", "can't be evaluated for a row of the table")
+		return onText(text, "failed", "can't be evaluated for a row of the table")
 	case state == "0A000" && n.Unique: // feature_not_supported on a partitioned table
 		return on("unique", "not_supported", "requires all columns of the partition key, without expressions")
 	case state == "0A000": // feature_not_supported on a partitioned table

@@ -305,7 +305,7 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 		return errConcurrentChange
 	}
 
-	return translate(err, func(state string) *fault.Error {
+	return translateText(err, fragment{head, d.Definition, true}, func(state string) *fault.Error {
 		switch state {
 		case "42723", "23505": // duplicate_function, unique_violation in the catalog
 			return fault.OnField(fault.Conflict, "name", "already_exists",
@@ -327,12 +327,12 @@ func (d *declaration) create(ctx context.Context, tx pgx.Tx) error {
 			return nil
 		}
 
-		return badDefinition(state, errorPosition(err, head, pg.Literal(d.Definition)))
+		return badDefinition(state)
 	})
 }
 
-// badDefinition translates an SQLSTATE for a function body. place comes from [errorPosition].
-func badDefinition(state, place string) *fault.Error {
+// badDefinition translates an SQLSTATE for a function body.
+func badDefinition(state string) *fault.Error {
 	code, message := "invalid_definition", "does not fit the language, the parameters or the return type"
 	switch state {
 	case "42601": // syntax_error
@@ -344,7 +344,7 @@ func badDefinition(state, place string) *fault.Error {
 		code, message = "result_mismatch", "does not return what return_type says"
 	}
 
-	return fault.OnField(fault.Unprocessable, "definition", code, "%s", message+place)
+	return onText("definition", code, message)
 }
 
 // executeRoles are the roles that may get execute on a function.

@@ -186,7 +186,7 @@ func explainPolicy(state string) *fault.Error {
 		return fault.OnField(fault.Conflict, "name", "already_exists", "is already used by a policy of the table")
 	}
 	if blamesUser(state) && state != "42501" {
-		return badExpression("using", state, "")
+		return badExpression("using", state)
 	}
 
 	return nil

@@ -345,7 +345,7 @@ func (d Deferral) clause() string {
 func (n NewTrigger) explain(state string) *fault.Error {
 	// The function was checked before, so these states blame the condition.
 	if n.When != "" && (state == "0A000" || state == "42P17" || state == "42803" || state == "42P20") {
-		return badExpression("when", state, "")
+		return badExpression("when", state)
 	}
 
 	switch state {

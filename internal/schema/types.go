@@ -99,7 +99,7 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 		spec.arguments())
 	switch {
 	case fault.Is(err, fault.NotFound) || err == nil && !r.Usable:
-		return dataType{}, badType(field, "is not a type of this database for columns and functions")
+		return dataType{}, t.unknown(ctx, field, spec)
 	case err != nil:
 		return dataType{}, translate(err, func(state string) *fault.Error {
 			switch state {
@@ -120,6 +120,33 @@ func (t *types) resolve(ctx context.Context, field string, spec typeSpec) (dataT
 	t.cache[spec] = d
 
 	return d, nil
+}
+
+// maxSuggestions bounds the types of a project among which the nearest name is searched.
+const maxSuggestions = 500
+
+// unknown returns the failure for a type that does not exist, with the nearest name that does.
+func (t *types) unknown(ctx context.Context, field string, spec typeSpec) error {
+	const message = "is not a type of this database for columns and functions"
+
+	own, err := pg.Values[string](ctx, t.tx, `
+		select case n.nspname when 'public' then '' else n.nspname || '.' end || t.typname
+		from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+		where t.typtype in ('e', 'd') and `+userSchema+` and pg_catalog.has_schema_privilege(n.oid, 'usage')
+		order by 1 limit @limit`, pgx.StrictNamedArgs{"limit": maxSuggestions})
+	if err != nil {
+		return err
+	}
+
+	name := spec.name()
+	if near := nearestType(name, own); near != "" {
+		return badType(field, message+": "+name+"; did you mean "+near+"?")
+	}
+	if len(name) <= maxName {
+		return badType(field, message+": "+name)
+	}
+
+	return badType(field, message)
 }
 
 // resolvedType is the SQL expression for a [typeSpec]'s first name that resolves to a type, or for

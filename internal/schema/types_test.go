@@ -117,6 +117,28 @@ func TestTypesRefused(t *testing.T) {
 }
 
 // TestSerial checks that the serial types create identity columns.
+// TestNearestTypeOfProject: an unknown type names the nearest one, also the project's own.
+func TestNearestTypeOfProject(t *testing.T) {
+	t.Parallel()
+
+	p := newProject(t)
+	p.sql(`create schema app`, `create type app.mood as enum ('up')`, `create type public.status as enum ('x')`)
+	p.table("t", column("id"))
+
+	for text, want := range map[string]string{
+		"varchr":   "columns and functions: varchr; did you mean varchar?",
+		"statsu":   "columns and functions: statsu; did you mean status?",
+		"app.mod":  "columns and functions: app.mod; did you mean app.mood?",
+		"nothing":  "columns and functions: nothing",
+		"pg_class": "columns and functions: pg_class",
+	} {
+		_, err := p.add("t", schema.NewColumn{Name: "c", Type: text})
+		if got := fault.Of(err).Detail; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSerial(t *testing.T) {
 	t.Parallel()
 

@@ -10,6 +10,10 @@ import (
 var unavailable = []struct{ path, message string }{
 	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
 	{"realtime/v1", "Messages about changes of rows are not available yet."},
+	{"graphql/v1", "There is no GraphQL. The rows API at rest/v1 embeds related rows in one request: " +
+		"select=title,author(name)."},
+	{"analytics/v1", "There is no interface of Supabase's logs. GET /projects/{projectUUID}/requests lists requests."},
+	{"pg", "There is no interface of Supabase's console. The platform API has tables, columns and SQL: see /docs."},
 	{"rest", "The rows API is at rest/v1. It takes a key of the project, which socle keys create or " +
 		"POST /projects/{projectUUID}/keys creates, or a token of the project's users."},
 }

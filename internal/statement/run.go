@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -246,17 +246,6 @@ func (s *session) nameTypes(ctx context.Context, results []Result) error {
 
 func array(items []string) []byte { return []byte("{" + strings.Join(items, ",") + "}") }
 
-// PostgresError is PostgreSQL's error for a statement.
-type PostgresError struct {
-	Message   string `json:"message"`
-	Detail    string `json:"detail"`
-	Hint      string `json:"hint"`
-	SQLState  string `json:"sqlstate"`
-	Position  int    `json:"position"`  // in characters, from 1; 0 if unknown
-	Statement int    `json:"statement"` // from 1
-	Context   string `json:"context"`
-}
-
 // translate translates PostgreSQL's error for a statement in a field. The statement's author may
 // read the original error. A lost connection and exhausted server resources are not the statement's
 // fault.
@@ -300,34 +289,21 @@ func translate(field string, err error, index int, step Step) error {
 		position = step.FirstChar() + 1
 	}
 
-	f.Extra = map[string]any{"postgres": PostgresError{
-		Message: clip(validUTF8(e.Message)), Detail: clip(validUTF8(e.Detail)),
-		Hint:     clip(validUTF8(hint(e, step.Statement))),
-		SQLState: e.Code, Position: position, Statement: index + 1, Context: clip(validUTF8(e.Where)),
-	}}
+	report := pg.NewReport(e)
+	report.Hint = cmp.Or(report.Hint, storageHint(e, step.Statement))
+	f.Extra = map[string]any{"postgres": step.place(report, index, position)}
 
 	return f
 }
 
 var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?objects\b`)
 
-// hint returns PostgreSQL's hint. For an insert into storage.objects it names the Storage API:
-// PostgreSQL complains about a column or constraint there.
-func hint(e *pgconn.PgError, statement sqllex.Statement) string {
-	if e.Hint == "" && slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) &&
-		storageInsert.MatchString(statement.Text) {
+// storageHint names the Storage API for an insert into storage.objects: PostgreSQL complains about a
+// column or constraint there.
+func storageHint(e *pgconn.PgError, statement sqllex.Statement) string {
+	if slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) && storageInsert.MatchString(statement.Text) {
 		return "Objects are changed by the Storage API only: upload the file."
 	}
 
-	return e.Hint
-}
-
-// clip truncates a text.
-func clip(s string) string {
-	const limit = 2000
-	if utf8.RuneCountInString(s) <= limit {
-		return s
-	}
-
-	return string([]rune(s)[:limit]) + "…"
+	return ""
 }

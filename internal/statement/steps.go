@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
@@ -18,7 +19,28 @@ type Step struct {
 	sqllex.Statement
 	dialect.Verdict
 
-	Line int // line of the first token, from 1
+	Line, Column int // of the first token, in characters from 1
+}
+
+// place adds the place of the i-th step to a report. position counts characters of the text from 1;
+// 0: unknown.
+func (s Step) place(r pg.Report, i, position int) pg.Report {
+	r.Position, r.Line, r.Statement = position, s.Line, i+1
+
+	first := s.FirstChar()
+	if position <= first {
+		return r
+	}
+
+	line, column := pg.LineAt(string([]rune(s.Text)[first-s.Char:]), position-first)
+	switch {
+	case line > 1:
+		r.Line, r.Column = s.Line+line-1, column
+	case line == 1:
+		r.Column = s.Column + column - 1
+	}
+
+	return r
 }
 
 // StepNote says what was left out or changed in a statement.
@@ -62,9 +84,10 @@ func split(field, text string, single bool) ([]Step, error) {
 	}
 
 	steps := make([]Step, len(statements))
-	lines := lineCounter{rest: text, line: 1}
+	lines := lineCounter{rest: text, line: 1, column: 1}
 	for i, s := range statements {
-		steps[i] = Step{Statement: s, Verdict: dialect.Decide(s), Line: lines.at(s.FirstChar())}
+		steps[i] = Step{Statement: s, Verdict: dialect.Decide(s)}
+		steps[i].Line, steps[i].Column = lines.at(s.FirstChar())
 		if forbidden(s) || (!single && slices.Contains(controlFirst, s.Words[0])) {
 			word := strings.ToUpper(s.Words[0])
 			return nil, reject(field, i, steps[i], word+" is not possible here", "A text is one transaction, or one "+
@@ -91,23 +114,25 @@ func split(field, text string, single bool) ([]Step, error) {
 	return steps, checkDrops(field, steps)
 }
 
-// lineCounter returns the lines for ascending positions in a text.
+// lineCounter returns the places of ascending positions in a text.
 type lineCounter struct {
-	rest        string
-	chars, line int // before rest
+	rest         string
+	chars        int // before rest
+	line, column int // at rest
 }
 
-// at returns a character's line.
-func (c *lineCounter) at(char int) int {
+// at returns a character's line and column.
+func (c *lineCounter) at(char int) (line, column int) {
 	for ; c.chars < char && c.rest != ""; c.chars++ {
 		r, size := utf8.DecodeRuneInString(c.rest)
+		c.column++
 		if r == '\n' {
-			c.line++
+			c.line, c.column = c.line+1, 1
 		}
 		c.rest = c.rest[size:]
 	}
 
-	return c.line
+	return c.line, c.column
 }
 
 // forbidden reports whether a statement would end the transaction or change the protocol.
@@ -120,9 +145,8 @@ func forbidden(s sqllex.Statement) bool {
 // reject returns the i-th step's failure, in the form of PostgreSQL's errors.
 func reject(field string, i int, s Step, message, detail, hint string) error {
 	f := fault.OnField(fault.Unprocessable, field, "not_allowed", "was rejected: %s", message)
-	f.Extra = map[string]any{"postgres": PostgresError{
-		Message: message, Detail: detail, Hint: hint, Position: s.FirstChar() + 1, Statement: i + 1,
-	}}
+	report := pg.Report{Message: message, Detail: detail, Hint: hint}
+	f.Extra = map[string]any{"postgres": s.place(report, i, s.FirstChar()+1)}
 
 	return f
 }

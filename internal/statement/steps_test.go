@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 func TestSplit(t *testing.T) {
@@ -75,6 +76,27 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestPlaces: a report has the line and column of its position, or else the line of its statement.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+
+	const text = "/* é */ select 1;  select\n  nope,\n x; -- a\n select 2"
+	steps, err := split("query", text, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, test := range []struct{ step, position, line, column int }{
+		{0, 9, 1, 9}, {1, 20, 1, 20}, {1, 29, 2, 3}, {1, 36, 3, 2}, {1, 0, 1, 0}, {2, 0, 4, 0}, {2, 52, 4, 9}, {2, 99, 4, 0},
+	} {
+		r := steps[test.step].place(pg.Report{}, test.step, test.position)
+		want := pg.Report{Statement: test.step + 1, Position: test.position, Line: test.line, Column: test.column}
+		if r != want {
+			t.Errorf("%d in statement %d: got %+v, want %+v", test.position, test.step, r, want)
+		}
+	}
+}
+
 // TestRefusedSteps: the failure of a text names its statement.
 func TestRefusedSteps(t *testing.T) {
 	t.Parallel()
@@ -106,7 +128,7 @@ func TestRefusedSteps(t *testing.T) {
 			continue
 		}
 
-		report, _ := fault.Of(err).Extra["postgres"].(PostgresError)
+		report, _ := fault.Of(err).Extra["postgres"].(pg.Report)
 		if report.Message != test.message || report.Statement != test.at {
 			t.Errorf("%s: got %q at %d, want %q at %d", test.text, report.Message, report.Statement, test.message,
 				test.at)

@@ -32,8 +32,8 @@ var runSQL = operation.Operation{
 	Destructive: operation.When((*runSQLInput).writes),
 	Notes: "Runs all statements as the project's owner in one transaction, which is rolled back unless `read_only` " +
 		"is false. If the database rejects a statement, `metadata.postgres` has its report: `message`, `detail`, " +
-		"`hint`, `context`, `sqlstate`, `position` (character of the query, from 1; 0 if unknown) and `statement` " +
-		"(from 1). A BEGIN and its COMMIT are left out; other statements that end the transaction (ROLLBACK, " +
+		"`hint`, `context`, `sqlstate`, `statement` (from 1), `position` (character of the query, from 1; 0 if " +
+		"unknown), its `line` and `column`. A BEGIN and its COMMIT are left out; other statements that end the transaction (ROLLBACK, " +
 		"SAVEPOINT …) and COPY are refused. What only Supabase's platform has is left out or changed: `notes` says " +
 		"what. The text is stored in the project's history.",
 	Example: `{"query": "select title, price from books where price < $1", "parameters": [10]}`,

@@ -12,7 +12,9 @@ export function FailedRequests({ project }: { project: string }) {
 
   return (
     <Card title="Latest failed requests"
-      actions={<Link to={all as string} search={{ minStatus: '400' } as never}>All failed requests</Link>}>
+      actions={['4xx', '5xx'].map((status) => (
+        <Link key={status} to={all as string} search={{ status } as never}>All {status}</Link>
+      ))}>
       <div className={css.panel}>
         <Loaded query={query} rows={5}>
           {({ content }) => content.length === 0 ? (

@@ -92,7 +92,7 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
         )}
         <ImportOptions options={options} existing={table !== undefined} onChange={(next) => {
           setOptions(next)
-          setTried(null)
+          if (next.skip === options.skip) setTried(null) // the file is read in another way
         }} />
         {tried !== null && <ImportReport tried={tried} lines={tried.rejectedLines} />}
         {tried !== null && !skips && (
@@ -109,7 +109,7 @@ export function ImportDialog({ project, table, onClose }: { project: string; tab
         <footer className={css.foot}>
           {work !== null ? <Button onClick={() => abort.current?.abort()}>Cancel import</Button> : <Button onClick={onClose}>Cancel</Button>}
           {tried !== null && <Button disabled={work !== null} onClick={() => void run(true)}>Try again</Button>}
-          <Button type="submit" look="primary" busy={work !== null} disabled={file === null || (table === undefined && name === '')}>
+          <Button type="submit" look="primary" busy={work !== null} disabled={file === null || (table === undefined && name === '') || (tried !== null && !skips)}>
             {tried === null ? 'Try file' : `Import ${tried.rows.toLocaleString()} rows`}
           </Button>
         </footer>

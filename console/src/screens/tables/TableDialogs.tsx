@@ -4,6 +4,7 @@ import { api, inProject, read } from '../../api/client'
 import { Confirm, FormDialog } from '../../components/Dialog'
 import { CheckField, TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
+import { queries } from '../../queries'
 import { refreshTables, type Dependent, type Entry } from './queries'
 
 interface Props {
@@ -76,7 +77,7 @@ export function DeleteTable({ project, entry, onClose }: Props) {
     const { metadata } = await read(api.DELETE('/tables/{tableUUID}', {
       params: { path: { tableUUID: entry.uuid }, header: inProject(project), query: { cascade: cascade ? 'true' : 'false' } },
     }))
-    await refreshTables(project)
+    await queries.invalidateQueries({ queryKey: ['tables', project, 'all'] }) // not those of the table that is gone
     const gone = metadata.deleted.map((d) => `${d.kind} ${d.name}`)
     toast(`${entry.name} is deleted${gone.length > 0 ? `, with ${gone.join(', ')}` : ''}`)
   }

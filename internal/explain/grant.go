@@ -1,0 +1,119 @@
+package explain
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pg"
+)
+
+// denial is PostgreSQL's message about a missing privilege.
+type denial struct{ kind, name string }
+
+var (
+	deniedObject = regexp.MustCompile(`^(?s)permission denied for (materialized view|foreign table|[a-z]+) (.+)$`)
+	deniedColumn = regexp.MustCompile(`^(?s)permission denied for column "?.+"? of relation "(.+)"$`)
+)
+
+// parseDenial returns what a message of SQLSTATE 42501 denies. It returns false for other messages
+// of this state, such as those of policies.
+func parseDenial(message string) (denial, bool) {
+	if m := deniedColumn.FindStringSubmatch(message); m != nil {
+		return denial{"table", m[1]}, true
+	}
+	if m := deniedObject.FindStringSubmatch(message); m != nil {
+		return denial{m[1], m[2]}, true
+	}
+
+	return denial{}, false
+}
+
+// isRelation reports whether the object has rows.
+func (d denial) isRelation() bool {
+	return slices.Contains([]string{"table", "view", "materialized view", "foreign table"}, d.kind)
+}
+
+// tableName matches the names of tables that socle grants takes.
+var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+
+// privilegesByKind has the privilege that a request needs on an object without rows.
+var privilegesByKind = map[string]string{
+	"sequence": "usage", "schema": "usage", "type": "usage", "domain": "usage",
+	"function": "execute", "procedure": "execute",
+}
+
+// platformSchemas are the schemas in which a project's owner grants nothing. A schema cron, net or
+// vault can be the owner's own, which is rare.
+var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema", "cron", "net",
+	"vault"}
+
+// isPlatform reports whether the object is a schema of the platform.
+func (d denial) isPlatform() bool {
+	return d.kind == "schema" && (slices.Contains(platformSchemas, d.name) || strings.HasPrefix(d.name, "pg_"))
+}
+
+// platformAdvice is the remedy for a schema of the platform.
+const platformAdvice = "It belongs to the platform, and no role is granted more. A function of yours that is security " +
+	"definer may read it for the role."
+
+// command returns the command that grants a role the privilege, or "" for an object of another kind.
+// privilege is the one on an object with rows.
+func (d denial) command(privilege, role string) string {
+	object := d.kind
+	if d.isRelation() {
+		object = "table"
+	} else if privilege = privilegesByKind[d.kind]; privilege == "" {
+		return ""
+	}
+
+	parts := []string{d.name}
+	if schema, name, ok := strings.Cut(d.name, "."); ok && d.kind != "schema" {
+		parts = []string{schema, name}
+	}
+
+	sql := "grant " + privilege + " on " + object + " " + quotePlain(parts...) + " to " + quotePlain(role)
+	return "socle sql run --read-only=false --query " + config.ShellWord(sql)
+}
+
+var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// quotePlain returns a name as SQL, with quotes only where they are necessary in most cases.
+func quotePlain(parts ...string) string {
+	all := make([]string, len(parts))
+	for i, part := range parts {
+		if all[i] = part; !plainName.MatchString(part) {
+			all[i] = pg.Quote(part)
+		}
+	}
+
+	return strings.Join(all, ".")
+}
+
+// GrantHint returns the hint for a role that lacks a privilege, from PostgreSQL's message. It names
+// nothing but what the message names.
+func GrantHint(role, message string) string {
+	const lacks = "The role has no privilege on it. "
+
+	d, ok := parseDenial(message)
+	switch {
+	case !ok:
+		return ""
+	case d.isPlatform():
+		return lacks + platformAdvice
+	case d.kind == "table" && tableName.MatchString(d.name):
+		return lacks + "Grant it with: socle grants update, or as Supabase does for all tables: " +
+			"socle default-privileges update --mode supabase --existing"
+	}
+
+	command := d.command("select", role)
+	if command == "" {
+		return ""
+	}
+	if d.isRelation() && d.kind != "materialized view" {
+		return lacks + "Grant it, or insert, update or delete, with: " + command
+	}
+
+	return lacks + "Grant it with: " + command
+}
