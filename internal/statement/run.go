@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +14,6 @@ import (
 	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // endTimeout bounds the end of a session.
@@ -307,19 +304,6 @@ func translate(field string, err error, index int, step Step) error {
 	}}
 
 	return f
-}
-
-var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?objects\b`)
-
-// hint returns PostgreSQL's hint. For an insert into storage.objects it names the Storage API:
-// PostgreSQL complains about a column or constraint there.
-func hint(e *pgconn.PgError, statement sqllex.Statement) string {
-	if e.Hint == "" && slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) &&
-		storageInsert.MatchString(statement.Text) {
-		return "Objects are changed by the Storage API only: upload the file."
-	}
-
-	return e.Hint
 }
 
 // clip truncates a text.
