@@ -63,8 +63,8 @@ func setPassword(ctx context.Context, tx pgx.Tx, id uuid.UUID, hash string) erro
 	return err
 }
 
-// rehash replaces an imported user's hash, after the password was verified. It is the same password:
-// the reference stays, and with it all that depends on the password.
+// rehash replaces an imported user's hash, after the password was verified. The password is the
+// same: the reference stays, and with it all that depends on the password.
 func (d *Directory) rehash(ctx context.Context, tx pgx.Tx, id uuid.UUID, old, newHash string) error {
 	_, err := pg.Exec(ctx, tx, `
 		update auth.passwords p set hash = @new from auth.users u

@@ -40,8 +40,8 @@ func (s *Service) Sweep(ctx context.Context, p *projectdb.Project) error {
 }
 
 // Sweep deletes expired rows: sessions that can't be refreshed, tokens, flows, challenges, counts
-// of attempts, old log entries, unverified factors, and hashes of users that were not inserted. Each
-// kind is deleted in batches.
+// of attempts, old log entries, unverified factors, and hashes of users that were not inserted.
+// Each kind is deleted in batches.
 func (d *Directory) Sweep(ctx context.Context) error {
 	inactive := d.SessionInactivitySeconds
 	if inactive == 0 {

@@ -14,7 +14,7 @@ import (
 
 // selectHash returns a user's hash, "" without one, as log-ins read it.
 const selectHash = `select coalesce((select hash from auth.passwords p join auth.users u on u.encrypted_password = p.reference
-	where u.id = $1 and p.user_id = u.id), '')`
+	where u.id = @id and p.user_id = u.id), '')`
 
 // TestSelectUsers executes statements of applications that read auth.users as a whole.
 func TestSelectUsers(t *testing.T) {
@@ -144,7 +144,8 @@ func TestHiddenPasswords(t *testing.T) {
 	for _, l := range []pgcluster.Login{pgcluster.Owner, pgcluster.Request, pgcluster.Service} {
 		conn := projectdbtest.Connect(t, p, l)
 		for _, sql := range statements {
-			if got := pgtest.State(t, conn, "begin; "+sql); got != "42501" && !(got == "P0004" && strings.HasPrefix(sql, "analyze")) {
+			if got := pgtest.State(t, conn, "begin; "+sql); got != "42501" &&
+				!(got == "P0004" && strings.HasPrefix(sql, "analyze")) {
 				t.Errorf("%s as %s: got state %q, want 42501", sql, l, got)
 			}
 			pgtest.Exec(t, conn, "rollback")
@@ -168,7 +169,8 @@ func TestStoredPasswords(t *testing.T) {
 		{`update auth.users set encrypted_password = '` + other + `' where id = '` + ann + `'`, "", other, argon},
 		{`update auth.users set encrypted_password = null where id = '` + ann + `'`, "", "", argon},
 		{`update auth.users set encrypted_password = '' where id = '` + ann + `'`, "", "", argon},
-		{`update auth.users set encrypted_password = '` + other + `'; update auth.users set encrypted_password = '` + bcrypt + `'`, "", bcrypt, bcrypt},
+		{`update auth.users set encrypted_password = '` + other + `';
+			update auth.users set encrypted_password = '` + bcrypt + `'`, "", bcrypt, bcrypt},
 		{row + values(ann, "ann@example.com", other) + ` on conflict do nothing`, "", bcrypt, argon},
 		{row + values(bob[:35]+"9", "ann@example.com", other) + ` on conflict do nothing`, "", bcrypt, argon},
 		{row + values(ann, "ann@example.com", other) + ` on conflict (id) do update set encrypted_password = excluded.encrypted_password`, "", other, argon},
@@ -192,12 +194,14 @@ func TestStoredPasswords(t *testing.T) {
 			update auth.users set phone = '1511', encrypted_password = '` + argon + `' where id = '` + ann + `'`, "", other, argon},
 		{`delete from auth.users where id = '` + ann + `'`, "", "", argon},
 	} {
-		pgtest.Exec(t, conn, `delete from auth.users; `+row+values(ann, "ann@example.com", bcrypt)+`,`+values(bob, "bob@example.com", argon))
+		pgtest.Exec(t, conn, `delete from auth.users; `+row+values(ann, "ann@example.com", bcrypt)+`,`+
+			values(bob, "bob@example.com", argon))
 		if got := pgtest.State(t, conn, test.sql); got != test.state {
 			t.Errorf("%s: got state %q, want %q", test.sql, got, test.state)
 		}
 		for id, want := range map[string]string{ann: test.ann, bob: test.bob} {
-			if got, err := pg.Value[string](t.Context(), login, strings.Replace(selectHash, "$1", "@id", 1), pgx.StrictNamedArgs{"id": id}); err != nil || got != want {
+			got, err := pg.Value[string](t.Context(), login, selectHash, pgx.StrictNamedArgs{"id": id})
+			if err != nil || got != want {
 				t.Errorf("%s: got the hash %q of %s (%v), want %q", test.sql, got, id, err, want)
 			}
 		}

@@ -13,21 +13,23 @@ import (
 func TestHint(t *testing.T) {
 	t.Parallel()
 
+	const table, schema, function = "permission denied for table ", "permission denied for schema ",
+		"permission denied for function "
 	for _, test := range []struct {
 		code, message, text, internal string
 		want                          string // in the hint; "" for none
 	}{
-		{"42501", "permission denied for table passwords", `select * from auth.passwords`, "", "auth.passwords belongs"},
-		{"42501", "permission denied for table sessions", `delete from "auth" . "sessions"`, "", "auth.sessions belongs"},
-		{"42501", "permission denied for table sessions", `select f()`, "select * from AUTH.Sessions", "auth.sessions belongs"},
-		{"42501", "permission denied for table sessions", `select * from public.sessions`, "", ""},
-		{"42501", "permission denied for table sessions", `select * from my_auth.sessions, auth.sessions_2`, "", ""},
-		{"42501", "permission denied for schema socle", `select * from socle.audit`, "", "The schema socle belongs"},
-		{"42501", "permission denied for schema private", `select * from private.t`, "", ""},
-		{"42501", "permission denied for function store_password", `select auth.store_password('')`, "", "auth.store_password belongs"},
-		{"42501", "permission denied for table files", `select * from storage.files`, "", "storage.files belongs"},
+		{"42501", table + "passwords", `select * from auth.passwords`, "", "auth.passwords belongs"},
+		{"42501", table + "sessions", `delete from "auth" . "sessions"`, "", "auth.sessions belongs"},
+		{"42501", table + "sessions", `select f()`, "select * from AUTH.Sessions", "auth.sessions belongs"},
+		{"42501", table + "sessions", `select * from public.sessions`, "", ""},
+		{"42501", table + "sessions", `select * from my_auth.sessions, auth.sessions_2`, "", ""},
+		{"42501", schema + "socle", `select * from socle.audit`, "", "The schema socle belongs"},
+		{"42501", schema + "private", `select * from private.t`, "", ""},
+		{"42501", function + "store_password", `select auth.store_password('')`, "", "auth.store_password belongs"},
+		{"42501", table + "files", `select * from storage.files`, "", "storage.files belongs"},
 		{"42501", "permission denied to create role", `create role auth.files`, "", ""},
-		{"42P01", "permission denied for table sessions", `select * from auth.sessions`, "", ""},
+		{"42P01", table + "sessions", `select * from auth.sessions`, "", ""},
 		{"23514", "x", `insert into storage.objects values (1)`, "", "Storage API"},
 		{"23514", "x", `insert into public.objects values (1)`, "", ""},
 	} {

@@ -61,7 +61,7 @@ func TestRestoreOfOldBackup(t *testing.T) {
 }
 
 // TestRestoreOfOldPasswords restores a backup that has password hashes in auth.users, in place and
-// into a new project. Neither these nor a migration leave a hash where the project's owner reads it.
+// into a new project. Neither these nor a migration leave a hash where the owner reads it.
 func TestRestoreOfOldPasswords(t *testing.T) {
 	t.Parallel()
 
