@@ -127,7 +127,7 @@ func TestHooksThatFail(t *testing.T) {
 		"drop":           {`drop function public.custom_access_token(jsonb);` + addPlan, 200, "", ""},
 		"dropped":        {``, 500, "unexpected_failure", "Error running hook URI"},
 		"auth.users":     {`update auth.users set role = 'service_role';` + addPlan, 500, "unexpected_failure", ""},
-		"hashes":         {`select encrypted_password into rec from auth.users;` + addPlan, 500, "unexpected_failure", ""},
+		"hashes":         {`select hash into rec from auth.passwords;` + addPlan, 500, "unexpected_failure", ""},
 		"sessions":       {`select * into rec from auth.sessions;` + addPlan, 500, "unexpected_failure", ""},
 		"set role":       {`execute 'set role service_role';` + addPlan, 500, "unexpected_failure", ""},
 		"superuser":      {`execute 'set session authorization postgres';` + addPlan, 500, "unexpected_failure", ""},

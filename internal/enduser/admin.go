@@ -236,7 +236,7 @@ func (a adminChange) save(ctx context.Context, tx pgx.Tx, u User) error {
 
 	_, err = pg.Exec(ctx, tx, `
 		update auth.users set email = nullif(@email, ''), role = coalesce(nullif(@role, ''), role),
-			encrypted_password = coalesce(nullif(@hash, ''), encrypted_password),
+			encrypted_password = coalesce(auth.store_password(nullif(@hash, '')), encrypted_password),
 			email_confirmed_at = case when @confirm then coalesce(email_confirmed_at, now()) else email_confirmed_at end,
 			phone = nullif(@phone, ''),
 			phone_confirmed_at = case when @confirm_phone then coalesce(phone_confirmed_at, now()) else phone_confirmed_at end,

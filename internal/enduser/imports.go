@@ -112,7 +112,8 @@ func (d *Directory) importUser(ctx context.Context, outer pgx.Tx, u UserImport, 
 			insert into auth.users (instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, invited_at,
 				last_sign_in_at, raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous, banned_until,
 				confirmation_token, recovery_token, email_change_token_new, email_change, phone, phone_confirmed_at)
-			values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''), nullif(@hash, ''),
+			values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''),
+				auth.store_password(nullif(@hash, '')),
 				@confirmed, @invited, @signed_in, @app::jsonb, @data::jsonb, coalesce(@created::timestamptz, now()), now(), @anonymous,
 				@banned, '', '', '', '', nullif(@phone, ''), @phone_confirmed)
 			on conflict (id) do nothing`,

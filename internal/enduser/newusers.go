@@ -48,7 +48,8 @@ func insertUser(ctx context.Context, tx pgx.Tx, n newUser) (User, error) {
 		insert into auth.users (instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, invited_at,
 			raw_app_meta_data, raw_user_meta_data, created_at, updated_at, is_anonymous, banned_until, confirmation_token,
 			recovery_token, email_change_token_new, email_change, phone, phone_confirmed_at)
-		values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''), nullif(@hash, ''),
+		values ('00000000-0000-0000-0000-000000000000', @id, 'authenticated', @role, nullif(@email, ''),
+			auth.store_password(nullif(@hash, '')),
 			case when @confirmed then now() end, case when @invited then now() end, @app::jsonb, @data::jsonb, now(), now(),
 			@anonymous, @banned, '', '', '', '', nullif(@phone, ''), case when @phone_confirmed then now() end)`,
 		pgx.StrictNamedArgs{"id": n.ID, "role": n.role(), "email": n.Email, "hash": n.PasswordHash,

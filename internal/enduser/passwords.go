@@ -70,14 +70,18 @@ func (d *Directory) samePassword(ctx context.Context, u User, secret string) err
 
 // setPassword changes a password hash.
 func setPassword(ctx context.Context, tx pgx.Tx, id uuid.UUID, hash string) error {
-	_, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = @hash, updated_at = now() where id = @id`,
+	_, err := pg.Exec(ctx, tx, `
+		update auth.users set encrypted_password = auth.store_password(@hash), updated_at = now() where id = @id`,
 		pgx.StrictNamedArgs{"id": id, "hash": hash})
 	return err
 }
 
-// rehash replaces an imported user's hash, after the password was verified.
+// rehash replaces an imported user's hash, after the password was verified. The password is the
+// same: the reference stays, and with it all that depends on the password.
 func (d *Directory) rehash(ctx context.Context, tx pgx.Tx, id uuid.UUID, old, newHash string) error {
-	_, err := pg.Exec(ctx, tx, `update auth.users set encrypted_password = @new where id = @id and encrypted_password = @old`,
+	_, err := pg.Exec(ctx, tx, `
+		update auth.passwords p set hash = @new from auth.users u
+		where u.id = @id and p.reference = u.encrypted_password and p.hash = @old`,
 		pgx.StrictNamedArgs{"id": id, "old": old, "new": newHash})
 	return err
 }

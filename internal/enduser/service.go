@@ -40,7 +40,8 @@ func (s *Service) Sweep(ctx context.Context, p *projectdb.Project) error {
 }
 
 // Sweep deletes expired rows: sessions that can't be refreshed, tokens, flows, challenges, counts
-// of attempts, old log entries, and unverified factors. Each kind is deleted in batches.
+// of attempts, old log entries, unverified factors, and hashes of users that were not inserted.
+// Each kind is deleted in batches.
 func (d *Directory) Sweep(ctx context.Context) error {
 	inactive := d.SessionInactivitySeconds
 	if inactive == 0 {
@@ -58,6 +59,8 @@ func (d *Directory) Sweep(ctx context.Context) error {
 		d.sweep(ctx, `delete from auth.sign_ups where id in (
 			select id from auth.sign_ups where not created_user and created_at < now() - @age::interval limit @most)`,
 			age(time.Duration(d.CodeSeconds)*time.Second)),
+		d.sweep(ctx, `delete from auth.passwords where reference in (
+			select reference from auth.passwords where user_id is null and created_at < now() - @age::interval limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.flow_state where id in (
 			select id from auth.flow_state where created_at < now() - @age::interval limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.spent_flows where id in (

@@ -80,7 +80,8 @@ func (d *Directory) takeOver(ctx context.Context, tx pgx.Tx, u User, p proof) er
 	}
 
 	n, err := pg.Exec(ctx, tx, `
-		update auth.users set encrypted_password = nullif(@hash, ''), raw_user_meta_data = @data::jsonb, is_anonymous = false,
+		update auth.users set encrypted_password = auth.store_password(nullif(@hash, '')), raw_user_meta_data = @data::jsonb,
+			is_anonymous = false,
 			email = case when @phone then null else email end, email_change = '',
 			email_confirmed_at = case when @phone then null else now() end,
 			phone = case when @phone then phone end, phone_change = '', phone_confirmed_at = case when @phone then now() end,

@@ -337,7 +337,7 @@ const (
 // underTested are the large packages whose own tests are too few: those of their callers test them.
 // The list may only shrink.
 var underTested = []string{"internal/backup", "internal/cli", "internal/oauth", "internal/pgproxy", "internal/s3api",
-	"internal/statement", "internal/storageapi", "internal/web"}
+	"internal/storageapi", "internal/web"}
 
 // TestLargePackagesAreTested checks that the rules of a large package are tested beside it, in
 // seconds, and not by its callers.

@@ -138,8 +138,8 @@ func (d Databases) handOverStorage(ctx context.Context, conn *pgx.Conn, project 
 	return pgcluster.ExecUntriggered(ctx, conn, statements)
 }
 
-// visibleUserColumns are the columns in auth.users that the owner may read: all but hashes and
-// tokens, which it knows only through its triggers.
+// visibleUserColumns are the columns in auth.users that the owner may read while the table has
+// password hashes, which is before migration 50: all but hashes and tokens.
 var visibleUserColumns = []string{
 	"instance_id", "id", "aud", "role", "email", "email_confirmed_at", "invited_at", "confirmation_sent_at",
 	"recovery_sent_at", "email_change", "email_change_sent_at", "last_sign_in_at", "raw_app_meta_data",
@@ -149,9 +149,9 @@ var visibleUserColumns = []string{
 }
 
 // handOverAuth gives the tables in schema auth to the project's auth login, and grants the owner
-// its part: foreign keys to auth.users (id), triggers on it, row changes, which platform triggers
-// check, its columns but hashes and tokens, and the functions for policies. It does nothing before
-// the migration that creates the tables.
+// its part: foreign keys to auth.users (id), triggers on it, its rows, whose changes platform
+// triggers check, and the functions for policies. It does nothing before the migration that creates
+// the tables.
 func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	role := d.Registry.Login(project, pgcluster.Auth)
 	type table struct {
@@ -180,6 +180,11 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 	}
 
 	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	visible := "select (" + strings.Join(visibleUserColumns, ", ") + ")"
+	if slices.ContainsFunc(tables, func(t table) bool { return t.Name == "passwords" }) { // since migration 50
+		visible = "select"
+		statements = append(statements, "grant execute on function auth.store_password(text) to "+pg.Quote(role))
+	}
 	if bySQL { // since migration 47
 		statements = append(statements,
 			"grant insert, update, delete on auth.users to "+developer,
@@ -192,8 +197,7 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 
 	return pgcluster.ExecUntriggered(ctx, conn, append(statements,
 		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
-		"grant references (id), select ("+strings.Join(visibleUserColumns,
-			", ")+"), trigger on auth.users to "+developer,
+		"grant references (id), "+visible+", trigger on auth.users to "+developer,
 		"grant execute on function auth.jwt(), auth.uid(), auth.role(), auth.email() to "+developer,
 		"grant usage on schema "+pg.Quote(projectdb.Schema)+" to "+pg.Quote(role),
 		"grant execute on function socle.write_audit(text, bytea), socle.lock_audit_entries() to "+pg.Quote(role),

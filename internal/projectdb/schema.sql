@@ -98,7 +98,7 @@ CREATE TABLE auth.users (
     CONSTRAINT users_email_change_confirm_status_check CHECK (((email_change_confirm_status >= 0) AND (email_change_confirm_status <= 2)))
 );
 
-COMMENT ON COLUMN auth.users.encrypted_password IS 'argon2id; bcrypt of imported users until their next log-in';
+COMMENT ON COLUMN auth.users.encrypted_password IS 'reference to auth.passwords';
 
 COMMENT ON COLUMN auth.users.confirmation_token IS 'unused, like the other columns of tokens: see one_time_tokens';
 
@@ -121,7 +121,7 @@ COMMENT ON FUNCTION auth.check_times(person auth.users) IS 'refuses infinite tim
 CREATE FUNCTION auth.check_user() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
+    AS $_$
 declare
 	fixed text;
 	providers text[] := '{}';
@@ -161,7 +161,7 @@ begin
 	end if;
 	if tg_op = 'INSERT' or new.encrypted_password is distinct from old.encrypted_password then
 		new.encrypted_password := nullif(new.encrypted_password, '');
-		if new.encrypted_password is not null then
+		if not starts_with(new.encrypted_password, '$2$hidden$') then
 			perform auth.check_hash(new.encrypted_password);
 		end if;
 	end if;
@@ -214,7 +214,7 @@ begin
 	new.phone_change_token := '';
 	new.reauthentication_token := '';
 	return new;
-end $$;
+end $_$;
 
 COMMENT ON FUNCTION auth.check_user() IS 'checks what the owner writes into auth.users, and refuses what others do';
 
@@ -311,6 +311,36 @@ end $$;
 
 COMMENT ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) IS 'updates what depends on the address, the number and the password of a user';
 
+CREATE FUNCTION auth.hide_password() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	new.encrypted_password := auth.store_password(new.encrypted_password);
+	return new;
+end $$;
+
+COMMENT ON FUNCTION auth.hide_password() IS 'replaces a hash by a reference to it';
+
+CREATE FUNCTION auth.hide_passwords() RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET session_replication_role TO 'replica'
+    AS $_$
+	with hidden as (
+		insert into auth.passwords (user_id, hash)
+		select u.id, u.encrypted_password from auth.users u
+		where u.encrypted_password is not null and not starts_with(u.encrypted_password, '$2$hidden$')
+		returning user_id, reference
+	)
+	update auth.users u set encrypted_password = h.reference from hidden h where u.id = h.user_id;
+
+	delete from pg_statistic s using pg_attribute a
+	where s.starelid = 'auth.users'::regclass and a.attrelid = s.starelid and a.attnum = s.staattnum and a.attname = 'encrypted_password';
+$_$;
+
+COMMENT ON FUNCTION auth.hide_passwords() IS 'moves the hashes that former releases left in auth.users';
+
 CREATE FUNCTION auth.identity_written() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -341,9 +371,60 @@ CREATE FUNCTION auth.jwt() RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb;
 
+CREATE FUNCTION auth.password_written() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	is_theirs boolean;
+begin
+	if tg_op <> 'INSERT' then
+		delete from auth.passwords p where p.reference = old.encrypted_password and coalesce(p.user_id = old.id, true);
+	end if;
+	if tg_op = 'DELETE' or new.encrypted_password is null then
+		return null;
+	end if;
+
+	-- No condition on user_id: passwords_unclaimed has all rows of a large insert, and would be read for each.
+	update auth.passwords p set user_id = coalesce(p.user_id, new.id) where p.reference = new.encrypted_password
+	returning p.user_id = new.id into is_theirs;
+	if is_theirs is not true and exists (
+		select from auth.users u where u.id = new.id and u.encrypted_password = new.encrypted_password) then
+		raise check_violation using schema = 'auth', table = 'users', column = 'encrypted_password',
+			message = format('user %s: encrypted_password must be a hash that the statement itself sets', new.id),
+			hint = 'What SQL reads in this column stands for the hash, and belongs to one user.';
+	end if;
+	return null;
+end $$;
+
+COMMENT ON FUNCTION auth.password_written() IS 'gives a hash to its user, and deletes the former one';
+
 CREATE FUNCTION auth.role() RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'role'::text);
+
+CREATE TABLE auth.passwords (
+    reference text DEFAULT ('$2$hidden$'::text || gen_random_uuid()) NOT NULL,
+    user_id uuid,
+    hash text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE auth.passwords IS 'argon2id; bcrypt and scrypt of imported users until their next log-in';
+
+COMMENT ON COLUMN auth.passwords.reference IS 'the text in auth.users.encrypted_password; crypt() fails with it as a salt';
+
+COMMENT ON COLUMN auth.passwords.user_id IS 'whose password it is; null until the row of the user is written, and for good if that was left out: no foreign key, since it comes first';
+
+CREATE FUNCTION auth.store_password(new_hash text) RETURNS text
+    LANGUAGE sql STRICT
+    BEGIN ATOMIC
+ INSERT INTO auth.passwords (hash)
+   VALUES (store_password.new_hash)
+   RETURNING passwords.reference;
+END;
+
+COMMENT ON FUNCTION auth.store_password(new_hash text) IS 'stores a hash, and returns the reference for encrypted_password';
 
 CREATE FUNCTION auth.uid() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -368,9 +449,6 @@ begin
 		or new.role = 'service_role' and (tg_op = 'INSERT' or new.role is distinct from old.role) then
 		raise check_violation using schema = 'auth', table = 'users',
 			message = format('user %s: a trigger has set an address, a number, a role or is_sso_user that is refused', new.id);
-	end if;
-	if new.encrypted_password is not null and (tg_op = 'INSERT' or new.encrypted_password is distinct from old.encrypted_password) then
-		perform auth.check_hash(new.encrypted_password);
 	end if;
 	perform auth.clean_metadata('raw_user_meta_data', new.raw_user_meta_data), auth.clean_metadata('raw_app_meta_data', new.raw_app_meta_data);
 
@@ -738,7 +816,7 @@ begin
 	if found and (exists (
 		select from pg_event_trigger_ddl_commands() d where d.schema_name = 'auth' and d.classid <> 'pg_trigger'::regclass)
 		or (select count(*) from pg_trigger t where t.tgrelid = to_regclass('auth.users')
-			and t.tgname in ('socle_check_user', 'socle_user_written')) < 2) then
+			and t.tgname like 'socle\_%') < 6) then
 		raise insufficient_privilege using message = 'auth.users belongs to the platform: only its triggers can be changed';
 	end if;
 end $$;
@@ -2216,6 +2294,9 @@ ALTER TABLE ONLY auth.oauth_consents
 ALTER TABLE ONLY auth.one_time_tokens
     ADD CONSTRAINT one_time_tokens_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY auth.passwords
+    ADD CONSTRAINT passwords_pkey PRIMARY KEY (reference);
+
 ALTER TABLE ONLY auth.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
 
@@ -2384,6 +2465,8 @@ CREATE INDEX one_time_tokens_relates_to ON auth.one_time_tokens USING btree (rel
 
 CREATE UNIQUE INDEX one_time_tokens_user_id_token_type_key ON auth.one_time_tokens USING btree (user_id, token_type);
 
+CREATE INDEX passwords_unclaimed ON auth.passwords USING btree (created_at) WHERE (user_id IS NULL);
+
 CREATE INDEX sessions_oauth_client_id ON auth.sessions USING btree (oauth_client_id) WHERE (oauth_client_id IS NOT NULL);
 
 CREATE INDEX sessions_refreshed_at ON auth.sessions USING btree (COALESCE(refreshed_at, created_at));
@@ -2475,6 +2558,14 @@ CREATE TRIGGER check_identity BEFORE INSERT ON auth.identities FOR EACH ROW WHEN
 CREATE TRIGGER identity_written AFTER INSERT ON auth.identities FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.identity_written();
 
 CREATE TRIGGER socle_check_user BEFORE INSERT OR DELETE OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.check_user();
+
+CREATE TRIGGER socle_hide_password BEFORE INSERT OR UPDATE ON auth.users FOR EACH ROW WHEN ((NOT starts_with(new.encrypted_password, '$2$hidden$'::text))) EXECUTE FUNCTION auth.hide_password();
+
+CREATE TRIGGER socle_password_deleted AFTER DELETE ON auth.users FOR EACH ROW WHEN ((old.encrypted_password IS NOT NULL)) EXECUTE FUNCTION auth.password_written();
+
+CREATE TRIGGER socle_password_inserted AFTER INSERT ON auth.users FOR EACH ROW WHEN ((new.encrypted_password IS NOT NULL)) EXECUTE FUNCTION auth.password_written();
+
+CREATE TRIGGER socle_password_updated AFTER UPDATE ON auth.users FOR EACH ROW WHEN ((new.encrypted_password IS DISTINCT FROM old.encrypted_password)) EXECUTE FUNCTION auth.password_written();
 
 CREATE TRIGGER socle_user_written AFTER INSERT OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.user_written();
 
@@ -2704,63 +2795,9 @@ GRANT ALL ON FUNCTION auth.check_hash(hash text) TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION auth.check_identity() FROM PUBLIC;
 
-GRANT INSERT,DELETE,TRIGGER,UPDATE ON TABLE auth.users TO socle_PROJECT_owner;
+GRANT SELECT,INSERT,DELETE,TRIGGER,UPDATE ON TABLE auth.users TO socle_PROJECT_owner;
 
-GRANT SELECT(instance_id) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(id),REFERENCES(id) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(aud) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(role) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(invited_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(confirmation_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(recovery_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_change) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(last_sign_in_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(raw_app_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(raw_user_meta_data) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(is_super_admin) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(created_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(updated_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone_confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone_change) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(phone_change_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(confirmed_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(email_change_confirm_status) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(banned_until) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(reauthentication_sent_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(is_sso_user) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(deleted_at) ON TABLE auth.users TO socle_PROJECT_owner;
-
-GRANT SELECT(is_anonymous) ON TABLE auth.users TO socle_PROJECT_owner;
+GRANT REFERENCES(id) ON TABLE auth.users TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION auth.check_times(person auth.users) FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.check_times(person auth.users) TO socle_PROJECT_owner;
@@ -2786,6 +2823,10 @@ GRANT ALL ON FUNCTION auth.email() TO socle_PROJECT_owner;
 REVOKE ALL ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION auth.hide_password() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION auth.hide_passwords() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION auth.identity_written() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION auth.is_platform(acting name, changed oid) FROM PUBLIC;
@@ -2802,12 +2843,17 @@ GRANT ALL ON FUNCTION auth.jwt() TO service_role;
 GRANT ALL ON FUNCTION auth.jwt() TO socle_reader;
 GRANT ALL ON FUNCTION auth.jwt() TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION auth.password_written() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION auth.role() FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.role() TO anon;
 GRANT ALL ON FUNCTION auth.role() TO authenticated;
 GRANT ALL ON FUNCTION auth.role() TO service_role;
 GRANT ALL ON FUNCTION auth.role() TO socle_reader;
 GRANT ALL ON FUNCTION auth.role() TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION auth.store_password(new_hash text) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.store_password(new_hash text) TO socle_PROJECT_auth;
 
 REVOKE ALL ON FUNCTION auth.uid() FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.uid() TO anon;

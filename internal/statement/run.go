@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // endTimeout bounds the end of a session.
@@ -290,20 +287,8 @@ func translate(field string, err error, index int, step Step) error {
 	}
 
 	report := pg.NewReport(e)
-	report.Hint = cmp.Or(report.Hint, storageHint(e, step.Statement))
+	report.Hint = cmp.Or(report.Hint, hint(e, step.Statement))
 	f.Extra = map[string]any{"postgres": step.place(report, index, position)}
 
 	return f
-}
-
-var storageInsert = regexp.MustCompile(`(?i)\binto\s+"?storage"?\s*\.\s*"?objects\b`)
-
-// storageHint names the Storage API for an insert into storage.objects: PostgreSQL complains about a
-// column or constraint there.
-func storageHint(e *pgconn.PgError, statement sqllex.Statement) string {
-	if slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) && storageInsert.MatchString(statement.Text) {
-		return "Objects are changed by the Storage API only: upload the file."
-	}
-
-	return ""
 }
