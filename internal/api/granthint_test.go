@@ -23,7 +23,8 @@ func TestGrantHints(t *testing.T) {
 		create table shop.hidden (id int);
 		create function look() returns bigint stable language sql as 'select count(*) from shop.hidden';
 		grant insert, select (title) on books to anon`, writing)).Want(200)
-	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "web", "kind": "publishable"}`).Want(201).Metadata("key").(string)
+	created := a.Post("/projects/"+a.Project+"/keys", `{"name": "web", "kind": "publishable"}`).Want(201)
+	key := created.Metadata("key").(string)
 
 	hint := func(method, path, body string) string {
 		r := a.Anonymous().Send(method, "/projects/"+a.Project+"/rest/v1/"+path, body, "apikey: "+key)

@@ -58,8 +58,8 @@ func (d denial) isPlatform() bool {
 const platformAdvice = "It belongs to the platform, and no role is granted more. A function of yours that is security " +
 	"definer may read it for the role."
 
-// command returns the command that grants a role the privilege, or "" for an object of another kind.
-// privilege is the one on an object with rows.
+// command returns the command that grants a role the privilege, or "" for an object of another
+// kind. privilege is the one on an object with rows.
 func (d denial) command(privilege, role string) string {
 	object := d.kind
 	if d.isRelation() {

@@ -27,8 +27,8 @@ type Config struct {
 	PreRequest catalog.Name // function called before every statement; zero means none
 	RootSpec   catalog.Name // function that answers requests for the root; zero means none
 	Settings   map[string]string
-	// GrantHint returns the hint for a role that lacks a privilege, from PostgreSQL's message, or "".
-	// nil means no hints.
+	// GrantHint returns the hint for a role that lacks a privilege, from PostgreSQL's message, or
+	// "". nil means no hints.
 	GrantHint func(role, message string) string
 	Origins   []string // allowed by CORS; nil means all
 }

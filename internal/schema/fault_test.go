@@ -19,8 +19,8 @@ func TestReportOfText(t *testing.T) {
 		"create function public.half(int) returns int immutable language plpgsql as 'begin return 1 / $1; end'")
 
 	policy := func(command, using, check string) error {
-		_, err := schema.CreatePolicy(t.Context(), p.owner, p.uuid, "notes", schema.NewPolicy{Name: "p", Command: command,
-			Roles: []string{"authenticated"}, Permissive: true, Using: using, WithCheck: check})
+		_, err := schema.CreatePolicy(t.Context(), p.owner, p.uuid, "notes", schema.NewPolicy{Name: "p",
+			Command: command, Roles: []string{"authenticated"}, Permissive: true, Using: using, WithCheck: check})
 		return err
 	}
 	function := func(language, definition string) error {

@@ -8,7 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
-// foreignTypes maps names from other databases and from programming languages to PostgreSQL's types.
+// foreignTypes maps names from other databases and from programming languages to PostgreSQL's
+// types.
 var foreignTypes = map[string]string{
 	"blob": "bytea", "datetime": "timestamptz", "guid": "uuid", "longtext": "text",
 	"number": "numeric", "string": "text", "tinyint": "smallint",

@@ -166,8 +166,8 @@ func TestMembersInRowsAndFiles(t *testing.T) {
 		{"developer", "", objects, "GET", file + "/a.txt", "", 200, "own"},
 		{"viewer", "", objects, "GET", file + "/a.txt", "", 200, "own"},
 		{"viewer", user, objects, "POST", "/object/list/avatars", `{"prefix": "` + p.grace + `"}`, 200, "a.txt"},
-		{"viewer", "", objects, "POST", strings.Replace(file, "/object", "/object/sign", 1) + "/a.txt", `{"expiresIn": 60}`,
-			200, "token="},
+		{"viewer", "", objects, "POST", strings.Replace(file, "/object", "/object/sign", 1) + "/a.txt",
+			`{"expiresIn": 60}`, 200, "token="},
 		{"developer", "anon", objects, "GET", file + "/a.txt", "", 400, "Object not found"},
 		{"token", user, objects, "GET", file + "/a.txt", "", 200, "own"},
 

@@ -19,7 +19,7 @@ type Step struct {
 	sqllex.Statement
 	dialect.Verdict
 
-	Line, Column int // of the first token, in characters from 1
+	Line, Column int // place of the first token, in characters from 1
 }
 
 // place adds the place of the i-th step to a report. position counts characters of the text from 1;

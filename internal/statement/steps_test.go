@@ -87,7 +87,8 @@ func TestPlaces(t *testing.T) {
 	}
 
 	for _, test := range []struct{ step, position, line, column int }{
-		{0, 9, 1, 9}, {1, 20, 1, 20}, {1, 29, 2, 3}, {1, 36, 3, 2}, {1, 0, 1, 0}, {2, 0, 4, 0}, {2, 52, 4, 9}, {2, 99, 4, 0},
+		{0, 9, 1, 9}, {1, 20, 1, 20}, {1, 29, 2, 3}, {1, 36, 3, 2}, {1, 0, 1, 0},
+		{2, 0, 4, 0}, {2, 52, 4, 9}, {2, 99, 4, 0},
 	} {
 		r := steps[test.step].place(pg.Report{}, test.step, test.position)
 		want := pg.Report{Statement: test.step + 1, Position: test.position, Line: test.line, Column: test.column}

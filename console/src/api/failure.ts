@@ -9,6 +9,7 @@ interface Metadata {
   detail?: string
   fields?: FieldFailure[]
   requestId?: string
+  hint?: string
 }
 
 /** A failed request. status is 0 if the server did not answer. */
@@ -17,6 +18,7 @@ export class ApiError extends Error {
   readonly code: string
   readonly fields: FieldFailure[]
   readonly requestId: string
+  readonly hint: string
   readonly retryAfter: number // seconds; 0: unknown
 
   constructor(status: number, metadata: Metadata = {}, cause?: unknown, text = '', retryAfter = 0) {
@@ -26,6 +28,7 @@ export class ApiError extends Error {
     this.code = metadata.code ?? ''
     this.fields = metadata.fields ?? []
     this.requestId = metadata.requestId ?? ''
+    this.hint = metadata.hint ?? ''
     this.retryAfter = retryAfter
   }
 
@@ -37,8 +40,9 @@ export class ApiError extends Error {
 
 /** Reads a failed answer: the platform's envelope, or an application interface's own form. */
 export function failureOf(response: Response, answer: unknown): ApiError {
-  const a = (answer ?? {}) as { errors?: string[]; metadata?: Metadata; message?: string; msg?: string; code?: string }
-  const metadata: Metadata = a.metadata ?? { code: String(a.code ?? ''), detail: a.message ?? a.msg }
+  const a = (answer ?? {}) as { errors?: string[]; metadata?: Metadata; message?: string; msg?: string; code?: string
+    hint?: string | null }
+  const metadata: Metadata = a.metadata ?? { code: String(a.code ?? ''), detail: a.message ?? a.msg, hint: a.hint ?? '' }
   metadata.requestId ??= response.headers.get('X-Request-Id') ?? ''
   const retryAfter = Number(response.headers.get('Retry-After')) || 0
 

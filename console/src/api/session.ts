@@ -39,6 +39,8 @@ export async function signIn(credentials: Credentials): Promise<void> {
 export async function signOut(): Promise<void> {
   try {
     await request('DELETE', path)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error // 401: it had ended already
   } finally {
     drop()
   }
@@ -109,7 +111,7 @@ function keep(answer: Answer | null): void {
 
   token = answer.metadata.token
   expiresAt = Date.parse(answer.metadata.expiresAt)
-  if (current?.uuid !== answer.content.uuid) {
+  if (current?.uuid !== answer.content.uuid || current.username !== answer.content.username) {
     current = answer.content
     listeners.forEach((f) => f())
   }

@@ -15,6 +15,7 @@ export function FailureNote({ error }: { error: unknown }) {
           <code>{f.field}</code> {f.message}
         </p>
       ))}
+      {failure !== null && failure.hint !== '' && <p>{failure.hint}</p>}
       {failure !== null && failure.requestId !== '' && <p className={css.request}>Request {failure.requestId}</p>}
     </div>
   )

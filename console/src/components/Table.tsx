@@ -23,7 +23,7 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen }: {
           <tr>
             {columns.map((c) => (
               <th key={c.title} scope="col" className={cellClass(c)}>
-                {c.title}
+                {c.title !== '' ? c.title : <span className={css.hidden}>Actions</span>}
               </th>
             ))}
           </tr>

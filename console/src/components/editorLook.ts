@@ -67,7 +67,7 @@ export const look = EditorView.theme({
   '.cm-content': { caretColor: 'var(--ink)' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)' },
   '.cm-gutters': { background: 'var(--sunken)', color: 'var(--ink-3)', border: '0' },
-  '.cm-activeLine': { background: 'color-mix(in srgb, var(--hover) 55%, transparent)' },
+  '.cm-activeLine': { background: 'var(--hover)' },
   '.cm-selectionBackground, &.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground':
     { background: 'var(--selected)' },
   '&.cm-focused .cm-matchingBracket': { background: 'var(--selected)' },

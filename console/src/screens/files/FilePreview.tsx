@@ -13,7 +13,7 @@ import { previewKind, splitName, type PreviewKind } from './folders'
 import { downloadPath, saveFile } from './read'
 import css from './Files.module.css'
 
-const maxShown = 50 * 1024 * 1024 // of pictures, sounds, films and PDF
+const maxShown = 50 * 1024 * 1024 // of pictures, sounds and films
 const maxText = 256 * 1024
 
 /** One file: what it is, what it looks like, and what can be done with it. */
@@ -110,11 +110,10 @@ function MediaContent({ bytes, kind, type, name }: { bytes: Blob; kind: PreviewK
   const [url, setURL] = useState('')
   const [broken, setBroken] = useState(false)
   useEffect(() => {
-    // The type is set here: bytes with a type of their choice could be a page of this origin.
-    const next = URL.createObjectURL(new Blob([bytes], { type: kind === 'pdf' ? 'application/pdf' : type }))
+    const next = URL.createObjectURL(new Blob([bytes], { type }))
     setURL(next)
     return () => URL.revokeObjectURL(next)
-  }, [bytes, kind, type])
+  }, [bytes, type])
 
   if (broken) return <p>The browser cannot show this file. Download it instead.</p>
   if (url === '') return null
@@ -127,8 +126,6 @@ function MediaContent({ bytes, kind, type, name }: { bytes: Blob; kind: PreviewK
       return <audio src={url} controls aria-label={name} onError={failed} />
     case 'video':
       return <video className={css.media} src={url} controls aria-label={name} onError={failed} />
-    case 'pdf':
-      return <iframe className={css.page} src={url} title={name} />
     case 'text':
     case 'none':
       return null

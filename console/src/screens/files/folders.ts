@@ -57,7 +57,7 @@ export function splitName(fullName: string): [folder: string, name: string] {
   return [fullName.slice(0, end), fullName.slice(end)]
 }
 
-export type PreviewKind = 'picture' | 'pdf' | 'audio' | 'video' | 'text' | 'none'
+export type PreviewKind = 'picture' | 'audio' | 'video' | 'text' | 'none'
 
 const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp']
 const texts = ['application/json', 'application/xml', 'application/javascript', 'application/sql', 'application/yaml',
@@ -70,7 +70,6 @@ export function previewKind(mimeType: string, name = ''): PreviewKind {
   const type = mimeType.split(';')[0]!.trim().toLowerCase()
   if ((type === 'application/octet-stream' || type === '') && textNames.test(name)) return 'text'
   if (pictures.includes(type)) return 'picture'
-  if (type === 'application/pdf') return 'pdf'
   if (type.startsWith('audio/')) return 'audio'
   if (type.startsWith('video/')) return 'video'
   if (type.startsWith('text/') || texts.includes(type) || type.endsWith('+json') || type.endsWith('+xml')) return 'text'

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { ApiError } from '../../api/failure'
 import { Button, ButtonLink } from '../../components/Button'
 import { Empty, Failure } from '../../components/States'
@@ -16,7 +17,7 @@ export function GridNote({ pages, relation, view, onClear }: {
   if (pages.error !== null) {
     const notExposed = pages.error instanceof ApiError && pages.error.code === 'PGRST106'
     return (
-      <div className={css.note}>
+      <Note>
         <Failure error={pages.error} retry={pages.retry} />
         {notExposed && (
           <p className={css.next}>
@@ -24,32 +25,41 @@ export function GridNote({ pages, relation, view, onClear }: {
             <ButtonLink to={`/projects/${view.project}/settings` as string}>Open settings</ButtonLink>
           </p>
         )}
-      </div>
+      </Note>
     )
   }
   if (pages.isPending || pages.count > 0) return null
   if (view.filters.length > 0) {
     return (
-      <div className={css.note}>
+      <Note>
         <Empty title="No row meets the filters" action={<Button onClick={onClear}>Clear filters</Button>} />
-      </div>
+      </Note>
     )
   }
   if (view.as !== '') {
     return (
-      <div className={css.note}>
+      <Note>
         <Empty title="This caller sees no row">
           {relation.rowLevelSecurity ? 'No policy lets this caller read a row.' : 'The table has no row for this caller.'}
         </Empty>
-      </div>
+      </Note>
     )
   }
 
   return (
-    <div className={css.note}>
+    <Note>
       <Empty title="No row yet">
         {relation.isView ? 'The query of this view returns no row.' : 'Insert a row, import a file, or write rows with a key of the project.'}
       </Empty>
+    </Note>
+  )
+}
+
+/** A grid may hold rows only, so the note is one. */
+function Note({ children }: { children: ReactNode }) {
+  return (
+    <div role="row" className={css.note}>
+      <div role="gridcell">{children}</div>
     </div>
   )
 }

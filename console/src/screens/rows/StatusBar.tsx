@@ -66,7 +66,7 @@ function Request({ path, headers, name }: { path: string; headers: Record<string
   return (
     <span className={css.request}>
       <code title={path}>GET {safeDecode(shown)}</code>
-      <Button look="quiet" aria-label={`Copy the request for ${name} as a curl command`}
+      <Button look="quiet" title={`Copy the request for ${name} as a curl command`}
         onClick={() => void navigator.clipboard.writeText(curl).then(() => toast('Request copied as a curl command'))}>
         Copy curl
       </Button>

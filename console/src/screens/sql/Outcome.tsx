@@ -97,14 +97,14 @@ function ResultView({ result }: { result: Result }) {
   const plan = result.command === 'EXPLAIN' ? planOf(plain(result.rows[0]?.[0] ?? null)) : null
   if (plan !== null) return <PlanTree plan={plan} />
   if (result.columns.length === 0) {
-    return <p className={css.hint}>{result.command}{result.rowCount !== null && `: ${result.rowCount} rows`}</p>
+    return <p className={css.hint}>{result.command}{result.rowCount !== null && `: ${countRows(result.rowCount)}`}</p>
   }
 
   return (
     <>
       <div className={css.resultBar}>
         <span className={css.meta}>
-          {result.rows.length.toLocaleString()} rows
+          {countRows(result.rows.length)}
           {result.truncated && <strong>, more were left out. Add a limit or a condition to see others.</strong>}
         </span>
         <Button look="quiet" onClick={() => setChart(!chart)}>{chart ? 'Show rows' : 'Show chart'}</Button>
@@ -118,3 +118,5 @@ function ResultView({ result }: { result: Result }) {
     </>
   )
 }
+
+const countRows = (n: number) => `${n.toLocaleString()} ${n === 1 ? 'row' : 'rows'}`

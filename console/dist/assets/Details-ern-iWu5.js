@@ -1,0 +1,1 @@
+import{t as e}from"./jsx-runtime-DyZJNswf.js";var t={list:`_list_imluy_1`},n=e();function r({entries:e}){return(0,n.jsx)(`dl`,{className:t.list,children:e.filter(([,e])=>e!==void 0).map(([e,t])=>(0,n.jsxs)(`div`,{children:[(0,n.jsx)(`dt`,{children:e}),(0,n.jsx)(`dd`,{children:t})]},e))})}export{r as t};

@@ -1,0 +1,1 @@
+var e={tabs:`_tabs_1kvov_1`,tab:`_tab_1kvov_1`};export{e as t};

@@ -1,1 +1,0 @@
-document.getElementById('root').textContent = 'This binary has no console: run make console.'
