@@ -42,8 +42,9 @@ func TestDatabaseQuota(t *testing.T) {
 	partial := a.Post("/forms/"+form+"/responses", `{"answers": {}, "partial": true}`).Want(201)
 
 	size, err := a.Get(path).Want(200).Content("maxDatabaseBytes", 1<<40).Get("databaseBytes").(json.Number).Int64()
-	if measured := query[int64](t, a, "select pg_database_size(current_database())"); err != nil || size > measured ||
-		size < measured/2 {
+	const caches = 256 << 10 // bytes of PostgreSQL's own cache files, which come and go
+	if measured := query[int64](t, a, "select pg_database_size(current_database())"); err != nil ||
+		size > measured+caches || size < measured/2 {
 		t.Errorf("got %d bytes (%v), want about %d", size, err, measured)
 	}
 

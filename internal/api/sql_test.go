@@ -273,7 +273,7 @@ func TestRunSQLTransaction(t *testing.T) {
 		"set local transaction_read_only = off; select $":                    "42601",
 		"do $$ begin create extension dblink; end $$":                        "42501",
 		"insert into socle.queries default values":                           "42501",
-		"select * from auth.users":                                           "42501",
+		"select * from auth.passwords":                                       "42501",
 		"select pg_terminate_backend(pg_backend_pid())":                      "57P01",
 		"execute nothing":                                                    "26000",
 		"select 'unended":                                                    "42601",

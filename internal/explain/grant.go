@@ -111,6 +111,10 @@ func GrantHint(role, message string) string {
 	if command == "" {
 		return ""
 	}
+	if d.kind == "function" {
+		return lacks + "Grant it as Supabase does with all functions: socle default-privileges update --mode supabase " +
+			"--existing, or alone with: " + command
+	}
 	if d.isRelation() && d.kind != "materialized view" {
 		return lacks + "Grant it, or insert, update or delete, with: " + command
 	}

@@ -72,7 +72,8 @@ type OpenAPI struct {
 	Mode     string // "follow-privileges" (also ""), "ignore-privileges" or "disabled"
 	Server   string // server URL in the description; "" means that of the request
 	Security bool   // declare JWT security
-	// Credentials says more about the tokens that JWT security takes; "" means nothing.
+	// Credentials goes on in the description of the JWT security, with which tokens it takes; ""
+	// means nothing.
 	Credentials string
 }
 

@@ -153,7 +153,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 }
 
 // credentials says in the OpenAPI document which tokens a project takes.
-const credentials = "It is a key of the project, a token of its end users, or an access token of a platform user " +
+const credentials = ". It is a key of the project, a token of its end users, or an access token of a platform user " +
 	"with a role in the project's organization: of a developer or higher as service_role, of a viewer for reading " +
 	"alone. Such a user acts as another caller by the header " + gateway.AsHeader + ": anon, or user: and the UUID of " +
 	"an end user."

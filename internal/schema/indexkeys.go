@@ -241,7 +241,7 @@ func (n NewIndex) explain(state string) *fault.Error {
 	case text != "" && (state[:2] == "42" || state == "0A000") && state != "42501":
 		return badExpression(text, state)
 	case text != "" && blamesUser(state) && state != "42501":
-		return onText(text, "failed", "can't be evaluated for a row of the table")
+		return on(text, "failed", "can't be evaluated for a row of the table") // the report can have the row's values
 	case state == "0A000" && n.Unique: // feature_not_supported on a partitioned table
 		return on("unique", "not_supported", "requires all columns of the partition key, without expressions")
 	case state == "0A000": // feature_not_supported on a partitioned table

@@ -20,6 +20,7 @@ func TestRowsOfPausedProject(t *testing.T) {
 
 	s := newTitlesProject(t)
 	key, user := "apikey: "+s.secret, "Authorization: Bearer "+s.token(map[string]any{"role": "authenticated"})
+	member := "Authorization: Bearer " + s.Token
 	own := "Authorization: Bearer " + s.signer(jwa.ES256(), "own").sign(`{"role":"authenticated"}`)
 	s.want(201, "", "POST", "/titles", `{"id": 1, "title": "Emma"}`, key)
 	s.Post("/projects/"+s.Project+"/pause", "").Want(200)
@@ -27,7 +28,7 @@ func TestRowsOfPausedProject(t *testing.T) {
 	refused := func(status int, code string) {
 		t.Helper()
 
-		for _, header := range []string{key, user, own, "apikey: " + s.publishable} {
+		for _, header := range []string{key, user, own, "apikey: " + s.publishable, member} {
 			if got, text := s.rows(s.Project, "GET", "/titles", "", header); got != status ||
 				!strings.Contains(text, code) {
 				t.Errorf("got %d %s, want %d %s", got, text, status, code)
@@ -37,7 +38,7 @@ func TestRowsOfPausedProject(t *testing.T) {
 
 	refused(409, `"code":"project_paused"`)
 
-	for _, header := range []string{"X-None: x", "apikey: garbage", "Authorization: Bearer " + s.Token} {
+	for _, header := range []string{"X-None: x", "apikey: garbage", "Authorization: Bearer " + s.OtherUser().Token} {
 		status, text := s.rows(s.Project, "GET", "/titles", "", header)
 		if absent, same := s.rows(apitest.MissingUUID, "GET", "/titles", "", header); status != 401 || absent != 401 ||
 			text != same {

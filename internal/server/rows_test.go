@@ -212,7 +212,7 @@ func TestWhoMayAskForRows(t *testing.T) {
 		"a mistyped key":        "apikey: " + s.secret[:len(s.secret)-1] + "9",
 		"an unknown key":        "apikey: socle_secret_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 		"another project's key": "apikey: " + theirs,
-		"a platform token":      "Authorization: Bearer " + s.Token,
+		"a stranger's token":    "Authorization: Bearer " + s.OtherUser().Token,
 		"another project's":     "Authorization: Bearer " + other.token(map[string]any{"role": "service_role"}),
 		"expired": "Authorization: Bearer " +
 			s.token(map[string]any{"role": "anon", "exp": now.Add(-time.Hour)}),

@@ -126,7 +126,8 @@ type Schema struct {
 	Catalog  *catalog.Catalog
 	Name     string
 	Security bool // declare JWT security
-	// Credentials says more about the tokens that JWT security takes; "" means nothing.
+	// Credentials goes on in the description of the JWT security, with which tokens it takes; ""
+	// means nothing.
 	Credentials string
 }
 
@@ -194,7 +195,7 @@ func (s Schema) Members(may Privileges) ([]byte, error) {
 				object{
 					{"JWT",
 						securityScheme{"apiKey", "Authorization", "header",
-							strings.TrimSpace(`Add the token prepending "Bearer " (without quotes) to it. ` + s.Credentials)}},
+							`Add the token prepending "Bearer " (without quotes) to it` + s.Credentials}},
 				},
 			},
 			member{"security", []object{{{"JWT", []string{}}}}})

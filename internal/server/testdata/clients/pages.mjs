@@ -42,7 +42,7 @@ await withBrowser(server, async open => {
 	await page.goto(server)
 	assert.equal(await page.title(), 'Socle')
 	await look(page, 'start')
-	assert.deepEqual(await page.getByRole('link').allInnerTexts(), ['API reference', 'Command line', 'OpenAPI document', 'Health'])
+	assert.deepEqual(await page.getByRole('link').allInnerTexts(), ['Open the console', 'API reference', 'Command line', 'OpenAPI document', 'Health'])
 
 	// A new user: the link opens a page, the keyboard alone fills it in, a mistake is shown where it is.
 	await invite('ada@example.com')
