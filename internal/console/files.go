@@ -158,6 +158,8 @@ func send(w http.ResponseWriter, r *http.Request, mediaType string, content fs.F
 	h.Set("Content-Type", cmp.Or(mediaType, "application/octet-stream"))
 	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 
+	w.WriteHeader(http.StatusOK)
+
 	if r.Method == http.MethodHead {
 		return
 	}
