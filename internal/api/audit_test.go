@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/audit"
 )
 
 func TestListAudit(t *testing.T) {
@@ -38,6 +39,9 @@ func TestListAudit(t *testing.T) {
 	a.Get(log+"?actor="+strings.ToUpper(name)).Want(200).Total(1).Content("0.actor", admin.User)
 	a.Get(log + "?actor=" + r.Get("0.actorEmail").(string)).Want(200).Total(1)
 	a.Get(log + "?action=deleteEnum").Want(200).Total(0)
+	for _, action := range audit.OtherActions {
+		a.Get(log + "?action=" + action).Want(200).Total(0)
+	}
 	for filter, field := range map[string]string{"actor=x" + name: "actor", "action=creatTable": "action"} {
 		refused := a.Get(log + "?" + filter).Want(400).Field(field)
 		if text := string(refused.Body); !strings.Contains(text, "did you mean") {

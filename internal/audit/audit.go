@@ -53,6 +53,23 @@ type Entry struct {
 	Key    string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
+// Actions other than operations.
+const (
+	ChangeFiles          = "changeFiles"
+	ChangeRows           = "changeRows"
+	CreateBackupFirst    = "createBackupFirst"
+	CreateDueBackup      = "createDueBackup"
+	DisconnectDatabase   = "disconnectDatabase"
+	RemoveExpiredProject = "removeExpiredProject"
+	RemoveUnkeptBackups  = "removeUnkeptBackups"
+)
+
+// OtherActions lists the actions other than operations.
+var OtherActions = []string{
+	ChangeFiles, ChangeRows, CreateBackupFirst, CreateDueBackup, DisconnectDatabase, RemoveExpiredProject,
+	RemoveUnkeptBackups,
+}
+
 // KeyPurpose is the purpose under which [token.Derive] derives the log's key.
 const KeyPurpose = "audit log"
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -117,7 +118,7 @@ func (s *Service) awaitBackup(ctx context.Context, d DestructiveRequest) (Backup
 			return b, err
 		}
 
-		err = s.inTx(s.Lifecycle.AsSystem(ctx, "createBackupFirst", d.Project), func(tx *store) error {
+		err = s.inTx(s.Lifecycle.AsSystem(ctx, audit.CreateBackupFirst, d.Project), func(tx *store) error {
 			if b, err = tx.createAwaited(ctx, d); err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/timetable"
@@ -133,6 +134,6 @@ func (s *store) removable(ctx context.Context, project uuid.UUID) ([]uuid.UUID, 
 
 // applyRetention removes a project's backups that its retention rules do not keep.
 func (s *Service) applyRetention(ctx context.Context, project uuid.UUID) error {
-	_, err := s.deleteExpired(s.Lifecycle.AsSystem(ctx, "removeUnkeptBackups", project), project)
+	_, err := s.deleteExpired(s.Lifecycle.AsSystem(ctx, audit.RemoveUnkeptBackups, project), project)
 	return fault.Ignore(err, fault.NotFound)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/timetable"
@@ -215,7 +216,7 @@ func (s *Service) CreateDue(ctx context.Context) error {
 	projects, err := s.due(ctx)
 	errs := []error{err}
 	for _, id := range projects {
-		ctx := s.Lifecycle.AsSystem(ctx, "createDueBackup", id)
+		ctx := s.Lifecycle.AsSystem(ctx, audit.CreateDueBackup, id)
 		err := s.inTx(ctx, func(tx *store) error {
 			b, err := tx.createDue(ctx, id)
 			if err != nil {

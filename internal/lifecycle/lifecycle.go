@@ -157,7 +157,7 @@ func (s *Service) finish(ctx context.Context, id uuid.UUID, retention time.Durat
 	case status == "deleting":
 		return s.remove(ctx, id)
 	case status == platform.Deleted:
-		due, err := s.Store.ExpireProject(s.AsSystem(ctx, "removeExpiredProject", id), id, retention)
+		due, err := s.Store.ExpireProject(s.AsSystem(ctx, audit.RemoveExpiredProject, id), id, retention)
 		if err != nil {
 			return err
 		}

@@ -243,7 +243,7 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fa
 		r.carry()
 	}
 
-	e := c.entry("disconnectDatabase")
+	e := c.entry(audit.DisconnectDatabase)
 	e.Sent, e.Received = r.bytesOut.Load(), r.bytesIn.Load()
 	if err := p.recordEnd(p.shared(c.Project), id, e); err != nil {
 		p.logFailure("record the end of a database session", c, err)

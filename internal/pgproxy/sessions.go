@@ -45,7 +45,7 @@ func (p *Proxy) recordBegin(c Client) (uuid.UUID, error) {
 	return id, p.Platform.InTx(ctx, func(tx *platform.DB) error {
 		_, err := pg.Exec(ctx, tx.Querier(), `
 			insert into platform.database_sessions (uuid, server, entry) values (@id, @server, @entry)`,
-			pgx.StrictNamedArgs{"id": id, "server": p.server, "entry": c.entry("disconnectDatabase")})
+			pgx.StrictNamedArgs{"id": id, "server": p.server, "entry": c.entry(audit.DisconnectDatabase)})
 		return err
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -89,7 +88,7 @@ func TestClusterEndsWithItsBinary(t *testing.T) {
 				t.Error("the child exited with success")
 			}
 
-			eventually(t, dir+" is removed", func() bool {
+			pgtest.Eventually(t, dir+" is removed", func() bool {
 				_, err := os.Stat(filepath.Dir(dir))
 				return errors.Is(err, os.ErrNotExist)
 			})
@@ -198,19 +197,6 @@ func execute(t *testing.T, address, sql string) {
 
 	if _, err := connect(t, address).Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-
-	deadline := time.After(time.Minute)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("timeout waiting for: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package pgtest
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -54,18 +53,4 @@ func Value[T any](t testing.TB, q pg.Querier, sql string, args ...any) T {
 	}
 
 	return v
-}
-
-// Eventually waits until a condition holds, and fails the test after a minute.
-func Eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-
-	deadline := time.After(time.Minute)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("timeout waiting for: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

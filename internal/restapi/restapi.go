@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
@@ -188,7 +189,7 @@ func clearWrite(ctx context.Context, p *gateway.Project, r *http.Request, m *gat
 	}
 
 	request := httpx.From(ctx)
-	w := gateway.Write{Action: "changeRows", Schema: request.Schema}
+	w := gateway.Write{Action: audit.ChangeRows, Schema: request.Schema}
 	if strings.HasPrefix(request.Target, "/rpc/") {
 		w.Action = "callFunction"
 	}

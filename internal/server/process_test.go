@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // binary builds the program once, with the race detector if the tests have it.
@@ -220,18 +222,11 @@ func (p *process) postmaster() int {
 	return pid
 }
 
-// eventually polls until a condition holds, less often with time: a poll costs processor time.
+// eventually polls a condition until it holds, see [pgtest.Eventually].
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 
-	deadline := time.After(time.Minute)
-	for interval := 10 * time.Millisecond; !holds(); interval = min(interval*5/4, 250*time.Millisecond) {
-		select {
-		case <-deadline:
-			t.Fatalf("still not: %s", what)
-		case <-time.After(interval):
-		}
-	}
+	pgtest.Eventually(t, what, holds)
 }
 
 // client is a user of a server that can crash at any time.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/build"
 	"github.com/socle-dev/socle/internal/fair"
@@ -335,7 +336,7 @@ func (c *call) clearWrite(r route) error {
 		return err
 	}
 
-	return c.Audit(c.r.Context(), c.r, c.member, gateway.Write{Action: "changeFiles"})
+	return c.Audit(c.r.Context(), c.r, c.member, gateway.Write{Action: audit.ChangeFiles})
 }
 
 // authenticate identifies the caller by its key or token. A token in the Authorization header goes

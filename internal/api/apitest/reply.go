@@ -1,14 +1,14 @@
 package apitest
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // Reply is the server's response.
@@ -136,22 +136,11 @@ func (r *Reply) equal(description string, got, want any) {
 	}
 }
 
-// Until polls a condition until it holds, with increasing intervals, so that other tests get CPU
-// time.
+// Until polls a condition until it holds, see [pgtest.Eventually].
 func Until(t testing.TB, description string, condition func() bool) {
 	t.Helper()
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-
-	const maxPause = 100 * time.Millisecond
-	for pause := 10 * time.Millisecond; !condition(); pause = min(pause*3/2, maxPause) {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("timed out waiting until %s", description)
-		case <-time.After(pause):
-		}
-	}
+	pgtest.Eventually(t, description, condition)
 }
 
 // Log is a concurrency-safe buffer for a server log, or a view into such a buffer from a position

@@ -83,7 +83,7 @@ func (s *Server) auditEntries(
 		}
 	}
 
-	if in.Action != "" && !s.pipeline.HasOperation(in.Action) {
+	if in.Action != "" && !s.pipeline.HasOperation(in.Action) && !slices.Contains(audit.OtherActions, in.Action) {
 		actions, err := audit.Actions(ctx, log.querier, log.project)
 		if err != nil {
 			return none, err
