@@ -1,0 +1,51 @@
+// Package event owns the log of changes in a project's database: their capture, the cursor that
+// reads them, their delivery to followers, and their retention.
+package event
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/socle-dev/socle/internal/fault"
+)
+
+// Types of changes to rows.
+const (
+	Insert = "INSERT"
+	Update = "UPDATE"
+	Delete = "DELETE"
+	Any    = "*" // in a [Binding]
+)
+
+// Binding selects changes for a follower.
+type Binding struct {
+	Event  string // Insert, Update, Delete or Any
+	Schema string
+	Table  string // "": each table of the schema that clients may follow
+	Filter string // column=operator.value, several joined with commas; "": all rows
+	Select string // columns in the record, joined with commas; "": all
+}
+
+// Change is a change to a row as a follower may see it.
+type Change struct {
+	Bindings      []int // indexes of the follower's bindings that match, ascending
+	Type          string
+	Schema, Table string
+	At            time.Time
+	Columns       []Column
+	Record        json.RawMessage // JSON object; nil for Delete
+	Old           json.RawMessage // JSON object: the key, or the whole row under REPLICA IDENTITY FULL; nil for Insert
+	Oversized     bool            // Record and Old have the key only
+	Cursor        string          // position after the change, see [Log.Follow]
+}
+
+// Column is a column of a change's table.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // as in pg_type.typname: int4, _text
+}
+
+// ErrResync is the failure for a cursor that can't be continued: changes after it are purged, or the
+// database was restored. The follower reads the rows again and begins without a cursor.
+var ErrResync = fault.New(fault.Conflict, "Changes after this cursor are no longer kept: read the rows again").
+	WithCode("resync")
