@@ -74,6 +74,16 @@ func (a Actor) settings(readOnly bool) []Setting {
 	}
 }
 
+// settingValues returns the values of [Actor.settings].
+func (a Actor) settingValues(readOnly bool) [][]byte {
+	var values [][]byte
+	for _, s := range a.settings(readOnly) {
+		values = append(values, s.Value)
+	}
+
+	return values
+}
+
 // statementTimeout returns the timeout in milliseconds.
 func (a Actor) statementTimeout() []byte {
 	timeout := maxStatementTime

@@ -43,14 +43,42 @@ func (q Querier) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 	return rows.CommandTag(), rows.Rows.Err()
 }
 
+// Texts executes a statement without preparing it, in a read-only transaction, and returns its rows
+// as texts; null is nil. It is for statements whose text varies, since a session keeps prepared
+// ones.
+func (q Querier) Texts(ctx context.Context, sql string, args ...[]byte) ([][][]byte, error) {
+	conn, err := pg.Acquire(ctx, q.pool)
+	if err != nil {
+		return nil, Fault(err)
+	}
+	defer conn.Release()
+
+	s := sessionOf(conn.Conn())
+	if err := s.prepareFrame(ctx); err != nil {
+		return nil, Fault(err)
+	}
+
+	_, span := pg.StartSpan(ctx, sql)
+	rows := &sessionRows{session: s, pipeline: s.conn.PgConn().StartPipeline(ctx), span: span}
+	defer rows.finish()
+
+	rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: setLocal}], q.actor.settingValues(true), nil, nil)
+	rows.pipeline.SendQueryParams(sql, args, nil, nil, nil)
+	rows.sendReset()
+
+	result, err := rows.first()
+	if err != nil {
+		return nil, Fault(err)
+	}
+
+	read := result.Read()
+	return read.Rows, Fault(read.Err)
+}
+
 // start sends a statement. If user code deallocated its prepared statement, or that is out of date,
 // start retries on another connection.
 func (q Querier) start(ctx context.Context, readOnly bool, sql string, args []any) (*sessionRows, error) {
-	var settings [][]byte
-	for _, s := range q.actor.settings(readOnly) {
-		settings = append(settings, s.Value)
-	}
-
+	settings := q.actor.settingValues(readOnly)
 	for {
 		conn, err := pg.Acquire(ctx, q.pool)
 		if err != nil {
@@ -143,10 +171,7 @@ func (s *session) start(
 
 	rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: setLocal}], settings, nil, nil)
 	rows.pipeline.SendQueryStatement(statement, params.ParamValues, params.ParamFormats, params.ResultFormats)
-	rows.pipeline.SendPipelineSync()
-	for _, reset := range resetStatements {
-		rows.pipeline.SendQueryStatement(s.statements[statementKey{sql: reset}], nil, nil, nil)
-	}
+	rows.sendReset()
 
 	result, err := rows.first()
 	if err != nil {
@@ -169,12 +194,8 @@ func (s *session) prepare(
 		return st, nil
 	}
 
-	if len(s.statements) == 0 {
-		for _, text := range append([]string{setLocal}, resetStatements...) {
-			if err := s.prepareAs(ctx, statementKey{sql: text}, text); err != nil {
-				return nil, err
-			}
-		}
+	if err := s.prepareFrame(ctx); err != nil {
+		return nil, err
 	}
 
 	begin := "begin; set local lock_timeout = '" + lockTimeout + "'; set local role " + pg.Quote(role)
@@ -186,6 +207,21 @@ func (s *session) prepare(
 
 	err = s.prepareAs(ctx, statementKey{role, sql}, query)
 	return s.statements[statementKey{role, sql}], err
+}
+
+// prepareFrame prepares the statements around each statement.
+func (s *session) prepareFrame(ctx context.Context) error {
+	if len(s.statements) > 0 {
+		return nil
+	}
+
+	for _, text := range append([]string{setLocal}, resetStatements...) {
+		if err := s.prepareAs(ctx, statementKey{sql: text}, text); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 func (s *session) prepareAs(ctx context.Context, key statementKey, query string) error {
@@ -211,6 +247,14 @@ type sessionRows struct {
 	pipeline *pgconn.Pipeline
 	conn     *pgxpool.Conn // nil after release
 	span     trace.Span
+}
+
+// sendReset ends the transaction, and resets the session.
+func (r *sessionRows) sendReset() {
+	r.pipeline.SendPipelineSync()
+	for _, reset := range resetStatements {
+		r.pipeline.SendQueryStatement(r.session.statements[statementKey{sql: reset}], nil, nil, nil)
+	}
 }
 
 // first sends the queued messages and returns the statement's result.

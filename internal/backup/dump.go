@@ -32,6 +32,7 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 	to := pgtool.Connection{Address: address, Password: password}
 	cmd, closeFiles, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8", "--exclude-table-data="+projectdb.Schema+"."+projectdb.OpenedVaultKeys,
+		"--exclude-table-data="+projectdb.Schema+".events*", "--exclude-table-data="+projectdb.Schema+".captures",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err

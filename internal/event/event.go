@@ -11,15 +11,16 @@ import (
 
 // Types of changes to rows.
 const (
-	Insert = "INSERT"
-	Update = "UPDATE"
-	Delete = "DELETE"
-	Any    = "*" // in a [Binding]
+	Insert   = "INSERT"
+	Update   = "UPDATE"
+	Delete   = "DELETE"
+	Truncate = "TRUNCATE"
+	Any      = "*" // in a [Binding]: all but Truncate, which clients of Supabase don't expect
 )
 
 // Binding selects changes for a follower.
 type Binding struct {
-	Event  string // Insert, Update, Delete or Any
+	Event  string // Insert, Update, Delete, Truncate or Any
 	Schema string
 	Table  string // "": each table of the schema that clients may follow
 	Filter string // column=operator.value, several joined with commas; "": all rows

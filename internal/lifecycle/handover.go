@@ -30,7 +30,33 @@ func (d Databases) handOver(ctx context.Context, conn *pgx.Conn, project uuid.UU
 		return err
 	}
 
+	if err := d.handOverEvents(ctx, conn, project); err != nil {
+		return err
+	}
+
 	return d.handOverPublication(ctx, conn, project)
+}
+
+// handOverEvents gives the functions that capture changes to the project's login for requests,
+// which may do least: they run casts to json that the owner has created. It does nothing before the
+// migration that creates them.
+func (d Databases) handOverEvents(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
+	exists, err := pg.Value[bool](ctx, conn, `select to_regclass('socle.events') is not null`)
+	if err != nil || !exists {
+		return err
+	}
+
+	request := pg.Quote(d.Registry.Login(project, pgcluster.Request))
+	statements := []string{
+		"grant insert (relation, operation, record, old, size, oversized) on socle.events to " + request,
+		"grant usage on sequence socle.event_seq to " + request,
+		"grant execute on function socle.small_members(json) to " + request,
+	}
+	for _, kind := range []string{"insert", "update", "delete", "truncate"} {
+		statements = append(statements, "alter function socle.capture_"+kind+"() owner to "+request)
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, statements)
 }
 
 // handOverServices grants the functions for Supabase's services to the owner and to the auth login,

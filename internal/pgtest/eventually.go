@@ -10,9 +10,9 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// patience is the time after which a condition counts as never met. It is long: tests also run
+// Patience is the time after which a condition counts as never met. It is long: tests also run
 // beside other work, on a disk that others write to.
-const patience = 3 * time.Minute
+const Patience = 3 * time.Minute
 
 // Eventually polls until a condition holds, less often with time: a poll costs CPU time. After three
 // minutes it fails the test and logs what the sessions of the test's PostgreSQL wait for.
@@ -20,7 +20,7 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 
 	const maxPause = 100 * time.Millisecond
-	deadline := time.After(patience)
+	deadline := time.After(Patience)
 	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, maxPause) {
 		select {
 		case <-deadline:

@@ -1,0 +1,348 @@
+package event
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/fault"
+)
+
+// maxQueued is the maximum number of changes, and maxQueuedBytes of bytes, that wait in memory for
+// a slow follower. Beyond them it reads from the log again.
+const (
+	maxQueued      = 1000
+	maxQueuedBytes = 1 << 20
+)
+
+// Follower receives the changes that match its bindings, each once. Its methods, but for Next, are
+// safe for concurrent use.
+type Follower struct {
+	log      *Log
+	bindings []Binding
+	signal   chan struct{} // has an element when the fields below have changed
+
+	mu          sync.Mutex
+	caller      actor.Actor
+	group       string // identifies the caller: followers of one group see the same rows
+	views       []*view
+	queue       []Change
+	queuedBytes int
+	at          position // before queue
+	seen        position // after queue, if live
+	live        bool     // the log's reader appends to queue
+	err         error    // ends the follower
+}
+
+// view is a binding on one table.
+type view struct {
+	binding  int
+	event    string
+	relation *relation
+	filters  []filter
+	columns  []*relationColumn // in the record
+	whole    bool              // columns are all of the table's
+}
+
+// Next waits for the next changes and returns them, at least one. It fails with [ErrResync] if
+// changes are lost to the follower.
+func (f *Follower) Next(ctx context.Context) ([]Change, error) {
+	for {
+		f.mu.Lock()
+		changes, live, err := f.queue, f.live, f.err
+		if len(changes) > 0 {
+			f.queue, f.queuedBytes = nil, 0
+			if f.at = f.seen; !live {
+				f.at, _, _ = parseCursor(changes[len(changes)-1].Cursor)
+			}
+		}
+		f.mu.Unlock()
+
+		switch {
+		case len(changes) > 0:
+			return changes, nil
+		case err != nil:
+			return nil, err
+		case !live:
+			if changes, err = f.catchUp(ctx); err != nil || len(changes) > 0 {
+				return changes, err
+			}
+			continue
+		}
+
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-f.signal:
+		}
+	}
+}
+
+// catchUp reads one page of the log at the follower's position. At the end of the log the follower
+// becomes live.
+func (f *Follower) catchUp(ctx context.Context) ([]Change, error) {
+	f.mu.Lock()
+	at := f.at
+	f.mu.Unlock()
+
+	if at.to.text == "" {
+		at.to = f.log.position()
+		at.xid, at.seq = 0, 0
+	}
+
+	p, err := readBetween(ctx, f.log.project.Trusted(), at)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.log.check(ctx, p.head, at.from); err != nil {
+		return nil, err
+	}
+
+	for _, e := range p.entries {
+		at.xid, at.seq = e.XID, uint64(e.Seq)
+		e.cursor = at.cursor(f.log.epoch())
+	}
+	if !p.more {
+		at = position{from: at.to}
+	}
+
+	changes, err := f.match(ctx, f.log.newMatchers(p.entries))
+	if err != nil {
+		return nil, err
+	}
+
+	if read := f.join(at, !p.more); read != nil && len(changes) == 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-read:
+		}
+	}
+
+	return changes, nil
+}
+
+// join records the follower's position after a page, and makes the follower live if that is the
+// reader's. If the reader is about to leave that position, join returns a channel that is closed
+// when it has.
+func (f *Follower) join(at position, end bool) (read <-chan struct{}) {
+	f.log.mu.Lock()
+	defer f.log.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	f.at = at
+	switch {
+	case !end || f.log.at.text != at.from.text || f.err != nil:
+		return nil
+	case f.log.busy:
+		return f.log.read
+	}
+
+	f.live, f.seen = true, at
+	return nil
+}
+
+// match returns the changes that the follower gets.
+func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error) {
+	f.mu.Lock()
+	caller, group, views := f.caller, f.group, f.views
+	f.mu.Unlock()
+
+	matched := map[*entry]Change{}
+	for _, v := range views {
+		if err := shared.of(caller, group, v.relation.OID).add(ctx, v, matched); err != nil {
+			return nil, err
+		}
+	}
+
+	var changes []Change
+	for _, e := range shared.entries {
+		if c, ok := matched[e]; ok {
+			changes = append(changes, c)
+		}
+	}
+
+	return changes, nil
+}
+
+// append queues changes from the log's reader, which are those up to a position. The follower falls
+// back to reading the log itself if it is too slow.
+func (f *Follower) append(changes []Change, at position) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	if !f.live {
+		return
+	}
+
+	for _, c := range changes {
+		f.queuedBytes += len(c.Record) + len(c.Old)
+	}
+	if len(f.queue) > 0 && (len(f.queue)+len(changes) > maxQueued || f.queuedBytes > maxQueuedBytes) {
+		f.live = false
+	} else {
+		f.queue = append(f.queue, changes...)
+		f.seen = at
+		if len(f.queue) == 0 {
+			f.at = at
+		}
+	}
+
+	f.wake()
+}
+
+// end ends the follower with a failure.
+func (f *Follower) end(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	f.live = false
+	if f.err == nil {
+		f.err = err
+	}
+	f.wake()
+}
+
+func (f *Follower) wake() {
+	select {
+	case f.signal <- struct{}{}:
+	default:
+	}
+}
+
+// SetCaller replaces the caller: changes are checked for the new one from now on.
+func (f *Follower) SetCaller(ctx context.Context, caller actor.Actor) error {
+	views, err := f.log.resolve(ctx, caller, f.bindings)
+	if err != nil {
+		return err
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	f.caller, f.group, f.views = caller, groupOf(caller), views
+	return nil
+}
+
+// Cursor returns the position after the changes that Next has returned.
+func (f *Follower) Cursor() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	return f.at.cursor(f.log.epoch())
+}
+
+// Close ends the follower.
+func (f *Follower) Close() {
+	f.log.remove(f)
+	f.end(fault.New(fault.Unavailable, "the follower is closed"))
+}
+
+// groupOf identifies a caller by its role and claims.
+func groupOf(a actor.Actor) string {
+	sum := sha256.Sum256(append([]byte(a.Role+"\x00"+a.Subject+"\x00"), a.Claims...))
+	return string(sum[:])
+}
+
+// newView binds a binding to a table. It fails with Invalid for columns that the role can't read.
+func newView(index int, b Binding, r *relation, filters []filter) (*view, error) {
+	v := &view{binding: index, event: b.Event, relation: r, filters: filters, whole: true}
+	for _, f := range filters {
+		if r.column(f.column) == nil {
+			return nil, fault.New(fault.Invalid, "filter: table %s has no column %s that the role may select", r.SQLName, f.column)
+		}
+	}
+
+	selected := splitTop(b.Select)
+	for i, name := range selected {
+		selected[i] = unquote(strings.TrimSpace(name))
+		if selected[i] != "*" && r.column(selected[i]) == nil {
+			return nil, fault.New(fault.Invalid, "select: table %s has no column %s that the role may select", r.SQLName, selected[i])
+		}
+	}
+	for i, c := range r.Columns {
+		if c.Readable && (len(selected) == 0 || slices.Contains(selected, c.Name) || slices.Contains(selected, "*")) {
+			v.columns = append(v.columns, &r.Columns[i])
+		} else {
+			v.whole = false
+		}
+	}
+
+	return v, nil
+}
+
+// takes reports whether the view's binding is about a kind of change.
+func (v *view) takes(operation string) bool {
+	return v.event == typeOf[operation] || (v.event == Any && operation != truncated)
+}
+
+var typeOf = map[string]string{inserted: Insert, updated: Update, deleted: Delete, truncated: Truncate}
+
+// change returns an entry as the view shows it.
+func (v *view) change(e *entry) (Change, error) {
+	c := Change{Bindings: []int{v.binding}, Type: typeOf[e.Operation], Schema: v.relation.Schema, Table: v.relation.Table,
+		At: e.At, Oversized: e.Oversized, Cursor: e.cursor}
+	for _, column := range v.columns {
+		c.Columns = append(c.Columns, Column{column.Name, column.Type})
+	}
+
+	var err error
+	if c.Record, err = members(e.Record, v.columns, v.whole); err != nil {
+		return Change{}, err
+	}
+
+	// The former row could be one that policies hide.
+	if !v.relation.Full || v.relation.Secured {
+		var key []*relationColumn
+		for _, column := range v.columns {
+			if column.Key {
+				key = append(key, column)
+			}
+		}
+		c.Old, err = members(e.Old, key, false)
+	} else {
+		c.Old, err = members(e.Old, v.columns, v.whole)
+	}
+
+	return c, err
+}
+
+// members returns a row's members that are columns.
+func members(row []byte, columns []*relationColumn, all bool) (json.RawMessage, error) {
+	if row == nil || all {
+		return row, nil
+	}
+
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(row, &values); err != nil {
+		return nil, err
+	}
+
+	var b strings.Builder
+	b.WriteByte('{')
+	for _, c := range columns {
+		value, ok := values[c.Name]
+		if !ok {
+			continue
+		}
+
+		name, err := json.Marshal(c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+
+	return json.RawMessage(b.String()), nil
+}

@@ -1,0 +1,564 @@
+package event
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+const (
+	busyInterval  = 100 * time.Millisecond // between reads, while there are changes
+	quietInterval = 500 * time.Millisecond // between reads after quietAfter without changes
+	quietAfter    = time.Minute
+	keepInterval  = 5 * time.Minute  // between renewals of the captures
+	lingerTime    = 30 * time.Second // after which a log without followers is closed
+	retryInterval = time.Second      // after a failed read
+
+	captureTimeout = 5 * time.Second // waiting for writers of a table
+	checkTimeout   = 5 * time.Second // for the policies of one page of changes
+
+	// maxBindings bounds the bindings of one follower.
+	maxBindings = 100
+)
+
+// Logs are the logs of the projects with followers on this server.
+type Logs struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	open map[uuid.UUID]*Log
+	done sync.WaitGroup
+	stop context.CancelFunc
+	ctx  context.Context //nolint:containedctx // ends all readers
+}
+
+// NewLogs returns the logs. Close ends their readers.
+func NewLogs(log *slog.Logger) *Logs {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Logs{log: log, open: map[uuid.UUID]*Log{}, ctx: ctx, stop: stop}
+}
+
+// Close ends all readers and followers.
+func (l *Logs) Close() {
+	l.stop()
+	l.done.Wait()
+}
+
+// Wake makes a project's reader read at once, because this server has changed rows.
+func (l *Logs) Wake(project uuid.UUID) {
+	l.mu.Lock()
+	log := l.open[project]
+	l.mu.Unlock()
+
+	if log != nil {
+		log.wake()
+	}
+}
+
+// Log reads the changes of a project for its followers.
+type Log struct {
+	project *projectdb.Project
+	logs    *Logs
+	wakeup  chan struct{} // has an element when a read is due
+
+	mu        sync.Mutex
+	followers map[*Follower]bool
+	at        snapshot      // read up to; zero before the first read
+	busy      bool          // the reader delivers changes after at: no follower becomes live
+	place     string        // of the database
+	version   string        // of the catalog when the followers' views were made
+	reads     uint64        // completed
+	read      chan struct{} // closed after the next read
+	failure   error         // of the last read
+	emptyFrom time.Time     // since when there are no followers
+}
+
+// Follow returns a follower, which receives the changes that commit from now on, or those after a
+// cursor. It begins to capture the tables that nobody has followed lately. It fails with Invalid for
+// a binding that names nothing, and with [ErrResync] for a cursor that can't be continued.
+func (l *Logs) Follow(
+	ctx context.Context, p *projectdb.Project, caller actor.Actor, bindings []Binding, cursor string,
+) (*Follower, error) {
+	if len(bindings) > maxBindings {
+		return nil, fault.New(fault.Invalid, "a channel has at most %d bindings of changes", maxBindings)
+	}
+
+	log := l.logOf(p)
+	views, err := log.resolve(ctx, caller, bindings)
+	if err != nil {
+		return nil, err
+	}
+	if err := log.capture(ctx, views); err != nil {
+		return nil, err
+	}
+	if err := log.sync(ctx); err != nil {
+		return nil, err
+	}
+
+	f := &Follower{log: log, bindings: bindings, caller: caller, group: groupOf(caller), views: views,
+		signal: make(chan struct{}, 1), at: position{from: log.position()}}
+	if cursor != "" {
+		if f.at, err = log.resume(ctx, cursor, views); err != nil {
+			return nil, err
+		}
+	}
+
+	log.mu.Lock()
+	defer log.mu.Unlock()
+
+	log.followers[f] = true
+	return f, nil
+}
+
+// logOf returns a project's log, and starts its reader.
+func (l *Logs) logOf(p *projectdb.Project) *Log {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	log := l.open[p.UUID]
+	if log == nil {
+		log = &Log{project: p, logs: l, wakeup: make(chan struct{}, 1), followers: map[*Follower]bool{},
+			read: make(chan struct{}), emptyFrom: time.Now()}
+		l.open[p.UUID] = log
+		l.done.Go(func() { log.run(l.ctx) })
+	}
+	log.mu.Lock()
+	log.emptyFrom = time.Now()
+	log.mu.Unlock()
+
+	return log
+}
+
+// actorOn returns a querier for a caller's checks.
+func (l *Log) actorOn(caller actor.Actor) actor.Querier {
+	caller.Timeout = checkTimeout
+	if caller.BypassesPolicies() {
+		return caller.On(l.project.Service())
+	}
+
+	return caller.On(l.project.Request())
+}
+
+// resolve binds bindings to tables, as a caller sees them.
+func (l *Log) resolve(ctx context.Context, caller actor.Actor, bindings []Binding) ([]*view, error) {
+	var views []*view
+	shared := map[uint32]*relation{} // so that views of one table are checked together
+
+	for i, b := range bindings {
+		filters, err := parseFilters(b.Filter)
+		if err != nil {
+			return nil, err
+		}
+
+		found, err := relations(ctx, l.project.Trusted(), caller.Role, b)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			if shared[r.OID] == nil {
+				shared[r.OID] = &r
+			}
+
+			v, err := newView(i, b, shared[r.OID], slices.Clone(filters))
+			if err != nil {
+				return nil, err
+			}
+			if len(v.filters) > 0 {
+				if err := normalize(ctx, l.actorOn(caller), v.relation, v.filters); err != nil {
+					return nil, err
+				}
+			}
+			views = append(views, v)
+		}
+	}
+
+	return views, nil
+}
+
+// capture begins or renews the capture of the views' tables. It waits for writers of a table for
+// some seconds.
+func (l *Log) capture(ctx context.Context, views []*view) error {
+	ctx, cancel := context.WithTimeout(ctx, captureTimeout)
+	defer cancel()
+
+	for oid := range oidsOf(views) {
+		for {
+			err := capture(ctx, l.project.Trusted(), oid)
+			if err == nil {
+				break
+			}
+			if !fault.Is(err, fault.Unavailable) {
+				return err
+			}
+
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(busyInterval):
+			}
+		}
+	}
+
+	return nil
+}
+
+func oidsOf(views []*view) map[uint32]bool {
+	oids := map[uint32]bool{}
+	for _, v := range views {
+		oids[v.relation.OID] = true
+	}
+
+	return oids
+}
+
+// resume returns a cursor's position. It fails with [ErrResync] if changes after it may be missing.
+func (l *Log) resume(ctx context.Context, cursor string, views []*view) (position, error) {
+	at, epoch, ok := parseCursor(cursor)
+	if !ok {
+		return position{}, fault.New(fault.Invalid, "the cursor is none of this project's")
+	}
+	if epoch != l.epoch() {
+		return position{}, ErrResync
+	}
+	if err := l.check(ctx, head{place: epoch}, at.from); err != nil {
+		return position{}, err
+	}
+
+	since, err := pg.Values[string](ctx, l.project.Trusted(),
+		`select since::text from socle.captures where relation = any(@tables::oid[])`,
+		pgx.StrictNamedArgs{"tables": slices.Collect(maps.Keys(oidsOf(views)))})
+	if err != nil {
+		return position{}, err
+	}
+	if len(since) < len(oidsOf(views)) {
+		return position{}, ErrResync
+	}
+	for _, text := range since {
+		if s, ok := parseSnapshot(text + ":" + text + ":"); !ok || !at.from.sees(s.xmin) {
+			return position{}, ErrResync
+		}
+	}
+
+	return at, nil
+}
+
+// check fails with [ErrResync] if the log at a head lacks changes that a snapshot does not see.
+func (l *Log) check(ctx context.Context, h head, from snapshot) error {
+	if h.place != l.epoch() {
+		return ErrResync
+	}
+
+	removed, err := pg.Values[string](ctx, l.project.Trusted(), `select xid::text from socle.events_removed`)
+	if err != nil {
+		return err
+	}
+	for _, text := range removed {
+		if s, ok := parseSnapshot(text + ":" + text + ":"); !ok || s.xmin >= from.xmin {
+			return ErrResync
+		}
+	}
+
+	return nil
+}
+
+// position returns the snapshot up to which the log is read.
+func (l *Log) position() snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.at
+}
+
+// epoch identifies the database and its history. Cursors of another epoch mean nothing here.
+func (l *Log) epoch() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.place
+}
+
+func (l *Log) wake() {
+	select {
+	case l.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+// sync waits for a read that begins after the call, and returns its failure.
+func (l *Log) sync(ctx context.Context) error {
+	l.mu.Lock()
+	target := l.reads + 2 // the read in progress may have begun before
+	l.mu.Unlock()
+
+	for {
+		l.mu.Lock()
+		done, read, failure := l.reads >= target, l.read, l.failure
+		l.mu.Unlock()
+
+		if done {
+			return failure
+		}
+
+		l.wake()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.logs.ctx.Done():
+			return fault.New(fault.Unavailable, "the server is stopping")
+		case <-read:
+		}
+	}
+}
+
+func (l *Log) remove(f *Follower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	delete(l.followers, f)
+	l.emptyFrom = time.Now()
+}
+
+// run reads the log until the server stops, or nobody has followed it for a while.
+func (l *Log) run(ctx context.Context) {
+	changed, kept := time.Now(), time.Now()
+	for {
+		n, err := l.advance(ctx)
+		now := time.Now()
+
+		interval := busyInterval
+		switch {
+		case ctx.Err() != nil:
+			l.endAll(fault.New(fault.Unavailable, "the server is stopping"))
+			return
+		case err != nil:
+			l.logs.log.Warn("read changes", "project", l.project.UUID, "error", err)
+			interval = retryInterval
+		case n > 0:
+			changed = now
+		case now.Sub(changed) > quietAfter:
+			interval = quietInterval
+		}
+
+		if l.closeIfIdle(now) {
+			return
+		}
+		if now.Sub(kept) > keepInterval {
+			kept = now
+			l.keep(ctx)
+		}
+
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval):
+		case <-l.wakeup:
+		}
+	}
+}
+
+// closeIfIdle closes the log if nobody has followed it for a while, and reports that.
+func (l *Log) closeIfIdle(now time.Time) bool {
+	l.logs.mu.Lock()
+	defer l.logs.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	idle := len(l.followers) == 0 && now.Sub(l.emptyFrom) > lingerTime
+	if idle {
+		delete(l.logs.open, l.project.UUID)
+	}
+
+	return idle
+}
+
+// keep renews the captures of followed tables.
+func (l *Log) keep(ctx context.Context) {
+	for _, f := range l.all() {
+		f.mu.Lock()
+		views := f.views
+		f.mu.Unlock()
+
+		if err := l.capture(ctx, views); err != nil && ctx.Err() == nil {
+			l.logs.log.Warn("renew captures", "project", l.project.UUID, "error", err)
+		}
+	}
+}
+
+func (l *Log) all() []*Follower {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return slices.Collect(maps.Keys(l.followers))
+}
+
+func (l *Log) endAll(err error) {
+	for _, f := range l.all() {
+		f.end(err)
+	}
+}
+
+// advance reads all that is new, and gives it to the followers. It returns the number of changes.
+func (l *Log) advance(ctx context.Context) (n int, err error) {
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+
+		l.failure = err
+		l.reads++
+		close(l.read)
+		l.read = make(chan struct{})
+	}()
+
+	from := l.position()
+	if from.text == "" {
+		return 0, l.begin(ctx)
+	}
+
+	p, err := readNew(ctx, l.project.Trusted(), from)
+	if err != nil {
+		return 0, err
+	}
+	if p.head.place != l.epoch() {
+		l.endAll(ErrResync)
+		return 0, l.begin(ctx)
+	}
+
+	l.refresh(ctx, p.head.version)
+	if len(p.entries) > 0 && !p.head.flushed {
+		if err := flush(ctx, l.project.Trusted()); err != nil {
+			return 0, err
+		}
+	}
+
+	l.mu.Lock()
+	l.busy = true
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+
+		l.busy = false
+	}()
+
+	at := position{from: from, to: p.head.now}
+	for {
+		n += len(p.entries)
+		for _, e := range p.entries {
+			at.xid, at.seq = e.XID, uint64(e.Seq)
+			e.cursor = at.cursor(l.epoch())
+		}
+		if !p.more {
+			at = position{from: at.to}
+		}
+		l.deliver(ctx, p.entries, at)
+
+		if !p.more {
+			break
+		}
+		if p, err = readBetween(ctx, l.project.Trusted(), at); err != nil {
+			l.detach() // the followers have a part, and continue from their own positions
+			return n, err
+		}
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	l.at = at.from
+	return n, nil
+}
+
+// begin takes the first snapshot of a database.
+func (l *Log) begin(ctx context.Context) error {
+	q := l.project.Trusted()
+	start, err := pg.Value[string](ctx, q, `select pg_current_snapshot()::text`)
+	if err != nil {
+		return err
+	}
+
+	from, _ := parseSnapshot(start)
+	p, err := readNew(ctx, q, from)
+	if err != nil {
+		return err
+	}
+	if err := flush(ctx, q); err != nil {
+		return err
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	l.at, l.place, l.version = from, p.head.place, p.head.version
+	return nil
+}
+
+// detach makes all followers read the log themselves.
+func (l *Log) detach() {
+	for _, f := range l.all() {
+		f.mu.Lock()
+		f.live = false
+		f.wake()
+		f.mu.Unlock()
+	}
+}
+
+// refresh binds the followers anew after the catalog has changed: tables may be renamed, columns
+// and policies may be others, partitions may be new.
+func (l *Log) refresh(ctx context.Context, version string) {
+	l.mu.Lock()
+	current := l.version == version
+	l.version = version
+	l.mu.Unlock()
+
+	if current {
+		return
+	}
+
+	for _, f := range l.all() {
+		f.mu.Lock()
+		caller := f.caller
+		f.mu.Unlock()
+
+		err := f.SetCaller(ctx, caller)
+		if err == nil {
+			f.mu.Lock()
+			views := f.views
+			f.mu.Unlock()
+			err = l.capture(ctx, views)
+		}
+		if err != nil {
+			f.end(err)
+		}
+	}
+}
+
+// deliver gives a page of changes to the followers that are live.
+func (l *Log) deliver(ctx context.Context, entries []*entry, at position) {
+	shared := l.newMatchers(entries)
+	for _, f := range l.all() {
+		f.mu.Lock()
+		live := f.live
+		f.mu.Unlock()
+
+		if !live {
+			continue
+		}
+
+		changes, err := f.match(ctx, shared)
+		if err != nil {
+			f.end(err)
+			continue
+		}
+		f.append(changes, at)
+	}
+}
