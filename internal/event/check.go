@@ -57,28 +57,28 @@ func checkRows(
 
 // checkSQL returns the statement of [checkRows], and its arguments from the second one on. Its rows
 // have a text of flags: whether the row is visible, and whether each condition holds. A condition
-// is evaluated on visible rows only, since its errors could tell of others.
+// is evaluated on visible rows only, since its errors could tell of others. Conditions name columns
+// without their table, so each stands in a subquery whose only names are the row's.
 func checkSQL(r *relation, filters []filter) (sql string, args [][]byte) {
+	alias := pg.Quote(r.Table) // as the policies' conditions call the row
+	row := " from pg_catalog.json_populate_record(null::" + r.SQLName + ", element.value -> 'row') as " + alias
+
 	visible := "true"
 	if r.Conditions != "" {
-		visible = "coalesce(candidate.deleted or (" + r.Conditions + "), false)"
+		visible = "(element.value ->> 'deleted')::pg_catalog.bool or coalesce((select " + r.Conditions + row + "), false)"
 	}
 
-	row := pg.Quote(r.Table) // as the policies' conditions call it
-	var flags strings.Builder
-	flags.WriteString("case when " + visible + " then '1'")
+	flags := []string{"''"}
 	for _, f := range filters {
-		flags.WriteString(" || case when " + f.sql(row, r.column(f.column), len(args)+2) + " then '1' else '0' end")
+		flags = append(flags, "case when "+f.sql(alias, r.column(f.column), len(args)+2)+" then '1' else '0' end")
 		for _, v := range f.arguments() {
 			args = append(args, []byte(v))
 		}
 	}
-	flags.WriteString(" else '" + strings.Repeat("0", len(filters)+1) + "' end")
 
-	return "select " + flags.String() +
+	return "select case when " + visible + " then '1' || (select " + strings.Join(flags, " || ") + row + ")" +
+		" else '" + strings.Repeat("0", len(filters)+1) + "' end" +
 		" from pg_catalog.json_array_elements($1::pg_catalog.json) with ordinality as element(value, n)" +
-		" cross join lateral (select (element.value ->> 'deleted')::pg_catalog.bool as deleted) as candidate" +
-		" cross join lateral pg_catalog.json_populate_record(null::" + r.SQLName + ", element.value -> 'row') as " + row +
 		" order by element.n", args
 }
 

@@ -54,8 +54,11 @@ func newWorld(t *testing.T) *world {
 		create table prices (id bigint primary key, price numeric, at timestamptz, tags text[]);
 		alter table prices disable row level security;
 		grant all on prices to anon, authenticated, service_role;
+		create table element (value int primary key, n int, deleted boolean, "row" text);
+		create policy odd on element for select to anon using (n = value and not deleted and "row" <> '' and element.value > 0);
+		grant select on element to anon;
 		create table hidden (id int primary key);
-		alter publication supabase_realtime add table notes, prices`)
+		alter publication supabase_realtime add table notes, prices, element`)
 
 	return w
 }
@@ -142,6 +145,10 @@ func TestFollow(t *testing.T) {
 		`[0] INSERT notes {"id":4,"owner":null,"body":"four"} `)
 	wantNext(w, service, `[0] INSERT notes {"id":1,"owner":"ann","body":"one","secret":"x"} `,
 		`[0] INSERT notes {"id":3,"owner":"bob","body":"three","secret":"xx"} `)
+
+	elements := w.follow(anon, "", event.Binding{Event: "INSERT", Schema: "public", Table: "element", Filter: "row=like.x%", Select: "n"})
+	w.exec(`insert into element values (1, 1, false, 'x'), (2, 1, false, 'x'), (3, 3, true, 'x'), (4, 4, false, 'y'), (5, 5, false, 'xy')`)
+	wantNext(w, elements, `[0] INSERT element {"n":1} `, `[0] INSERT element {"n":5} `)
 
 	// What a policy shows is decided on the row as it was: it may be gone. A deleted key is no secret.
 	w.exec(`alter table notes replica identity full;
@@ -354,5 +361,70 @@ func TestNothingLost(t *testing.T) {
 		if len(s) != len(committed) {
 			t.Errorf("follower %d: got %d rows, want %d", i, len(s), len(committed))
 		}
+	}
+}
+
+// TestChannels: the policies on realtime.messages decide who receives and who sends.
+func TestChannels(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	channels := event.Channels{Project: w.project}
+	allowed := func(caller actor.Actor, topic, extension string) string {
+		receives, err := channels.MayReceive(t.Context(), caller, topic, extension)
+		sends, err2 := channels.MaySend(t.Context(), caller, topic, extension)
+		if err != nil || err2 != nil {
+			t.Error(err, err2)
+		}
+
+		return fmt.Sprint(receives, sends)
+	}
+
+	if got := allowed(ann, "room", "broadcast"); got != "false false" {
+		t.Errorf("without policies: got %s", got)
+	}
+
+	w.exec(`
+		create policy receive on realtime.messages for select to authenticated
+			using (realtime.topic() = 'room:' || (current_setting('request.jwt.claims')::json ->> 'sub'));
+		create policy send on realtime.messages for insert to authenticated with check (messages.extension = 'broadcast' and topic like 'room:%');
+		create policy never on realtime.messages as restrictive for insert to public with check (realtime.topic() <> 'room:closed')`)
+	for call, want := range map[string]string{
+		allowed(ann, "room:ann", "broadcast"):            "true true",
+		allowed(ann, "room:ann", "presence") + " ":       "true false ",
+		allowed(bob, "room:ann", "broadcast") + "  ":     "false true  ",
+		allowed(bob, "room:closed", "broadcast") + " 4":  "false false 4",
+		allowed(anon, "room:ann", "broadcast") + " 5":    "false false 5",
+		allowed(actor.Service(), "x", "presence") + " 6": "true true 6",
+	} {
+		if call != want {
+			t.Errorf("got %s, want %s", call, want)
+		}
+	}
+}
+
+// TestSweep: captures end when nobody has followed a table for a while.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	f := w.follow(anon, "", event.Binding{Event: "*", Schema: "public", Table: "prices"})
+	f.Close()
+
+	if err := event.Subject().Sweep(t.Context(), w.project); err != nil {
+		t.Fatal(err)
+	}
+	const captured = `select count(*) from pg_trigger where tgname like 'socle\_capture\_%'`
+	if got := pgtest.Value[int64](t, w.project.Trusted(), captured); got != 4 {
+		t.Errorf("after a sweep: got %d triggers, want 4", got)
+	}
+
+	pgtest.Value[string](t, w.project.Trusted(), `
+		with c as (update socle.captures set followed_at = now() - interval '2 hours' returning 1) select count(*)::text from c`)
+	if err := event.Subject().Sweep(t.Context(), w.project); err != nil {
+		t.Fatal(err)
+	}
+	if got := pgtest.Value[int64](t, w.project.Trusted(), captured); got != 0 {
+		t.Errorf("two hours later: got %d triggers", got)
 	}
 }

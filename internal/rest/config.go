@@ -86,6 +86,8 @@ type Hooks struct {
 	// through user code in deletes or functions. Over its quota only reads and deletes are allowed;
 	// far over, deletes and volatile functions are refused too. nil means no quota.
 	Quota func() (over, far bool)
+	// Written is called after a request that may have changed rows. nil means nothing to do.
+	Written func()
 }
 
 // Role has the pool and settings for requests of a role.

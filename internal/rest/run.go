@@ -71,6 +71,10 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	defer res.Release()
 
 	c.timings.mark(&c.timings.transaction)
+	if !p.readOnly && c.server.Hooks.Written != nil {
+		c.server.Hooks.Written()
+	}
+
 	return true, c.respond(res)
 }
 

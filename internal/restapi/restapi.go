@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/explain"
 	"github.com/socle-dev/socle/internal/fair"
@@ -30,9 +32,10 @@ const Prefix = "/rest/v1"
 
 // Config has the dependencies that projects share.
 type Config struct {
-	Bodies        *fair.Pool      // memory for request bodies
-	Responses     *session.Budget // memory for buffered responses
-	PoolContended func() bool     // reports whether a request waits for a connection to any project
+	Bodies        *fair.Pool              // memory for request bodies
+	Responses     *session.Budget         // memory for buffered responses
+	PoolContended func() bool             // reports whether a request waits for a connection to any project
+	Written       func(project uuid.UUID) // called after a request that may have changed rows
 	Log           *slog.Logger
 }
 
@@ -148,6 +151,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 		Hooks: rest.Hooks{
 			Unavailable: func(ctx context.Context) error { return recheck(ctx, p) },
 			Quota:       func() (over, far bool) { return p.Database.OverQuota(), p.Database.FarOverQuota() },
+			Written:     func() { a.Written(p.UUID) },
 		},
 		Session: session.Config{Budget: a.Responses, PoolContended: a.PoolContended},
 	})

@@ -26,6 +26,7 @@ import (
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/console"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -77,6 +78,7 @@ type Server struct {
 	bodies        *fair.Pool      // memory for all request bodies
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
+	events        *event.Logs
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -194,6 +196,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
+	s.events = event.NewLogs(s.log)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 

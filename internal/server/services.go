@@ -9,6 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/enduser"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/idp"
@@ -60,7 +61,7 @@ func NewDomains(c DomainsConfig) *Domains {
 		Attempts: c.Accounts.Attempts, PublicURL: c.Accounts.PublicURL, Log: c.Log})
 
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
-		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users)}}
+		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users), event.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].

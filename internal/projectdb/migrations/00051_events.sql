@@ -59,7 +59,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	insert into socle.events (relation, operation, record, size, oversized)
 	select tg_argv[0]::oid, 'i', case when size > 1048576 then socle.small_members(r) else r end, least(size, 1048576), size > 1048576
-	from (select r, octet_length(r::text) as size from (select row_to_json(n) as r from new_rows n offset 0) t offset 0) t;
+	from (select r, octet_length(r::text) as size from (select row_to_json(n.*) as r from new_rows n offset 0) t offset 0) t;
 	return null;
 end $$;
 -- +goose StatementEnd
@@ -74,8 +74,8 @@ begin
 		case when size > 1048576 then socle.small_members(o) else o end, least(size, 1048576), size > 1048576
 	from (
 		select n.r, o.r as o, octet_length(n.r::text) + octet_length(o.r::text) as size
-		from (select row_number() over () as i, row_to_json(t) as r from new_rows t) n
-		join (select row_number() over () as i, row_to_json(t) as r from old_rows t) o using (i)
+		from (select row_number() over () as i, row_to_json(t.*) as r from new_rows t) n
+		join (select row_number() over () as i, row_to_json(t.*) as r from old_rows t) o using (i)
 		offset 0
 	) t;
 	return null;
@@ -88,7 +88,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	insert into socle.events (relation, operation, old, size, oversized)
 	select tg_argv[0]::oid, 'd', case when size > 1048576 then socle.small_members(r) else r end, least(size, 1048576), size > 1048576
-	from (select r, octet_length(r::text) as size from (select row_to_json(o) as r from old_rows o offset 0) t offset 0) t;
+	from (select r, octet_length(r::text) as size from (select row_to_json(o.*) as r from old_rows o offset 0) t offset 0) t;
 	return null;
 end $$;
 -- +goose StatementEnd
