@@ -60,7 +60,8 @@ func (c Channels) may(ctx context.Context, caller actor.Actor, command, topic, e
 	}
 
 	caller.Timeout = checkTimeout
-	reply, err := caller.On(c.Project.Request()).Texts(ctx, "select coalesce((select "+policyCondition(permissive, restrictive)+
+	condition := policyCondition(permissive, restrictive)
+	reply, err := caller.On(c.Project.Request()).Texts(ctx, "select coalesce((select "+condition+
 		" from pg_catalog.json_populate_record(null::realtime.messages, pg_catalog.json_build_object("+
 		"'topic', channel.topic, 'extension', $2::pg_catalog.text, 'private', true)) as messages), false)"+
 		" from (select pg_catalog.set_config('realtime.topic', $1::pg_catalog.text, true)) as channel(topic)",

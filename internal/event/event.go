@@ -37,7 +37,7 @@ type Change struct {
 	Record        json.RawMessage // JSON object; nil for Delete
 	Old           json.RawMessage // JSON object: the key, or the whole row under REPLICA IDENTITY FULL; nil for Insert
 	Oversized     bool            // Record and Old have the key only
-	Cursor        string          // position after the change, see [Log.Follow]
+	Cursor        string          // position after the change, see [Logs.Follow]
 }
 
 // Column is a column of a change's table.
@@ -46,7 +46,7 @@ type Column struct {
 	Type string `json:"type"` // as in pg_type.typname: int4, _text
 }
 
-// ErrResync is the failure for a cursor that can't be continued: changes after it are purged, or the
+// ErrResync is the failure for a cursor that can't go on: changes after it are removed, or the
 // database was restored. The follower reads the rows again and begins without a cursor.
 var ErrResync = fault.New(fault.Conflict, "Changes after this cursor are no longer kept: read the rows again").
 	WithCode("resync")

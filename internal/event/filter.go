@@ -34,8 +34,8 @@ var operators = map[string]string{
 var isValues = map[string]string{"null": "is null", "not_null": "is not null", "true": "is true", "false": "is false",
 	"unknown": "is unknown"}
 
-// parseFilters parses column=operator.value conditions, joined with commas. A value in double quotes
-// may have commas; within them a backslash escapes.
+// parseFilters parses column=operator.value conditions, joined with commas. A value in double
+// quotes may have commas; a backslash escapes in it.
 func parseFilters(text string) ([]filter, error) {
 	if len(text) > maxFilterSize {
 		return nil, fault.New(fault.Invalid, "filter has more than %d bytes", maxFilterSize)

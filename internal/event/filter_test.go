@@ -12,9 +12,12 @@ func TestParseFilters(t *testing.T) {
 	t.Parallel()
 
 	for text, want := range map[string][]filter{
-		"":                         nil,
-		"id=eq.7":                  {{column: "id", operator: "eq", values: []string{"7"}}},
-		"id=in.(1,2),b=neq.x":      {{column: "id", operator: "in", values: []string{"1", "2"}}, {column: "b", operator: "neq", values: []string{"x"}}},
+		"":        nil,
+		"id=eq.7": {{column: "id", operator: "eq", values: []string{"7"}}},
+		"id=in.(1,2),b=neq.x": {
+			{column: "id", operator: "in", values: []string{"1", "2"}},
+			{column: "b", operator: "neq", values: []string{"x"}},
+		},
 		`a=eq."x,y"`:               {{column: "a", operator: "eq", values: []string{"x,y"}}},
 		`a=in.("x,y","say \"z""")`: {{column: "a", operator: "in", values: []string{"x,y", `say "z""`}}},
 		"a=not.is.null":            {{column: "a", operator: "is", negated: true, values: []string{"null"}}},

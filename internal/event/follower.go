@@ -285,8 +285,8 @@ var typeOf = map[string]string{inserted: Insert, updated: Update, deleted: Delet
 
 // change returns an entry as the view shows it.
 func (v *view) change(e *entry) (Change, error) {
-	c := Change{Bindings: []int{v.binding}, Type: typeOf[e.Operation], Schema: v.relation.Schema, Table: v.relation.Table,
-		At: e.At, Oversized: e.Oversized, Cursor: e.cursor}
+	c := Change{Bindings: []int{v.binding}, Type: typeOf[e.Operation],
+		Schema: v.relation.Schema, Table: v.relation.Table, At: e.At, Oversized: e.Oversized, Cursor: e.cursor}
 	for _, column := range v.columns {
 		c.Columns = append(c.Columns, Column{column.Name, column.Type})
 	}

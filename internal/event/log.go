@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
@@ -76,17 +75,17 @@ type Log struct {
 	followers map[*Follower]bool
 	at        snapshot      // read up to; zero before the first read
 	busy      bool          // the reader delivers changes after at: no follower becomes live
-	place     string        // of the database
-	version   string        // of the catalog when the followers' views were made
+	place     string        // the database's timeline and OID
+	version   string        // the catalog's version when the followers' views were made
 	reads     uint64        // completed
 	read      chan struct{} // closed after the next read
-	failure   error         // of the last read
+	failure   error         // the last read's
 	emptyFrom time.Time     // since when there are no followers
 }
 
-// Follow returns a follower, which receives the changes that commit from now on, or those after a
-// cursor. It begins to capture the tables that nobody has followed lately. It fails with Invalid for
-// a binding that names nothing, and with [ErrResync] for a cursor that can't be continued.
+// Follow returns a follower, which receives the changes that commit from now on, or those after
+// a cursor. It begins to capture the tables that nobody has followed lately. It fails with Invalid
+// for a binding that names nothing, and with [ErrResync] for a cursor that can't go on.
 func (l *Logs) Follow(
 	ctx context.Context, p *projectdb.Project, caller actor.Actor, bindings []Binding, cursor string,
 ) (*Follower, error) {
@@ -148,128 +147,6 @@ func (l *Log) actorOn(caller actor.Actor) actor.Querier {
 	}
 
 	return caller.On(l.project.Request())
-}
-
-// resolve binds bindings to tables, as a caller sees them.
-func (l *Log) resolve(ctx context.Context, caller actor.Actor, bindings []Binding) ([]*view, error) {
-	var views []*view
-	shared := map[uint32]*relation{} // so that views of one table are checked together
-
-	for i, b := range bindings {
-		filters, err := parseFilters(b.Filter)
-		if err != nil {
-			return nil, err
-		}
-
-		found, err := relations(ctx, l.project.Trusted(), caller.Role, b)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range found {
-			if shared[r.OID] == nil {
-				shared[r.OID] = &r
-			}
-
-			v, err := newView(i, b, shared[r.OID], slices.Clone(filters))
-			if err != nil {
-				return nil, err
-			}
-			if len(v.filters) > 0 {
-				if err := normalize(ctx, l.actorOn(caller), v.relation, v.filters); err != nil {
-					return nil, err
-				}
-			}
-			views = append(views, v)
-		}
-	}
-
-	return views, nil
-}
-
-// capture begins or renews the capture of the views' tables. It waits for writers of a table for
-// some seconds.
-func (l *Log) capture(ctx context.Context, views []*view) error {
-	ctx, cancel := context.WithTimeout(ctx, captureTimeout)
-	defer cancel()
-
-	for oid := range oidsOf(views) {
-		for {
-			err := capture(ctx, l.project.Trusted(), oid)
-			if err == nil {
-				break
-			}
-			if !fault.Is(err, fault.Unavailable) {
-				return err
-			}
-
-			select {
-			case <-ctx.Done():
-				return err
-			case <-time.After(busyInterval):
-			}
-		}
-	}
-
-	return nil
-}
-
-func oidsOf(views []*view) map[uint32]bool {
-	oids := map[uint32]bool{}
-	for _, v := range views {
-		oids[v.relation.OID] = true
-	}
-
-	return oids
-}
-
-// resume returns a cursor's position. It fails with [ErrResync] if changes after it may be missing.
-func (l *Log) resume(ctx context.Context, cursor string, views []*view) (position, error) {
-	at, epoch, ok := parseCursor(cursor)
-	if !ok {
-		return position{}, fault.New(fault.Invalid, "the cursor is none of this project's")
-	}
-	if epoch != l.epoch() {
-		return position{}, ErrResync
-	}
-	if err := l.check(ctx, head{place: epoch}, at.from); err != nil {
-		return position{}, err
-	}
-
-	since, err := pg.Values[string](ctx, l.project.Trusted(),
-		`select since::text from socle.captures where relation = any(@tables::oid[])`,
-		pgx.StrictNamedArgs{"tables": slices.Collect(maps.Keys(oidsOf(views)))})
-	if err != nil {
-		return position{}, err
-	}
-	if len(since) < len(oidsOf(views)) {
-		return position{}, ErrResync
-	}
-	for _, text := range since {
-		if s, ok := parseSnapshot(text + ":" + text + ":"); !ok || !at.from.sees(s.xmin) {
-			return position{}, ErrResync
-		}
-	}
-
-	return at, nil
-}
-
-// check fails with [ErrResync] if the log at a head lacks changes that a snapshot does not see.
-func (l *Log) check(ctx context.Context, h head, from snapshot) error {
-	if h.place != l.epoch() {
-		return ErrResync
-	}
-
-	removed, err := pg.Values[string](ctx, l.project.Trusted(), `select xid::text from socle.events_removed`)
-	if err != nil {
-		return err
-	}
-	for _, text := range removed {
-		if s, ok := parseSnapshot(text + ":" + text + ":"); !ok || s.xmin >= from.xmin {
-			return ErrResync
-		}
-	}
-
-	return nil
 }
 
 // position returns the snapshot up to which the log is read.

@@ -41,7 +41,8 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 
 	p := projectdbtest.New(t)
-	w := &world{T: t, project: p, owner: projectdbtest.Connect(t, p, pgcluster.Owner), logs: event.NewLogs(slog.Default())}
+	w := &world{T: t, project: p, owner: projectdbtest.Connect(t, p, pgcluster.Owner),
+		logs: event.NewLogs(slog.Default())}
 	t.Cleanup(w.logs.Close)
 
 	w.exec(`
@@ -119,9 +120,11 @@ func TestFollow(t *testing.T) {
 		event.Binding{Event: "UPDATE", Schema: "public", Table: "prices", Filter: "price=gt.10,id=in.(1,2)"},
 		event.Binding{Event: "TRUNCATE", Schema: "public"})
 	anns := w.follow(ann, "", event.Binding{Event: "*", Schema: "public", Table: "notes"})
-	bobs := w.follow(bob, "", event.Binding{Event: "*", Schema: "public", Table: "notes", Filter: "body=neq.two", Select: "body"})
+	bobs := w.follow(bob, "", event.Binding{Event: "*", Schema: "public", Table: "notes", Filter: "body=neq.two",
+		Select: "body"})
 	strangers := w.follow(anon, "", event.Binding{Event: "INSERT", Schema: "public"})
-	service := w.follow(actor.Service(), "", event.Binding{Event: "*", Schema: "public", Table: "notes", Filter: "secret=like.%x%"})
+	service := w.follow(actor.Service(), "", event.Binding{Event: "*", Schema: "public", Table: "notes",
+		Filter: "secret=like.%x%"})
 
 	w.exec(`insert into prices values (1, 1.50, '2026-01-02 03:04:05+00', '{a,"b,c"}'), (2, 'NaN', 'infinity', null)`)
 	wantNext(w, all,
@@ -146,15 +149,17 @@ func TestFollow(t *testing.T) {
 	wantNext(w, service, `[0] INSERT notes {"id":1,"owner":"ann","body":"one","secret":"x"} `,
 		`[0] INSERT notes {"id":3,"owner":"bob","body":"three","secret":"xx"} `)
 
-	elements := w.follow(anon, "", event.Binding{Event: "INSERT", Schema: "public", Table: "element", Filter: "row=like.x%", Select: "n"})
+	elements := w.follow(anon, "", event.Binding{Event: "INSERT", Schema: "public", Table: "element",
+		Filter: "row=like.x%", Select: "n"})
 	w.exec(`insert into element values (1, 1, false, 'x'), (2, 1, false, 'x'), (3, 3, true, 'x'), (4, 4, false, 'y'), (5, 5, false, 'xy')`)
 	wantNext(w, elements, `[0] INSERT element {"n":1} `, `[0] INSERT element {"n":5} `)
 
-	// What a policy shows is decided on the row as it was: it may be gone. A deleted key is no secret.
+	// Policies decide on the row as it was: it may be gone. A deleted key is no secret.
 	w.exec(`alter table notes replica identity full;
 		begin; update notes set body = 'mine' where id = 1; update notes set owner = 'bob' where id = 1; delete from notes; commit`)
 	wantNext(w, anns, `[0] UPDATE notes {"id":1,"owner":"ann","body":"mine"} {"id":1}`,
-		`[0] DELETE notes  {"id":2}`, `[0] DELETE notes  {"id":3}`, `[0] DELETE notes  {"id":4}`, `[0] DELETE notes  {"id":1}`)
+		`[0] DELETE notes  {"id":2}`, `[0] DELETE notes  {"id":3}`,
+		`[0] DELETE notes  {"id":4}`, `[0] DELETE notes  {"id":1}`)
 	wantNext(w, service, `[0] UPDATE notes {"id":1,"owner":"ann","body":"mine","secret":"x"} {"id":1,"owner":"ann","body":"one","secret":"x"}`,
 		`[0] UPDATE notes {"id":1,"owner":"bob","body":"mine","secret":"x"} {"id":1,"owner":"ann","body":"mine","secret":"x"}`,
 		`[0] DELETE notes  {"id":3,"owner":"bob","body":"three","secret":"xx"}`,
@@ -264,18 +269,22 @@ func TestResume(t *testing.T) {
 		again.Close()
 	}
 
-	if _, err := w.logs.Follow(t.Context(), w.project, anon, []event.Binding{binding}, "garbage"); !fault.Is(err, fault.Invalid) {
+	refused := func(b event.Binding, cursor string) error {
+		_, err := w.logs.Follow(t.Context(), w.project, anon, []event.Binding{b}, cursor)
+		return err
+	}
+	if err := refused(binding, "garbage"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("garbage: got %v, want Invalid", err)
 	}
 
 	notes := event.Binding{Event: "*", Schema: "public", Table: "notes"}
-	if _, err := w.logs.Follow(t.Context(), w.project, anon, []event.Binding{notes}, first); err != event.ErrResync {
+	if err := refused(notes, first); err != event.ErrResync {
 		t.Errorf("a table that was not captured: got %v, want ErrResync", err)
 	}
 
 	pgtest.Value[string](t, w.project.Trusted(), `
 		with t as (select set_config('lock_timeout', '5s', false)) select socle.remove_events(0)::text from t`)
-	if _, err := w.logs.Follow(t.Context(), w.project, anon, []event.Binding{binding}, first); err != event.ErrResync {
+	if err := refused(binding, first); err != event.ErrResync {
 		t.Errorf("after the removal of events: got %v, want ErrResync", err)
 	}
 }
@@ -334,7 +343,8 @@ func TestNothingLost(t *testing.T) {
 				seen[row.ID]++
 				if resume && i == len(changes)/2 { // the rest comes again
 					f.Close()
-					if f, err = w.logs.Follow(t.Context(), w.project, anon, []event.Binding{binding}, c.Cursor); err != nil {
+					f, err = w.logs.Follow(ctx, w.project, anon, []event.Binding{binding}, c.Cursor)
+					if err != nil {
 						t.Error(err)
 						return seen
 					}

@@ -46,7 +46,7 @@ type matcher struct {
 	querier actor.Querier
 	entries []*entry
 	visible []bool                       // nil: not known yet
-	values  []map[string]json.RawMessage // of the entries' rows, decoded at first use
+	values  []map[string]json.RawMessage // the rows' members, decoded at first use
 }
 
 // add adds the changes that a view gets to matched.

@@ -51,7 +51,7 @@ type head struct {
 	now     snapshot
 	flushed bool   // what now sees is on disk
 	place   string // timeline and database
-	version string // of the catalog
+	version string // the catalog's
 }
 
 // page is a part of the log.

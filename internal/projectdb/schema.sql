@@ -500,6 +500,85 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.capture(root oid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET session_replication_role TO 'replica'
+    SET lock_timeout TO '300ms'
+    AS $_$
+declare
+	t oid;
+	kind text;
+	created boolean := false;
+begin
+	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
+	for t in select root union select relid::oid from pg_partition_tree(root::regclass) loop
+		foreach kind in array array['insert', 'update', 'delete', 'truncate'] loop
+			continue when exists (
+				select from pg_trigger where tgrelid = t and tgname = 'socle_capture_' || kind and tgenabled = 'O' and tgisinternal);
+			execute format('create trigger %I after %s on %s %s for each statement execute function socle.capture_%2$s(%5$L)',
+				'socle_capture_' || kind, kind, t::regclass,
+				case kind when 'insert' then 'referencing new table as new_rows'
+					when 'update' then 'referencing old table as old_rows new table as new_rows'
+					when 'delete' then 'referencing old table as old_rows' else '' end, root);
+			update pg_trigger set tgisinternal = true where tgrelid = t and tgname = 'socle_capture_' || kind;
+			created := true;
+		end loop;
+	end loop;
+
+	insert into socle.captures as c (relation) values (root)
+	on conflict (relation) do update set followed_at = now(), since = case when created then pg_current_xact_id() else c.since end
+	where created or c.followed_at < now() - interval '5 minutes';
+end $_$;
+
+CREATE FUNCTION socle.capture_delete() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into socle.events (relation, operation, old, size, oversized)
+	select tg_argv[0]::oid, 'd', case when size > 1048576 then socle.small_members(r) else r end, least(size, 1048576), size > 1048576
+	from (select r, octet_length(r::text) as size from (select row_to_json(o.*) as r from old_rows o offset 0) t offset 0) t;
+	return null;
+end $$;
+
+CREATE FUNCTION socle.capture_insert() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into socle.events (relation, operation, record, size, oversized)
+	select tg_argv[0]::oid, 'i', case when size > 1048576 then socle.small_members(r) else r end, least(size, 1048576), size > 1048576
+	from (select r, octet_length(r::text) as size from (select row_to_json(n.*) as r from new_rows n offset 0) t offset 0) t;
+	return null;
+end $$;
+
+CREATE FUNCTION socle.capture_truncate() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into socle.events (relation, operation) values (tg_argv[0]::oid, 't');
+	return null;
+end $$;
+
+CREATE FUNCTION socle.capture_update() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into socle.events (relation, operation, record, old, size, oversized)
+	select tg_argv[0]::oid, 'u', case when size > 1048576 then socle.small_members(r) else r end,
+		case when size > 1048576 then socle.small_members(o) else o end, least(size, 1048576), size > 1048576
+	from (
+		select n.r, o.r as o, octet_length(n.r::text) + octet_length(o.r::text) as size
+		from (select row_number() over () as i, row_to_json(t.*) as r from new_rows t) n
+		join (select row_number() over () as i, row_to_json(t.*) as r from old_rows t) o using (i)
+		offset 0
+	) t;
+	return null;
+end $$;
+
 CREATE FUNCTION socle.change_catalogue_version() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -805,6 +884,56 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.release(idle interval) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET session_replication_role TO 'replica'
+    SET lock_timeout TO '300ms'
+    AS $$
+declare
+	t record;
+begin
+	for t in
+		select c.relation, g.tgrelid, g.tgname from socle.captures c
+		left join pg_trigger g on g.tgname like 'socle\_capture\_%' and g.tgisinternal
+			and g.tgrelid in (select c.relation union select relid from pg_partition_tree(c.relation::regclass))
+		where c.followed_at < now() - idle
+	loop
+		if t.tgrelid is not null then
+			execute format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass);
+		end if;
+		delete from socle.captures where relation = t.relation;
+	end loop;
+end $$;
+
+CREATE FUNCTION socle.remove_events(bytes_limit bigint) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '300ms'
+    AS $$
+declare
+	current_slot constant bigint := floor(date_part('epoch', clock_timestamp()) / 10800)::bigint;
+	total bigint := (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'socle.events'::regclass);
+	slot regclass;
+	size bigint;
+	last xid8;
+begin
+	-- The slot after the current one is the oldest.
+	for age in reverse 9..0 loop
+		slot := ('socle.events_' || ((current_slot - age) % 10)::text)::regclass;
+		size := pg_relation_size(slot);
+		continue when size = 0 or (age < 9 and total <= bytes_limit);
+		execute format('lock table %s in access exclusive mode', slot);
+		execute format('select xid from %s order by xid desc limit 1', slot) into last;
+		if last is not null then
+			insert into socle.events_removed as r (xid) values (last)
+			on conflict (single) do update set xid = greatest(r.xid, excluded.xid);
+		end if;
+		total := total - pg_total_relation_size(slot);
+		execute format('truncate %s', slot);
+	end loop;
+end $$;
+
 CREATE FUNCTION socle.return_users() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -822,6 +951,11 @@ begin
 end $$;
 
 COMMENT ON FUNCTION socle.return_users() IS 'takes auth.users back, at the end of the statement';
+
+CREATE FUNCTION socle.small_members(r json) RETURNS json
+    LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    RETURN (SELECT json_object_agg(json_each.key, json_each.value) AS json_object_agg FROM json_each(small_members.r) json_each(key, value) WHERE (octet_length((json_each.value)::text) <= 1024));
 
 CREATE FUNCTION socle.take_audit_entries(most integer) RETURNS TABLE(id bigint, entry text, mac bytea, chained boolean)
     LANGUAGE plpgsql
@@ -1929,6 +2063,14 @@ ALTER TABLE socle.audit_pending ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE socle.captures (
+    relation oid NOT NULL,
+    since xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    followed_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE socle.captures IS 'tables whose changes are captured';
+
 CREATE SEQUENCE socle.catalogue_changes
     START WITH 1
     INCREMENT BY 1
@@ -1946,6 +2088,165 @@ CREATE TABLE socle.catalogue_version (
 COMMENT ON TABLE socle.catalogue_version IS 'bit_xor(n) is the version of the schema; a server that reads the catalogue folds the rows into one';
 
 COMMENT ON COLUMN socle.catalogue_version.xact IS 'the transaction that inserted the row; null of a row that others were folded into';
+
+CREATE SEQUENCE socle.event_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 32;
+
+CREATE TABLE socle.events (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+)
+PARTITION BY LIST (slot);
+
+COMMENT ON TABLE socle.events IS 'changes of rows, for a day';
+
+CREATE TABLE socle.events_0 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_1 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_2 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_3 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_4 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_5 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_6 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_7 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_8 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_9 (
+    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    relation oid NOT NULL,
+    operation "char" NOT NULL,
+    record json,
+    old json,
+    size integer DEFAULT 0 NOT NULL,
+    oversized boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE socle.events_removed (
+    single boolean DEFAULT true NOT NULL,
+    xid xid8 NOT NULL,
+    CONSTRAINT events_removed_single_check CHECK (single)
+);
 
 CREATE TABLE socle.migrations (
     id integer NOT NULL,
@@ -2249,6 +2550,26 @@ COMMENT ON COLUMN storage.variants.source_uuid IS 'the blob that it was made of'
 
 COMMENT ON COLUMN storage.variants.spec IS 'what was asked for, in one form';
 
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_0 FOR VALUES IN ('0');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_1 FOR VALUES IN ('1');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_2 FOR VALUES IN ('2');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_3 FOR VALUES IN ('3');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_4 FOR VALUES IN ('4');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_5 FOR VALUES IN ('5');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_6 FOR VALUES IN ('6');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_7 FOR VALUES IN ('7');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_8 FOR VALUES IN ('8');
+
+ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_9 FOR VALUES IN ('9');
+
 ALTER TABLE ONLY auth.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
 
@@ -2359,6 +2680,12 @@ ALTER TABLE ONLY socle.audit_pending
 
 ALTER TABLE ONLY socle.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (seq);
+
+ALTER TABLE ONLY socle.captures
+    ADD CONSTRAINT captures_pkey PRIMARY KEY (relation);
+
+ALTER TABLE ONLY socle.events_removed
+    ADD CONSTRAINT events_removed_pkey PRIMARY KEY (single);
 
 ALTER TABLE ONLY socle.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (id);
@@ -2519,6 +2846,28 @@ CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) W
 
 CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
+CREATE INDEX events_xid_seq ON ONLY socle.events USING btree (xid, seq);
+
+CREATE INDEX events_0_xid_seq_idx ON socle.events_0 USING btree (xid, seq);
+
+CREATE INDEX events_1_xid_seq_idx ON socle.events_1 USING btree (xid, seq);
+
+CREATE INDEX events_2_xid_seq_idx ON socle.events_2 USING btree (xid, seq);
+
+CREATE INDEX events_3_xid_seq_idx ON socle.events_3 USING btree (xid, seq);
+
+CREATE INDEX events_4_xid_seq_idx ON socle.events_4 USING btree (xid, seq);
+
+CREATE INDEX events_5_xid_seq_idx ON socle.events_5 USING btree (xid, seq);
+
+CREATE INDEX events_6_xid_seq_idx ON socle.events_6 USING btree (xid, seq);
+
+CREATE INDEX events_7_xid_seq_idx ON socle.events_7 USING btree (xid, seq);
+
+CREATE INDEX events_8_xid_seq_idx ON socle.events_8 USING btree (xid, seq);
+
+CREATE INDEX events_9_xid_seq_idx ON socle.events_9 USING btree (xid, seq);
+
 CREATE UNIQUE INDEX buckets_id_key ON storage.buckets USING btree (id);
 
 CREATE UNIQUE INDEX buckets_name_key ON storage.buckets USING btree (name);
@@ -2552,6 +2901,26 @@ CREATE INDEX sorted_pending_container ON storage.sorted_pending USING btree (con
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
 CREATE INDEX variants_created_at ON storage.variants USING btree (created_at);
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_0_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_1_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_2_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_3_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_4_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_5_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_6_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_7_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_8_xid_seq_idx;
+
+ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_9_xid_seq_idx;
 
 CREATE TRIGGER check_identity BEFORE INSERT ON auth.identities FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.check_identity();
 
@@ -2734,6 +3103,30 @@ ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.audit_pending ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE socle.captures ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_0 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_1 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_2 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_3 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_4 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_5 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_6 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_7 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_8 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_9 ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE socle.events_removed ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE socle.queries ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE storage.buckets ENABLE ROW LEVEL SECURITY;
@@ -2890,6 +3283,16 @@ GRANT ALL ON FUNCTION realtime.topic() TO socle_PROJECT_auth;
 REVOKE ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.append_audit(new_seq bigint, new_entry text, new_hash bytea) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION socle.capture(root oid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.capture_delete() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.capture_insert() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.capture_truncate() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.capture_update() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
@@ -2920,7 +3323,14 @@ REVOKE ALL ON FUNCTION socle.refuse_storage_ddl() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_storage_drop() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.release(idle interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.remove_events(bytes_limit bigint) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.return_users() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.small_members(r json) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.small_members(r json) TO socle_PROJECT_request;
 
 REVOKE ALL ON FUNCTION socle.take_audit_entries(most integer) FROM PUBLIC;
 
@@ -3033,6 +3443,20 @@ GRANT SELECT ON SEQUENCE socle.catalogue_changes TO socle_PROJECT_service;
 
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_request;
 GRANT SELECT ON TABLE socle.catalogue_version TO socle_PROJECT_service;
+
+GRANT USAGE ON SEQUENCE socle.event_seq TO socle_PROJECT_request;
+
+GRANT INSERT(relation) ON TABLE socle.events TO socle_PROJECT_request;
+
+GRANT INSERT(operation) ON TABLE socle.events TO socle_PROJECT_request;
+
+GRANT INSERT(record) ON TABLE socle.events TO socle_PROJECT_request;
+
+GRANT INSERT(old) ON TABLE socle.events TO socle_PROJECT_request;
+
+GRANT INSERT(size) ON TABLE socle.events TO socle_PROJECT_request;
+
+GRANT INSERT(oversized) ON TABLE socle.events TO socle_PROJECT_request;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO anon;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE storage.objects TO authenticated;

@@ -61,7 +61,8 @@ func NewDomains(c DomainsConfig) *Domains {
 		Attempts: c.Accounts.Attempts, PublicURL: c.Accounts.PublicURL, Log: c.Log})
 
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
-		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users), event.Subject()}}
+		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
+			event.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].
