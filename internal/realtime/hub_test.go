@@ -242,8 +242,8 @@ func TestPresence(t *testing.T) {
 			t.Errorf("a pending change: got %v, want the state before it", cleoState)
 		}
 		settle()
-		wantMessages(t, "changed", &refs, annInbox.take(), `{"joins":{"a":{"metas":[{"at":2,"phx_ref":"3",`+
-			`"phx_ref_prev":"1"}]}},"leaves":{"a":{"metas":[{"at":1,"phx_ref":"1"}]}}}`)
+		wantMessages(t, "changed", &refs, annInbox.take(), `{"joins":{},"leaves":{"a":{"metas":[{"at":1,"phx_ref":"1"}]}}}`,
+			`{"joins":{"a":{"metas":[{"at":2,"phx_ref":"3","phx_ref_prev":"1"}]}},"leaves":{}}`)
 
 		track(cleo, "c", `{}`)
 		cleo.Untrack()

@@ -168,11 +168,31 @@ func (r *room) flush() {
 		return
 	}
 
-	diff := append(appendEntries([]byte(`{"joins":`), p.joins), `,"leaves":`...)
-	diff = append(appendEntries(diff, p.leaves), '}')
+	joins, leaves := p.joins, p.leaves
 	p.joins, p.leaves = nil, nil
+	if replaces(joins, leaves) {
+		r.sendDiff(nil, leaves)
+		leaves = nil
+	}
+	r.sendDiff(joins, leaves)
+}
 
-	msg := &Message{Kind: PresenceDiff, Payload: diff}
+// replaces reports whether a key both joins and leaves. Supabase's client for JavaScript loses the
+// references of a key's presences when another one joins, and then never removes them. So what
+// leaves goes first, in a diff of its own.
+func replaces(joins, leaves []*entry) bool {
+	keys := map[string]bool{}
+	for _, e := range leaves {
+		keys[e.key] = true
+	}
+
+	return slices.ContainsFunc(joins, func(e *entry) bool { return keys[e.key] })
+}
+
+// sendDiff sends a diff to the watchers. The project is locked.
+func (r *room) sendDiff(joins, leaves []*entry) {
+	diff := append(appendEntries([]byte(`{"joins":`), joins), `,"leaves":`...)
+	msg := &Message{Kind: PresenceDiff, Payload: append(appendEntries(diff, leaves), '}')}
 	for m := range r.members {
 		if m.watches {
 			m.subscriber.Deliver(msg)
