@@ -36,7 +36,7 @@ var levels = [][]string{
 	{"internal/backup/archive", "internal/form", "internal/gateway", "internal/object", "internal/pgproxy",
 		"internal/explain", "internal/rest", "internal/statement", "internal/transfer", "internal/lifecycle",
 		"internal/enduser/message", "internal/event"},
-	{"internal/backup", "internal/migration", "internal/restapi", "internal/s3api", "internal/storageapi",
+	{"internal/backup", "internal/migration", "internal/realtimeapi", "internal/restapi", "internal/s3api", "internal/storageapi",
 		"internal/submission", "internal/tablejob", "internal/enduser"},
 	{"internal/operation", "internal/oauth"},
 	{"internal/authapi", "internal/console", "internal/web"},
@@ -66,6 +66,7 @@ var onlyImporter = map[string]string{
 	"github.com/pressly/goose/v3":      "internal/pg",
 	"github.com/wneessen/go-mail":      "internal/mail",
 	"github.com/caddyserver/certmagic": "internal/certificate",
+	"github.com/coder/websocket":       "internal/realtimeapi",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3":  "internal/blob",

@@ -8,6 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/authapi"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/realtime"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/restapi"
 	"github.com/socle-dev/socle/internal/s3api"
 	"github.com/socle-dev/socle/internal/storageapi"
@@ -30,8 +32,14 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
 			s3api.New(s3api.Config{Blobs: s.blobs, Discard: discard, Bodies: s.bodies}),
+			s.realtime.Interface(),
 		},
 	})
+}
+
+// newRealtime returns the server of channels.
+func (s *Server) newRealtime() *realtimeapi.Server {
+	return realtimeapi.New(realtimeapi.Config{Hub: &realtime.Hub{}, Bodies: s.bodies, Log: s.log})
 }
 
 // describeRows returns the OpenAPI document for a project's rows. It bypasses the settings cache:

@@ -40,6 +40,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/session"
@@ -77,6 +78,7 @@ type Server struct {
 	bodies        *fair.Pool      // memory for all request bodies
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
+	realtime      *realtimeapi.Server
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -194,6 +196,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
+	s.realtime = s.newRealtime()
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -427,6 +430,8 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) stopServing(ctx context.Context) error {
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
+
+	s.realtime.Close() // clients connect to another server at once
 
 	var err error
 	if s.http.Shutdown(draining) != nil {
