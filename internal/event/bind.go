@@ -15,7 +15,7 @@ import (
 
 // resolve binds bindings to tables, as a caller sees them.
 func (l *Log) resolve(ctx context.Context, caller actor.Actor, bindings []Binding) ([]*view, error) {
-	var views []*view
+	views := []*view{}
 	shared := map[uint32]*relation{} // so that views of one table are checked together
 
 	for i, b := range bindings {

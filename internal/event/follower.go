@@ -28,8 +28,8 @@ type Follower struct {
 
 	mu          sync.Mutex
 	caller      actor.Actor
-	group       string // identifies the caller: followers of one group see the same rows
-	views       []*view
+	group       string  // identifies the caller: followers of one group see the same rows
+	views       []*view // nil: to be bound again
 	queue       []Change
 	queuedBytes int
 	at          position // before queue
@@ -149,9 +149,10 @@ func (f *Follower) join(at position, end bool) (read <-chan struct{}) {
 
 // match returns the changes that the follower gets.
 func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error) {
-	f.mu.Lock()
-	caller, group, views := f.caller, f.group, f.views
-	f.mu.Unlock()
+	caller, group, views, err := f.currentViews(ctx)
+	if err != nil {
+		return nil, err
+	}
 
 	matched := map[*entry]Change{}
 	for _, v := range views {
@@ -215,18 +216,41 @@ func (f *Follower) wake() {
 	}
 }
 
-// SetCaller replaces the caller: changes are checked for the new one from now on.
-func (f *Follower) SetCaller(ctx context.Context, caller actor.Actor) error {
-	views, err := f.log.resolve(ctx, caller, f.bindings)
-	if err != nil {
-		return err
-	}
-
+// SetCaller replaces the caller. Later changes are checked for the new one.
+func (f *Follower) SetCaller(caller actor.Actor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	f.caller, f.group, f.views = caller, groupOf(caller), views
-	return nil
+	if group := groupOf(caller); group != f.group {
+		f.caller, f.group, f.views = caller, group, nil
+	}
+}
+
+// currentViews returns the follower's caller and views. It binds the follower anew if the caller or
+// the catalog has changed.
+func (f *Follower) currentViews(ctx context.Context) (caller actor.Actor, group string, views []*view, err error) {
+	for {
+		f.mu.Lock()
+		caller, group, views = f.caller, f.group, f.views
+		f.mu.Unlock()
+
+		if views != nil {
+			return caller, group, views, nil
+		}
+
+		if views, err = f.log.resolve(ctx, caller, f.bindings); err != nil {
+			return caller, group, nil, err
+		}
+		if err := f.log.capture(ctx, views); err != nil {
+			return caller, group, nil, err
+		}
+
+		f.mu.Lock()
+		if f.group == group {
+			f.views = views
+		}
+		f.mu.Unlock()
+	}
 }
 
 // Cursor returns the position after the changes that Next has returned.

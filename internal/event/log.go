@@ -261,11 +261,11 @@ func (l *Log) closeIfIdle(now time.Time) bool {
 // keep renews the captures of followed tables.
 func (l *Log) keep(ctx context.Context) {
 	for _, f := range l.all() {
-		f.mu.Lock()
-		views := f.views
-		f.mu.Unlock()
-
-		if err := l.capture(ctx, views); err != nil && ctx.Err() == nil {
+		_, _, views, err := f.currentViews(ctx)
+		if err == nil {
+			err = l.capture(ctx, views)
+		}
+		if err != nil && ctx.Err() == nil {
 			l.logs.log.Warn("renew captures", "project", l.project.UUID, "error", err)
 		}
 	}
@@ -310,7 +310,7 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 		return 0, l.begin(ctx)
 	}
 
-	l.refresh(ctx, p.head.version)
+	l.refresh(p.head.version)
 	if len(p.entries) > 0 && !p.head.flushed {
 		if err := flush(ctx, l.project.Trusted()); err != nil {
 			return 0, err
@@ -389,9 +389,9 @@ func (l *Log) detach() {
 	}
 }
 
-// refresh binds the followers anew after the catalog has changed: tables may be renamed, columns
+// refresh has the followers bound anew after the catalog has changed: tables may be renamed, columns
 // and policies may be others, partitions may be new.
-func (l *Log) refresh(ctx context.Context, version string) {
+func (l *Log) refresh(version string) {
 	l.mu.Lock()
 	current := l.version == version
 	l.version = version
@@ -403,19 +403,8 @@ func (l *Log) refresh(ctx context.Context, version string) {
 
 	for _, f := range l.all() {
 		f.mu.Lock()
-		caller := f.caller
+		f.views = nil
 		f.mu.Unlock()
-
-		err := f.SetCaller(ctx, caller)
-		if err == nil {
-			f.mu.Lock()
-			views := f.views
-			f.mu.Unlock()
-			err = l.capture(ctx, views)
-		}
-		if err != nil {
-			f.end(err)
-		}
 	}
 }
 

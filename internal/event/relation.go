@@ -56,7 +56,7 @@ const findRelations = `
 	left join pg_publication_rel b on b.prpubid = u.oid and b.prrelid = c.oid
 	left join pg_index i on i.indrelid = c.oid and case c.relreplident when 'i' then i.indisreplident else i.indisprimary end
 	cross join (select * from pg_roles where rolname = @role) r
-	where n.nspname = @schema and (@table = '' or c.relname = @table) and c.relkind in ('r', 'p') and c.relpersistence = 'p'
+	where (n.nspname = @schema or @schema = '*') and (@table = '' or c.relname = @table) and c.relkind in ('r', 'p') and c.relpersistence = 'p'
 		and (b.oid is not null or u.puballtables
 			or exists (select from pg_publication_namespace s where s.pnpubid = u.oid and s.pnnspid = n.oid))
 		and has_schema_privilege(r.oid, n.oid, 'usage')
@@ -77,7 +77,7 @@ func relations(ctx context.Context, q pg.Querier, role string, b Binding) ([]rel
 		Columns                 string
 		RowFilter               bool
 	}](ctx, q, findRelations, pgx.StrictNamedArgs{"publication": projectdb.Publication, "role": role,
-		"schema": b.Schema, "table": b.Table, "max": maxRelations})
+		"schema": b.Schema, "table": strings.TrimPrefix(b.Table, "*"), "max": maxRelations})
 	if err != nil {
 		return nil, err
 	}

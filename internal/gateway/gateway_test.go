@@ -213,9 +213,17 @@ func TestOpen(t *testing.T) {
 		t.Fatalf("opened %d times under the same settings, want once", len(e.opened))
 	}
 
+	former, err := d.Refresh(t.Context(), project)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	d.Exec(`update platform.projects set rest_max_rows = 7 where uuid = $1`, project)
 	d.Invalidate(project)
 	d.want(path, key, "/rest/v1 / as anon, 7 rows")
+	if p, err := former.Current(t.Context()); err != nil || p.Settings.Rest.MaxRows != 7 {
+		t.Errorf("got %+v, %v, want the current settings", p, err)
+	}
 	if len(e.opened) != 2 || e.opened[0].former != nil || e.opened[1].former != Cache(e.opened[0]) {
 		t.Fatalf("got %d handlers, the second after %v", len(e.opened), e.opened[1].former)
 	}
@@ -242,6 +250,9 @@ func TestOpen(t *testing.T) {
 		t.Errorf("purged meanwhile: got %v", err)
 	}
 	d.want(path, key, "/rest/v1 fails: project_not_found")
+	if _, err := former.Current(t.Context()); err != ErrUnknownProject {
+		t.Errorf("purged meanwhile: got %v", err)
+	}
 	if !e.opened[1].closed || d.Stats().Projects != 0 {
 		t.Errorf("purged: got %+v, %+v, want it closed", e.opened[1], d.Stats())
 	}

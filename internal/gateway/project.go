@@ -95,6 +95,13 @@ func (p *Project) Recheck(ctx context.Context) error {
 	return nil
 }
 
+// Current returns the project under its current settings, for a caller that outlives its request,
+// such as a socket. It fails with ErrUnknownProject if the project was purged. It needs a query at
+// most every five seconds.
+func (p *Project) Current(ctx context.Context) (*Project, error) {
+	return p.gateway.findProject(ctx, p.UUID.String())
+}
+
 // size returns the project's approximate memory in bytes.
 func (p *Project) size() int64 {
 	size := projectOverhead

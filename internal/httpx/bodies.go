@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"time"
 
 	"github.com/socle-dev/socle/internal/fair"
 )
@@ -29,10 +30,11 @@ func Share(ctx context.Context) fair.Key {
 	return fair.Key{Account: "server"}
 }
 
-// WithShare returns a context whose work counts to a key. It serves work outside HTTP requests,
-// such as a client of another protocol.
+// WithShare returns a context whose work counts to a key and begins now: caches with values for a
+// request judge their age by it. It serves work outside HTTP requests, such as a client of another
+// protocol.
 func WithShare(ctx context.Context, key fair.Key) context.Context {
-	return &requestContext{ctx, &Request{Share: key}}
+	return &requestContext{ctx, &Request{Share: key, Start: time.Now()}}
 }
 
 // In narrows a project's key to the network of the request's client, so that a project's strangers

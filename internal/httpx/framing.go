@@ -22,8 +22,8 @@ var errFraming = errors.New("httpx: ambiguous request framing")
 // 2.2, 5.2 and 6.1). A rejected request gets 400 and ends its connection. net/http accepts all
 // these or repairs them silently before it calls a handler.
 //
-// The connection checks the bytes before net/http reads them. So only [Upgrade] hijacks a
-// connection, and a chunked request must be its last one, which [Wrap] ensures.
+// The connection checks the bytes before net/http reads them. So a hijacked connection is another
+// one, and a chunked request must be its last one, both of which [Wrap] ensures.
 func StrictListener(l net.Listener) net.Listener { return strictListener{l} }
 
 type strictListener struct{ net.Listener }

@@ -201,7 +201,7 @@ func (c *Config) logRequest(r *http.Request, rec *recorder, took time.Duration) 
 	switch {
 	case rec.failed():
 		level = slog.LevelError
-	case c.Slow > 0 && took >= c.Slow:
+	case c.Slow > 0 && took >= c.Slow && rec.status != http.StatusSwitchingProtocols: // whose duration is a session's
 		level, message = slog.LevelWarn, "slow request"
 	case request.Probe:
 		level = slog.LevelDebug
@@ -246,16 +246,33 @@ type recorder struct {
 	id      [1]string
 	status  int
 	bytes   int64
+
+	hijacked *hijacked // nil: not yet
+}
+
+// isHijacked reports whether the connection is no longer HTTP's.
+func (w *recorder) isHijacked() bool {
+	return w.hijacked != nil && w.hijacked.isTaken
 }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) { // a final one
+	switch {
+	case w.isHijacked():
+		return
+	case status == http.StatusSwitchingProtocols:
+		w.switchProtocols()
+		return
+	case w.status == 0 && status >= http.StatusOK: // a final one
 		w.status = status
 	}
+
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *recorder) Write(b []byte) (int, error) {
+	if w.isHijacked() {
+		return 0, http.ErrHijacked
+	}
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}

@@ -5,9 +5,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/realtime"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/restapi"
 	"github.com/socle-dev/socle/internal/s3api"
 	"github.com/socle-dev/socle/internal/storageapi"
@@ -30,8 +35,34 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
 			s3api.New(s3api.Config{Blobs: s.blobs, Discard: discard, Bodies: s.bodies}),
+			s.realtime.Interface(),
 		},
 	})
+}
+
+// newRealtime returns the server of channels.
+func (s *Server) newRealtime() *realtimeapi.Server {
+	return realtimeapi.New(realtimeapi.Config{Hub: &realtime.Hub{}, Bodies: s.bodies, Log: s.log,
+		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },
+		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} }})
+}
+
+// changes are the changes of a project's rows.
+type changes struct {
+	logs    *event.Logs
+	project *projectdb.Project
+}
+
+// Follow follows changes, see [event.Logs.Follow].
+func (c changes) Follow(
+	ctx context.Context, caller actor.Actor, bindings []event.Binding, cursor string,
+) (realtimeapi.Follower, error) {
+	f, err := c.logs.Follow(ctx, c.project, caller, bindings, cursor)
+	if err != nil {
+		return nil, err
+	}
+
+	return f, nil
 }
 
 // describeRows returns the OpenAPI document for a project's rows. It bypasses the settings cache:

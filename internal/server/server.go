@@ -41,6 +41,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/session"
@@ -79,6 +80,7 @@ type Server struct {
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
 	events        *event.Logs
+	realtime      *realtimeapi.Server
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -197,6 +199,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
+	s.realtime = s.newRealtime()
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -431,10 +434,13 @@ func (s *Server) stopServing(ctx context.Context) error {
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 
+	s.realtime.Close() // clients connect to another server at once
+
 	var err error
 	if s.http.Shutdown(draining) != nil {
 		err = s.http.Close()
 	}
+	s.events.Close()
 
 	if s.postgres != nil {
 		err = errors.Join(err, s.postgres.Close())

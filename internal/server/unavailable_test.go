@@ -11,13 +11,13 @@ func TestFindUnavailable(t *testing.T) {
 	t.Parallel()
 
 	for path, want := range map[string]string{
-		"/projects/x/realtime/v1":       "Messages",
 		"/projects/x/graphql/v1":        "There is no GraphQL.",
 		"/projects/x/graphql/v1/":       "There is no GraphQL.",
 		"/projects/x/functions/v1/hi":   "Functions outside",
 		"/projects/x/analytics/v1/x":    "There is no interface of Supabase's logs.",
 		"/projects/x/pg/tables":         "There is no interface of Supabase's console.",
 		"/projects/x/pgx":               "",
+		"/projects/x/realtime/v1":       "",
 		"/projects/x/storage/v1/bucket": "",
 		"/projects/x/auth/v1/signup":    "",
 		"/projects/x/rest":              "The rows API is at rest/v1.",

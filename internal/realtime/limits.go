@@ -1,0 +1,27 @@
+package realtime
+
+import "time"
+
+// Bounds of a project on one server.
+const (
+	// MaxMembers bounds the members of all rooms together: the joined channels.
+	MaxMembers = 100_000
+
+	// DeliveriesPerSecond bounds the messages that members receive, since one message to a large
+	// room costs as much as many messages to small ones. A project can save up DeliveryBurst.
+	DeliveriesPerSecond = 20_000
+	DeliveryBurst       = 2 * DeliveriesPerSecond
+
+	// MaxPresences bounds the members of a room that track a presence, and MaxPresenceBytes their
+	// keys and payloads together: each new member gets all of them.
+	MaxPresences     = 2000
+	MaxPresenceBytes = 512 << 10
+
+	// MaxPresenceKey and MaxPresencePayload bound a presence, in bytes.
+	MaxPresenceKey     = 255
+	MaxPresencePayload = 4 << 10
+
+	// presenceInterval collects changes of presence, so that n members that come together cause a
+	// few diffs and not n.
+	presenceInterval = 200 * time.Millisecond
+)
