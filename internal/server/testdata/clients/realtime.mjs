@@ -128,7 +128,63 @@ await step('tokens', async () => {
 	assert.match(error, /InvalidJWTToken: Token has expired/)
 })
 
-await step('changes', async () => {
+await step('policies of private channels', async () => {
+	const config = { config: { private: true } }
+	const ann = connect(publishable, '2.0.0'), ben = connect(secret, '1.0.0').channel('vault:ann', config)
+	await ann.realtime.setAuth(userToken(60))
+	const channel = ann.channel('vault:ann', config)
+	const got = hears(channel, 'secret')
+	await join(ben)
+	await join(channel)
+	await ben.send({ type: 'broadcast', event: 'secret', payload: { n: 1 } })
+	assert.deepEqual((await got).payload, { n: 1 })
+
+	const other = await subscribe(ann.channel('vault:ben', config))
+	assert.match(other.error, /permissions to read from this Channel topic: vault:ben/)
+})
+
+await step('changes of rows', async () => {
+	const server = connect(secret, '2.0.0'), ann = connect(publishable, '2.0.0'), anyone = connect(publishable, '1.0.0')
+	await ann.realtime.setAuth(userToken(60))
+	const seen = [], deleted = []
+	const follow = async (client, name, changes) => {
+		const channel = client.channel(name)
+		for (const [filter, f] of changes) channel.on('postgres_changes', { schema: 'public', table: 'todos', ...filter }, f)
+		const ready = until('system message', (f) => channel.on('system', {}, f), ({ extension }) => extension === 'postgres_changes')
+		await join(channel)
+		assert.equal((await ready).status, 'ok')
+		return channel
+	}
+
+	const all = await follow(ann, 'all', [[{ event: '*' }, (p) => seen.push(p)]])
+	const big = until('change of a big todo', (f) => { follow(ann, 'big', [[{ event: 'INSERT', filter: 'size=gt.10' }, f]]).then(() => go()) })
+	let go
+	const followed = new Promise((resolve) => { go = resolve })
+	await followed
+	await follow(anyone, 'anyone', [[{ event: 'INSERT' }, () => assert.fail('sees a hidden row')], [{ event: 'DELETE' }, (p) => deleted.push(p)]])
+
+	const insert = (row) => server.from('todos').insert(row).throwOnError()
+	await insert({ id: 1, owner: 'ben', title: 'hidden', size: 99 })
+	await insert({ id: 2, owner: 'ann', title: 'small', size: 1 })
+	await insert({ id: 3, owner: 'ann', title: 'big', size: 9007199254740991, tags: ['a', 'b'] })
+	assert.equal((await big).new.title, 'big')
+	await server.from('todos').update({ title: 'tiny' }).eq('id', 2).throwOnError()
+	await server.from('todos').delete().eq('id', 3).throwOnError()
+	for (let i = 0; i < 100 && (seen.length < 4 || deleted.length < 1); i++) await new Promise((f) => setTimeout(f, 50))
+
+	assert.deepEqual(seen.map((p) => [p.eventType, p.new, p.old]), [
+		['INSERT', { id: 2, owner: 'ann', title: 'small', size: 1, tags: null }, {}],
+		['INSERT', { id: 3, owner: 'ann', title: 'big', size: 9007199254740991, tags: ['a', 'b'] }, {}],
+		['UPDATE', { id: 2, owner: 'ann', title: 'tiny', size: 1, tags: null }, { id: 2 }],
+		['DELETE', {}, { id: 3 }],
+	])
+	assert.equal(seen[0].schema + '.' + seen[0].table, 'public.todos')
+	assert.ok(Math.abs(Date.now() - Date.parse(seen[0].commit_timestamp)) < 600_000)
+	assert.deepEqual(deleted.map((p) => p.old), [{ id: 3 }])
+	await ann.removeChannel(all)
+})
+
+await step('changes of no table', async () => {
 	const channel = connect(publishable, '2.0.0').channel('changes')
 	channel.on('postgres_changes', { event: '*', schema: 'public', table: 'none_such' }, () => {})
 	const told = until('system message', (f) => channel.on('system', {}, f), ({ extension }) => extension === 'postgres_changes')
