@@ -197,6 +197,41 @@ func (f *Follower) append(changes []Change, at position) {
 	f.wake()
 }
 
+// stayLive reports whether the reader checks changes for the follower. A follower whose filters need
+// PostgreSQL falls back to reading the log itself.
+func (f *Follower) stayLive() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	if f.live && slices.ContainsFunc(f.views, (*view).isSlow) {
+		f.live = false
+		f.wake()
+	}
+
+	return f.live
+}
+
+// bindAgain makes the follower bind anew before it reads on. It returns the former views.
+func (f *Follower) bindAgain() []*view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	former := f.views
+	f.live, f.views = false, nil
+	f.wake()
+
+	return former
+}
+
+// detach makes the follower read the log itself.
+func (f *Follower) detach() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	f.live = false
+	f.wake()
+}
+
 // end ends the follower with a failure.
 func (f *Follower) end(err error) {
 	f.mu.Lock()
@@ -222,7 +257,8 @@ func (f *Follower) SetCaller(caller actor.Actor) {
 	defer f.mu.Unlock()
 
 	if group := groupOf(caller); group != f.group {
-		f.caller, f.group, f.views = caller, group, nil
+		f.caller, f.group, f.views, f.live = caller, group, nil, false
+		f.wake()
 	}
 }
 
@@ -298,6 +334,11 @@ func newView(index int, b Binding, r *relation, filters []filter) (*view, error)
 	}
 
 	return v, nil
+}
+
+// isSlow reports whether PostgreSQL evaluates one of the view's filters.
+func (v *view) isSlow() bool {
+	return slices.ContainsFunc(v.filters, func(f filter) bool { return !f.isPlain(v.relation.column(f.column)) })
 }
 
 // takes reports whether the view's binding is about a kind of change.

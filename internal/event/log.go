@@ -20,9 +20,10 @@ const (
 	busyInterval  = 100 * time.Millisecond // between reads, while there are changes
 	quietInterval = 500 * time.Millisecond // between reads after quietAfter without changes
 	quietAfter    = time.Minute
-	keepInterval  = 5 * time.Minute  // between renewals of the captures
-	lingerTime    = 30 * time.Second // after which a log without followers is closed
-	retryInterval = time.Second      // after a failed read
+	keepInterval  = 5 * time.Minute      // between renewals of the captures
+	lingerTime    = 30 * time.Second     // after which a log without followers is closed
+	retryInterval = time.Second          // after a failed read
+	sharedPace    = 5 * time.Millisecond // between reads of all projects
 
 	captureTimeout = 5 * time.Second // waiting for writers of a table
 	checkTimeout   = 5 * time.Second // for the policies of one page of changes
@@ -63,6 +64,15 @@ func (l *Logs) Wake(project uuid.UUID) {
 	if log != nil {
 		log.wake()
 	}
+}
+
+// pace returns the least interval between two reads of one project, so that all projects together
+// make a bounded number of reads. A change through this server is read at once all the same.
+func (l *Logs) pace() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return time.Duration(len(l.open)) * sharedPace
 }
 
 // Log reads the changes of a project for its followers.
@@ -230,6 +240,7 @@ func (l *Log) run(ctx context.Context) {
 		if l.closeIfIdle(now) {
 			return
 		}
+		interval = max(interval, l.logs.pace())
 		if now.Sub(kept) > keepInterval {
 			kept = now
 			l.keep(ctx)
@@ -310,7 +321,7 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 		return 0, l.begin(ctx)
 	}
 
-	l.refresh(p.head.version)
+	l.refresh(ctx, p.head.version)
 	if len(p.entries) > 0 && !p.head.flushed {
 		if err := flush(ctx, l.project.Trusted()); err != nil {
 			return 0, err
@@ -382,16 +393,13 @@ func (l *Log) begin(ctx context.Context) error {
 // detach makes all followers read the log themselves.
 func (l *Log) detach() {
 	for _, f := range l.all() {
-		f.mu.Lock()
-		f.live = false
-		f.wake()
-		f.mu.Unlock()
+		f.detach()
 	}
 }
 
-// refresh has the followers bound anew after the catalog has changed: tables may be renamed, columns
+// refresh has the followers bind anew after the catalog has changed: tables may be renamed, columns
 // and policies may be others, partitions may be new.
-func (l *Log) refresh(version string) {
+func (l *Log) refresh(ctx context.Context, version string) {
 	l.mu.Lock()
 	current := l.version == version
 	l.version = version
@@ -401,22 +409,25 @@ func (l *Log) refresh(version string) {
 		return
 	}
 
+	var views []*view
 	for _, f := range l.all() {
-		f.mu.Lock()
-		f.views = nil
-		f.mu.Unlock()
+		views = append(views, f.bindAgain()...)
+	}
+	if err := l.capture(ctx, views); err != nil && ctx.Err() == nil {
+		l.logs.log.Warn("renew captures", "project", l.project.UUID, "error", err)
 	}
 }
 
-// deliver gives a page of changes to the followers that are live.
+// deliver gives a page of changes to the followers that are live. Those that need more of PostgreSQL
+// than their policies read the page themselves, so that they delay nobody.
 func (l *Log) deliver(ctx context.Context, entries []*entry, at position) {
 	shared := l.newMatchers(entries)
 	for _, f := range l.all() {
-		f.mu.Lock()
-		live := f.live
-		f.mu.Unlock()
-
-		if !live {
+		if len(entries) == 0 {
+			f.append(nil, at)
+			continue
+		}
+		if !f.stayLive() {
 			continue
 		}
 

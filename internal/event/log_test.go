@@ -166,6 +166,39 @@ func TestFollow(t *testing.T) {
 		`[0] DELETE notes  {"id":1,"owner":"bob","body":"mine","secret":"x"}`)
 }
 
+// TestFollowThroughDDL: a follower goes on when the catalog changes, with what it may see then.
+func TestFollowThroughDDL(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	w.exec(`create table parts (id int, kind text, primary key (id, kind)) partition by list (kind);
+		create table parts_a partition of parts for values in ('a');
+		alter table parts disable row level security; grant select on parts to anon;
+		alter publication supabase_realtime add table parts`)
+	f := w.follow(anon, "", event.Binding{Event: "*", Schema: "public", Table: "parts"})
+	w.exec(`insert into parts values (1, 'a'); insert into parts_a values (2, 'a'); update parts set id = 3 where id = 1`)
+	wantNext(w, f, `[0] INSERT parts {"id":1,"kind":"a"} `, `[0] INSERT parts {"id":2,"kind":"a"} `,
+		`[0] UPDATE parts {"id":3,"kind":"a"} {"id":1,"kind":"a"}`)
+
+	w.exec(`create table parts_b partition of parts for values in ('b'); alter table parts rename id to number;
+		alter table parts add column more jsonb`)
+	pgtest.Eventually(t, "the new partition is captured", func() bool {
+		return pgtest.Value[bool](t, w.project.Trusted(), `
+			select exists (select from pg_trigger where tgrelid = to_regclass('public.parts_b') and tgname = 'socle_capture_insert')`)
+	})
+	w.exec(`insert into parts_b values (4, 'b', '{"a": [1, 2.50]}')`)
+	wantNext(w, f, `[0] INSERT parts {"number":4,"kind":"b","more":{"a": [1, 2.50]}} `)
+
+	w.exec(`alter table parts enable row level security; insert into parts values (5, 'a');
+		create policy late on parts for select to anon using (number > 5); insert into parts values (6, 'a')`)
+	wantNext(w, f, `[0] INSERT parts {"number":6,"kind":"a","more":null} `)
+
+	w.exec(`alter publication supabase_realtime drop table parts`)
+	if _, err := f.Next(t.Context()); !fault.Is(err, fault.Invalid) {
+		t.Errorf("after the table has left the publication: got %v, want Invalid", err)
+	}
+}
+
 // TestFollowRefuses: a binding that names nothing, or what the caller may not see, is refused in
 // words.
 func TestFollowRefuses(t *testing.T) {
@@ -221,6 +254,18 @@ func TestCaptureIsInvisible(t *testing.T) {
 	} {
 		if pgtest.State(t, w.owner, sql) != "42501" {
 			t.Errorf("%s: not refused", sql)
+		}
+	}
+
+	// The captures run as the login for requests. It can't change them, and neither can a cast of the owner's.
+	request := projectdbtest.Connect(t, w.project, pgcluster.Request)
+	for _, sql := range []string{
+		`drop function socle.capture_insert() cascade`, `alter function socle.capture_insert() security invoker`,
+		`alter function socle.capture_insert() owner to anon`, `alter function socle.capture_insert() rename to x`,
+		`grant execute on function socle.capture_insert() to public`, `delete from socle.events`,
+	} {
+		if state := pgtest.State(t, request, sql); state != "42501" {
+			t.Errorf("%s: got %q, want a refusal", sql, state)
 		}
 	}
 }

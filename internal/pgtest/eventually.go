@@ -45,7 +45,7 @@ func sessions() string {
 		select format('%s %s %s %s, waits for %s %s, blocked by %s, in a transaction since %s: %s',
 			pid, datname, usename, state, wait_event_type, wait_event, pg_blocking_pids(pid), now() - xact_start, left(query, 200))
 		from pg_stat_activity
-		where pid <> pg_backend_pid() and (state <> 'idle' or backend_type <> 'client backend')
+		where pid <> pg_backend_pid() and state <> 'idle'
 		order by xact_start`)
 	if err != nil {
 		return fmt.Sprintf("the sessions of PostgreSQL are unknown: %v", err)

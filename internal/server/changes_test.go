@@ -50,6 +50,29 @@ func TestStreamOfChanges(t *testing.T) {
 	}
 	events.close()
 
+	// A restored database has another history.
+	backup := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)
+	until := func(path string) {
+		t.Helper()
+		eventually(t, path, func() bool { return a.Get(path).Want(200).Get("status") == "completed" })
+	}
+	until("/backups/" + backup)
+	events = openStream(t, a, path, "apikey: "+key)
+	events.next()
+	until("/restores/" + a.Post("/backups/"+backup+"/restore", `{"target": "in_place"}`).Want(201).Get("uuid").(string))
+	if e := events.next(); e.kind != "resync" {
+		t.Errorf("during a restore: got %v", e)
+	}
+	events = openStream(t, a, path, "apikey: "+key, "Last-Event-ID: "+first.id)
+	if e := events.next(); e.kind != "resync" {
+		t.Errorf("after a restore: got %v", e)
+	}
+	insert(`{"id": 4, "title": "four", "done": false}`)
+	if e := events.next(); e.kind != "INSERT" {
+		t.Errorf("after a restore: got %v", e)
+	}
+	events.close()
+
 	a.Anonymous().Send("GET", path, "", "apikey: wrong").Want(401)
 	a.Anonymous().Send("GET", path+"&x=1", "", "apikey: "+key).Want(400)
 	a.Anonymous().Send("GET", strings.Replace(path, "todos", "absent", 1), "", "apikey: "+key).Want(400)

@@ -113,6 +113,9 @@ declare
 	kind text;
 	created boolean := false;
 begin
+	if not exists (select from pg_class where oid = root) then
+		return;
+	end if;
 	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
 	for t in select root union select relid::oid from pg_partition_tree(root::regclass) loop
 		foreach kind in array array['insert', 'update', 'delete', 'truncate'] loop
