@@ -1,10 +1,10 @@
 import { useDeferredValue, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
-import { api, read } from '../../api/client'
-import { Button } from '../../components/Button'
-import { Dialog } from '../../components/Dialog'
-import { inputClass, TextField } from '../../components/Field'
-import { Empty, Loaded } from '../../components/States'
+import { api, read } from '../api/client'
+import { Button } from './Button'
+import { Dialog } from './Dialog'
+import { inputClass, TextField } from './Field'
+import { Empty, Loaded } from './States'
 import css from './SeeAs.module.css'
 
 /** Chooses whose eyes the rows are seen with: the owner's, or those of the policies. */

@@ -1,5 +1,5 @@
-import { ApiError, failureOf } from '../../api/failure'
-import { inProject, send } from '../../api/client'
+import { ApiError, failureOf } from '../api/failure'
+import { inProject, send } from '../api/client'
 import { parseExact, plain, type Exact } from './exact'
 
 export interface Result {

@@ -1,10 +1,10 @@
 import { useMemo, useRef, useState } from 'react'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { Code } from '../../components/Bits'
-import { Dialog } from '../../components/Dialog'
+import { Code } from './Bits'
+import { Dialog } from './Dialog'
 import { jsonOf, textOf, type Exact } from './exact'
-import type { Result } from './run'
-import css from './Grid.module.css'
+import type { Result } from './runSQL'
+import css from './ResultGrid.module.css'
 
 const rowHeight = 28
 const charWidth = 8
@@ -15,7 +15,7 @@ const longest = 300 // characters of a cell that are shown
 const numeric = /^(smallint|integer|bigint|numeric|real|double precision|oid)/
 
 /** The rows of a result, drawn as far as they are in view. */
-export function Grid({ result }: { result: Result }) {
+export function ResultGrid({ result }: { result: Result }) {
   const frame = useRef<HTMLDivElement>(null)
   const [opened, setOpened] = useState<{ column: string; value: Exact } | null>(null)
   const widths = useMemo(() => widthsOf(result), [result])
