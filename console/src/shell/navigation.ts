@@ -7,6 +7,7 @@ export interface Entry {
 
 export const entries: Entry[] = [
   { text: 'Tables', path: 'tables', group: 'Data' },
+  { text: 'Diagram', path: 'diagram', group: 'Data' },
   { text: 'SQL', path: 'sql', group: 'Data' },
   { text: 'Functions', path: 'functions', group: 'Data' },
   { text: 'Extensions', path: 'extensions', group: 'Data' },

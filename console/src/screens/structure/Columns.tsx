@@ -10,11 +10,12 @@ import { Menu } from '../../components/Menu'
 import { Row } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
 import { Table } from '../../components/Table'
+import { tablePath } from '../../components/tableList'
 import { toast } from '../../components/Toast'
 import { ColumnForm } from './ColumnForm'
 import { dropColumn } from './ddl'
 import { SQLPreview } from './SQLPreview'
-import { onTable, reload, tablePath, useColumns, type TableRef } from './table'
+import { onTable, reload, useColumns, type TableRef } from './table'
 import css from './Structure.module.css'
 
 type Column = Schemas['Column']

@@ -2,10 +2,10 @@ import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
 import { Menu } from '../../components/Menu'
 import { toast } from '../../components/Toast'
+import type { Entry } from '../../components/tableList'
 import { DeleteTable, DuplicateTable, RenameTable } from './TableDialogs'
 import { exportTable } from './export'
 import { ImportDialog } from './ImportDialog'
-import type { Entry } from './queries'
 
 type Open = 'rename' | 'duplicate' | 'delete' | 'import' | null
 
