@@ -9,6 +9,7 @@ import { Tabs } from '../../components/Tabs'
 import { api } from '../../api/client'
 import { change } from '../../components/change'
 import { useURLState } from '../../url'
+import { Access } from './Access'
 import { Columns } from './Columns'
 import { Constraints } from './Constraints'
 import { Grants } from './Grants'
@@ -24,12 +25,13 @@ const sections = {
   triggers: { text: 'Triggers', view: Triggers },
   policies: { text: 'Policies', view: Policies },
   grants: { text: 'Grants', view: Grants },
+  access: { text: 'Access', view: Access },
 }
 
 type Section = keyof typeof sections
 const isSection = (name: string): name is Section => name in sections
 
-/** A table's columns, indexes, constraints, triggers, policies and grants. */
+/** A table's columns, indexes, constraints, triggers, policies and grants, and who may do what by them. */
 export function Structure() {
   const { project, table, query } = useTable()
   const [tab] = useURLState('tab', 'columns')
@@ -48,6 +50,7 @@ export function Structure() {
     }>
       <Tabs label="Structure" tabs={(Object.keys(sections) as Section[]).map((name) => ({
         text: sections[name].text, to: '.', search: (name === 'columns' ? {} : { tab: name }) as never, replace: true,
+        active: name === section,
       }))} />
       <Loaded query={query}>
         {({ content, metadata }) => {
