@@ -28,7 +28,7 @@ export function Failure({ error, retry, title }: { error: unknown; retry?: () =>
     <div className={css.state}>
       <h2>{title ?? (forbidden ? 'Your role does not allow this' : 'This could not be loaded')}</h2>
       <FailureNote error={error} />
-      {retry && <Button onClick={retry}>Try again</Button>}
+      {retry && !forbidden && <Button onClick={retry}>Try again</Button>}
     </div>
   )
 }

@@ -61,7 +61,7 @@ export function TestCall({ project, of, onClose }: { project: string; of: Functi
             onChange={(e) => setKeeps(e.target.checked)} />
           : <p className={css.quiet}>A call by the rows API keeps what it writes.</p>}
         <div>
-          <Button type="submit" look="primary" busy={outcome.status === 'running'}>Call function</Button>
+          <Button needs="runSQL" type="submit" look="primary" busy={outcome.status === 'running'}>Call function</Button>
         </div>
         <Shown outcome={outcome} />
       </form>

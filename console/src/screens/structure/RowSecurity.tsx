@@ -27,7 +27,9 @@ export function RowSecurity({ table, on, policies }: { table: TableRef; on: bool
         </h3>
         <p>{meaning(on, policies)}</p>
       </div>
-      <Button look={on ? 'danger' : 'primary'} onClick={() => setAsks(true)}>{on ? 'Turn off' : 'Turn on'}</Button>
+      <Button needs="updateTable" look={on ? 'danger' : 'primary'} onClick={() => setAsks(true)}>
+        {on ? 'Turn off' : 'Turn on'}
+      </Button>
       {asks && on && (
         <Confirm title="Turn off row level security" open onClose={close} action="Turn off" name={table.name}
           onSubmit={turn}>

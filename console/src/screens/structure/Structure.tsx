@@ -43,7 +43,7 @@ export function Structure() {
   return (
     <Page title={table} lead={info?.metadata.comment || 'Structure of the table'} actions={
       <>
-        {info && <Button onClick={() => setComments(true)}>Edit comment</Button>}
+        {info && <Button needs="updateTable" onClick={() => setComments(true)}>Edit comment</Button>}
         <ButtonLink to={`/projects/${project}/enums` as string}>Enums</ButtonLink>
         <ButtonLink to={tablePath(project, table) as string}>Rows</ButtonLink>
       </>

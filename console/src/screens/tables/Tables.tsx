@@ -28,8 +28,8 @@ export function Tables() {
 
   const actions = (
     <>
-      <Button onClick={() => setDialog('import')}>Import a file</Button>
-      <Button look="primary" onClick={() => setDialog('create')}>New table</Button>
+      <Button needs="importTable" onClick={() => setDialog('import')}>Import a file</Button>
+      <Button needs="createTable" look="primary" onClick={() => setDialog('create')}>New table</Button>
     </>
   )
 
