@@ -1,8 +1,8 @@
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Link, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { api, read } from '../api/client'
-import { currentUser, signOut, subscribe } from '../api/session'
+import { currentUser, hasSessionEnded, signOut, subscribe } from '../api/session'
 import { IconButton } from '../components/Button'
 import { Menu } from '../components/Menu'
 import { HeldRole, refusalOf } from '../components/rights'
@@ -11,12 +11,16 @@ import { queries } from '../queries'
 import { entries } from './navigation'
 import { Palette } from './Palette'
 import { RequestPanel } from './RequestPanel'
+import { SignInAgain } from './SignInAgain'
 import { setTheme, theme } from './theme'
 import css from './Shell.module.css'
 
 /** The frame around all screens after sign-in. */
 export function Shell() {
-  const user = useSyncExternalStore(subscribe, currentUser)
+  const signedIn = useSyncExternalStore(subscribe, currentUser)
+  const last = useRef(signedIn)
+  if (signedIn !== null) last.current = signedIn
+  const user = signedIn ?? (hasSessionEnded() ? last.current : null)
   const { project } = useParams({ strict: false }) as { project?: string }
   const navigate = useNavigate()
   const { pathname } = useLocation()
@@ -97,6 +101,7 @@ export function Shell() {
         </main>
       </div>
       <Palette open={palette} onClose={() => setPalette(false)} project={project} held={held} />
+      {signedIn === null && <SignInAgain user={user} onLeave={() => void signOut().finally(() => queries.clear())} />}
       <RequestPanel open={requests} onClose={() => setRequests(false)} />
     </div>
   )
