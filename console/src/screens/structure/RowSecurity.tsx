@@ -22,9 +22,9 @@ export function RowSecurity({ table, on, policies }: { table: TableRef; on: bool
   return (
     <section className={css.state} aria-label="Row level security">
       <div>
-        <h3>
+        <h2>
           Row level security <Badge tone={on ? 'success' : 'danger'}>{on ? 'on' : 'off'}</Badge>
-        </h3>
+        </h2>
         <p>{meaning(on, policies)}</p>
       </div>
       <Button needs="updateTable" look={on ? 'danger' : 'primary'} onClick={() => setAsks(true)}>
