@@ -48,6 +48,13 @@ export function Shell() {
 
   if (user === null) return null
 
+  function leave() {
+    void signOut().finally(() => {
+      queries.clear()
+      void navigate({ to: '/sign-in' as string })
+    })
+  }
+
   return (
     <div className={css.shell}>
       <a className={css.skip} href="#content">
@@ -77,7 +84,7 @@ export function Shell() {
             ? [{ text: 'Administration', onSelect: () => void navigate({ to: '/admin/users' as string }) }]
             : []),
           { text: `Theme: ${theme()}`, onSelect: () => setTheme(nextTheme[theme()]) },
-          { text: 'Sign out', onSelect: () => void signOut().finally(() => queries.clear()) },
+          { text: 'Sign out', onSelect: leave },
         ]} />
       </header>
       <div className={css.body}>
@@ -101,7 +108,7 @@ export function Shell() {
         </main>
       </div>
       <Palette open={palette} onClose={() => setPalette(false)} project={project} held={held} />
-      {signedIn === null && <SignInAgain user={user} onLeave={() => void signOut().finally(() => queries.clear())} />}
+      {signedIn === null && <SignInAgain user={user} onLeave={leave} />}
       <RequestPanel open={requests} onClose={() => setRequests(false)} />
     </div>
   )
