@@ -335,8 +335,12 @@ CREATE FUNCTION auth.hide_passwords() RETURNS void
 	)
 	update auth.users u set encrypted_password = h.reference from hidden h where u.id = h.user_id;
 
+	update auth.sign_ups s set encrypted_password = auth.store_password(s.encrypted_password)
+	where s.encrypted_password is not null and not starts_with(s.encrypted_password, '$2$hidden$');
+
 	delete from pg_statistic s using pg_attribute a
-	where s.starelid = 'auth.users'::regclass and a.attrelid = s.starelid and a.attnum = s.staattnum and a.attname = 'encrypted_password';
+	where s.starelid = any('{auth.users,auth.sign_ups}'::regclass[]) and a.attrelid = s.starelid and a.attnum = s.staattnum
+		and a.attname = 'encrypted_password';
 $_$;
 
 COMMENT ON FUNCTION auth.hide_passwords() IS 'moves the hashes that former releases left in auth.users';
@@ -417,7 +421,8 @@ COMMENT ON COLUMN auth.passwords.reference IS 'the text in auth.users.encrypted_
 COMMENT ON COLUMN auth.passwords.user_id IS 'whose password it is; null until the row of the user is written, and for good if that was left out: no foreign key, since it comes first';
 
 CREATE FUNCTION auth.store_password(new_hash text) RETURNS text
-    LANGUAGE sql STRICT
+    LANGUAGE sql STRICT SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
     BEGIN ATOMIC
  INSERT INTO auth.passwords (hash)
    VALUES (store_password.new_hash)
@@ -1692,6 +1697,8 @@ CREATE TABLE auth.sign_ups (
 COMMENT ON TABLE auth.sign_ups IS 'like one_time_tokens, but several of a user, until the first confirmation';
 
 COMMENT ON COLUMN auth.sign_ups.created_user IS 'the row of the user has what came with the request';
+
+COMMENT ON COLUMN auth.sign_ups.encrypted_password IS 'reference to auth.passwords';
 
 CREATE TABLE auth.spent_flows (
     id uuid NOT NULL,
