@@ -6,6 +6,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/password"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
@@ -130,6 +131,29 @@ phone|{"phone": "49151", "email_verified": false, "phone_verified": false}`,
 	pgtest.Exec(t, conn, `delete from auth.users`)
 	if got := pgtest.Value[int](t, conn, `select (select count(*) from auth.identities) + (select count(*) from public.profiles)`); got != 0 {
 		t.Errorf("got %d identities and profiles of deleted users, want 0", got)
+	}
+}
+
+// TestFaultyAddresses checks that SQL is told the fault of an address.
+func TestFaultyAddresses(t *testing.T) {
+	t.Parallel()
+
+	conn := projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner)
+	for text, fault := range map[string]string{
+		"ann": "it has no @", "ann at example.com": "it has no @", "a@b@c": "it has more than one @",
+		"@b": "nothing stands before the @", "a@": "nothing stands after the @", "a b@c": "it has a space",
+		".a@b": "a dot must stand between", "a.@b": "a dot must stand between", "a..b@c": "a dot must stand between",
+		"a@b.": "a dot must stand between", "a@-b": "its domain begins with -", "a,b@c": "it has the character ','",
+		`"a"@b`: `it has the character '"'`, "a@[1]": "it has the character '['", "a\x01@b": "it has the character",
+		strings.Repeat("a", 65) + "@b": "more than 64 bytes stand before the @", "a@" + strings.Repeat("b", 253): "more than 254 bytes",
+		"ann@xn--bcher-kva.de": "its domain is in Punycode", "ann@bücher.de": "it has characters beyond ASCII",
+		"ann\u200b@example.com": "it has characters beyond ASCII",
+	} {
+		_, err := conn.Exec(t.Context(), `insert into auth.users (id, email) values (gen_random_uuid(), $1)`, text)
+		if err == nil || pg.State(err) != "23514" || !strings.Contains(err.Error(), "is no e-mail address: ") ||
+			!strings.Contains(err.Error(), fault) {
+			t.Errorf("address %q: got %v, want 23514 and %q", text, err, fault)
+		}
 	}
 }
 
