@@ -657,6 +657,10 @@ CREATE FUNCTION socle.refuse_extensions() RETURNS event_trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 declare
+	allowed constant text := 'autoinc, btree_gin, btree_gist, citext, cube, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hstore, '
+		'insert_username, intagg, intarray, isn, ltree, moddatetime, pg_trgm, pgcrypto, postgis, seg, tablefunc, tcn, tsm_system_rows, '
+		'tsm_system_time, unaccent, uuid-ossp, vector';
+	refused text;
 	stack text;
 	found text[];
 	installed text;
@@ -690,7 +694,22 @@ begin
 		end if;
 	end if;
 
-	raise insufficient_privilege using message = 'extensions are installed by the platform';
+	if tg_tag <> 'CREATE EXTENSION' then
+		raise insufficient_privilege using message = 'extensions are installed by the platform';
+	end if;
+
+	-- Words of the message only: the text may name others.
+	select w.name into refused
+	from regexp_matches(coalesce(current_query(), '') collate "C",
+		'\mcreate\s+extension\s+(?:if\s+not\s+exists\s+)?("[^"]+"|[a-z_][a-z0-9_]*)', 'gi') m,
+		lateral (select case when m[1] like '"%' then btrim(m[1], '"') else lower(m[1] collate "C") end) w (name)
+	where w.name <> all (string_to_array(allowed, ', ')) and not exists (select from pg_extension e where e.extname = w.name) limit 1;
+	if refused is not null then
+		raise insufficient_privilege using message = format('%s is not an extension that projects may install', left(refused, 63)),
+			hint = 'These are ' || allowed || '.';
+	end if;
+	raise insufficient_privilege using message = 'extensions are installed by the platform',
+		hint = 'CREATE EXTENSION IF NOT EXISTS installs one as a statement of its own, and so does POST /extensions.';
 end $_$;
 
 CREATE FUNCTION socle.refuse_platform_triggers() RETURNS event_trigger
