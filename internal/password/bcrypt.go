@@ -15,8 +15,8 @@ import (
 // maxBcryptCost bounds the time to verify an imported hash, to some 0.3 s.
 const maxBcryptCost = 12
 
-// bcryptForm matches bcrypt hashes of a cost up to [maxBcryptCost]: 22 characters of the salt, 31 of
-// the hash, whose last has four bits. The SQL function auth.check_hash has the same expression.
+// bcryptForm matches bcrypt hashes of a cost up to [maxBcryptCost]: 22 characters of the salt, 31
+// of the hash, whose last has four bits. The SQL function auth.check_hash has the same expression.
 var bcryptForm = regexp.MustCompile(`^\$2[aby]\$(0[4-9]|1[0-2])\$[./A-Za-z0-9]{52}[.CGKOSWaeimquy26]$`)
 
 // isBcrypt reports whether a hash is bcrypt's, from an imported account.
