@@ -14,8 +14,8 @@ import (
 // beside other work, on a disk that others write to.
 const patience = 3 * time.Minute
 
-// Eventually polls until a condition holds, less often with time: a poll costs CPU time. After three
-// minutes it fails the test and logs what the sessions of the test's PostgreSQL wait for.
+// Eventually polls until a condition holds, less often with time: a poll costs CPU time. After
+// three minutes it fails the test and logs what the sessions of the test's PostgreSQL wait for.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 
