@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build console console-dev test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
+.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
 
 ##@ While developing
 
@@ -49,6 +49,9 @@ build: go ## build bin/socle
 
 console: node ## build the web console into console/dist, which is committed; needs Node.js 20.19
 	@scripts/build-console.sh
+
+console-pictures: build clients chromium ## take the pictures of docs/console.md
+	@node scripts/console-pictures.mjs bin/socle
 
 console-dev: node ## serve the web console while its sources change; SOCLE_URL=http://host:port for a server elsewhere
 	@cd console && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run dev

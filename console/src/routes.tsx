@@ -53,6 +53,7 @@ const tree = root.addChildren([
       inside('tables/$table', () => import('./screens/rows/Rows'), 'Rows'),
       inside('tables/$table/structure', structure, 'Structure'),
       inside('enums', () => import('./screens/structure/Enums'), 'Enums'),
+      inside('diagram', () => import('./screens/diagram/Diagram'), 'Diagram'),
       inside('sql', () => import('./screens/sql/SQL'), 'SQL'),
       inside('functions', () => import('./screens/functions/Functions'), 'Functions'),
       inside('extensions', () => import('./screens/extensions/Extensions'), 'Extensions'),

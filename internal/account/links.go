@@ -53,7 +53,7 @@ func (s *Service) CreateLink(ctx context.Context, n NewLink) (Link, error) {
 	}
 
 	return pg.One[Link](ctx, s.q, `
-		with before as (delete from platform.links 
+		with before as (delete from platform.links
 			where user_uuid = @user and purpose = @purpose and subject_uuid is not distinct from @subject)
 		insert into platform.links (uuid, purpose, user_uuid, subject_uuid, email, expires_at)
 		values (@id, @purpose, @user, @subject, @email, now() + @life::interval)

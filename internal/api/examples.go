@@ -133,6 +133,7 @@ var examples = map[string]any{
 	"AuditEntry.method":           "PATCH",
 	"Column.defaultValue":         "",
 	"Column.name":                 "title",
+	"Column.identity":             nil,
 	"Column.referenceColumn":      nil,
 	"Column.referenceTable":       nil,
 	"Column.type":                 "text",

@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"errors"
-	"os/exec"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
@@ -24,9 +23,6 @@ func backupFailure(ctx context.Context, err error) string {
 	}
 	if why := programFailure(err); why != "" {
 		return "the dump failed: " + why
-	}
-	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		return "the dump failed; see the server's log"
 	}
 
 	return "the dump failed; see the server's log"

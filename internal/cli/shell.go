@@ -264,7 +264,9 @@ func (s *shell) describe(table string) error {
 			continue
 		}
 
-		if part != "columns" {
+		if part == "columns" {
+			showIdentity(items)
+		} else {
 			fmt.Fprintf(s.cmd.OutOrStdout(), "\n%s:\n", heading(part))
 		}
 
@@ -274,6 +276,22 @@ func (s *shell) describe(table string) error {
 	}
 
 	return nil
+}
+
+// showIdentity writes in the place of identity columns' defaults how they are generated.
+func showIdentity(columns []any) {
+	for _, c := range columns {
+		o, _ := c.(record)
+		how, _ := o.value("identity").(string)
+		for i := range o {
+			switch {
+			case o[i].name == "identity":
+				o[i].value = nil
+			case o[i].name == "defaultValue" && how != "":
+				o[i].value = "generated " + how + " as identity"
+			}
+		}
+	}
 }
 
 // definitions reduces things that have a definition to it and their names.

@@ -64,7 +64,7 @@ func TestUpdateUser(t *testing.T) {
 		UserMetadata: json.RawMessage(`{"a":1,"b":null}`)})
 	ok(t, err)
 	if got.Email != "anna@example.com" || got.EmailConfirmedAt == nil || got.Role != "editor" ||
-		string(got.UserMetadata) != `{"a": 1}` || got.PasswordHash != ann.PasswordHash {
+		string(got.UserMetadata) != `{"a": 1}` || got.PasswordReference != ann.PasswordReference {
 		t.Errorf("got %+v", got)
 	}
 	got, err = update(AdminUpdate{Role: pointer(""), Phone: pointer("+491701"), PhoneConfirm: pointer(true)})
@@ -122,7 +122,7 @@ func TestDeleteUser(t *testing.T) {
 	ok(t, err)
 	got, err := u.GetUser(t.Context(), ann.ID)
 	ok(t, err)
-	if got.DeletedAt == nil || got.PasswordHash != "" || got.Phone != "" || string(got.UserMetadata) != "{}" {
+	if got.DeletedAt == nil || got.PasswordReference != "" || got.Phone != "" || string(got.UserMetadata) != "{}" {
 		t.Errorf("got %+v, want no trace but the row", got)
 	}
 	for _, table := range []string{"sessions", "identities", "mfa_factors", "one_time_tokens"} {

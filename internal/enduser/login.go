@@ -53,8 +53,12 @@ func (d *Directory) login(
 		return Session{}, err
 	}
 
-	// An unknown address has no hash; Verify takes the same time for it.
-	ok, err := d.verifyPassword(ctx, u.PasswordHash, secret)
+	// An unknown address has no hash; both take the same time for it.
+	hash, err := d.passwordHash(ctx, u.PasswordReference)
+	if err != nil {
+		return Session{}, err
+	}
+	ok, err := d.verifyPassword(ctx, hash, secret)
 	if err != nil {
 		return Session{}, err
 	}
@@ -86,7 +90,20 @@ func (d *Directory) login(
 		return Session{}, errNotConfirmed()
 	}
 
-	return d.openByPassword(ctx, u, address, secret, c)
+	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
+		return d.openSession(ctx, tx, u.ID, "password", c)
+	})
+	if err != nil {
+		return s, err
+	}
+
+	if !password.IsCurrent(hash) {
+		if err := d.rehash(ctx, u.PasswordReference, hash, secret); err != nil {
+			return Session{}, err
+		}
+	}
+
+	return s, d.attempts.RecordNetwork(ctx, c.Network, address)
 }
 
 // askAboutPassword tells a hook that a user's password was checked. It fails if the hook refuses
@@ -114,29 +131,4 @@ func (d *Directory) askAboutPassword(ctx context.Context, u User, valid bool, c 
 	}
 
 	return fault.New(fault.Invalid, "%s", message).WithCode("invalid_credentials")
-}
-
-func (d *Directory) openByPassword(ctx context.Context, u User, address, secret string, c Client) (Session, error) {
-	var newHash string
-	if !password.IsCurrent(u.PasswordHash) {
-		var err error
-		if newHash, err = d.hasher(ctx).Hash(ctx, secret); err != nil {
-			return Session{}, err
-		}
-	}
-
-	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
-		if newHash != "" {
-			if err := d.rehash(ctx, tx, u.ID, u.PasswordHash, newHash); err != nil {
-				return unsignedSession{}, err
-			}
-		}
-
-		return d.openSession(ctx, tx, u.ID, "password", c)
-	})
-	if err != nil {
-		return s, err
-	}
-
-	return s, d.attempts.RecordNetwork(ctx, c.Network, address)
 }

@@ -19,6 +19,15 @@ func (d *Directory) hasher(ctx context.Context) *password.Hasher {
 	return d.service.Passwords.For(d.Key(ctx))
 }
 
+// passwordHash returns the hash for a reference, "" for an unknown one. The auth login runs user
+// code and can't read hashes, so the platform's login reads and replaces them, by statements of its
+// own.
+func (d *Directory) passwordHash(ctx context.Context, reference string) (string, error) {
+	return pg.Value[string](ctx, d.db.Trusted(), `
+		select coalesce((select p.hash from auth.passwords p where p.reference = @reference), '')`,
+		pgx.StrictNamedArgs{"reference": reference})
+}
+
 // verifyPassword reports whether a stored hash is the password's. A hash that is malformed or too
 // costly, which a project's owner may have written by SQL, matches nothing and takes the time of an
 // unknown account.
@@ -55,11 +64,16 @@ func (d *Directory) isLeaked(ctx context.Context, secret string) bool {
 
 // samePassword fails with Unprocessable if a new password is the present one.
 func (d *Directory) samePassword(ctx context.Context, u User, secret string) error {
-	if u.PasswordHash == "" {
+	if u.PasswordReference == "" {
 		return nil
 	}
 
-	same, err := d.verifyPassword(ctx, u.PasswordHash, secret)
+	hash, err := d.passwordHash(ctx, u.PasswordReference)
+	if err != nil {
+		return err
+	}
+
+	same, err := d.verifyPassword(ctx, hash, secret)
 	if err == nil && same {
 		err = fault.New(fault.Unprocessable, "New password should be different from the old password.").
 			WithCode("same_password")
@@ -78,11 +92,15 @@ func setPassword(ctx context.Context, tx pgx.Tx, id uuid.UUID, hash string) erro
 
 // rehash replaces an imported user's hash, after the password was verified. The password is the
 // same: the reference stays, and with it all that depends on the password.
-func (d *Directory) rehash(ctx context.Context, tx pgx.Tx, id uuid.UUID, old, newHash string) error {
-	_, err := pg.Exec(ctx, tx, `
-		update auth.passwords p set hash = @new from auth.users u
-		where u.id = @id and p.reference = u.encrypted_password and p.hash = @old`,
-		pgx.StrictNamedArgs{"id": id, "old": old, "new": newHash})
+func (d *Directory) rehash(ctx context.Context, reference, old, secret string) error {
+	newHash, err := d.hasher(ctx).Hash(ctx, secret)
+	if err != nil {
+		return err
+	}
+
+	_, err = pg.Exec(ctx, d.db.Trusted(), `
+		update auth.passwords set hash = @new where reference = @reference and hash = @old`,
+		pgx.StrictNamedArgs{"reference": reference, "old": old, "new": newHash})
 	return err
 }
 

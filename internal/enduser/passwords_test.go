@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/password"
 )
 
 // TestLoginWithMalformedHash: a hash that log-ins can't verify, or whose cost has no bound, matches
@@ -25,5 +26,21 @@ func TestLoginWithMalformedHash(t *testing.T) {
 		u.exec(`update auth.users set encrypted_password = $1`, hash)
 		_, err := u.Login(t.Context(), user.Email, secret, home)
 		want(t, err, fault.Invalid, "invalid_credentials")
+	}
+}
+
+// TestRehash: a log-in replaces an imported hash by one of the present parameters, under the same
+// reference.
+func TestRehash(t *testing.T) {
+	t.Parallel()
+
+	u := newUsers(t, nil)
+	user := u.user("ann@example.com") // with a hash of bcrypt
+	for range 2 {
+		_, err := u.Login(t.Context(), user.Email, secret, home)
+		ok(t, err)
+		if got, err := u.passwordHash(t.Context(), user.PasswordReference); !password.IsCurrent(got) || err != nil {
+			t.Errorf("got the hash %q (%v) after a log-in, want one of the present parameters", got, err)
+		}
 	}
 }

@@ -165,7 +165,7 @@ func TestUnlink(t *testing.T) {
 	ok(t, unlink(mail))
 	got, err := u.Authenticate(t.Context(), who)
 	ok(t, err)
-	if got.Email != "lee@example.com" || got.PasswordHash != "" ||
+	if got.Email != "lee@example.com" || got.PasswordReference != "" ||
 		!strings.Contains(string(got.AppMetadata), `"provider": "custom:test"`) {
 		t.Errorf("got %+v, want the address of the provider and no password", got)
 	}

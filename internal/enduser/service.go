@@ -59,8 +59,9 @@ func (d *Directory) Sweep(ctx context.Context) error {
 		d.sweep(ctx, `delete from auth.sign_ups where id in (
 			select id from auth.sign_ups where not created_user and created_at < now() - @age::interval limit @most)`,
 			age(time.Duration(d.CodeSeconds)*time.Second)),
-		d.sweep(ctx, `delete from auth.passwords where reference in (
-			select reference from auth.passwords where user_id is null and created_at < now() - @age::interval limit @most)`, age(flowTTL)),
+		sweepRows(ctx, d.db.Trusted(), `delete from auth.passwords where reference in (
+			select reference from auth.passwords p where user_id is null and created_at < now() - @age::interval
+				and not exists (select from auth.sign_ups s where s.encrypted_password = p.reference) limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.flow_state where id in (
 			select id from auth.flow_state where created_at < now() - @age::interval limit @most)`, age(flowTTL)),
 		d.sweep(ctx, `delete from auth.spent_flows where id in (
@@ -78,10 +79,14 @@ func (d *Directory) Sweep(ctx context.Context) error {
 	)
 }
 
-// sweep repeats a statement until it deletes less than a batch.
 func (d *Directory) sweep(ctx context.Context, sql string, args pgx.StrictNamedArgs) error {
+	return sweepRows(ctx, d.Rows(), sql, args)
+}
+
+// sweepRows repeats a statement until it deletes less than a batch.
+func sweepRows(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) error {
 	for {
-		n, err := pg.Exec(ctx, d.Rows(), sql, args)
+		n, err := pg.Exec(ctx, q, sql, args)
 		if err != nil || n < sweepBatch {
 			return err
 		}

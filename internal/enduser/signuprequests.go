@@ -34,7 +34,8 @@ func createSignUp(ctx context.Context, tx pgx.Tx, r signUpRequest) (oneTime, err
 	if _, err := pg.Exec(ctx, tx, `
 		insert into auth.sign_ups (id, user_id, relates_to, verification_type, created_user, encrypted_password,
 			raw_user_meta_data, flow_state_id)
-		select @id, u.id, @address, @verification, @created, nullif(@hash, ''), @data::jsonb, @flow
+		select @id, u.id, @address, @verification, @created,
+			case when @created then u.encrypted_password else auth.store_password(nullif(@hash, '')) end, @data::jsonb, @flow
 		from auth.users u
 		where u.id = @user and u.email_confirmed_at is null and (not @phone or u.phone_confirmed_at is null)`,
 		pgx.StrictNamedArgs{"id": t.ID, "user": r.User, "address": r.Address, "verification": r.VerificationType,
@@ -74,20 +75,19 @@ type proof struct {
 // may be that of a stranger: it keeps the password and the metadata of the confirmed request only,
 // and loses all else by which the stranger would share it.
 func (d *Directory) takeOver(ctx context.Context, tx pgx.Tx, u User, p proof) error {
-	hash, data, err := contentOf(ctx, tx, u, p)
+	reference, data, err := contentOf(ctx, tx, u, p)
 	if err != nil {
 		return err
 	}
 
 	n, err := pg.Exec(ctx, tx, `
-		update auth.users set encrypted_password = auth.store_password(nullif(@hash, '')), raw_user_meta_data = @data::jsonb,
-			is_anonymous = false,
+		update auth.users set encrypted_password = nullif(@reference, ''), raw_user_meta_data = @data::jsonb, is_anonymous = false,
 			email = case when @phone then null else email end, email_change = '',
 			email_confirmed_at = case when @phone then null else now() end,
 			phone = case when @phone then phone end, phone_change = '', phone_confirmed_at = case when @phone then now() end,
 			updated_at = now()
 		where id = @id and email_confirmed_at is null and (not @phone or phone_confirmed_at is null)`,
-		pgx.StrictNamedArgs{"id": u.ID, "hash": hash, "data": string(data), "phone": p.Provider == "phone"})
+		pgx.StrictNamedArgs{"id": u.ID, "reference": reference, "data": string(data), "phone": p.Provider == "phone"})
 	if err != nil || n == 0 { // 0: another request has done it meanwhile
 		return err
 	}
@@ -127,9 +127,11 @@ func (d *Directory) takeOver(ctx context.Context, tx pgx.Tx, u User, p proof) er
 	return listProviders(ctx, tx, u.ID)
 }
 
-// contentOf returns the hash of the password and the metadata that a user keeps. A user whom no
-// request of a client has created is an administrator's, whose metadata stay.
-func contentOf(ctx context.Context, tx pgx.Tx, u User, p proof) (hash string, data json.RawMessage, err error) {
+// contentOf returns the reference to the password and the metadata that a user keeps. A user whom
+// no request of a client has created is an administrator's, whose metadata stay.
+func contentOf(
+	ctx context.Context, tx pgx.Tx, u User, p proof,
+) (reference string, data json.RawMessage, err error) {
 	if p.Token.ID == uuid.Nil {
 		return "", json.RawMessage("{}"), nil
 	}
@@ -137,18 +139,18 @@ func contentOf(ctx context.Context, tx pgx.Tx, u User, p proof) (hash string, da
 	// A link to an administrator's user, or one of the last release.
 	if p.Token.TokenType == confirmationToken && !p.Token.IsSignUp {
 		if p.Token.VerificationType != "invite" {
-			hash = u.PasswordHash
+			reference = u.PasswordReference
 		}
-		return hash, u.UserMetadata, nil
+		return reference, u.UserMetadata, nil
 	}
 
 	all, err := pg.All[struct {
-		ID           uuid.UUID
-		CreatedUser  bool
-		PasswordHash string
-		UserMetadata json.RawMessage
+		ID                uuid.UUID
+		CreatedUser       bool
+		PasswordReference string
+		UserMetadata      json.RawMessage
 	}](ctx, tx, `
-		select id, created_user, coalesce(encrypted_password, '') as password_hash, raw_user_meta_data as user_metadata
+		select id, created_user, coalesce(encrypted_password, '') as password_reference, raw_user_meta_data as user_metadata
 		from auth.sign_ups where user_id = @user`, pgx.StrictNamedArgs{"user": u.ID})
 	if err != nil {
 		return "", nil, err
@@ -161,15 +163,15 @@ func contentOf(ctx context.Context, tx pgx.Tx, u User, p proof) (hash string, da
 			continue
 		}
 		if r.CreatedUser {
-			return u.PasswordHash, u.UserMetadata, nil
+			return u.PasswordReference, u.UserMetadata, nil
 		}
-		hash, more = r.PasswordHash, r.UserMetadata
+		reference, more = r.PasswordReference, r.UserMetadata
 	}
 
 	if byClient {
-		return hash, more, nil
+		return reference, more, nil
 	}
 
 	data, err = mergeMetadata("user_metadata", u.UserMetadata, more)
-	return hash, data, err
+	return reference, data, err
 }

@@ -15,8 +15,8 @@ func (s *Service) Subject() projectdb.Subject {
 	return projectdb.Subject{Schema: "auth", Sweep: s.Sweep, Restore: projectdb.Restore{Prepare: hidePasswords}}
 }
 
-// hidePasswords moves the hashes in auth.users to auth.passwords. It does nothing before the
-// migration that creates the table, and moves them.
+// hidePasswords moves the hashes in auth.users and auth.sign_ups to auth.passwords. It does nothing
+// before the migration that creates the table, and moves them.
 func hidePasswords(ctx context.Context, tx pgx.Tx) error {
 	exists, err := pg.Value[bool](ctx, tx, `select to_regprocedure('auth.hide_passwords()') is not null`)
 	if err != nil || !exists {

@@ -158,7 +158,11 @@ func (d *Directory) checkPasswordChange(
 			return asRequestLimit(err)
 		}
 
-		ok, err := d.verifyPassword(ctx, u.PasswordHash, in.CurrentPassword)
+		hash, err := d.passwordHash(ctx, u.PasswordReference)
+		if err != nil {
+			return err
+		}
+		ok, err := d.verifyPassword(ctx, hash, in.CurrentPassword)
 		if err != nil {
 			return err
 		}

@@ -43,8 +43,8 @@ type User struct {
 	DeletedAt          *time.Time      `json:"deleted_at,omitempty"`
 	IsAnonymous        bool            `json:"is_anonymous"`
 
-	PasswordHash string `json:"-"`
-	NewStatus    int    `json:"-"` // confirmed halves of a change of the address
+	PasswordReference string `json:"-"` // reference to auth.passwords, see [Directory.passwordHash]
+	NewStatus         int    `json:"-"` // confirmed halves of a change of the address
 }
 
 const userColumns = `
@@ -59,7 +59,7 @@ const userColumns = `
 	(select json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type, 'status', f.status, 'phone', f.phone,
 		'created_at', f.created_at, 'updated_at', f.updated_at) order by f.created_at) from auth.mfa_factors f where f.user_id = u.id) as factors,
 	coalesce(u.created_at, now()) as created_at, coalesce(u.updated_at, now()) as updated_at, u.banned_until, u.deleted_at, u.is_anonymous,
-	coalesce((select p.hash from auth.passwords p where p.reference = u.encrypted_password), '') as password_hash,
+	coalesce(u.encrypted_password, '') as password_reference,
 	coalesce(u.email_change_confirm_status, 0)::int as new_status `
 
 // IsBanned reports whether the user may not sign in now.

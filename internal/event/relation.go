@@ -134,7 +134,7 @@ func (r *relation) column(name string) *relationColumn {
 	return nil
 }
 
-// capture begins to capture a table, see migration 51. A busy table is a conflict.
+// capture begins to capture a table, see migration 56. A busy table is a conflict.
 func capture(ctx context.Context, q pg.Querier, oid uint32) error {
 	_, err := pg.Exec(ctx, q, `select socle.capture($1)`, oid)
 	if pg.State(err) == "55P03" {

@@ -174,10 +174,13 @@ var visibleUserColumns = []string{
 	"is_sso_user", "deleted_at", "is_anonymous",
 }
 
-// handOverAuth gives the tables in schema auth to the project's auth login, and grants the owner
-// its part: foreign keys to auth.users (id), triggers on it, its rows, whose changes platform
-// triggers check, and the functions for policies. It does nothing before the migration that creates
-// the tables.
+// passwords is the table in schema auth that only the platform's login reads.
+const passwords = "passwords"
+
+// handOverAuth gives the tables in schema auth, but for the password hashes, to the project's auth
+// login, and grants the owner its part: foreign keys to auth.users (id), triggers on it, its rows,
+// whose changes platform triggers check, and the functions for policies. It does nothing before the
+// migration that creates the tables.
 func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uuid.UUID) error {
 	role := d.Registry.Login(project, pgcluster.Auth)
 	type table struct {
@@ -194,7 +197,7 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 
 	var statements []string
 	for _, t := range tables {
-		if !t.Owned {
+		if !t.Owned && t.Name != passwords {
 			statements = append(statements, "alter table "+pg.Quote("auth", t.Name)+" owner to "+pg.Quote(role))
 		}
 	}
@@ -207,7 +210,7 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 
 	developer := pg.Quote(d.Registry.OwnerLogin(project))
 	visible := "select (" + strings.Join(visibleUserColumns, ", ") + ")"
-	if slices.ContainsFunc(tables, func(t table) bool { return t.Name == "passwords" }) { // since migration 50
+	if slices.ContainsFunc(tables, func(t table) bool { return t.Name == passwords }) { // since migration 50
 		visible = "select"
 		statements = append(statements, "grant execute on function auth.store_password(text) to "+pg.Quote(role))
 	}

@@ -1,17 +1,20 @@
 package lifecycle_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 func TestLoginsReachTheirDatabaseAlone(t *testing.T) {
@@ -205,6 +208,30 @@ func TestInstalledExtensions(t *testing.T) {
 
 	if got := pgtest.State(t, platform, "drop extension hstore"); got != "55P03" {
 		t.Errorf("drop an extension in use: got state %q, want 55P03", got)
+	}
+}
+
+// TestRefusedExtensions checks that a client reads which extensions it may have.
+func TestRefusedExtensions(t *testing.T) {
+	t.Parallel()
+
+	conn := projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner)
+	list := "These are " + strings.Join(schema.AllowedExtensions, ", ") + "."
+	const installs = "CREATE EXTENSION IF NOT EXISTS installs one as a statement of its own, and so does POST /extensions."
+	for sql, want := range map[string][2]string{
+		"create extension dblink": {"dblink is not an extension that projects may install", list},
+		`create extension if not exists plpgsql; CREATE EXTENSION IF NOT EXISTS "Pg_cron" with schema pg_catalog`: {
+			"Pg_cron is not an extension that projects may install", list},
+		"do 'begin create extension if not exists pg_net; end'":       {"pg_net is not an extension that projects may install", list},
+		"create extension hstore":                                     {"extensions are installed by the platform", installs},
+		"create extension if not exists citext cascade":               {"extensions are installed by the platform", installs},
+		"do $$ begin execute 'create exten' || 'sion dblink'; end $$": {"extensions are installed by the platform", installs},
+	} {
+		var e *pgconn.PgError
+		if _, err := conn.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); !errors.As(err, &e) ||
+			e.Code != "42501" || [2]string{e.Message, e.Hint} != want {
+			t.Errorf("%s: got %v, hint %q; want %q", sql, err, e.Hint, want)
+		}
 	}
 }
 

@@ -153,12 +153,102 @@ func TestHiddenPasswords(t *testing.T) {
 	}
 }
 
+// TestTriggersReadNoHashes runs triggers of the project with the rights of the auth login: at once,
+// and at the end of the transaction.
+func TestTriggersReadNoHashes(t *testing.T) {
+	t.Parallel()
+
+	p := projectdbtest.New(t)
+	conn, login := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Auth)
+	trusted := projectdbtest.Connect(t, p, pgcluster.Trusted)
+	pgtest.Exec(t, conn, `
+		grant usage on schema public to public;
+		create table public.stolen (at text, content text);
+		create table public.runs (at text);
+		grant insert, select on public.stolen, public.runs to public;
+		alter table public.stolen disable row level security;
+		alter table public.runs disable row level security;
+		create function public.steal(place text) returns void language plpgsql as $$
+			declare statement text;
+			begin
+				insert into public.runs values (place);
+				foreach statement in array array[
+					'select hash from auth.passwords', 'select p::text from auth.passwords p', 'select reference from auth.passwords',
+					'update auth.passwords set created_at = now() returning hash', 'delete from auth.passwords returning hash',
+					'select most_common_vals::text from pg_stats where schemaname = ''auth'' and attname in (''hash'', ''encrypted_password'')',
+					'select encrypted_password from auth.sign_ups', 'select encrypted_password from auth.users'
+				] loop
+					begin
+						execute 'with s as (' || statement || ') insert into public.stolen select $1, s::text from s' using place;
+					exception when insufficient_privilege or feature_not_supported or syntax_error then null;
+					end;
+					begin
+						execute 'insert into public.stolen select $1, s::text from (' || statement || ') s' using place;
+					exception when insufficient_privilege or syntax_error then null;
+					end;
+				end loop;
+				begin
+					execute 'grant select on auth.passwords to public';
+				exception when insufficient_privilege then null;
+				end;
+				begin
+					execute 'alter table auth.passwords owner to current_user';
+				exception when insufficient_privilege then null;
+				end;
+				execute 'reset role; reset session authorization';
+			end $$;
+		grant execute on function public.steal(text) to public;
+		create function public.written() returns trigger language plpgsql as
+			$$ begin perform public.steal(tg_name); return coalesce(new, old); end $$;
+		create trigger before before insert or update on auth.users for each row execute function public.written();
+		create trigger after after insert or update on auth.users for each row execute function public.written();
+		create trigger statement after insert or update on auth.users for each statement execute function public.written();
+		create table public.later (id int);
+		create constraint trigger deferred after insert on public.later deferrable initially deferred
+			for each row execute function public.written();
+		create function public.insert_later() returns trigger language plpgsql security definer as
+			$$ begin insert into public.later values (1); return null; end $$;
+		create trigger insert_later after insert on auth.users for each row execute function public.insert_later()`)
+	pgtest.Exec(t, trusted, `insert into auth.passwords (hash) select '`+bcrypt+`' from generate_series(1, 100); analyze auth.passwords`)
+	pgtest.Exec(t, login, `
+		insert into auth.users (id, email, encrypted_password) values ('`+ann+`', 'ann@example.com', auth.store_password('`+bcrypt+`'));
+		insert into auth.sign_ups (id, user_id, relates_to, verification_type, created_user, encrypted_password, raw_user_meta_data)
+			values (gen_random_uuid(), '`+ann+`', 'ann@example.com', 'signup', false, auth.store_password('`+bcrypt+`'), '{}')`)
+	pgtest.Exec(t, login, `update auth.users set last_sign_in_at = now()`)
+
+	for _, sql := range []string{
+		`select hash from auth.passwords`, `select reference from auth.passwords`, `begin; lock table auth.passwords`, `rollback; update auth.passwords set user_id = null`,
+		`delete from auth.passwords`, `truncate auth.passwords`, `table auth.passwords`,
+		`grant select on auth.passwords to public`, `select auth.hide_passwords()`,
+	} {
+		if got := pgtest.State(t, login, sql); got != "42501" {
+			t.Errorf("%s: got state %q, want 42501", sql, got)
+		}
+	}
+
+	if got, want := pgtest.Value[string](t, conn, `select string_agg(distinct at, ' ' order by at) from public.runs`),
+		"after before deferred statement"; got != want {
+		t.Errorf("got runs of %s, want %s", got, want)
+	}
+	if got := pgtest.Value[int](t, conn, `select count(*) from public.stolen`); got == 0 {
+		t.Error("the triggers read nothing, want references")
+	}
+	if got := pgtest.Value[string](t, conn, `select coalesce(string_agg(distinct at || ': ' || content, E'\n'), '') from public.stolen
+		where content like '%`+bcrypt[7:]+`%'`); got != "" {
+		t.Errorf("triggers read hashes:\n%s", got)
+	}
+	got, err := pg.Value[string](t.Context(), trusted, selectHash, pgx.StrictNamedArgs{"id": ann})
+	if err != nil || got != bcrypt {
+		t.Errorf("got the hash %q (%v), want %q", got, err, bcrypt)
+	}
+}
+
 // TestStoredPasswords checks which hash a user has after statements that write auth.users.
 func TestStoredPasswords(t *testing.T) {
 	t.Parallel()
 
 	p := projectdbtest.New(t)
-	conn, login := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Auth)
+	conn, trusted := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Trusted)
 	other := strings.Replace(bcrypt, "$2a$", "$2b$", 1)
 	argon := "$argon2id$v=19$m=19456,t=2,p=1$" + strings.Repeat("A", 22) + "$" + strings.Repeat("A", 43)
 	const row = `insert into auth.users (id, email, encrypted_password) values `
@@ -200,12 +290,12 @@ func TestStoredPasswords(t *testing.T) {
 			t.Errorf("%s: got state %q, want %q", test.sql, got, test.state)
 		}
 		for id, want := range map[string]string{ann: test.ann, bob: test.bob} {
-			got, err := pg.Value[string](t.Context(), login, selectHash, pgx.StrictNamedArgs{"id": id})
+			got, err := pg.Value[string](t.Context(), trusted, selectHash, pgx.StrictNamedArgs{"id": id})
 			if err != nil || got != want {
 				t.Errorf("%s: got the hash %q of %s (%v), want %q", test.sql, got, id, err, want)
 			}
 		}
-		if got := pgtest.Value[int](t, login, `select count(*) from auth.passwords p where user_id is not null
+		if got := pgtest.Value[int](t, trusted, `select count(*) from auth.passwords p where user_id is not null
 			and not exists (select from auth.users u where u.id = p.user_id and u.encrypted_password = p.reference)`); got != 0 {
 			t.Errorf("%s: got %d hashes that no user has, want 0", test.sql, got)
 		}
@@ -219,33 +309,35 @@ func TestHidePasswords(t *testing.T) {
 	t.Parallel()
 
 	p := projectdbtest.New(t)
-	conn, login := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Auth)
-	trusted := projectdbtest.Connect(t, p, pgcluster.Trusted)
+	conn, trusted := projectdbtest.Connect(t, p, pgcluster.Owner), projectdbtest.Connect(t, p, pgcluster.Trusted)
 	pgtest.Exec(t, conn, `
 		create function public.f() returns trigger language plpgsql as $$ begin raise 'a trigger runs'; end $$;
 		create trigger aa after update on auth.users for each row execute function public.f()`)
 	pgtest.Exec(t, trusted, `set session_replication_role = replica;
 		insert into auth.users (id, email, encrypted_password) values ('`+ann+`', 'ann@example.com', '`+bcrypt+`'), ('`+bob+`', 'bob@example.com', null);
 		insert into auth.users (id, encrypted_password) select gen_random_uuid(), '`+bcrypt+`' from generate_series(1, 100);
-		reset session_replication_role; analyze auth.users`)
+		insert into auth.sign_ups (id, user_id, relates_to, verification_type, created_user, encrypted_password, raw_user_meta_data)
+			select gen_random_uuid(), '`+ann+`', 'ann@example.com', 'signup', false, '`+bcrypt+`', '{}' from generate_series(1, 100);
+		reset session_replication_role; analyze auth.users, auth.sign_ups`)
 
-	const values = `select count(*)::int from pg_stats where tablename = 'users' and attname = 'encrypted_password'`
-	if got := pgtest.Value[int](t, conn, values); got != 1 {
-		t.Fatalf("got statistics of %d columns before, want 1", got)
+	const values = `select count(*)::int from pg_stats where tablename in ('users', 'sign_ups') and attname = 'encrypted_password'`
+	if got := pgtest.Value[int](t, trusted, values); got != 2 {
+		t.Fatalf("got statistics of %d columns before, want 2", got)
 	}
 	for range 2 {
 		pgtest.Exec(t, trusted, `select auth.hide_passwords()`)
 	}
-	if got := pgtest.Value[int](t, conn, values); got != 0 {
+	if got := pgtest.Value[int](t, trusted, values); got != 0 {
 		t.Errorf("got statistics of %d columns, want 0", got)
 	}
 
 	for sql, want := range map[string]int{
 		`select count(*) from auth.users where encrypted_password is not null`:                                                                             101,
 		`select count(*) from auth.users u join auth.passwords p on p.reference = u.encrypted_password and p.user_id = u.id and p.hash = '` + bcrypt + `'`: 101,
-		`select count(*) from auth.passwords`: 101,
+		`select count(*) from auth.sign_ups s join auth.passwords p on p.reference = s.encrypted_password and p.hash = '` + bcrypt + `'`:                   100,
+		`select count(*) from auth.passwords`: 201,
 	} {
-		if got := pgtest.Value[int](t, login, sql); got != want {
+		if got := pgtest.Value[int](t, trusted, sql); got != want {
 			t.Errorf("%s: got %d, want %d", sql, got, want)
 		}
 	}

@@ -1,8 +1,10 @@
 package lifecycle_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
@@ -93,6 +95,32 @@ func TestSchedules(t *testing.T) {
 		state := pgtest.State(t, conn, "select cron.check_schedule('"+text+"')")
 		if (state == "") != valid || (state != "" && state != "22023") {
 			t.Errorf("%q: got state %q, want valid %v", text, state, valid)
+		}
+	}
+}
+
+func TestEmptyJobs(t *testing.T) {
+	t.Parallel()
+
+	conn := projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner)
+	pgtest.Exec(t, conn, `select cron.schedule('nightly', '0 3 * * *', 'select 1')`)
+	for sql, want := range map[string]string{
+		`select cron.schedule('', '* * * * *', 'select 1')`:        "name is empty",
+		`select cron.schedule('a', '', 'select 1')`:                "schedule is empty",
+		`select cron.schedule('a', ' ', 'select 1')`:               "schedule is empty",
+		`select cron.schedule(null, 'select 1')`:                   "schedule is empty",
+		`select cron.schedule('', 'select 1')`:                     "schedule is empty",
+		`select cron.schedule('a', '* * * * *', '')`:               "command is empty",
+		`select cron.schedule('a', '* * * * *', E'\n ;')`:          "command is empty",
+		`select cron.schedule('* * * * *', null)`:                  "command is empty",
+		`select cron.alter_job(1, schedule => '')`:                 "schedule is empty",
+		`select cron.alter_job(1, command => '')`:                  "command is empty",
+		`select cron.alter_job(1, command => repeat('x', 65537))`:  "at most 65536 bytes",
+		`select cron.schedule(repeat('x', 256), '* * * * *', 'x')`: "at most 255 bytes",
+	} {
+		_, err := conn.Exec(t.Context(), sql)
+		if err == nil || pg.State(err) != "22023" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want 22023 and %q", sql, err, want)
 		}
 	}
 }

@@ -182,7 +182,7 @@ copy auth.sessions (id) from stdin;
 		got = append(got, fmt.Sprintf("%d %s: %s", n.Line, n.Topic, n.Text))
 	}
 	want := []string{
-		`10 schemas: insert table auth.users: email 'no address' must be an address of ASCII`,
+		`10 schemas: insert table auth.users: 'no address' is no e-mail address: it has no @`,
 		`15 schemas: copy table auth.sessions`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

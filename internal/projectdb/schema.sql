@@ -16,12 +16,14 @@ declare
 	costs constant text[] := regexp_match(hash,
 		'^\$argon2id\$v=19\$m=([1-9][0-9]{0,4}),t=([1-9][0-9]?),p=([1-9][0-9]?)\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{43}$');
 begin
-	if hash ~ '^\$2[aby]\$(0[4-9]|1[0-2])\$[./A-Za-z0-9]{53}$'
+	if hash ~ '^\$2[aby]\$(0[4-9]|1[0-2])\$[./A-Za-z0-9]{52}[.CGKOSWaeimquy26]$'
 		or (costs[1]::bigint <= 77824 and costs[1]::bigint * costs[2]::bigint <= 155648) then
 		return;
 	end if;
 	raise check_violation using schema = 'auth', table = 'users', column = 'encrypted_password',
-		message = 'encrypted_password must be a hash: bcrypt of cost 4 to 12, or argon2id of a moderate cost',
+		message = case when starts_with(hash, '$2')
+			then 'encrypted_password is no hash of bcrypt: $2a$, $2b$ or $2y$, a cost of 4 to 12, and 53 characters of its alphabet'
+			else 'encrypted_password must be a hash: bcrypt of cost 4 to 12, or argon2id of a moderate cost' end,
 		hint = 'crypt(''password'', gen_salt(''bf'')) makes one.';
 end $_$;
 
@@ -226,12 +228,28 @@ declare
 	clean constant text := lower(btrim(address, E' \t\r\n') collate "C");
 	atom constant text := '[a-z0-9!#$%&''*+/=?^_`{|}~-]+';
 	atoms constant text := atom || '(\.' || atom || ')*';
+	fault text;
 begin
 	if octet_length(clean) > 254 or clean collate "C" !~ ('^' || atoms || '@' || atoms || '$') or clean like '%@-%'
 		or octet_length(split_part(clean, '@', 1)) > 64 or split_part(clean, '@', 2) like '%xn--%' then
+		fault := case
+			when octet_length(clean) > 254 then 'it has more than 254 bytes'
+			when octet_length(clean) > length(clean) then 'it has characters beyond ASCII'
+			when clean not like '%@%' then 'it has no @'
+			when clean like '%@%@%' then 'it has more than one @'
+			when clean like '@%' then 'nothing stands before the @'
+			when clean like '%@' then 'nothing stands after the @'
+			when clean ~ '\s' then 'it has a space'
+			when clean ~ '(^|@|\.)\.|\.(@|$)' then 'a dot must stand between two other characters'
+			when clean like '%@-%' then 'its domain begins with -'
+			when octet_length(split_part(clean, '@', 1)) > 64 then 'more than 64 bytes stand before the @'
+			when split_part(clean, '@', 2) like '%xn--%' then 'its domain is in Punycode'
+			else format('it has the character %L', substring(clean collate "C" from '[^a-z0-9!#$%&''*+/=?^_`{|}~.@-]'))
+		end;
 		raise check_violation using schema = 'auth', table = 'users', column = 'email',
-			message = format('email %L must be an address of ASCII', left(address, 254)),
-			hint = 'The import of end users takes addresses of other languages.';
+			message = format('%L is no e-mail address: %s', left(address, 254), fault),
+			hint = case when fault ~ 'ASCII|Punycode' then 'The import of end users takes addresses of other languages.'
+				else 'An address has the form ann@example.com.' end;
 	end if;
 	return clean;
 end $_$;
@@ -335,8 +353,12 @@ CREATE FUNCTION auth.hide_passwords() RETURNS void
 	)
 	update auth.users u set encrypted_password = h.reference from hidden h where u.id = h.user_id;
 
+	update auth.sign_ups s set encrypted_password = auth.store_password(s.encrypted_password)
+	where s.encrypted_password is not null and not starts_with(s.encrypted_password, '$2$hidden$');
+
 	delete from pg_statistic s using pg_attribute a
-	where s.starelid = 'auth.users'::regclass and a.attrelid = s.starelid and a.attnum = s.staattnum and a.attname = 'encrypted_password';
+	where s.starelid = any('{auth.users,auth.sign_ups}'::regclass[]) and a.attrelid = s.starelid and a.attnum = s.staattnum
+		and a.attname = 'encrypted_password';
 $_$;
 
 COMMENT ON FUNCTION auth.hide_passwords() IS 'moves the hashes that former releases left in auth.users';
@@ -417,7 +439,8 @@ COMMENT ON COLUMN auth.passwords.reference IS 'the text in auth.users.encrypted_
 COMMENT ON COLUMN auth.passwords.user_id IS 'whose password it is; null until the row of the user is written, and for good if that was left out: no foreign key, since it comes first';
 
 CREATE FUNCTION auth.store_password(new_hash text) RETURNS text
-    LANGUAGE sql STRICT
+    LANGUAGE sql STRICT SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
     BEGIN ATOMIC
  INSERT INTO auth.passwords (hash)
    VALUES (store_password.new_hash)
@@ -511,6 +534,9 @@ declare
 	kind text;
 	created boolean := false;
 begin
+	if not exists (select from pg_class where oid = root) then
+		return;
+	end if;
 	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
 	for t in select root union select relid::oid from pg_partition_tree(root::regclass) loop
 		foreach kind in array array['insert', 'update', 'delete', 'truncate'] loop
@@ -713,6 +739,10 @@ CREATE FUNCTION socle.refuse_extensions() RETURNS event_trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 declare
+	allowed constant text := 'autoinc, btree_gin, btree_gist, citext, cube, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hstore, '
+		'insert_username, intagg, intarray, isn, ltree, moddatetime, pg_trgm, pgcrypto, postgis, seg, tablefunc, tcn, tsm_system_rows, '
+		'tsm_system_time, unaccent, uuid-ossp, vector';
+	refused text;
 	stack text;
 	found text[];
 	installed text;
@@ -746,7 +776,22 @@ begin
 		end if;
 	end if;
 
-	raise insufficient_privilege using message = 'extensions are installed by the platform';
+	if tg_tag <> 'CREATE EXTENSION' then
+		raise insufficient_privilege using message = 'extensions are installed by the platform';
+	end if;
+
+	-- Words of the message only: the text may name others.
+	select w.name into refused
+	from regexp_matches(coalesce(current_query(), '') collate "C",
+		'\mcreate\s+extension\s+(?:if\s+not\s+exists\s+)?("[^"]+"|[a-z_][a-z0-9_]*)', 'gi') m,
+		lateral (select case when m[1] like '"%' then btrim(m[1], '"') else lower(m[1] collate "C") end) w (name)
+	where w.name <> all (string_to_array(allowed, ', ')) and not exists (select from pg_extension e where e.extname = w.name) limit 1;
+	if refused is not null then
+		raise insufficient_privilege using message = format('%s is not an extension that projects may install', left(refused, 63)),
+			hint = 'These are ' || allowed || '.';
+	end if;
+	raise insufficient_privilege using message = 'extensions are installed by the platform',
+		hint = 'CREATE EXTENSION IF NOT EXISTS installs one as a statement of its own, and so does POST /extensions.';
 end $_$;
 
 CREATE FUNCTION socle.refuse_platform_triggers() RETURNS event_trigger
@@ -1826,6 +1871,8 @@ CREATE TABLE auth.sign_ups (
 COMMENT ON TABLE auth.sign_ups IS 'like one_time_tokens, but several of a user, until the first confirmation';
 
 COMMENT ON COLUMN auth.sign_ups.created_user IS 'the row of the user has what came with the request';
+
+COMMENT ON COLUMN auth.sign_ups.encrypted_password IS 'reference to auth.passwords';
 
 CREATE TABLE auth.spent_flows (
     id uuid NOT NULL,

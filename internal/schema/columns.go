@@ -26,6 +26,7 @@ type Column struct {
 	Primary         bool    `json:"primary" doc:"The column is part of the primary key."`
 	Foreign         bool    `json:"foreign" doc:"The column is a foreign key."`
 	DefaultValue    string  `json:"defaultValue" doc:"In the form of a request; empty if there is none."`
+	Identity        *string `json:"identity" nullable:"true" doc:"How an identity column is generated: always, or by default. Null for other columns."`
 	ReferenceTable  *string `json:"referenceTable" nullable:"true" doc:"Full name of the referenced table."`
 	ReferenceColumn *string `json:"referenceColumn" nullable:"true"`
 }
@@ -42,6 +43,7 @@ const selectColumns = `
 				and i.indkey[0] = a.attnum and i.indpred is null) as unique,
 		exists (select from pg_catalog.pg_index i
 			where i.indrelid = a.attrelid and i.indisprimary and a.attnum = any (i.indkey[0:i.indnkeyatts - 1])) as primary,
+		case a.attidentity when 'a' then 'always' when 'd' then 'by default' end as identity,
 		f.reference_table is not null as foreign, f.reference_table, f.reference_column,
 		coalesce(pg_catalog.pg_get_expr(d.adbin, case when a.attgenerated <> '' then d.adrelid else 0 end), '') as default_value,
 		array[pg_catalog.format_type(a.atttypid, -1), printed.full_name,

@@ -43,7 +43,8 @@ func TestCreateTable(t *testing.T) {
 	}
 
 	want := []schema.Column{
-		{Name: "id", Type: "bigint", Position: 1, NotNull: true, Unique: true, Primary: true},
+		{Name: "id", Type: "bigint", Position: 1, NotNull: true, Unique: true, Primary: true,
+			Identity: text("by default")},
 		{Name: "parent", Type: "bigint", Position: 2, Foreign: true,
 			ReferenceTable: text("app.Orders"), ReferenceColumn: text("id")},
 		{Name: "owner", Type: "uuid", Position: 3, NotNull: true, Foreign: true,

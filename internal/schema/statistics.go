@@ -45,9 +45,9 @@ type UnusedIndex struct {
 	Size   int64  `json:"size" doc:"Bytes."`
 }
 
-// busyRelations is the common table expression for statements that measure relations. Relations
-// with an access exclusive lock have their size from the last vacuum or analyze, as in
-// [selectTables].
+// busyRelations is the common table expression for statements that measure relations, for which
+// PostgreSQL waits for access exclusive locks, held or requested. Relations with such a lock have
+// their size from the last vacuum or analyze.
 const (
 	busyRelations = `
 		with busy as materialized (

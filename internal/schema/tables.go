@@ -32,14 +32,8 @@ func TableUUID(project uuid.UUID, id uint32) uuid.UUID {
 	return uuid.NewSHA1(project, strconv.AppendUint(nil, uint64(id), 10))
 }
 
-// pg_total_relation_size waits for access exclusive locks, held or requested. Tables with such a
-// lock get their size from the last vacuum or analyze.
 const (
-	selectTables = `
-	with busy as materialized (
-		select l.relation from pg_catalog.pg_locks l
-		where l.mode = 'AccessExclusiveLock' and l.relation is not null and l.pid <> pg_catalog.pg_backend_pid()
-	)
+	selectTables = busyRelations + `
 	select c.id, c.name, c.schema, c.estimated_rows, c.total,
 		pg_catalog.pg_size_pretty(case when exists (
 			select from busy b where b.relation in (c.id, c.reltoastrelid)

@@ -29,7 +29,7 @@ export async function send(input: Request | string, init?: RequestInit): Promise
   const token = await accessToken()
 
   let response = await attempt(request.clone(), token)
-  if (response.status === 401 && token !== '') {
+  if (response.status === 401 && token !== '' && !isRefusedCaller(response)) {
     const next = await refresh(token) // revoked or expired meanwhile
     if (next !== '' && next !== token) response = await attempt(request.clone(), next)
   }
@@ -38,6 +38,9 @@ export async function send(input: Request | string, init?: RequestInit): Promise
 
   return response
 }
+
+/** Reports whether the database refused the caller that the request stands for; the session is fine. */
+const isRefusedCaller = (response: Response) => response.headers.get('Proxy-Status')?.includes('error=42501') ?? false
 
 /** Sends a request and returns its JSON; throws an ApiError for a failure. */
 export async function sendJSON<T>(path: string, init: RequestInit & { json?: unknown } = {}): Promise<T> {

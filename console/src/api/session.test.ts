@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { accessToken, currentUser, refresh, restore, signIn, signOut } from './session'
+import { accessToken, currentUser, hasSessionEnded, refresh, restore, signIn, signOut } from './session'
 
 const minute = 60_000
 let uses = 0 // refresh tokens used; -1: the session has ended
@@ -33,6 +33,7 @@ test('a session that ended signs out', async () => {
 
   expect(await refresh('t1')).toBe('')
   expect(currentUser()).toBeNull()
+  expect(hasSessionEnded()).toBe(true) // so the screen stays, and asks for the password
   expect(await restore()).toBe(false)
 })
 
@@ -42,4 +43,15 @@ test('a server that is away does not sign out', async () => {
 
   await expect(refresh('t1')).rejects.toMatchObject({ status: 0 })
   expect(currentUser()?.username).toBe('ada')
+})
+
+test('only the server ends a session: not a sign-out, and not a visit without one', async () => {
+  uses = -1
+  expect(await restore()).toBe(false)
+  expect(hasSessionEnded()).toBe(false)
+
+  uses = 0
+  await signIn({ email: 'a', password: 'b' })
+  await signOut()
+  expect(hasSessionEnded()).toBe(false)
 })

@@ -18,6 +18,7 @@ let token = ''
 let expiresAt = 0
 let current: User | null = null
 let unclaimed = false
+let ended = false
 const listeners = new Set<() => void>()
 
 /** Returns the signed-in user, or null. */
@@ -25,6 +26,9 @@ export const currentUser = () => current
 
 /** Reports whether the install has no administrator yet, as far as the server has said. */
 export const hasNoAdministrator = () => unclaimed
+
+/** Reports whether the server ended the session, rather than the user. */
+export const hasSessionEnded = () => ended
 
 /** Calls f after each sign-in and sign-out; returns the function that stops it. */
 export function subscribe(f: () => void): () => void {
@@ -37,6 +41,7 @@ export async function signIn(credentials: Credentials): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
+  ended = false
   try {
     await request('DELETE', path)
   } catch (error) {
@@ -69,6 +74,7 @@ export async function refresh(refused: string): Promise<string> {
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error
       unclaimed = error.code === 'no_administrator'
+      ended = current !== null
       drop()
     }
 
@@ -109,6 +115,7 @@ async function request(method: string, to: string, body?: unknown): Promise<Answ
 function keep(answer: Answer | null): void {
   if (!answer) return
 
+  ended = false
   token = answer.metadata.token
   expiresAt = Date.parse(answer.metadata.expiresAt)
   if (current?.uuid !== answer.content.uuid || current.username !== answer.content.username) {

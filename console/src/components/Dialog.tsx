@@ -35,6 +35,8 @@ export function Dialog({ title, open, onClose, children, side = false, wide = fa
 
 interface FormProps extends Props {
   action: string // the submit button's text
+  cancel?: string
+  stays?: boolean // the caller closes it
   danger?: boolean
   /** Does the work; the dialog shows what it throws, and closes otherwise. */
   onSubmit: () => Promise<unknown>
@@ -42,7 +44,9 @@ interface FormProps extends Props {
 }
 
 /** A dialog with a form. It stays open, with all that was typed, if the work fails. */
-export function FormDialog({ action, danger = false, onSubmit, disabled = false, children, ...dialog }: FormProps) {
+export function FormDialog({
+  action, cancel = 'Cancel', stays = false, danger = false, onSubmit, disabled = false, children, ...dialog
+}: FormProps) {
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>(null)
 
@@ -54,7 +58,7 @@ export function FormDialog({ action, danger = false, onSubmit, disabled = false,
 
     try {
       await onSubmit()
-      dialog.onClose()
+      if (!stays) dialog.onClose()
     } catch (error) {
       setFailure(error)
     } finally {
@@ -68,7 +72,7 @@ export function FormDialog({ action, danger = false, onSubmit, disabled = false,
         {children}
         {failure !== null && <FailureNote error={failure} />}
         <footer className={css.foot}>
-          <Button onClick={dialog.onClose}>Cancel</Button>
+          <Button onClick={dialog.onClose}>{cancel}</Button>
           <Button type="submit" look={danger ? 'danger' : 'primary'} busy={busy} disabled={disabled}>
             {action}
           </Button>

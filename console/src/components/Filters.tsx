@@ -43,7 +43,7 @@ export function FilterField({ label, value, onChange, placeholder, type = 'searc
   value: string
   onChange: (next: string) => void
   placeholder?: string
-  type?: 'search' | 'date'
+  type?: 'search' | 'date' | 'datetime-local'
 }) {
   const [typed, setTyped] = useState(value)
   const sent = useRef(value)

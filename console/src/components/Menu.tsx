@@ -1,5 +1,6 @@
-import type { ReactNode } from 'react'
+import { useContext, type ReactNode } from 'react'
 import { Menu as Base } from '@base-ui/react/menu'
+import { HeldRole, refusalOf, type Operation } from './rights'
 import css from './Menu.module.css'
 
 export interface MenuItem {
@@ -7,10 +8,13 @@ export interface MenuItem {
   onSelect: () => void
   danger?: boolean
   disabled?: boolean
+  needs?: Operation
 }
 
 /** A button that opens a list of actions. */
 export function Menu({ label, trigger, items }: { label: string; trigger?: ReactNode; items: MenuItem[] }) {
+  const held = useContext(HeldRole)
+
   return (
     <Base.Root>
       <Base.Trigger className={css.trigger} aria-label={label} onClick={(e) => e.stopPropagation()}>
@@ -19,15 +23,19 @@ export function Menu({ label, trigger, items }: { label: string; trigger?: React
       <Base.Portal>
         <Base.Positioner sideOffset={4} align="end" className={css.positioner}>
           <Base.Popup className={css.popup}>
-            {items.map((item) => (
-              <Base.Item key={item.text} className={`${css.item} ${item.danger ? css.danger : ''}`}
-                disabled={item.disabled ?? false} onClick={(e) => {
-                  e.stopPropagation()
-                  item.onSelect()
-                }}>
-                {item.text}
-              </Base.Item>
-            ))}
+            {items.map((item) => {
+              const refusal = refusalOf(item.needs, held)
+              return (
+                <Base.Item key={item.text} className={`${css.item} ${item.danger ? css.danger : ''}`}
+                  disabled={(item.disabled ?? false) || refusal !== undefined} onClick={(e) => {
+                    e.stopPropagation()
+                    item.onSelect()
+                  }}>
+                  {item.text}
+                  {refusal !== undefined && <p className={css.refusal}>{refusal}</p>}
+                </Base.Item>
+              )
+            })}
           </Base.Popup>
         </Base.Positioner>
       </Base.Portal>

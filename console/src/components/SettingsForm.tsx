@@ -3,21 +3,25 @@ import { ApiError } from '../api/client'
 import { Button } from './Button'
 import { CheckField, SelectField, TextArea, TextField } from './Field'
 import { Card } from './Page'
+import { useRefusal, type Operation } from './rights'
 import { FailureNote } from './States'
 import { toast } from './Toast'
 import { changes, shown, type Draft, type Spec, type Values } from './specs'
 import css from './SettingsForm.module.css'
 
 /** A card with settings. It saves the changed ones, and keeps what was typed if that fails. */
-export function SettingsForm({ title, lead, specs, values, secrets = [], disabled = false, save }: {
+export function SettingsForm({ title, lead, specs, values, secrets = [], disabled: closed = false, needs, save }: {
   title: string
   lead?: string
   specs: Spec[]
   values: Values
   secrets?: string[] // names of secrets that are set
   disabled?: boolean
+  needs?: Operation // to save
   save: (changed: Values) => Promise<unknown>
 }) {
+  const refusal = useRefusal(needs)
+  const disabled = closed || refusal !== undefined
   const [draft, setDraft] = useState<Draft>({})
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>(null)
@@ -40,7 +44,7 @@ export function SettingsForm({ title, lead, specs, values, secrets = [], disable
   }
 
   return (
-    <Card title={title} lead={lead}>
+    <Card title={title} lead={refusal ?? lead}>
       <form className={css.form} onSubmit={(e) => void submit(e)}>
         <div className={css.fields}>
           {specs.map((spec) => (

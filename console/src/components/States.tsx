@@ -22,13 +22,13 @@ export function FailureNote({ error }: { error: unknown }) {
 }
 
 /** Replaces a screen's content that could not be loaded. */
-export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
+export function Failure({ error, retry, title }: { error: unknown; retry?: () => void; title?: string }) {
   const forbidden = error instanceof ApiError && error.status === 403
   return (
     <div className={css.state}>
-      <h2>{forbidden ? 'Your role does not allow this' : 'This could not be loaded'}</h2>
+      <h2>{title ?? (forbidden ? 'Your role does not allow this' : 'This could not be loaded')}</h2>
       <FailureNote error={error} />
-      {retry && <Button onClick={retry}>Try again</Button>}
+      {retry && !forbidden && <Button onClick={retry}>Try again</Button>}
     </div>
   )
 }

@@ -55,6 +55,11 @@ export function saveAs(bytes: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
+/** Saves a text as a file of the person's computer. */
+export function saveText(text: string, name: string): void {
+  saveAs(new Blob([text]), name)
+}
+
 function headersOf(request: XMLHttpRequest): Record<string, string> {
   const id = request.getResponseHeader('X-Request-Id')
   return id === null ? {} : { 'X-Request-Id': id }

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { api, inProject, read } from '../api/client'
 import { Dialog } from '../components/Dialog'
 import { inputClass } from '../components/Field'
+import { refusalOf } from '../components/rights'
 import { entries } from './navigation'
 import css from './Palette.module.css'
 
@@ -16,15 +17,16 @@ interface Target {
 const shown = 12
 
 /** Finds screens, tables and projects by name. */
-export function Palette({ open, onClose, project }: {
+export function Palette({ open, onClose, project, held }: {
   open: boolean
   onClose: () => void
   project: string | undefined
+  held: number | undefined // role
 }) {
   const [text, setText] = useState('')
   const [index, setIndex] = useState(0)
   const navigate = useNavigate()
-  const targets = useTargets(open, project, text)
+  const targets = useTargets(open, project, held, text)
 
   function choose(target: Target | undefined) {
     if (!target) return
@@ -64,7 +66,7 @@ export function Palette({ open, onClose, project }: {
   )
 }
 
-function useTargets(open: boolean, project: string | undefined, text: string): Target[] {
+function useTargets(open: boolean, project: string | undefined, held: number | undefined, text: string): Target[] {
   const tables = useQuery({
     queryKey: ['palette tables', project],
     enabled: open && project !== undefined,
@@ -80,7 +82,9 @@ function useTargets(open: boolean, project: string | undefined, text: string): T
 
   const all: Target[] = []
   if (project !== undefined) {
-    for (const e of entries) all.push({ text: e.text, kind: 'screen', to: `/projects/${project}/${e.path}` })
+    for (const e of entries) {
+      if (refusalOf(e.needs, held) === undefined) all.push({ text: e.text, kind: 'screen', to: `/projects/${project}/${e.path}` })
+    }
     for (const t of tables.data?.content ?? []) {
       const name = t.schema === 'public' ? t.name : `${t.schema}.${t.name}`
       all.push({ text: name, kind: 'table', to: `/projects/${project}/tables/${encodeURIComponent(`${t.schema}.${t.name}`)}` })

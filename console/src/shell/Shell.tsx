@@ -1,28 +1,33 @@
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Link, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { api, read } from '../api/client'
-import { currentUser, signOut, subscribe } from '../api/session'
+import { currentUser, hasSessionEnded, signOut, subscribe } from '../api/session'
 import { IconButton } from '../components/Button'
 import { Menu } from '../components/Menu'
+import { HeldRole, refusalOf } from '../components/rights'
+import { roleName, roles } from '../components/Roles'
 import { queries } from '../queries'
 import { entries } from './navigation'
 import { Palette } from './Palette'
 import { RequestPanel } from './RequestPanel'
+import { SignInAgain } from './SignInAgain'
 import { setTheme, theme } from './theme'
 import css from './Shell.module.css'
 
-const administrator = 1 // role of the user's own account, as in the API
-
 /** The frame around all screens after sign-in. */
 export function Shell() {
-  const user = useSyncExternalStore(subscribe, currentUser)
+  const signedIn = useSyncExternalStore(subscribe, currentUser)
+  const last = useRef(signedIn)
+  if (signedIn !== null) last.current = signedIn
+  const user = signedIn ?? (hasSessionEnded() ? last.current : null)
   const { project } = useParams({ strict: false }) as { project?: string }
   const navigate = useNavigate()
   const { pathname } = useLocation()
   const [palette, setPalette] = useState(false)
   const [requests, setRequests] = useState(false)
   const [menu, setMenu] = useState(false)
+  const held = useHeldRole(project)
 
   useEffect(() => {
     if (user === null) void navigate({ to: '/sign-in' as string })
@@ -43,6 +48,13 @@ export function Shell() {
 
   if (user === null) return null
 
+  function leave() {
+    void signOut().finally(() => {
+      queries.clear()
+      void navigate({ to: '/sign-in' as string })
+    })
+  }
+
   return (
     <div className={css.shell}>
       <a className={css.skip} href="#content">
@@ -57,7 +69,7 @@ export function Shell() {
         <Link to="/" className={css.brand}>
           Socle
         </Link>
-        {project !== undefined && <ProjectName project={project} />}
+        {project !== undefined && <ProjectName project={project} held={held} />}
         <span className={css.space} />
         <button type="button" className={css.search} onClick={() => setPalette(true)}>
           Go to… <kbd>Ctrl K</kbd>
@@ -68,11 +80,11 @@ export function Shell() {
         <Menu label={`Account of ${user.username}`} trigger={user.username} items={[
           { text: 'Account', onSelect: () => void navigate({ to: '/account' as string }) },
           { text: 'Organization', onSelect: () => void navigate({ to: `/organizations/${user.organizationUuid}` }) },
-          ...(user.roleId === administrator
+          ...(user.roleId === roles.administrator
             ? [{ text: 'Administration', onSelect: () => void navigate({ to: '/admin/users' as string }) }]
             : []),
           { text: `Theme: ${theme()}`, onSelect: () => setTheme(nextTheme[theme()]) },
-          { text: 'Sign out', onSelect: () => void signOut().finally(() => queries.clear()) },
+          { text: 'Sign out', onSelect: leave },
         ]} />
       </header>
       <div className={css.body}>
@@ -82,7 +94,7 @@ export function Shell() {
             {(['Data', 'Application', 'Operation'] as const).map((group) => (
               <div key={group}>
                 <h2 className={css.group}>{group}</h2>
-                {entries.filter((e) => e.group === group).map((e) => (
+                {entries.filter((e) => e.group === group && refusalOf(e.needs, held) === undefined).map((e) => (
                   <NavLink key={e.path} project={project} path={e.path} text={e.text} />
                 ))}
               </div>
@@ -90,10 +102,13 @@ export function Shell() {
           </nav>
         )}
         <main id="content" className={css.main} tabIndex={-1}>
-          <Outlet />
+          <HeldRole value={held}>
+            <Outlet />
+          </HeldRole>
         </main>
       </div>
-      <Palette open={palette} onClose={() => setPalette(false)} project={project} />
+      <Palette open={palette} onClose={() => setPalette(false)} project={project} held={held} />
+      {signedIn === null && <SignInAgain user={user} onLeave={leave} />}
       <RequestPanel open={requests} onClose={() => setRequests(false)} />
     </div>
   )
@@ -110,11 +125,33 @@ function NavLink({ project, path, text }: { project: string; path: string; text:
   )
 }
 
-function ProjectName({ project }: { project: string }) {
-  const { data } = useQuery({
+function useProjectOf(project: string | undefined) {
+  return useQuery({
     queryKey: ['project', project],
-    queryFn: () => read(api.GET('/projects/{projectUUID}', { params: { path: { projectUUID: project } } })),
+    enabled: project !== undefined,
+    queryFn: () => read(api.GET('/projects/{projectUUID}', { params: { path: { projectUUID: project ?? '' } } })),
   })
+}
+
+/** The user's role in the organization of a project; undefined while it is not known. */
+function useHeldRole(project: string | undefined): number | undefined {
+  const { data } = useProjectOf(project)
+  const user = currentUser()
+  const organization = data?.content.organizationUuid
+  const isOwn = user?.organizationUuid === organization || user?.roleId === roles.administrator
+  const membership = useQuery({
+    queryKey: ['organization', organization],
+    enabled: organization !== undefined && !isOwn,
+    queryFn: () => read(api.GET('/organizations/{organizationUUID}', {
+      params: { path: { organizationUUID: organization ?? '' } },
+    })),
+  })
+
+  return isOwn ? user?.roleId : membership.data?.content.roleId
+}
+
+function ProjectName({ project, held }: { project: string; held: number | undefined }) {
+  const { data } = useProjectOf(project)
 
   return (
     <>
@@ -123,6 +160,9 @@ function ProjectName({ project }: { project: string }) {
         {data?.content.name ?? '…'}
       </Link>
       {data?.content.status === 'paused' && <span className={css.paused}>paused</span>}
+      {held !== undefined && held > roles.admin && (
+        <span className={css.role} title="Your role in the project. Actions that it does not allow say so.">{roleName(held)}</span>
+      )}
     </>
   )
 }

@@ -3,29 +3,22 @@ import { useQuery } from '@tanstack/react-query'
 import { api, read, type Schemas } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Dialog } from '../../components/Dialog'
-import { TextField } from '../../components/Field'
-import { Card, Row, Stack } from '../../components/Page'
+import { FilterBar, FilterField, useFilters } from '../../components/Filters'
+import { Card, Stack } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
-import { useURLState } from '../../url'
-import { useFilter, useTypedURLState } from './filters'
 
 type Entry = Schemas['AuditEntry']
 
 /** Who changed what on this instance. */
 export function AuditLog() {
-  const action = useTypedURLState('action')
-  const actor = useTypedURLState('actor')
-  const [from, setFrom] = useFilter('from')
-  const [to, setTo] = useFilter('to')
-  const [page, setPage] = useURLState('page', '1')
-  const [open, setOpen] = useURLState('entry', '')
+  const [{ action, actor, from, to, page, entry: open }, setFilters] = useFilters('action', 'actor', 'from', 'to', 'page', 'entry')
   const query = useQuery({
-    queryKey: ['instance audit', action.settled, actor.settled, from, to, page],
+    queryKey: ['instance audit', action, actor, from, to, page],
     queryFn: () => read(api.GET('/admin/audit', { params: { query: {
-      page: Number(page),
-      ...(action.settled !== '' && { action: action.settled }),
-      ...(actor.settled !== '' && { actor: actor.settled }),
+      page: Number(page) || 1,
+      ...(action !== '' && { action }),
+      ...(actor !== '' && { actor }),
       ...(from !== '' && { from: new Date(from).toISOString() }),
       ...(to !== '' && { to: new Date(to).toISOString() }),
     } } })),
@@ -33,14 +26,14 @@ export function AuditLog() {
 
   return (
     <Card title="Audit log" lead="Changes of users, organizations, projects, keys, backups and settings, newest first.">
-      <Row>
-        <TextField label="Action" type="search" placeholder="createProject" value={action.typed}
-          onChange={(e) => action.onType(e.target.value)} />
-        <TextField label="Actor" type="search" placeholder="UUID of a user" value={actor.typed}
-          onChange={(e) => actor.onType(e.target.value)} />
-        <TextField label="From" type="datetime-local" value={from} onChange={(e) => setFrom(e.target.value)} />
-        <TextField label="To" type="datetime-local" value={to} onChange={(e) => setTo(e.target.value)} />
-      </Row>
+      <FilterBar>
+        <FilterField label="Action" placeholder="createProject" value={action}
+          onChange={(next) => setFilters({ action: next, page: '' })} />
+        <FilterField label="Actor" placeholder="UUID of a user" value={actor}
+          onChange={(next) => setFilters({ actor: next.trim(), page: '' })} />
+        <FilterField label="From" type="datetime-local" value={from} onChange={(next) => setFilters({ from: next, page: '' })} />
+        <FilterField label="To" type="datetime-local" value={to} onChange={(next) => setFilters({ to: next, page: '' })} />
+      </FilterBar>
       <Loaded query={query} rows={10}>
         {({ content, metadata }) => content.length === 0 ? (
           <Empty title="No entry matches">Remove a filter to see more.</Empty>
@@ -59,9 +52,9 @@ export function AuditLog() {
               { title: 'Client', cell: (e) => e.client ?? '', narrow: true },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
-              onPage={(n) => setPage(String(n))} />
+              onPage={(n) => setFilters({ page: String(n) })} />
             {content.filter((e) => String(e.seq) === open).map((e) => (
-              <Details key={e.seq} entry={e} onClose={() => setOpen('')} />
+              <Details key={e.seq} entry={e} onClose={() => setFilters({ entry: '' })} />
             ))}
           </>
         )}

@@ -4,14 +4,13 @@ import { api, read, type Schemas } from '../../api/client'
 import { currentUser } from '../../api/session'
 import { Badge, Time } from '../../components/Bits'
 import { Confirm } from '../../components/Dialog'
-import { SelectField, TextField } from '../../components/Field'
+import { SelectField } from '../../components/Field'
+import { FilterBar, FilterField, useFilters } from '../../components/Filters'
 import { Menu, type MenuItem } from '../../components/Menu'
-import { Card, Row } from '../../components/Page'
+import { Card } from '../../components/Page'
 import { roles } from '../../components/Roles'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
-import { useURLState } from '../../url'
-import { useFilter, useTypedURLState } from './filters'
 import { acts, type Act } from './userActs'
 
 type User = Schemas['User']
@@ -19,30 +18,28 @@ type Status = User['status']
 
 /** Everybody with an account on this instance. */
 export function Users() {
-  const search = useTypedURLState('search')
-  const [status, setStatus] = useFilter('status')
-  const [page, setPage] = useURLState('page', '1')
+  const [{ search, status, page }, setFilters] = useFilters('search', 'status', 'page')
   const [asked, setAsked] = useState<{ act: Act; user: User }>()
   const query = useQuery({
-    queryKey: ['admin users', search.settled, status, page],
+    queryKey: ['admin users', search, status, page],
     queryFn: () => read(api.GET('/admin/users', { params: { query: {
-      page: Number(page), sort: 'createdAt', order: 'desc',
-      ...(search.settled !== '' && { search: search.settled }),
+      page: Number(page) || 1, sort: 'createdAt', order: 'desc',
+      ...(search !== '' && { search }),
       ...(status !== '' && { status: status as Status }),
     } } })),
   })
 
   return (
     <Card title="Users" lead="Everybody with an account on this instance.">
-      <Row>
-        <TextField label="Search by name or address" type="search" value={search.typed}
-          onChange={(e) => search.onType(e.target.value)} />
-        <SelectField label="Status" value={status} onChange={(e) => setStatus(e.target.value)}>
+      <FilterBar>
+        <FilterField label="Search by name or address" value={search}
+          onChange={(next) => setFilters({ search: next, page: '' })} />
+        <SelectField label="Status" value={status} onChange={(e) => setFilters({ status: e.target.value, page: '' })}>
           <option value="">all</option>
           <option value="active">active</option>
           <option value="suspended">suspended</option>
         </SelectField>
-      </Row>
+      </FilterBar>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
           <Empty title="No user matches">Search for a part of a name or an address.</Empty>
@@ -63,7 +60,7 @@ export function Users() {
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
-              onPage={(n) => setPage(String(n))} />
+              onPage={(n) => setFilters({ page: String(n) })} />
           </>
         )}
       </Loaded>

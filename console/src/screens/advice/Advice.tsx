@@ -74,7 +74,7 @@ function FindingItem({ project, finding }: { project: string; finding: Finding }
       {sql !== null && <Code text={sql} label={`SQL for ${finding.object}`} />}
       <Row>
         {sql !== null && (
-          <ButtonLink to={`/projects/${project}/sql` as string} search={{ query: sql } as never}>Open in SQL</ButtonLink>
+          <ButtonLink needs="runSQL" to={`/projects/${project}/sql` as string} search={{ query: sql } as never}>Open in SQL</ButtonLink>
         )}
         {table !== null && (
           <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(table)}/structure` as string}

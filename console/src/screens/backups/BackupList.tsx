@@ -39,14 +39,16 @@ export function BackupList({ project }: { project: string }) {
     onSuccess: refresh,
   })
   const make = (
-    <Button look="primary" busy={create.isPending} onClick={() => create.mutate(crypto.randomUUID())}>Create backup</Button>
+    <Button needs="createBackup" look="primary" busy={create.isPending} onClick={() => create.mutate(crypto.randomUUID())}>
+      Create backup
+    </Button>
   )
 
   return (
     <>
       <Row>
         {make}
-        <Button onClick={() => setImports(true)}>Import backup</Button>
+        <Button needs="importBackup" onClick={() => setImports(true)}>Import backup</Button>
       </Row>
       {create.error !== null && <FailureNote error={create.error} />}
       <Loaded query={query}>
@@ -68,9 +70,12 @@ export function BackupList({ project }: { project: string }) {
                 { title: 'Size', cell: (b) => sizeOf(metadata.details[b.uuid]), align: 'right', narrow: true },
                 { title: 'Actions', align: 'right', cell: (b) => (
                   <Menu label="Actions for this backup" items={[
-                    { text: 'Restore backup', disabled: b.status !== 'completed', onSelect: () => setAct({ kind: 'restore', backup: b }) },
-                    { text: 'Download backup', disabled: b.status !== 'completed', onSelect: () => setAct({ kind: 'download', backup: b }) },
-                    { text: 'Delete backup', danger: true, onSelect: () => setAct({ kind: 'delete', backup: b }) },
+                    { text: 'Restore backup', disabled: b.status !== 'completed', needs: 'restoreBackup',
+                      onSelect: () => setAct({ kind: 'restore', backup: b }) },
+                    { text: 'Download backup', disabled: b.status !== 'completed', needs: 'downloadBackup',
+                      onSelect: () => setAct({ kind: 'download', backup: b }) },
+                    { text: 'Delete backup', danger: true, needs: 'deleteBackup',
+                      onSelect: () => setAct({ kind: 'delete', backup: b }) },
                   ]} />
                 ) },
               ]} />

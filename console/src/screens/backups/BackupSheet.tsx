@@ -47,15 +47,19 @@ export function BackupSheet({ project, uuid, onAct, onClose }: {
         {({ content: b, metadata: d }) => (
           <Stack>
             <Row>
-              <Button look="primary" disabled={b.status !== 'completed'} onClick={() => onAct('restore', b)}>Restore backup</Button>
-              <Button disabled={b.status !== 'completed' || proves(d.triedAt)} busy={verify.isPending}
+              <Button needs="restoreBackup" look="primary" disabled={b.status !== 'completed'} onClick={() => onAct('restore', b)}>
+                Restore backup
+              </Button>
+              <Button needs="verifyBackup" disabled={b.status !== 'completed' || proves(d.triedAt)} busy={verify.isPending}
                 onClick={() => verify.mutate(undefined, {
                   onSuccess: () => void queries.invalidateQueries({ queryKey: ['backups', project] }),
                 })}>
                 {proves(d.triedAt) ? 'Proving…' : 'Prove backup'}
               </Button>
-              <Button disabled={b.status !== 'completed'} onClick={() => onAct('download', b)}>Download backup</Button>
-              <Button look="danger" onClick={() => onAct('delete', b)}>Delete backup</Button>
+              <Button needs="downloadBackup" disabled={b.status !== 'completed'} onClick={() => onAct('download', b)}>
+                Download backup
+              </Button>
+              <Button needs="deleteBackup" look="danger" onClick={() => onAct('delete', b)}>Delete backup</Button>
             </Row>
             {verify.error !== null && <FailureNote error={verify.error} />}
             <Details entries={[

@@ -90,8 +90,10 @@ function RestoreCard({ project, restore: r, onAct }: {
       </>
     } actions={kept && (
       <Row>
-        {r.undoneAt === null && <Button onClick={() => onAct('undo')}>Undo restore</Button>}
-        <Button look="danger" onClick={() => onAct('discard')}>{r.undoneAt === null ? 'Discard former data' : 'Discard restored data'}</Button>
+        {r.undoneAt === null && <Button needs="undoRestore" onClick={() => onAct('undo')}>Undo restore</Button>}
+        <Button needs="deleteRestore" look="danger" onClick={() => onAct('discard')}>
+          {r.undoneAt === null ? 'Discard former data' : 'Discard restored data'}
+        </Button>
       </Row>
     )}>
       {r.error !== '' && <p className={css.warning}>{r.error}</p>}

@@ -111,8 +111,14 @@ function ScheduleForm({ project, schedule }: { project: string; schedule: Backup
           hint="0 for never." onChange={(e) => setDays(e.target.value)} />
         {failure !== null && <FailureNote error={failure} />}
         <Row>
-          <Button type="submit" look="primary" busy={busy}>{schedule === null ? 'Create schedule' : 'Save schedule'}</Button>
-          {schedule !== null && <Button look="danger" onClick={() => setAsks(true)}>Delete schedule</Button>}
+          <Button needs="updateBackupSchedule" type="submit" look="primary" busy={busy}>
+            {schedule === null ? 'Create schedule' : 'Save schedule'}
+          </Button>
+          {schedule !== null && (
+            <Button needs="deleteBackupSchedule" look="danger" onClick={() => setAsks(true)}>
+              Delete schedule
+            </Button>
+          )}
         </Row>
       </Stack>
       {asks && (

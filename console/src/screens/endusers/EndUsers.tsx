@@ -41,7 +41,7 @@ export function EndUsers() {
 
   return (
     <Page title="Users" lead="People who sign in to your application."
-      actions={<Button look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
+      actions={<Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
       <FilterBar>
         <FilterField label="Search" value={search} placeholder="Address, number or UUID"
           onChange={(next) => setFilters({ search: next, page: '' })} />
@@ -54,7 +54,7 @@ export function EndUsers() {
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
           <Empty title={search === '' ? 'No user yet' : 'No user matches the search'}
-            action={<Button look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
+            action={<Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
             Users sign up through your application, or you create them here.
           </Empty>
         ) : (

@@ -64,8 +64,10 @@ function List({ extensions, onOpen }: { extensions: Extension[]; onOpen: (opened
         ? <Badge tone="success">{e.installedVersion} in {e.schema}</Badge>
         : <Badge>available{e.version !== null && `: ${e.version}`}</Badge> },
       { title: 'Actions', align: 'right', cell: (e) => isInstalled(e)
-        ? <Button look="danger" aria-label={`Remove ${e.name}`} onClick={() => onOpen({ act: 'remove', extension: e })}>Remove</Button>
-        : <Button aria-label={`Install ${e.name}`} onClick={() => onOpen({ act: 'install', extension: e })}>Install</Button> },
+        ? <Button needs="deleteExtension" look="danger" aria-label={`Remove ${e.name}`}
+            onClick={() => onOpen({ act: 'remove', extension: e })}>Remove</Button>
+        : <Button needs="createExtension" aria-label={`Install ${e.name}`}
+            onClick={() => onOpen({ act: 'install', extension: e })}>Install</Button> },
     ]} />
   )
 }

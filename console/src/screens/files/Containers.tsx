@@ -38,7 +38,7 @@ export function Containers() {
     })),
     placeholderData: (former) => former,
   })
-  const create = <Button look="primary" onClick={() => setEdited('new')}>Create container</Button>
+  const create = <Button needs="createContainer" look="primary" onClick={() => setEdited('new')}>Create container</Button>
 
   return (
     <Page title="Files" lead="A container has files, a size limit and rules for who may read them. Applications call it a bucket."
@@ -68,8 +68,8 @@ export function Containers() {
                 { title: 'Changed', cell: (c) => <Time at={c.updatedAt} />, narrow: true },
                 { title: 'Actions', align: 'right', cell: (c) => (
                   <Menu label={`Actions for ${c.name}`} items={[
-                    { text: 'Edit container', onSelect: () => setEdited(c) },
-                    { text: 'Delete container', danger: true, onSelect: () => setDeleted(c) },
+                    { text: 'Edit container', needs: 'updateContainer', onSelect: () => setEdited(c) },
+                    { text: 'Delete container', danger: true, needs: 'deleteContainer', onSelect: () => setDeleted(c) },
                   ]} />
                 ) },
               ]} />

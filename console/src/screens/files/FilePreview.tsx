@@ -41,9 +41,11 @@ export function FilePreview({ project, container, uuid, onAct, onClose }: {
             <Stack>
               <Row>
                 <Button look="primary" onClick={() => void saveFile(project, container, { ...file, size: f.size })}>Download</Button>
-                <Button onClick={() => onAct({ kind: 'move', file })}>Rename or move</Button>
+                <Button needs="updateFile" onClick={() => onAct({ kind: 'move', file })}>Rename or move</Button>
                 <Button onClick={() => onAct({ kind: 'sign', file })}>Create signed URL</Button>
-                <Button look="danger" onClick={() => onAct({ kind: 'delete', files: [file] })}>Delete file</Button>
+                <Button needs="deleteFile" look="danger" onClick={() => onAct({ kind: 'delete', files: [file] })}>
+                  Delete file
+                </Button>
               </Row>
               <Content project={project} file={f} />
               <Details entries={[

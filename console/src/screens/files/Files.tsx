@@ -9,8 +9,10 @@ import { SelectField, TextField } from '../../components/Field'
 import { FilterBar, FilterField, useFilters } from '../../components/Filters'
 import { Menu, type MenuItem } from '../../components/Menu'
 import { Page, Row } from '../../components/Page'
+import { useRefusal } from '../../components/rights'
 import { Empty, Failure, Loaded } from '../../components/States'
 import { Table } from '../../components/Table'
+import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
 import { ContainerForm } from './ContainerForm'
 import { DeleteFiles, DeleteFolder, MoveFile, SignFile, type FileAct } from './acts'
@@ -47,7 +49,7 @@ export function Files() {
         {c.totalFiles.toLocaleString()} {c.totalFiles === 1 ? 'file' : 'files'}, up to {formatBytes(c.maxFileSize)} each,{' '}
         {c.isPublic ? 'readable by everyone' : 'readable by policy'}
       </>
-    )} actions={c && <Button onClick={() => setEdits(true)}>Edit container</Button>}>
+    )} actions={c && <Button needs="updateContainer" onClick={() => setEdits(true)}>Edit container</Button>}>
       <Loaded query={query}>{({ content }) => <Browser project={project} container={container} bucket={content.name} />}</Loaded>
       {edits && <ContainerForm project={project} uuid={container} onClose={() => setEdits(false)} />}
     </Page>
@@ -69,6 +71,7 @@ function Browser({ project, container, bucket }: BrowserProps) {
   const [act, setAct] = useState<FileAct | null>(null)
   const [namesFolder, setNamesFolder] = useState(false)
   const input = useRef<HTMLInputElement>(null)
+  const refusal = useRefusal('writeFiles')
   const refresh = () => {
     void queries.invalidateQueries({ queryKey: ['files', project, container] })
     void queries.invalidateQueries({ queryKey: ['containers', project] })
@@ -89,6 +92,7 @@ function Browser({ project, container, bucket }: BrowserProps) {
   async function drop(e: DragEvent) {
     e.preventDefault()
     setDrags(false)
+    if (refusal !== undefined) return toast(refusal, 'danger')
     add(await droppedFiles(e.dataTransfer.items, folder))
   }
 
@@ -97,7 +101,7 @@ function Browser({ project, container, bucket }: BrowserProps) {
     if (input.current) input.current.value = '' // the same file can be chosen again
   }
 
-  const upload = <Button look="primary" onClick={() => input.current?.click()}>Upload files</Button>
+  const upload = <Button needs="writeFiles" look="primary" onClick={() => input.current?.click()}>Upload files</Button>
   return (
     <div className={css.drop} data-drags={drags || undefined} onDrop={(e) => void drop(e)}
       onDragOver={(e) => {
@@ -108,7 +112,7 @@ function Browser({ project, container, bucket }: BrowserProps) {
       <div className={css.bar}>
         <Trail project={project} container={container} bucket={bucket} folder={folder} />
         <Row>
-          <Button onClick={() => setNamesFolder(true)}>New folder</Button>
+          <Button needs="writeFiles" onClick={() => setNamesFolder(true)}>New folder</Button>
           {upload}
         </Row>
         <input ref={input} type="file" multiple hidden aria-label="Files to upload" onChange={(e) => choose(e.target.files)} />
@@ -190,16 +194,17 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
 
   function actsFor(e: Entry): MenuItem[] {
     if (e.kind === 'folder') {
-      return [{ text: 'Delete folder', danger: true, onSelect: () => onAct({ kind: 'deleteFolder', folder: `${folder}${e.name}/` }) }]
+      return [{ text: 'Delete folder', danger: true, needs: 'deleteFolder',
+        onSelect: () => onAct({ kind: 'deleteFolder', folder: `${folder}${e.name}/` }) }]
     }
 
     const file = { uuid: e.uuid, fullName: folder + e.name }
     return [
       { text: 'Download', onSelect: () => void saveFile(project, container, { ...file, size: e.size }) },
-      { text: 'Rename or move', onSelect: () => onAct({ kind: 'move', file }) },
-      { text: 'Copy file', onSelect: () => onAct({ kind: 'copy', file }) },
+      { text: 'Rename or move', needs: 'updateFile', onSelect: () => onAct({ kind: 'move', file }) },
+      { text: 'Copy file', needs: 'writeFiles', onSelect: () => onAct({ kind: 'copy', file }) },
       { text: 'Create signed URL', onSelect: () => onAct({ kind: 'sign', file }) },
-      { text: 'Delete file', danger: true, onSelect: () => onAct({ kind: 'delete', files: [file] }) },
+      { text: 'Delete file', danger: true, needs: 'deleteFile', onSelect: () => onAct({ kind: 'delete', files: [file] }) },
     ]
   }
 
@@ -208,7 +213,9 @@ function FileTable({ project, container, folder, entries, onAct, onOpen, onFolde
       {chosenFiles.length > 0 && (
         <Row>
           <span>{chosenFiles.length} chosen</span>
-          <Button look="danger" onClick={() => onAct({ kind: 'delete', files: chosenFiles })}>Delete files</Button>
+          <Button needs="deleteFile" look="danger" onClick={() => onAct({ kind: 'delete', files: chosenFiles })}>
+            Delete files
+          </Button>
           <Button look="quiet" onClick={() => setChosen(new Set())}>Choose none</Button>
         </Row>
       )}

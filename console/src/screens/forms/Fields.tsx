@@ -26,7 +26,7 @@ export function Fields({ project, form }: { project: string; form: Schemas['Full
     mutationFn: (fields: string[]) => read(api.PUT('/forms/{formUUID}/fields/order', { params: { path }, body: { fields } })),
     onSuccess: refresh,
   })
-  const add = <Button look="primary" onClick={() => setEdited('new')}>Add field</Button>
+  const add = <Button needs="createField" look="primary" onClick={() => setEdited('new')}>Add field</Button>
 
   return (
     <>
@@ -77,8 +77,10 @@ function FieldRow({ field: f, name, first, last, busy, onEdit, onDelete, onMove 
   return (
     <li className={css.field}>
       <span className={css.order}>
-        <IconButton label={`Move ${f.label} up`} disabled={first || busy} onClick={() => onMove(-1)}>↑</IconButton>
-        <IconButton label={`Move ${f.label} down`} disabled={last || busy} onClick={() => onMove(1)}>↓</IconButton>
+        <IconButton needs="orderFields" label={`Move ${f.label} up`} disabled={first || busy}
+          onClick={() => onMove(-1)}>↑</IconButton>
+        <IconButton needs="orderFields" label={`Move ${f.label} down`} disabled={last || busy}
+          onClick={() => onMove(1)}>↓</IconButton>
       </span>
       <div className={css.question}>
         <b>{f.label}</b> {f.isRequired && <Badge>required</Badge>}
@@ -90,8 +92,9 @@ function FieldRow({ field: f, name, first, last, busy, onEdit, onDelete, onMove 
         {f.description !== null && <p className={css.note}>{f.description}</p>}
       </div>
       <Row>
-        <Button onClick={onEdit}>Edit field</Button>
-        <Menu label={`Actions for ${f.label}`} items={[{ text: 'Delete field', danger: true, onSelect: onDelete }]} />
+        <Button needs="updateField" onClick={onEdit}>Edit field</Button>
+        <Menu label={`Actions for ${f.label}`} items={[{ text: 'Delete field', danger: true, needs: 'deleteField',
+          onSelect: onDelete }]} />
       </Row>
     </li>
   )

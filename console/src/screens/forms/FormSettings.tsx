@@ -51,7 +51,9 @@ export function FormSettings({ project, form }: { project: string; form: Schemas
           <Card title="Page"><Appearance {...part} /></Card>
           {failure !== null && <FailureNote error={failure} />}
           <Row>
-            <Button type="submit" look="primary" busy={busy} disabled={Object.keys(patch).length === 0}>Save settings</Button>
+            <Button needs="updateForm" type="submit" look="primary" busy={busy} disabled={Object.keys(patch).length === 0}>
+              Save settings
+            </Button>
             <Button disabled={Object.keys(patch).length === 0} onClick={() => setDraft(before)}>Discard changes</Button>
           </Row>
         </Stack>
@@ -147,7 +149,7 @@ function DeleteForm({ project, form }: { project: string; form: Schemas['FullFor
   return (
     <Card title="Delete form" lead="Its fields, responses and uploaded files go with it.">
       <Row>
-        <Button look="danger" onClick={() => setAsks(true)}>Delete form</Button>
+        <Button needs="deleteForm" look="danger" onClick={() => setAsks(true)}>Delete form</Button>
       </Row>
       {asks && (
         <Confirm title="Delete this form" open onClose={() => setAsks(false)} action="Delete form" name={form.name} onSubmit={remove}>

@@ -32,7 +32,7 @@ export function Forms() {
     })),
     placeholderData: (former) => former,
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Create form</Button>
+  const create = <Button needs="createForm" look="primary" onClick={() => setCreates(true)}>Create form</Button>
 
   return (
     <Page title="Forms" lead="Questions that anyone with the link answers, without code." actions={create}>

@@ -153,7 +153,7 @@ function OneResponse({ project, form, uuid, onClose }: { project: string; form: 
               ['UUID', <code>{r.uuid}</code>],
             ]} />
             <Row>
-              <Button look="danger" onClick={() => setAsks(true)}>Delete response</Button>
+              <Button needs="deleteResponse" look="danger" onClick={() => setAsks(true)}>Delete response</Button>
             </Row>
           </Stack>
         )}

@@ -22,7 +22,7 @@ export function Sharing({ project, form }: { project: string; form: Form }) {
     return (
       <Card title="Public link">
         <Empty title="This form has no public link"
-          action={<Button look="primary" busy={create.isPending} onClick={() => create.mutate()}>Create link</Button>}>
+          action={<Button needs="linkForm" look="primary" busy={create.isPending} onClick={() => create.mutate()}>Create link</Button>}>
           With a link, anyone who has it can fill in the form while it is open.
         </Empty>
         {create.error !== null && <FailureNote error={create.error} />}
@@ -36,8 +36,8 @@ export function Sharing({ project, form }: { project: string; form: Form }) {
       {form.state !== 'open' && <NotOpen project={project} form={form} />}
       <Card title="Public link" lead="Anyone who has it can fill in the form while it is open." actions={
         <Row>
-          <Button onClick={() => setAsked('replace')}>Replace link</Button>
-          <Button look="danger" onClick={() => setAsked('delete')}>Delete link</Button>
+          <Button needs="linkForm" onClick={() => setAsked('replace')}>Replace link</Button>
+          <Button needs="unlinkForm" look="danger" onClick={() => setAsked('delete')}>Delete link</Button>
         </Row>
       }>
         <Copyable value={url} label="link" />
@@ -67,7 +67,7 @@ function NotOpen({ project, form }: { project: string; form: Form }) {
   return (
     <Card title="The form is not open" lead="It accepts no responses yet.">
       <Row>
-        <Button look="primary" busy={open.isPending} onClick={() => open.mutate()}>Open form</Button>
+        <Button needs="updateForm" look="primary" busy={open.isPending} onClick={() => open.mutate()}>Open form</Button>
       </Row>
       {open.error !== null && <FailureNote error={open.error} />}
     </Card>

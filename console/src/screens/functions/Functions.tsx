@@ -6,16 +6,16 @@ import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { change, mentionsOf } from '../../components/change'
 import { Confirm } from '../../components/Dialog'
+import { jsonOf, textOf } from '../../components/exact'
 import { SelectField } from '../../components/Field'
 import { Menu } from '../../components/Menu'
 import { Page } from '../../components/Page'
+import { runSQL } from '../../components/runSQL'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
 import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
 import { useURLState } from '../../url'
-import { jsonOf, textOf } from '../sql/exact'
-import { runSQL } from '../sql/run'
 import { definitionQuery, signatureOf, type FunctionInfo } from './call'
 import { EditFunction, NewFunction } from './FunctionForm'
 import { TestCall } from './TestCall'
@@ -38,7 +38,11 @@ export function Functions() {
       params: { header: inProject(project), query: { page: Number(page), sort: 'name', ...(schema !== '' && { schema }) } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setOpened({ act: 'create' })}>Create function</Button>
+  const create = (
+    <Button needs="createFunction" look="primary" onClick={() => setOpened({ act: 'create' })}>
+      Create function
+    </Button>
+  )
 
   return (
     <Page title="Functions" lead="Functions in the database, called by SQL, triggers and the rows API." actions={create}>
@@ -97,9 +101,11 @@ function FunctionTable({ functions, onOpen, onSQL }: {
         <Menu label={`Actions of ${f.name}`} items={[
           { text: 'Test call', disabled: f.returnType === 'trigger' || f.kind !== 'function',
             onSelect: () => onOpen({ act: 'test', of: f }) },
-          { text: 'Edit function', disabled: f.kind !== 'function', onSelect: () => onOpen({ act: 'edit', of: f }) },
-          { text: 'Edit as SQL', onSelect: () => onSQL(f) },
-          { text: 'Delete function', danger: true, onSelect: () => onOpen({ act: 'delete', of: f }) },
+          { text: 'Edit function', disabled: f.kind !== 'function', needs: 'createFunction',
+            onSelect: () => onOpen({ act: 'edit', of: f }) },
+          { text: 'Edit as SQL', needs: 'runSQL', onSelect: () => onSQL(f) },
+          { text: 'Delete function', danger: true, needs: 'deleteFunction',
+            onSelect: () => onOpen({ act: 'delete', of: f }) },
         ]} />
       ) },
     ]} />

@@ -4,9 +4,9 @@ import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { Dialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextField } from '../../components/Field'
+import { ResultGrid } from '../../components/ResultGrid'
+import { runSQL, SQLError, type Result } from '../../components/runSQL'
 import { FailureNote } from '../../components/States'
-import { Grid } from '../sql/Grid'
-import { runSQL, SQLError, type Result } from '../sql/run'
 import { callOf, rpcBody, signatureOf, type FunctionInfo } from './call'
 import css from './Functions.module.css'
 
@@ -61,7 +61,7 @@ export function TestCall({ project, of, onClose }: { project: string; of: Functi
             onChange={(e) => setKeeps(e.target.checked)} />
           : <p className={css.quiet}>A call by the rows API keeps what it writes.</p>}
         <div>
-          <Button type="submit" look="primary" busy={outcome.status === 'running'}>Call function</Button>
+          <Button needs="runSQL" type="submit" look="primary" busy={outcome.status === 'running'}>Call function</Button>
         </div>
         <Shown outcome={outcome} />
       </form>
@@ -81,7 +81,7 @@ function Shown({ outcome }: { outcome: Outcome }) {
           .filter((t) => t !== '').join('\n'))} />
     }
     case 'rows':
-      return <div className={css.grid}><Grid result={outcome.result} /></div>
+      return <div className={css.grid}><ResultGrid result={outcome.result} /></div>
     case 'answer':
       return <Code label="answer" text={outcome.text === '' ? 'No content' : outcome.text} />
   }

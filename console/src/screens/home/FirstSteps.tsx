@@ -1,9 +1,10 @@
 import { useState, type ReactNode } from 'react'
 import { Link } from '@tanstack/react-router'
-import { ApiError, api, read, type Schemas } from '../../api/client'
+import { api, read, type Schemas } from '../../api/client'
 import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { Card } from '../../components/Page'
+import { useMayRead, useRefusal } from '../../components/rights'
 import { Tabs } from '../../components/Tabs'
 import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
@@ -17,7 +18,9 @@ import { clients, placeholder, snippet, type Client } from './snippets'
 export function FirstSteps({ project, enabled }: { project: string; enabled: boolean }) {
   const [client] = useURLState('client', 'curl')
   const statistics = useStatistics(project, enabled)
-  const keys = useKeys(project, enabled)
+  const mayRead = useMayRead('listKeys')
+  const refusal = useRefusal('listKeys')
+  const keys = useKeys(project, enabled && mayRead)
   const table = firstTable(statistics.data?.content.tables)
   const publishable = (keys.data?.content ?? []).filter((k) => k.kind === 'publishable')
   const key = rememberedKey(project, publishable.map((k) => k.hint))
@@ -32,7 +35,7 @@ export function FirstSteps({ project, enabled }: { project: string; enabled: boo
         </Step>
         <Step done={publishable.length > 0} title="Create a publishable key">
           <KeyStep project={project} known={key !== null} exists={publishable.length > 0} ready={keys.data !== undefined}
-            forbidden={keys.error instanceof ApiError && keys.error.status === 403} />
+            forbidden={refusal !== undefined} />
         </Step>
         <Step done={false} title="Read rows">
           The key reads what grants and policies let <code>anon</code> read. A new table lets it read nothing until you
@@ -105,7 +108,7 @@ function KeyStep({ project, known, exists, ready, forbidden }: {
           ? `Put your key for ${placeholder}. The server shows a key only once; create another one to fill the examples.`
           : 'Applications send it with each request. It is public and may stand in a browser.'}
       </p>
-      <Button busy={busy} disabled={!ready} onClick={() => void create()}>
+      <Button needs="createKey" busy={busy} disabled={!ready} onClick={() => void create()}>
         Create key for the examples
       </Button>
     </>

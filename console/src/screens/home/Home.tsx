@@ -3,6 +3,7 @@ import { api, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
 import { Card, Page } from '../../components/Page'
+import { useMayRead } from '../../components/rights'
 import { Failure } from '../../components/States'
 import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
@@ -17,6 +18,7 @@ import { useProject } from './queries'
 export function Home() {
   const { project } = useParams({ strict: false }) as { project: string }
   const query = useProject(project)
+  const mayRead = useMayRead('listRequests')
 
   if (query.data === undefined && query.error) {
     return <Failure error={query.error} retry={() => void query.refetch()} />
@@ -31,7 +33,7 @@ export function Home() {
       actions={<>
         {status !== 'active' && <Badge tone="warning">{status}</Badge>}
         <ButtonLink to={`/projects/${project}/tables` as string}>Open tables</ButtonLink>
-        <ButtonLink to={`/projects/${project}/sql` as string}>Run SQL</ButtonLink>
+        <ButtonLink needs="runSQL" to={`/projects/${project}/sql` as string}>Run SQL</ButtonLink>
       </>}>
       {status === 'paused' ? <Paused project={project} /> : (
         <>
@@ -39,7 +41,7 @@ export function Home() {
           <FirstSteps project={project} enabled={active} />
           <div className={css.pair}>
             <LargestTables project={project} enabled={active} />
-            <FailedRequests project={project} />
+            {mayRead && <FailedRequests project={project} />}
           </div>
         </>
       )}
@@ -60,7 +62,7 @@ function Paused({ project }: { project: string }) {
   return (
     <Card title="This project is paused"
       lead="Its data are kept. Requests to it are refused with the code project_paused until you resume it."
-      actions={<Button look="primary" onClick={() => void resume()}>Resume project</Button>}>
+      actions={<Button needs="resumeProject" look="primary" onClick={() => void resume()}>Resume project</Button>}>
       {null}
     </Card>
   )

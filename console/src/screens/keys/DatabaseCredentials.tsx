@@ -38,7 +38,11 @@ export function DatabaseCredentials({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Create credential</Button>
+  const create = (
+    <Button needs="createDatabaseCredential" look="primary" onClick={() => setCreates(true)}>
+      Create credential
+    </Button>
+  )
   const command = (username: string, password: string) =>
     psqlCommand({ address: address.text, username, password, database: project })
 
@@ -60,7 +64,9 @@ export function DatabaseCredentials({ project }: { project: string }) {
                 { title: 'Last used', cell: (c) => <Time at={c.lastUsedAt} />, narrow: true },
                 { title: 'Expires', cell: (c) => <Time at={c.expiresAt} />, narrow: true },
                 { title: '', align: 'right', cell: (c) => (
-                  <Button look="danger" aria-label={`Revoke credential ${c.name}`} onClick={() => setRevoked(c)}>Revoke</Button>
+                  <Button needs="deleteDatabaseCredential" look="danger" aria-label={`Revoke credential ${c.name}`} onClick={() => setRevoked(c)}>
+                    Revoke
+                  </Button>
                 ) },
               ]} />
               <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}

@@ -38,7 +38,7 @@ function Secret({ project }: { project: string }) {
   return (
     <Card title="JWT secret"
       lead="Your own server signs tokens with it (HS256), to identify your users to the rows API. The claim role is anon, authenticated or service_role; policies can read all claims."
-      actions={<Button onClick={() => setWanted(!wanted)}>{wanted ? 'Hide secret' : 'Show secret'}</Button>}>
+      actions={<Button needs="getJWTSecret" onClick={() => setWanted(!wanted)}>{wanted ? 'Hide secret' : 'Show secret'}</Button>}>
       {wanted && (
         <Loaded query={query} rows={1}>
           {({ content }) => <Copyable value={content.secret} label="the JWT secret" />}
@@ -58,7 +58,7 @@ function VerificationKeys({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page) } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Add verification key</Button>
+  const create = <Button needs="createJWTKey" look="primary" onClick={() => setCreates(true)}>Add verification key</Button>
 
   return (
     <Card title="Verification keys" actions={create}
@@ -73,7 +73,9 @@ function VerificationKeys({ project }: { project: string }) {
               { title: 'Algorithm', cell: (k) => <Badge>{k.algorithm}</Badge> },
               { title: 'Added', cell: (k) => <Time at={k.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (k) => (
-                <Button look="danger" aria-label={`Delete key ${k.kid}`} onClick={() => setDeleted(k)}>Delete</Button>
+                <Button needs="deleteJWTKey" look="danger" aria-label={`Delete key ${k.kid}`} onClick={() => setDeleted(k)}>
+                  Delete
+                </Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
@@ -123,7 +125,7 @@ function OwnKey({ project }: { project: string }) {
   const [asks, setAsks] = useState(false)
 
   return (
-    <Card title="Key of end users' tokens" actions={<Button onClick={() => setAsks(true)}>Rotate key</Button>}
+    <Card title="Key of end users' tokens" actions={<Button needs="rotateAuthKey" onClick={() => setAsks(true)}>Rotate key</Button>}
       lead="Socle signs the access tokens of this project's users with it. Rotate it if it may be known.">
       {asks && (
         <Confirm title="Rotate key" open action="Rotate key" onClose={() => setAsks(false)} onSubmit={async () => {

@@ -33,7 +33,7 @@ export function ProjectKeys({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Create key</Button>
+  const create = <Button needs="createKey" look="primary" onClick={() => setCreates(true)}>Create key</Button>
 
   return (
     <Card title="API keys" actions={create}
@@ -49,7 +49,9 @@ export function ProjectKeys({ project }: { project: string }) {
               { title: 'Begins with', cell: (k) => <code>{k.hint}…</code>, narrow: true },
               { title: 'Created', cell: (k) => <Time at={k.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (k) => (
-                <Button look="danger" aria-label={`Revoke key ${k.name}`} onClick={() => setRevoked(k)}>Revoke</Button>
+                <Button needs="deleteKey" look="danger" aria-label={`Revoke key ${k.name}`} onClick={() => setRevoked(k)}>
+                  Revoke
+                </Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}

@@ -32,7 +32,7 @@ export function S3Keys({ project }: { project: string }) {
       params: { path: { projectUUID: project }, query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Create S3 key</Button>
+  const create = <Button needs="createS3Key" look="primary" onClick={() => setCreates(true)}>Create S3 key</Button>
 
   return (
     <Card title="S3 keys" actions={create}
@@ -48,7 +48,9 @@ export function S3Keys({ project }: { project: string }) {
               { title: 'Access key ID', cell: (k) => <Copyable value={k.accessKeyId} label="the access key ID" />, narrow: true },
               { title: 'Created', cell: (k) => <Time at={k.createdAt} />, narrow: true },
               { title: '', align: 'right', cell: (k) => (
-                <Button look="danger" aria-label={`Revoke S3 key ${k.name}`} onClick={() => setRevoked(k)}>Revoke</Button>
+                <Button needs="deleteS3Key" look="danger" aria-label={`Revoke S3 key ${k.name}`} onClick={() => setRevoked(k)}>
+                  Revoke
+                </Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}

@@ -4,7 +4,7 @@ import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { Dialog } from '../../components/Dialog'
 import { Empty, Loaded } from '../../components/States'
-import { download } from '../sql/exporting'
+import { saveText } from '../../components/transfer'
 import { versionOf, type File } from './files'
 import css from './Migrations.module.css'
 
@@ -47,7 +47,7 @@ function Found({ result }: { result: Schemas['SchemaDiff'] }) {
       {result.files.map((sql, i) => (
         <div key={i} className={css.stack}>
           <div>
-            <Button onClick={() => download(`${versionOf(new Date(Date.now() + i * 1000))}_changes.sql`, 'text/plain', sql)}>
+            <Button onClick={() => saveText(sql, `${versionOf(new Date(Date.now() + i * 1000))}_changes.sql`)}>
               Download as migration
             </Button>
           </div>

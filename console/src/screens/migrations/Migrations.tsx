@@ -23,7 +23,7 @@ export function Migrations() {
 
   return (
     <Page title="Migrations" lead="SQL that brought the database to its present form, in order." actions={
-      tab === 'applied' && <Button look="primary" onClick={() => setTab('files')}>Apply migrations</Button>
+      tab === 'applied' && <Button needs="applyMigrations" look="primary" onClick={() => setTab('files')}>Apply migrations</Button>
     }>
       <Tabs label="Migrations" tabs={[
         { text: 'Applied', to: '.', search: {} as never, replace: true },
@@ -50,7 +50,7 @@ function AppliedList({ project, onApply }: { project: string; onApply: () => voi
   return (
     <Loaded query={query}>
       {({ content, metadata }) => content.length === 0 ? (
-        <Empty title="No migrations yet" action={<Button look="primary" onClick={onApply}>Apply migrations</Button>}>
+        <Empty title="No migrations yet" action={<Button needs="applyMigrations" look="primary" onClick={onApply}>Apply migrations</Button>}>
           A migration is a file such as 20261127093000_add_books.sql. The project records which ones it has.
         </Empty>
       ) : (

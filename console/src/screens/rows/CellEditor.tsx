@@ -49,9 +49,10 @@ export function CellEditor({ project, column, initial, failure, anchor, width, o
 
   return (
     <Popover.Root open onOpenChange={(open, details) => {
-      if (open) return
-      if (details.reason === 'outside-press' && changed) save(draft, 'stay')
-      else onCancel()
+      if (open || details.reason === 'focus-out') return // a dialog took the focus
+      if (details.reason !== 'outside-press') onCancel()
+      else if (changed) save(draft, 'stay')
+      else if (failure === '') onCancel() // what was not saved stays in sight
     }}>
       <Popover.Portal>
         <Popover.Positioner className={css.positioner} anchor={anchor} side="bottom" align="start"

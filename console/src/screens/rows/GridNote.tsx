@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { ApiError } from '../../api/failure'
 import { Button, ButtonLink } from '../../components/Button'
 import { Empty, Failure } from '../../components/States'
+import { tablePath } from '../../components/tableList'
 import type { Pages } from './pages'
 import type { Relation } from './relation'
 import type { View } from './request'
@@ -14,11 +15,17 @@ export function GridNote({ pages, relation, view, onClear }: {
   view: View
   onClear: () => void
 }) {
+  const why = (
+    <ButtonLink to={tablePath(view.project, relation.fullName, '/structure') as string} search={{ tab: 'access', as: view.as } as never}>
+      See who may do what
+    </ButtonLink>
+  )
   if (pages.error !== null) {
     const notExposed = pages.error instanceof ApiError && pages.error.code === 'PGRST106'
     return (
       <Note>
-        <Failure error={pages.error} retry={pages.retry} />
+        <Failure error={pages.error} retry={pages.retry} {...(view.as !== '' && { title: 'This caller is refused' })} />
+        {view.as !== '' && <p className={css.next}>{why}</p>}
         {notExposed && (
           <p className={css.next}>
             Add <code>{relation.schema}</code> to the exposed schemas to see its rows here.{' '}
@@ -39,7 +46,7 @@ export function GridNote({ pages, relation, view, onClear }: {
   if (view.as !== '') {
     return (
       <Note>
-        <Empty title="This caller sees no row">
+        <Empty title="This caller sees no row" action={why}>
           {relation.rowLevelSecurity ? 'No policy lets this caller read a row.' : 'The table has no row for this caller.'}
         </Empty>
       </Note>

@@ -1,11 +1,12 @@
 import { useState } from 'react'
+import { ApiError } from '../../api/failure'
 import { FormDialog } from '../../components/Dialog'
 import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
 import type { Draft } from './edit'
-import { textOf } from './json'
+import { textOf, type Row } from './json'
 import { RowFields } from './RowFields'
-import { deleteRows, encodeDrafts, insertRow, type Target } from './writes'
+import { deleteRows, encodeDrafts, findSame, insertRow, type Target } from './writes'
 
 /** A dialog that inserts a row. Columns that are left alone get their defaults. */
 export function InsertRow({ target, initial = {}, onClose }: {
@@ -16,6 +17,7 @@ export function InsertRow({ target, initial = {}, onClose }: {
   const { relation, project } = target
   const [drafts, setDrafts] = useState(initial)
   const [errors, setErrors] = useState<Record<string, string>>({})
+  const [lost, setLost] = useState(false) // the answer to an attempt: the row may be there
   const refresh = () => queries.invalidateQueries({ queryKey: ['rows', project, relation.fullName] })
 
   async function submit() {
@@ -25,6 +27,7 @@ export function InsertRow({ target, initial = {}, onClose }: {
     if (first !== undefined) throw new Error(`Correct ${Object.keys(wrong).join(', ')} first.`)
 
     try {
+      if (lost) await refuseDuplicate(target, row, () => setLost(false))
       const inserted = await insertRow(target, row)
       await refresh()
       const key = inserted === undefined ? '' : relation.key.map((k) => textOf(inserted[k] ?? '')).join(', ')
@@ -32,6 +35,7 @@ export function InsertRow({ target, initial = {}, onClose }: {
         ? { text: 'Undo', run: () => void deleteRows(target, [inserted]).then(refresh) }
         : undefined)
     } catch (error) {
+      if (error instanceof ApiError && error.status === 0) setLost(true)
       setErrors(blamed(error, relation.columns.map((c) => c.name)))
       throw error
     }
@@ -46,6 +50,17 @@ export function InsertRow({ target, initial = {}, onClose }: {
         }} />
     </FormDialog>
   )
+}
+
+/** Throws if a row with the same values is there after an attempt without an answer. It asks once. */
+async function refuseDuplicate(target: Target, row: Row, onAsked: () => void): Promise<void> {
+  const same = await findSame(target, row)
+  onAsked()
+  if (same === null) return
+
+  const key = target.relation.key.map((k) => textOf(same[k] ?? '')).join(', ')
+  throw new Error(`A row with these values is there${key === '' ? '' : `: ${key}`}. The first attempt may have inserted it. `
+    + 'Insert again only if you want another one.')
 }
 
 /** Returns the failure at the column that it names, so that it shows there as well. */

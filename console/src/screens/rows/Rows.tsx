@@ -1,6 +1,8 @@
+import { useMemo } from 'react'
 import { useParams } from '../../url'
 import { ButtonLink } from '../../components/Button'
 import { Page } from '../../components/Page'
+import { useRefusal } from '../../components/rights'
 import { Failure, Skeleton } from '../../components/States'
 import { ApiError } from '../../api/failure'
 import { useRelation } from './relation'
@@ -13,9 +15,13 @@ export function Rows() {
   const fullName = table.includes('.') ? table : `public.${table}`
   const relation = useRelation(project, fullName)
   const [, name] = splitName(fullName)
+  const refusal = useRefusal('writeRows')
+  const shown = useMemo(() => (relation.data === undefined || refusal === undefined
+    ? relation.data
+    : { ...relation.data, canUpdate: false, canInsert: false, refusal }), [relation.data, refusal])
 
-  if (relation.data !== undefined) {
-    return <RowsView key={fullName} project={project} relation={relation.data} />
+  if (shown !== undefined) {
+    return <RowsView key={fullName} project={project} relation={shown} />
   }
 
   return (

@@ -153,6 +153,7 @@ function Lead({ relation }: { relation: Relation }) {
 }
 
 function whyReadOnly(relation: Relation): string {
+  if (relation.refusal !== undefined) return `You can read these rows, not change them. ${relation.refusal}`
   if (relation.isView) return 'This view cannot be changed: it has no key, or its query does not allow it.'
   return 'Rows cannot be changed here: the table has no primary key that tells one row from another.'
 }

@@ -1,13 +1,13 @@
 import { useState } from 'react'
 import { Button, ButtonLink } from '../../components/Button'
 import { Menu } from '../../components/Menu'
+import { SeeAs } from '../../components/SeeAs'
 import { toast } from '../../components/Toast'
 import { exportTable } from '../tables/export'
 import { ImportDialog } from '../tables/ImportDialog'
 import { ColumnsDialog } from './ColumnsDialog'
 import { FilterBar } from './FilterBar'
 import { InsertRow } from './InsertRow'
-import { SeeAs } from './SeeAs'
 import type { useRowsView } from './useRowsView'
 import type { Target } from './writes'
 import css from './Toolbar.module.css'
@@ -57,11 +57,11 @@ export function TableActions({ target: { project, relation } }: { target: Target
   return (
     <>
       <ButtonLink to={`/projects/${project}/tables/${encodeURIComponent(relation.fullName)}/structure` as string}>Structure</ButtonLink>
-      <Button onClick={() => setImports(true)}>Import</Button>
+      <Button needs="importRows" onClick={() => setImports(true)}>Import</Button>
       <Menu label="Export" trigger="Export ▾" items={[
-        { text: 'Export as CSV', onSelect: () => download('csv') },
-        { text: 'Export as TSV', onSelect: () => download('tsv') },
-        { text: 'Export as JSON lines', onSelect: () => download('jsonl') },
+        { text: 'Export as CSV', needs: 'exportTable', onSelect: () => download('csv') },
+        { text: 'Export as TSV', needs: 'exportTable', onSelect: () => download('tsv') },
+        { text: 'Export as JSON lines', needs: 'exportTable', onSelect: () => download('jsonl') },
       ]} />
       {imports && <ImportDialog project={project} table={relation.fullName} onClose={() => setImports(false)} />}
     </>

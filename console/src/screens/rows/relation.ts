@@ -17,6 +17,7 @@ export interface Relation {
   rowLevelSecurity: boolean
   comment: string
   estimatedRows: number
+  refusal?: string // why the signed-in user may only read
 }
 
 /** Loads a table or view by "schema.name". */

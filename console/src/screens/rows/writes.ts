@@ -51,6 +51,7 @@ async function write(t: Target, method: string, search: [string, string][], body
 /** Changes one row if its key and the former values still match; returns it as it is now. */
 export async function updateRow(t: Target, row: Row, changes: Changes): Promise<Row> {
   const names = Object.keys(changes)
+  await checkIncomparable(t, row, names)
   const guards = names.flatMap((name): [string, string][] => {
     const column = t.relation.columns.find((c) => c.name === name)
     const raw = row[name]
@@ -68,11 +69,32 @@ export async function updateRow(t: Target, row: Row, changes: Changes): Promise<
   const [changed] = await write(t, 'PATCH', search, body, defaults ? ',missing=default' : '')
   if (changed) return changed
 
-  throw await conflict(t, row, names)
+  const current = await readRow(t, row)
+  if (current !== null && isSaved(current, changes)) return current // by an earlier attempt whose answer was lost
+
+  throw conflict(current, row, names)
 }
 
-async function conflict(t: Target, row: Row, names: string[]): Promise<ConflictError> {
+/** Throws a ConflictError if a value changed that a request cannot compare, such as JSON. */
+async function checkIncomparable(t: Target, row: Row, names: string[]): Promise<void> {
+  const incomparable = t.relation.columns.filter((c) => names.includes(c.name) && row[c.name] !== undefined
+    && !isComparable(c.kind, c.type, row[c.name]))
+  if (incomparable.length === 0) return
+
   const current = await readRow(t, row)
+  if (current === null || incomparable.some((c) => current[c.name] !== row[c.name])) throw conflict(current, row, names)
+}
+
+/** Reports whether a row has all values that a change would give it. */
+function isSaved(current: Row, changes: Changes): boolean {
+  return Object.entries(changes).every(([name, raw]) => {
+    const now = current[name]
+    if (raw === undefined || now === undefined) return false
+    return isNull(raw) || isNull(now) ? isNull(raw) && isNull(now) : textOf(raw) === textOf(now)
+  })
+}
+
+function conflict(current: Row | null, row: Row, names: string[]): ConflictError {
   if (current === null) return new ConflictError(null, 'No row was changed: the row is gone or hidden by a policy.')
 
   const differs = names.some((name) => current[name] !== row[name])
@@ -91,6 +113,24 @@ export async function readRow(t: Target, row: Row): Promise<Row | null> {
   const path = `${rowsPath(t.project, t.relation.name)}?${encodeQuery([...keyParameters(t.relation.key, [row]), ['limit', '1']])}`
   const rows = await fetchRows({ schema: t.relation.schema, as: t.as }, path)
   return rows[0] ?? null
+}
+
+/** Returns the newest row with the given values; null if there is none, or if nothing tells it from others. */
+export async function findSame(t: Target, values: Row): Promise<Row | null> {
+  const { relation } = t
+  const search = relation.columns.flatMap((c): [string, string][] => {
+    const raw = values[c.name]
+    if (raw === undefined || !isComparable(c.kind, c.type, raw)) return []
+    return [[quoteName(c.name), isNull(raw) ? 'is.null' : `eq.${textOf(raw)}`]]
+  })
+  if (search.length === 0) return null
+
+  const order: [string, string][] = relation.key.length > 0
+    ? [['order', relation.key.map((k) => `${quoteName(k)}.desc`).join(',')]] : []
+  const path = `${rowsPath(t.project, relation.name)}?${encodeQuery([...search, ...order, ['limit', '1']])}`
+  const [row] = await fetchRows({ schema: relation.schema, as: t.as }, path)
+
+  return row ?? null
 }
 
 export async function insertRow(t: Target, values: Row): Promise<Row | undefined> {

@@ -48,10 +48,10 @@ function Subject({ subject, settings, update }: SubjectProps & { subject: string
   const flat = requestNames(settings)
   const secrets = settings.secretNames.map((name) => `secrets.${name}`)
   const form = (title: string, specs: Spec[]) => (
-    <SettingsForm title={title} specs={specs} values={flat} save={update} />
+    <SettingsForm needs="updateAuthSettings" title={title} specs={specs} values={flat} save={update} />
   )
   const object = (title: string, name: keyof AuthBody, specs: Spec[], current: object, lead?: string) => (
-    <SettingsForm title={title} specs={specs} values={current as Values} secrets={secrets}
+    <SettingsForm needs="updateAuthSettings" title={title} specs={specs} values={current as Values} secrets={secrets}
       {...(lead !== undefined && { lead })} save={(changed) => update(objectBody(name, current, changed))} />
   )
 
@@ -96,7 +96,7 @@ function Phone({ settings, update }: SubjectProps) {
   const secrets = settings.secretNames.map((name) => `secrets.${name}`)
 
   return (
-    <SettingsForm title="Phone numbers and text messages" specs={smsSpecs} secrets={secrets}
+    <SettingsForm needs="updateAuthSettings" title="Phone numbers and text messages" specs={smsSpecs} secrets={secrets}
       values={{ ...settings.sms, sender: settings.sms.sender ?? 'mailbox', test_numbers: lines }}
       save={(changed) => update(objectBody('sms', settings.sms, {
         ...changed,

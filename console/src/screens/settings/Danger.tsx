@@ -51,7 +51,7 @@ function PauseCard({ project }: { project: Project }) {
   if (project.status === 'paused') {
     return (
       <Card title="Resume project" lead="The project is paused. Applications work again as soon as it is resumed."
-        actions={<Button look="primary" busy={busy} onClick={() => void resume()}>Resume project</Button>}>
+        actions={<Button needs="resumeProject" look="primary" busy={busy} onClick={() => void resume()}>Resume project</Button>}>
         {null}
       </Card>
     )
@@ -59,7 +59,7 @@ function PauseCard({ project }: { project: Project }) {
 
   return (
     <Card title="Pause project" lead="Stops all access to the project. Nothing is lost, and you can resume it at any time."
-      actions={<Button look="danger" onClick={() => setAsks(true)}>Pause project</Button>}>
+      actions={<Button needs="pauseProject" look="danger" onClick={() => setAsks(true)}>Pause project</Button>}>
       {asks && (
         <Confirm title="Pause project" open action="Pause project" onClose={() => setAsks(false)} onSubmit={async () => {
           await read(api.POST('/projects/{projectUUID}/pause', { params }))
@@ -101,7 +101,7 @@ function DeleteCard({ project }: { project: Project }) {
   return (
     <Card title="Delete project"
       lead="Its database, files, forms, users, keys and backups. Owners can restore it for a week, unless the instance has another time."
-      actions={<Button look="danger" onClick={() => setAsks(true)}>Delete project</Button>}>
+      actions={<Button needs="deleteProject" look="danger" onClick={() => setAsks(true)}>Delete project</Button>}>
       {asks && (
         <Confirm title="Delete project" open name={project.name} action={purge ? 'Purge project' : 'Delete project'}
           onClose={() => setAsks(false)} onSubmit={remove}>

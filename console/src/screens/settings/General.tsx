@@ -29,7 +29,7 @@ export function General({ project }: { project: string }) {
     <>
       <Loaded query={query}>
         {({ content }) => (
-          <SettingsForm title="Project" specs={specs} values={requestNames(content)} save={async (body) => {
+          <SettingsForm title="Project" needs="updateProject" specs={specs} values={requestNames(content)} save={async (body) => {
             await read(api.PUT('/projects/{projectUUID}', { params: { path: { projectUUID: project } }, body }))
             await queries.invalidateQueries({ queryKey: ['project', project] })
             await queries.invalidateQueries({ queryKey: ['projects'] })
@@ -62,7 +62,7 @@ function DefaultPrivileges({ project }: { project: string }) {
 
   return (
     <Card title="Default privileges" lead="Who may use new tables and functions through the API."
-      actions={<Button onClick={() => setChanges(true)}>Change privileges</Button>}>
+      actions={<Button needs="updateDefaultPrivileges" onClick={() => setChanges(true)}>Change privileges</Button>}>
       <Loaded query={query} rows={2}>
         {({ content: { mode, closedTables } }) => (
           <>

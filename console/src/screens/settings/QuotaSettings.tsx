@@ -1,8 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, read } from '../../api/client'
-import { currentUser } from '../../api/session'
 import { formatBytes } from '../../components/Bits'
-import { roles } from '../../components/Roles'
 import { Loaded } from '../../components/States'
 import { queries } from '../../queries'
 import { SettingsForm } from '../../components/SettingsForm'
@@ -10,7 +8,6 @@ import { requestNames, type Spec } from '../../components/specs'
 
 /** Limits of the project's size. Administrators of the instance change them. */
 export function QuotaSettings({ project }: { project: string }) {
-  const may = currentUser()?.roleId === roles.administrator
   const query = useQuery({
     queryKey: ['quota', project],
     queryFn: () => read(api.GET('/projects/{projectUUID}/quota', { params: { path: { projectUUID: project } } })),
@@ -28,9 +25,8 @@ export function QuotaSettings({ project }: { project: string }) {
         ]
 
         return (
-          <SettingsForm title="Quota" specs={specs} values={requestNames(q)} disabled={!may}
-            lead={may ? 'Sizes such as 500 MB or 10 GB. Existing files and rows stay, even beyond the limit.'
-              : 'Administrators of the instance change the quota.'}
+          <SettingsForm title="Quota" specs={specs} values={requestNames(q)} needs="updateQuota"
+            lead="Sizes such as 500 MB or 10 GB. Existing files and rows stay, even beyond the limit."
             save={async (body) => {
               await read(api.PUT('/projects/{projectUUID}/quota', { params: { path: { projectUUID: project } }, body }))
               await queries.invalidateQueries({ queryKey: ['quota', project] })

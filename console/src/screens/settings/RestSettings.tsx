@@ -35,7 +35,7 @@ export function RestSettings({ project }: { project: string }) {
   return (
     <Loaded query={query}>
       {({ content }) => (
-        <SettingsForm title="Rows API" lead="Changes take effect within seconds." specs={specs}
+        <SettingsForm title="Rows API" needs="updateRestSettings" lead="Changes take effect within seconds." specs={specs}
           values={requestNames(content)} save={async (body) => {
             await read(api.PUT('/projects/{projectUUID}/rest-settings', {
               params: { path: { projectUUID: project } }, body,

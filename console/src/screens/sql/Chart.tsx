@@ -1,7 +1,7 @@
 import { useState } from 'react'
+import { textOf } from '../../components/exact'
 import { SelectField } from '../../components/Field'
-import { textOf } from './exact'
-import type { Result } from './run'
+import type { Result } from '../../components/runSQL'
 import css from './SQL.module.css'
 
 const numeric = /^(smallint|integer|bigint|numeric|real|double precision)/

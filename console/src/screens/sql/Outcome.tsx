@@ -1,14 +1,15 @@
 import { useEffect, useState } from 'react'
 import { Button } from '../../components/Button'
+import { plain } from '../../components/exact'
 import { Menu } from '../../components/Menu'
+import { ResultGrid } from '../../components/ResultGrid'
+import { SQLError, type Answer, type Result } from '../../components/runSQL'
 import { FailureNote } from '../../components/States'
+import { saveText } from '../../components/transfer'
 import { Chart } from './Chart'
-import { csvOf, download, jsonRowsOf } from './exporting'
-import { Grid } from './Grid'
-import { plain } from './exact'
+import { csvOf, jsonRowsOf } from './exporting'
 import { planOf } from './plan'
 import { PlanTree } from './PlanTree'
-import { SQLError, type Answer, type Result } from './run'
 import type { Outcome as State } from './useRuns'
 import css from './SQL.module.css'
 
@@ -109,12 +110,12 @@ function ResultView({ result }: { result: Result }) {
         </span>
         <Button look="quiet" onClick={() => setChart(!chart)}>{chart ? 'Show rows' : 'Show chart'}</Button>
         <Menu label="Export result" trigger="Export" items={[
-          { text: 'CSV', onSelect: () => download('result.csv', 'text/csv', csvOf(result)) },
-          { text: 'JSON', onSelect: () => download('result.json', 'application/json', jsonRowsOf(result)) },
+          { text: 'CSV', onSelect: () => saveText(csvOf(result), 'result.csv') },
+          { text: 'JSON', onSelect: () => saveText(jsonRowsOf(result), 'result.json') },
           { text: 'Copy as CSV', onSelect: () => void navigator.clipboard.writeText(csvOf(result)) },
         ]} />
       </div>
-      {chart ? <Chart result={result} /> : <Grid result={result} />}
+      {chart ? <Chart result={result} /> : <ResultGrid result={result} />}
     </>
   )
 }

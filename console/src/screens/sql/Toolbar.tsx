@@ -22,14 +22,14 @@ export function Toolbar({ running, readOnly, selected, empty, onReadOnly, onRun,
       </label>
       <Button look="quiet" onClick={() => onPanel('history')}>History</Button>
       <Button look="quiet" onClick={() => onPanel('saved')}>Saved queries</Button>
-      <Button disabled={running || empty} onClick={onExplain}
+      <Button needs="runSQL" disabled={running || empty} onClick={onExplain}
         title="Runs the statement and shows its plan with times">
         Explain
       </Button>
       {running
         ? <Button look="danger" onClick={onCancel}>Cancel</Button>
         : (
-          <Button look="primary" disabled={empty} onClick={onRun} title="Ctrl+Enter">
+          <Button needs="runSQL" look="primary" disabled={empty} onClick={onRun} title="Ctrl+Enter">
             {selected ? 'Run selection' : 'Run'}
           </Button>
         )}

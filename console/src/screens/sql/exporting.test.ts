@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseExact, type Exact } from './exact'
+import { parseExact, type Exact } from '../../components/exact'
 import { csvOf, jsonRowsOf } from './exporting'
 
 const result = {

@@ -1,7 +1,7 @@
 /** A result as a file. */
 
-import { jsonOf, textOf } from './exact'
-import type { Result } from './run'
+import { jsonOf, textOf } from '../../components/exact'
+import type { Result } from '../../components/runSQL'
 
 /** Returns CSV as PostgreSQL writes it: null is empty, empty text is "". */
 export function csvOf(result: Result): string {
@@ -32,14 +32,4 @@ function uniqueNames(names: string[]): string[] {
     seen.set(name, n)
     return n === 1 ? name : `${name}_${n}`
   })
-}
-
-/** Offers a text as a file. */
-export function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 1000)
 }

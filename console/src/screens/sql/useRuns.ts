@@ -1,7 +1,7 @@
 import { useRef, useState } from 'react'
 import type { Mark } from '../../components/editorLook'
+import { runSQL, SQLError, type Answer } from '../../components/runSQL'
 import { queries } from '../../queries'
-import { runSQL, SQLError, type Answer } from './run'
 import { rangeAt } from './statement'
 
 export type Outcome =

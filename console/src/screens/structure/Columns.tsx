@@ -10,11 +10,12 @@ import { Menu } from '../../components/Menu'
 import { Row } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
 import { Table } from '../../components/Table'
+import { tablePath } from '../../components/tableList'
 import { toast } from '../../components/Toast'
 import { ColumnForm } from './ColumnForm'
 import { dropColumn } from './ddl'
 import { SQLPreview } from './SQLPreview'
-import { onTable, reload, tablePath, useColumns, type TableRef } from './table'
+import { onTable, reload, useColumns, type TableRef } from './table'
 import css from './Structure.module.css'
 
 type Column = Schemas['Column']
@@ -23,7 +24,7 @@ type Opened = { act: 'add' } | { act: 'edit' | 'drop'; column: Column } | null
 export function Columns({ table }: { table: TableRef }) {
   const query = useColumns(table)
   const [opened, setOpened] = useState<Opened>(null)
-  const add = <Button look="primary" onClick={() => setOpened({ act: 'add' })}>Add column</Button>
+  const add = <Button needs="createColumn" look="primary" onClick={() => setOpened({ act: 'add' })}>Add column</Button>
 
   return (
     <>
@@ -68,8 +69,8 @@ function ColumnTable({ table, columns, comments, onOpen }: {
       { title: 'Default', narrow: true, cell: (c) => <code className={css.expression}>{c.defaultValue}</code> },
       { title: 'Actions', align: 'right', cell: (c) => (
         <Menu label={`Actions of ${c.name}`} items={[
-          { text: 'Edit column', onSelect: () => onOpen({ act: 'edit', column: c }) },
-          { text: 'Drop column', danger: true, onSelect: () => onOpen({ act: 'drop', column: c }) },
+          { text: 'Edit column', needs: 'updateColumn', onSelect: () => onOpen({ act: 'edit', column: c }) },
+          { text: 'Drop column', danger: true, needs: 'deleteColumn', onSelect: () => onOpen({ act: 'drop', column: c }) },
         ]} />
       ) },
     ]} />

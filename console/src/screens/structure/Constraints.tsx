@@ -25,7 +25,7 @@ export function Constraints({ table }: { table: TableRef }) {
     queryKey: ['tables', table.project, table.uuid, 'constraints'],
     queryFn: () => read(api.GET('/tables/{tableUUID}/constraints', { params: onTable(table) })),
   })
-  const add = <Button look="primary" onClick={() => setAdds(true)}>Add constraint</Button>
+  const add = <Button needs="createConstraint" look="primary" onClick={() => setAdds(true)}>Add constraint</Button>
 
   async function validate(c: Constraint) {
     setFailure(null)
@@ -54,8 +54,8 @@ export function Constraints({ table }: { table: TableRef }) {
             { title: 'State', narrow: true, cell: (c) => <State constraint={c} /> },
             { title: 'Actions', align: 'right', cell: (c) => (
               <Menu label={`Actions of ${c.name}`} items={[
-                ...(c.validated ? [] : [{ text: 'Validate', onSelect: () => void validate(c) }]),
-                { text: 'Drop constraint', danger: true, onSelect: () => setDropped(c) },
+                ...(c.validated ? [] : [{ text: 'Validate', needs: 'validateConstraint' as const, onSelect: () => void validate(c) }]),
+                { text: 'Drop constraint', danger: true, needs: 'deleteConstraint', onSelect: () => setDropped(c) },
               ]} />
             ) },
           ]} />

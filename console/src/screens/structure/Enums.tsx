@@ -31,7 +31,7 @@ export function Enums() {
       params: { header: inProject(project), query: { page: Number(page), sort: 'name' } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setOpened({ act: 'create' })}>Create enum</Button>
+  const create = <Button needs="createEnum" look="primary" onClick={() => setOpened({ act: 'create' })}>Create enum</Button>
 
   return (
     <Page title="Enums" lead="Types whose values come from a list. Values can be added and renamed, never removed."
@@ -64,9 +64,9 @@ function EnumTable({ enums, onOpen }: { enums: Enum[]; onOpen: (opened: Opened) 
       ) },
       { title: 'Actions', align: 'right', cell: (e) => (
         <Menu label={`Actions of ${e.name}`} items={[
-          { text: 'Add value', onSelect: () => onOpen({ act: 'add', of: e }) },
-          { text: 'Rename value', onSelect: () => onOpen({ act: 'rename', of: e }) },
-          { text: 'Delete enum', danger: true, onSelect: () => onOpen({ act: 'delete', of: e }) },
+          { text: 'Add value', needs: 'createEnumValue', onSelect: () => onOpen({ act: 'add', of: e }) },
+          { text: 'Rename value', needs: 'renameEnumValue', onSelect: () => onOpen({ act: 'rename', of: e }) },
+          { text: 'Delete enum', danger: true, needs: 'deleteEnum', onSelect: () => onOpen({ act: 'delete', of: e }) },
         ]} />
       ) },
     ]} />

@@ -5,6 +5,7 @@ import { Button } from '../../components/Button'
 import { change } from '../../components/change'
 import { CheckField } from '../../components/Field'
 import { Row } from '../../components/Page'
+import { useRefusal } from '../../components/rights'
 import { FailureNote, Loaded } from '../../components/States'
 import { toast } from '../../components/Toast'
 import { onTable, reload, type TableRef } from './table'
@@ -33,6 +34,7 @@ export function Grants({ table }: { table: TableRef }) {
 
 function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
   const [edited, setEdited] = useState<Partial<Record<Role, string[]>>>({})
+  const refusal = useRefusal('updateGrants')
   const [confirmed, setConfirmed] = useState(false)
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState<unknown>(null)
@@ -88,7 +90,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
                   return (
                     <td key={p} className={on === grant.privileges.includes(p) ? '' : css.changed}>
                       <input type="checkbox" aria-label={`${grant.role} may ${p}`} checked={on}
-                        disabled={!mayHave(grant.role, p) && !on}
+                        disabled={refusal !== undefined || (!mayHave(grant.role, p) && !on)}
                         onChange={(e) => toggle(grant, p, e.target.checked)} />
                     </td>
                   )
@@ -105,7 +107,7 @@ function Matrix({ table, grants }: { table: TableRef; grants: Grant[] }) {
       )}
       {failure !== null && <FailureNote error={failure} />}
       <Row>
-        <Button look="primary" busy={busy} disabled={changes.length === 0 || (isOpen && !confirmed)}
+        <Button needs="updateGrants" look="primary" busy={busy} disabled={changes.length === 0 || (isOpen && !confirmed)}
           onClick={() => void save()}>
           Save grants
         </Button>

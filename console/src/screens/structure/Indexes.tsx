@@ -24,7 +24,7 @@ export function Indexes({ table }: { table: TableRef }) {
     queryFn: () => read(api.GET('/tables/{tableUUID}/indexes', { params: onTable(table) })),
     refetchInterval: ({ state }) => (state.data?.content.some((i) => i.status === 'building') ? pollEvery : false),
   })
-  const add = <Button look="primary" onClick={() => setAdds(true)}>Create index</Button>
+  const add = <Button needs="createIndex" look="primary" onClick={() => setAdds(true)}>Create index</Button>
 
   return (
     <>
@@ -41,7 +41,9 @@ export function Indexes({ table }: { table: TableRef }) {
             { title: 'Actions', align: 'right', cell: (i) => i.constraint ? (
               <span className={css.quiet}>part of a constraint</span>
             ) : (
-              <Button look="danger" aria-label={`Drop ${i.name}`} onClick={() => setDropped(i)}>Drop</Button>
+              <Button needs="deleteIndex" look="danger" aria-label={`Drop ${i.name}`} onClick={() => setDropped(i)}>
+                Drop
+              </Button>
             ) },
           ]} />
         )}

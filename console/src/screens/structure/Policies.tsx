@@ -25,7 +25,11 @@ export function Policies({ table, rowLevelSecurity }: { table: TableRef; rowLeve
     queryKey: ['tables', table.project, table.uuid, 'policies'],
     queryFn: () => read(api.GET('/tables/{tableUUID}/policies', { params: onTable(table) })),
   })
-  const create = <Button look="primary" onClick={() => setOpened({ act: 'create' })}>Create policy</Button>
+  const create = (
+    <Button needs="createPolicy" look="primary" onClick={() => setOpened({ act: 'create' })}>
+      Create policy
+    </Button>
+  )
 
   return (
     <>
@@ -74,8 +78,9 @@ function PolicyTable({ table, policies, onOpen }: {
       ) },
       { title: 'Actions', align: 'right', cell: (p) => (
         <Menu label={`Actions of ${p.name}`} items={[
-          { text: 'Edit policy', onSelect: () => onOpen({ act: 'edit', policy: p }) },
-          { text: 'Delete policy', danger: true, onSelect: () => onOpen({ act: 'delete', policy: p }) },
+          { text: 'Edit policy', needs: 'updatePolicy', onSelect: () => onOpen({ act: 'edit', policy: p }) },
+          { text: 'Delete policy', danger: true, needs: 'deletePolicy',
+            onSelect: () => onOpen({ act: 'delete', policy: p }) },
         ]} />
       ) },
     ]} />

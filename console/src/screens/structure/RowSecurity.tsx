@@ -22,12 +22,14 @@ export function RowSecurity({ table, on, policies }: { table: TableRef; on: bool
   return (
     <section className={css.state} aria-label="Row level security">
       <div>
-        <h3>
+        <h2>
           Row level security <Badge tone={on ? 'success' : 'danger'}>{on ? 'on' : 'off'}</Badge>
-        </h3>
+        </h2>
         <p>{meaning(on, policies)}</p>
       </div>
-      <Button look={on ? 'danger' : 'primary'} onClick={() => setAsks(true)}>{on ? 'Turn off' : 'Turn on'}</Button>
+      <Button needs="updateTable" look={on ? 'danger' : 'primary'} onClick={() => setAsks(true)}>
+        {on ? 'Turn off' : 'Turn on'}
+      </Button>
       {asks && on && (
         <Confirm title="Turn off row level security" open onClose={close} action="Turn off" name={table.name}
           onSubmit={turn}>

@@ -4,16 +4,18 @@ import { FormDialog } from '../../components/Dialog'
 import { TextArea } from '../../components/Field'
 import { Page } from '../../components/Page'
 import { Loaded } from '../../components/States'
+import { tablePath } from '../../components/tableList'
 import { Tabs } from '../../components/Tabs'
 import { api } from '../../api/client'
 import { change } from '../../components/change'
 import { useURLState } from '../../url'
+import { Access } from './Access'
 import { Columns } from './Columns'
 import { Constraints } from './Constraints'
 import { Grants } from './Grants'
 import { Indexes } from './Indexes'
 import { Policies } from './Policies'
-import { onTable, reload, tablePath, useTable, type TableRef } from './table'
+import { onTable, reload, useTable, type TableRef } from './table'
 import { Triggers } from './Triggers'
 
 const sections = {
@@ -23,12 +25,13 @@ const sections = {
   triggers: { text: 'Triggers', view: Triggers },
   policies: { text: 'Policies', view: Policies },
   grants: { text: 'Grants', view: Grants },
+  access: { text: 'Access', view: Access },
 }
 
 type Section = keyof typeof sections
 const isSection = (name: string): name is Section => name in sections
 
-/** A table's columns, indexes, constraints, triggers, policies and grants. */
+/** A table's columns, indexes, constraints, triggers, policies and grants, and who may do what by them. */
 export function Structure() {
   const { project, table, query } = useTable()
   const [tab] = useURLState('tab', 'columns')
@@ -40,13 +43,14 @@ export function Structure() {
   return (
     <Page title={table} lead={info?.metadata.comment || 'Structure of the table'} actions={
       <>
-        {info && <Button onClick={() => setComments(true)}>Edit comment</Button>}
+        {info && <Button needs="updateTable" onClick={() => setComments(true)}>Edit comment</Button>}
         <ButtonLink to={`/projects/${project}/enums` as string}>Enums</ButtonLink>
         <ButtonLink to={tablePath(project, table) as string}>Rows</ButtonLink>
       </>
     }>
       <Tabs label="Structure" tabs={(Object.keys(sections) as Section[]).map((name) => ({
         text: sections[name].text, to: '.', search: (name === 'columns' ? {} : { tab: name }) as never, replace: true,
+        active: name === section,
       }))} />
       <Loaded query={query}>
         {({ content, metadata }) => {

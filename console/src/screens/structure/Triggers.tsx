@@ -24,7 +24,7 @@ export function Triggers({ table }: { table: TableRef }) {
     queryKey: ['tables', table.project, table.uuid, 'triggers'],
     queryFn: () => read(api.GET('/tables/{tableUUID}/triggers', { params: onTable(table) })),
   })
-  const add = <Button look="primary" onClick={() => setAdds(true)}>Create trigger</Button>
+  const add = <Button needs="createTrigger" look="primary" onClick={() => setAdds(true)}>Create trigger</Button>
 
   async function toggle(t: Trigger) {
     setFailure(null)
@@ -64,8 +64,8 @@ export function Triggers({ table }: { table: TableRef }) {
             ) },
             { title: 'Actions', align: 'right', cell: (t) => (
               <Menu label={`Actions of ${t.name}`} items={[
-                { text: t.enabled ? 'Disable' : 'Enable', onSelect: () => void toggle(t) },
-                { text: 'Drop trigger', danger: true, onSelect: () => setDropped(t) },
+                { text: t.enabled ? 'Disable' : 'Enable', needs: 'updateTrigger', onSelect: () => void toggle(t) },
+                { text: 'Drop trigger', danger: true, needs: 'deleteTrigger', onSelect: () => setDropped(t) },
               ]} />
             ) },
           ]} />

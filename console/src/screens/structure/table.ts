@@ -13,10 +13,6 @@ export interface TableRef {
 
 const mostTables = 100 // the most that one page of a list has
 
-/** Returns the path of a table's screen; the name may have any characters. */
-export const tablePath = (project: string, name: string, rest = '') =>
-  `/projects/${project}/tables/${encodeURIComponent(name)}${rest}`
-
 /** Loads the table that the URL names. */
 export function useTable() {
   const { project, table } = useParams({ strict: false }) as { project: string; table: string }

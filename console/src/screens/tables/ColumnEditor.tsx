@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { api, inProject, read } from '../../api/client'
 import { IconButton } from '../../components/Button'
 import { inputClass } from '../../components/Field'
+import type { Entry } from '../../components/tableList'
 import type { Draft } from './definition'
-import type { Entry } from './queries'
 import css from './CreateTable.module.css'
 
 /** One column of a table to create. */

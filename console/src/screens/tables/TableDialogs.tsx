@@ -4,8 +4,9 @@ import { api, inProject, read } from '../../api/client'
 import { Confirm, FormDialog } from '../../components/Dialog'
 import { CheckField, TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
+import type { Entry } from '../../components/tableList'
 import { queries } from '../../queries'
-import { refreshTables, type Dependent, type Entry } from './queries'
+import { refreshTables, type Dependent } from './queries'
 
 interface Props {
   project: string

@@ -1,11 +1,11 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
-import { Menu } from '../../components/Menu'
+import { Menu, type MenuItem } from '../../components/Menu'
 import { toast } from '../../components/Toast'
+import type { Entry } from '../../components/tableList'
 import { DeleteTable, DuplicateTable, RenameTable } from './TableDialogs'
 import { exportTable } from './export'
 import { ImportDialog } from './ImportDialog'
-import type { Entry } from './queries'
 
 type Open = 'rename' | 'duplicate' | 'delete' | 'import' | null
 
@@ -20,16 +20,16 @@ export function TableMenu({ project, entry }: { project: string; entry: Entry })
     .catch((error: unknown) => toast(`The export ended early: ${error instanceof Error ? error.message : String(error)}`, 'danger'))
 
   const rows = { text: 'Open rows', onSelect: () => void navigate({ to: address }) }
-  const items = entry.isView ? [rows] : [
+  const items: MenuItem[] = entry.isView ? [rows] : [
     rows,
     { text: 'Open structure', onSelect: () => void navigate({ to: `${address}/structure` }) },
-    { text: 'Import rows', onSelect: () => setOpen('import') },
-    { text: 'Export as CSV', onSelect: () => download('csv') },
-    { text: 'Export for spreadsheets', onSelect: () => download('csv', true) },
-    { text: 'Export as JSON lines', onSelect: () => download('jsonl') },
-    { text: 'Rename', onSelect: () => setOpen('rename') },
-    { text: 'Duplicate', onSelect: () => setOpen('duplicate') },
-    { text: 'Delete', danger: true, onSelect: () => setOpen('delete') },
+    { text: 'Import rows', needs: 'importRows', onSelect: () => setOpen('import') },
+    { text: 'Export as CSV', needs: 'exportTable', onSelect: () => download('csv') },
+    { text: 'Export for spreadsheets', needs: 'exportTable', onSelect: () => download('csv', true) },
+    { text: 'Export as JSON lines', needs: 'exportTable', onSelect: () => download('jsonl') },
+    { text: 'Rename', needs: 'renameTable', onSelect: () => setOpen('rename') },
+    { text: 'Duplicate', needs: 'duplicateTable', onSelect: () => setOpen('duplicate') },
+    { text: 'Delete', danger: true, needs: 'deleteTable', onSelect: () => setOpen('delete') },
   ]
 
   return (

@@ -7,9 +7,10 @@ import { SelectField, TextField } from '../../components/Field'
 import { Page, Row } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
+import type { Entry } from '../../components/tableList'
 import { CreateTable } from './CreateTable'
 import { ImportDialog } from './ImportDialog'
-import { useSecurity, useTables, useViews, type Entry } from './queries'
+import { useSecurity, useTables, useViews } from './queries'
 import { TableMenu } from './TableMenu'
 import css from './Tables.module.css'
 
@@ -27,8 +28,8 @@ export function Tables() {
 
   const actions = (
     <>
-      <Button onClick={() => setDialog('import')}>Import a file</Button>
-      <Button look="primary" onClick={() => setDialog('create')}>New table</Button>
+      <Button needs="importTable" onClick={() => setDialog('import')}>Import a file</Button>
+      <Button needs="createTable" look="primary" onClick={() => setDialog('create')}>New table</Button>
     </>
   )
 

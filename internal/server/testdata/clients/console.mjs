@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readLine, withBrowser } from './browser.mjs'
+import { markup, openStoredFiles, plant, refuseFrames } from './consoleattacks.mjs'
+import { editThroughFaults } from './consolefaults.mjs'
 
 const { server, setupToken } = JSON.parse(await readLine())
 const console_ = server + '/console'
@@ -96,8 +98,6 @@ await withBrowser(server, async open => {
 		insert into books (title) values ($h$${hostile}$h$);
 		comment on table books is $h$${hostile}$h$` })
 	await api('POST', `/projects/${project}/end-users`, { email: 'reader@example.com', password })
-	await api('POST', '/containers', { name: 'covers' })
-	const form = await api('POST', '/forms', { name: hostile.slice(0, 60) })
 
 	// Rows: read, insert, edit, undo.
 	await page.goto(at('tables'))
@@ -116,6 +116,10 @@ await withBrowser(server, async open => {
 		return (await r.json())[0]?.title === 'Emma'
 	}, [`${server}/projects/${project}/rest/v1/books?id=eq.2&select=title`, token, project])
 
+	const rows = async (method, path, body) => (await fetch(`${server}/projects/${project}/rest/v1/${path}`, { method, body: body && JSON.stringify(body),
+		headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Prefer: 'return=representation' } })).json()
+	await editThroughFaults(page.context(), at('tables/public.books'), password, rows)
+
 	// See as: closed by default.
 	await page.getByLabel(/see as/i).selectOption({ label: 'See as anon' }).catch(() => page.getByLabel(/see as/i).selectOption('anon'))
 	await page.getByText(/permission denied|no rows|grant/i).first().waitFor()
@@ -130,14 +134,17 @@ await withBrowser(server, async open => {
 	await page.keyboard.press('Escape') // closes the completion
 	await inspect(page, 'sql')
 
-	// Every screen.
-	const user = (await api('GET', `/projects/${project}/end-users`)).content[0]
-	const container = (await api('GET', '/containers')).content[0]
+	// Every screen, with markup in every text.
+	const planted = await plant(server, token, project, api)
+	await openStoredFiles(page.context(), server, project)
+	await refuseFrames(page.context(), at(''))
 	const structure = encodeURIComponent('public.books')
 	for (const [name, path] of Object.entries({
 		home: '', tables: 'tables', structure: `tables/${structure}/structure`, hostile: `tables/${encodeURIComponent('public.<b>x</b> "q" 📚')}`,
-		enums: 'enums', functions: 'functions', extensions: 'extensions', migrations: 'migrations', users: 'users', user: `users/${user.uuid ?? user.id}`,
-		files: 'files', container: `files/${container.uuid}`, forms: 'forms', form: `forms/${form.content.uuid}`, mails: 'mails', backups: 'backups',
+		planted: `tables/${encodeURIComponent(`public.${markup}`)}`, diagram: 'diagram', access: `tables/${encodeURIComponent(`public.${markup}`)}/structure?tab=access`,
+		policies: `tables/${encodeURIComponent(`public.${markup}`)}/structure?tab=policies`,
+		enums: 'enums', functions: 'functions', extensions: 'extensions', migrations: 'migrations', users: 'users', user: `users/${planted.user}`,
+		files: 'files', container: `files/${planted.container}`, forms: 'forms', form: `forms/${planted.form}`, responses: `forms/${planted.form}?tab=responses`, mails: 'mails', backups: 'backups',
 		requests: 'requests', audit: 'audit', advice: 'advice', keys: 'keys', settings: 'settings',
 	})) {
 		await page.goto(at(path))

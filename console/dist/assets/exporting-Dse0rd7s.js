@@ -1,3 +1,0 @@
-import{i as e,t}from"./exact-Cmq-yNX7.js";function n(t){let n=e=>`${e.map(r).join(`,`)}\r\n`;return n(t.columns.map(e=>e.name))+t.rows.map(t=>n(t.map(e))).join(``)}function r(e){return e===null?``:e===``||/[",\r\n]/.test(e)?`"${e.replaceAll(`"`,`""`)}"`:e}function i(e){let n=a(e.columns.map(e=>e.name)),r=e.rows.map(e=>`  {${e.map((e,r)=>`${JSON.stringify(n[r])}: ${t(e)}`).join(`, `)}}`);return r.length===0?`[]
-`:`[\n${r.join(`,
-`)}\n]\n`}function a(e){let t=new Map;return e.map(e=>{let n=(t.get(e)??0)+1;return t.set(e,n),n===1?e:`${e}_${n}`})}function o(e,t,n){let r=URL.createObjectURL(new Blob([n],{type:t})),i=document.createElement(`a`);i.href=r,i.download=e,i.click(),setTimeout(()=>URL.revokeObjectURL(r),1e3)}export{o as n,i as r,n as t};
