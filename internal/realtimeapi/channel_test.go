@@ -157,13 +157,12 @@ func TestTokens(t *testing.T) {
 	c.sync()
 
 	// A token that expires ends its channel, unless it was replaced.
-	join("short", token(300*time.Millisecond))
+	join("short", token(time.Second))
 	c.wantPart(`"ok"`)
-	join("renewed", token(300*time.Millisecond))
+	join("renewed", token(time.Second))
 	c.wantPart(`"ok"`)
 	c.send(`["1","2","realtime:renewed","access_token",{"access_token":"` + token(time.Hour) + `"}]`)
-	c.want(`["1",null,"realtime:short","system",{"extension":"system","status":"error",` +
-		`"message":"Token has expired 0 seconds ago","channel":"short"}]`)
+	c.wantPart(`["1",null,"realtime:short","system",{"extension":"system","status":"error","message":"Token has expired`)
 	c.want(`["1","1","realtime:short","phx_close",{}]`)
 	c.send(`["1","3","realtime:short","broadcast",{}]`)
 	c.wantPart("unmatched topic")
