@@ -33,7 +33,8 @@ func TestUpgrade(t *testing.T) {
 		defer conn.Close()
 
 		_, _ = io.CopyN(conn, conn, 4)
-	}), httpx.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Slow: 1, Answered: func(f httpx.Finished) { finished <- f }})}
+	}), httpx.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Slow: 1,
+		Answered: func(f httpx.Finished) { finished <- f }})}
 	go server.Serve(httpx.StrictListener(listener))
 	t.Cleanup(func() { server.Close() })
 

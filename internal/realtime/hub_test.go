@@ -238,7 +238,8 @@ func TestPresence(t *testing.T) {
 		track(ann, "a", `{"at":2}`)
 		cleo.WatchPresence()
 		cleoState := cleoInbox.take()
-		if len(cleoState) != 1 || strings.Count(cleoState[0], "phx_ref") != 2 || !strings.Contains(cleoState[0], `"at":1`) {
+		if len(cleoState) != 1 || strings.Count(cleoState[0], "phx_ref") != 2 ||
+			!strings.Contains(cleoState[0], `"at":1`) {
 			t.Errorf("a pending change: got %v, want the state before it", cleoState)
 		}
 		settle()

@@ -27,9 +27,9 @@ func (k *socket) replyJoin(m message, p joinPayload) {
 }
 
 // prepareChanges returns a function that follows the changes of a join, until the channel ends.
-func (c *channel) prepareChanges(p joinPayload) func(context.Context) {
+func (c *channel) prepareChanges(p joinPayload) func() {
 	if len(p.Config.Changes) == 0 {
-		return func(context.Context) {}
+		return func() {}
 	}
 
 	bindings := make([]event.Binding, 0, len(p.Config.Changes))
@@ -41,7 +41,7 @@ func (c *channel) prepareChanges(p joinPayload) func(context.Context) {
 	following, stop := context.WithCancel(context.Background())
 	c.stop = stop
 
-	return func(context.Context) {
+	return func() {
 		go c.follow(httpx.WithShare(following, c.socket.share), bindings, p.Config.Resume)
 	}
 }
@@ -150,8 +150,8 @@ func encodeChange(c *event.Change) []byte {
 		IDs    []int  `json:"ids"`
 		Data   data   `json:"data"`
 		Cursor string `json:"cursor"`
-	}{ids, data{Type: c.Type, Schema: c.Schema, Table: c.Table, At: c.At.UTC().Format(time.RFC3339Nano), Columns: c.Columns,
-		Record: c.Record, OldRecord: c.Old}, c.Cursor}
+	}{ids, data{Type: c.Type, Schema: c.Schema, Table: c.Table, At: c.At.UTC().Format(time.RFC3339Nano),
+		Columns: c.Columns, Record: c.Record, OldRecord: c.Old}, c.Cursor}
 	if c.Columns == nil {
 		payload.Data.Columns = []event.Column{}
 	}

@@ -32,7 +32,7 @@ type channel struct {
 	topic     string
 	joinRef   ref
 	isPrivate bool
-	ack, self bool // of broadcasts
+	ack, self bool // for broadcasts: see the join
 	key       string
 	member    *realtime.Member
 	stop      context.CancelFunc // ends the follower of changes
@@ -69,7 +69,7 @@ func (k *socket) handle(ctx context.Context, m message) {
 
 	c := k.channel(m.topic)
 	if c == nil || (m.joinRef != nil && string(m.joinRef) != string(c.joinRef)) {
-		if m.event == "phx_leave" { // of a channel that is left already
+		if m.event == "phx_leave" { // a late one
 			k.reply(m, nil)
 		} else {
 			k.refuse(m, unmatchedReason)
@@ -108,6 +108,15 @@ func (k *socket) reply(m message, response []byte) {
 func (k *socket) refuse(m message, reason string) {
 	payload := append(append([]byte(`{"status":"error","response":{"reason":`), quote(reason)...), "}}"...)
 	k.send(m.joinRef, m.ref, m.topic, replyEvent, payload)
+}
+
+// explain returns what the client may read about a failure. The log has those of our own.
+func (k *socket) explain(err error) string {
+	if e := fault.Of(err); e.Kind == fault.Internal || e.Kind == fault.Unavailable {
+		k.server.Log.Error("could not serve a channel", "project", k.tenant.id, "error", err)
+	}
+
+	return failureText(err)
 }
 
 // channel returns a joined channel, or nil.
@@ -208,7 +217,7 @@ func (c *channel) broadcast(ctx context.Context, m message) {
 
 	switch {
 	case err != nil:
-		c.socket.refuse(m, failureText(err))
+		c.socket.refuse(m, c.socket.explain(err))
 	case c.ack:
 		c.socket.reply(m, nil)
 	}
@@ -276,7 +285,7 @@ func (c *channel) present(ctx context.Context, m message) {
 	}
 
 	if err != nil {
-		c.socket.refuse(m, failureText(err))
+		c.socket.refuse(m, c.socket.explain(err))
 		return
 	}
 

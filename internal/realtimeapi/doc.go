@@ -1,5 +1,5 @@
-// Package realtimeapi serves the channels of projects by the Supabase Realtime contract, so that its
-// clients work unchanged: Phoenix messages over a WebSocket, and broadcasts over HTTP.
+// Package realtimeapi serves the channels of projects by the Supabase Realtime contract, so that
+// its clients work unchanged: Phoenix messages over a WebSocket, and broadcasts over HTTP.
 //
 // Package realtime has the rooms, package gateway finds a request's project and verifies keys and
 // tokens. Changes of rows and the policies of private channels come through [Changes] and
@@ -12,6 +12,6 @@
 //
 // # Goroutines
 //
-// A socket's handler reads and serves its messages one by one. A writer runs while frames wait in the
-// outbox. A channel with changes has one goroutine. So an idle socket has one goroutine.
+// A socket's handler reads and serves its messages one by one. A writer runs while frames wait in
+// the outbox. A channel with changes has one goroutine. So an idle socket has one goroutine.
 package realtimeapi

@@ -12,7 +12,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
-	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/realtime"
 )
 
@@ -63,8 +62,9 @@ func (r changesRequest) binding() event.Binding {
 		return *text
 	}
 
-	return event.Binding{Event: cmp.Or(strings.ToUpper(value(r.Event)), event.Any), Schema: cmp.Or(value(r.Schema), "public"),
-		Table: value(r.Table), Filter: value(r.Filter), Select: string(r.Select)}
+	return event.Binding{Event: cmp.Or(strings.ToUpper(value(r.Event)), event.Any),
+		Schema: cmp.Or(value(r.Schema), "public"), Table: value(r.Table), Filter: value(r.Filter),
+		Select: string(r.Select)}
 }
 
 // join joins a channel. It replaces a former channel with the topic.
@@ -86,14 +86,14 @@ func (k *socket) join(ctx context.Context, m message) {
 
 	c, err := k.newChannel(ctx, m, p)
 	if err != nil {
-		k.refuse(m, joinReason(err))
+		k.refuse(m, k.joinReason(err))
 		return
 	}
 
 	follow := c.prepareChanges(p)
 	c.member, err = k.server.Hub.Join(realtime.Address{Project: k.tenant.id, Topic: c.name(), Private: c.isPrivate}, c)
 	if err != nil {
-		k.refuse(m, joinReason(err))
+		k.refuse(m, k.joinReason(err))
 		return
 	}
 
@@ -105,21 +105,22 @@ func (k *socket) join(ctx context.Context, m message) {
 			c.member.WatchPresence()
 		}
 	}
-	follow(ctx)
+	follow()
 }
 
 // joinReason words a refused join as clients know it.
-func joinReason(err error) string {
+func (k *socket) joinReason(err error) string {
 	if fault.Is(err, fault.Unauthenticated) {
 		return "InvalidJWTToken: " + tokenText(err)
 	}
-	return failureText(err)
+	return k.explain(err)
 }
 
 // newChannel returns the channel of a join that is allowed.
 func (k *socket) newChannel(ctx context.Context, m message, p joinPayload) (*channel, error) {
 	c := &channel{socket: k, topic: m.topic, joinRef: m.joinRef, isPrivate: p.Config.Private, stop: func() {},
-		ack: p.Config.Broadcast.Ack, self: p.Config.Broadcast.Self, key: p.Config.Presence.Key, grants: map[grant]bool{}}
+		ack: p.Config.Broadcast.Ack, self: p.Config.Broadcast.Self, key: p.Config.Presence.Key,
+		grants: map[grant]bool{}}
 	if c.joinRef == nil {
 		c.joinRef = m.ref
 	}
@@ -239,7 +240,7 @@ func (c *channel) replaceToken(ctx context.Context, m message) {
 
 	clear(c.grants)
 	if err := c.require(ctx, grant{false, broadcastEvent}); err != nil {
-		c.end(failureText(err))
+		c.end(c.socket.explain(err))
 		return
 	}
 	if follower != nil {
@@ -322,9 +323,6 @@ func decide(ctx context.Context, p project, v caller, topic string, g grant) (bo
 	allowed, err := ask(ctx, v.Actor, topic, g.extension)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return false, fault.New(fault.Unavailable, "The policies of this channel take too long").WithCause(err)
-	}
-	if fault.Is(err, fault.Internal) {
-		httpx.From(ctx).Err = err
 	}
 
 	return allowed, err

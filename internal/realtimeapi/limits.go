@@ -4,8 +4,8 @@ import "time"
 
 // Bounds of sockets. Those of rooms are in package realtime.
 const (
-	// Sockets of one server, of an account's projects, and of a project. Each costs a file descriptor
-	// and about 30 kB.
+	// Sockets of one server, of an account's projects, and of a project. Each costs a file
+	// descriptor and about 38 kB (bench/realtime).
 	maxSockets           = 40_000
 	maxSocketsPerAccount = 20_000
 	maxSocketsPerProject = 10_000
@@ -36,7 +36,7 @@ const (
 	maxBacklog   = 1 << 20
 	freeBacklog  = 16 << 10
 	backlogStep  = 64 << 10
-	maxBacklogs  = 64 << 20 // of all sockets
+	maxBacklogs  = 64 << 20 // all sockets together
 	frameCost    = 64       // bytes of a waiting frame beside its data
 	maxBatch     = 100      // broadcasts per HTTP request
 	maxBatchBody = 1 << 20

@@ -132,5 +132,6 @@ func quote(text string) []byte {
 
 // encodeBroadcast returns the payload of a broadcast in a text frame.
 func encodeBroadcast(event string, payload []byte) []byte {
-	return slices.Concat([]byte(`{"type":"broadcast","event":`), quote(event), []byte(`,"payload":`), payload, []byte{'}'})
+	return slices.Concat([]byte(`{"type":"broadcast","event":`), quote(event), []byte(`,"payload":`), payload,
+		[]byte{'}'})
 }

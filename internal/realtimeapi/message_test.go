@@ -146,7 +146,8 @@ func FuzzFrames(f *testing.F) {
 			if !utf8.ValidString(m.topic) || !utf8.ValidString(b.event) || (!b.isBinary && !json.Valid(b.payload)) {
 				t.Errorf("%q: got %+v", data, m)
 			}
-			if len(m.topic) <= maxWord && len(b.event) <= maxWord && !bytes.HasSuffix(encodeFrame(m.topic, *b), b.payload) {
+			if len(m.topic) <= maxWord && len(b.event) <= maxWord &&
+				!bytes.HasSuffix(encodeFrame(m.topic, *b), b.payload) {
 				t.Errorf("%q: the payload is lost", data)
 			}
 		}

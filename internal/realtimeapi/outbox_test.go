@@ -101,7 +101,8 @@ func TestOutbox(t *testing.T) {
 	})
 }
 
-// TestSlowReaders checks that clients that do not read are closed, with a reason if they read again.
+// TestSlowReaders checks that clients that do not read are closed, with a reason if they read
+// again.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 

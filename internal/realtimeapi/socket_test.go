@@ -92,7 +92,8 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 
 	g := &rig{t: t, project: &fakeProject{uuid: uuid.New()}, log: make(chan httpx.Finished, 1000)}
-	g.server = New(Config{Hub: &realtime.Hub{}, Bodies: httpx.NewBodyPool(64 << 20), Log: slog.New(slog.DiscardHandler)})
+	g.server = New(Config{Hub: &realtime.Hub{}, Bodies: httpx.NewBodyPool(64 << 20),
+		Log: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(httpx.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.server.serve(w, r, g.project, r.URL.EscapedPath())
 	}), httpx.Config{Log: slog.New(slog.DiscardHandler), Answered: func(f httpx.Finished) { g.log <- f }}))
@@ -462,7 +463,8 @@ func TestHostileFrames(t *testing.T) {
 		{"deep", "apikey=key&vsn=2.0.0", text(`[null,null,"t","e",` + strings.Repeat("[", 20_000)), statusMalformed},
 		{"bytes in 1.0.0", "apikey=key", binary("\x03\x00\x00\x01\x00\x00\x00t"), statusUnsupported},
 		{"garbage", "apikey=key&vsn=2.0.0", binary("\x00\xff\xfe garbage"), statusMalformed},
-		{"too large", "apikey=key&vsn=2.0.0", text(`"` + strings.Repeat("x", maxFrame) + `"`), websocket.StatusMessageTooBig},
+		{"too large", "apikey=key&vsn=2.0.0", text(`"` + strings.Repeat("x", maxFrame) + `"`),
+			websocket.StatusMessageTooBig},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := g.dial(test.query)

@@ -24,7 +24,8 @@ type project interface {
 	verify(ctx context.Context, text string) (gateway.Caller, error)
 	timeout(role string) time.Duration
 	inactive() error
-	// current returns the project under its settings of now. It fails with NotFound if it was purged.
+	// current returns the project under its current settings. It fails with NotFound if it was
+	// purged.
 	current(ctx context.Context) (project, error)
 	changes() Changes       // nil: none
 	authorizer() Authorizer // nil: private channels are for secret keys only
@@ -107,7 +108,8 @@ func verify(ctx context.Context, p project, text string) (caller, error) {
 	case "":
 		c.Role = "anon"
 	default:
-		return caller{}, fault.New(fault.Forbidden, "The role of the token is none of the channels").WithCode("invalid_role")
+		return caller{}, fault.New(fault.Forbidden, "The role of the token is none of the channels").
+			WithCode("invalid_role")
 	}
 
 	var claims struct {

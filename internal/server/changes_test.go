@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
-// TestStreamOfChanges: a client without a library follows a table by Server-Sent Events, leaves, and
-// continues where it was.
+// TestStreamOfChanges: a client without a library follows a table by Server-Sent Events, leaves,
+// and continues where it was.
 func TestStreamOfChanges(t *testing.T) {
 	t.Parallel()
 
@@ -20,7 +20,8 @@ func TestStreamOfChanges(t *testing.T) {
 	a.Post("/sql", `{"query": "create table public.todos (id int primary key, title text, done boolean); `+
 		`alter table public.todos disable row level security; grant all on public.todos to anon; `+
 		`alter publication supabase_realtime add table public.todos", "read_only": false}`).Want(200)
-	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "app", "kind": "publishable"}`).Want(201).Metadata("key").(string)
+	key := a.Post("/projects/"+a.Project+"/keys", `{"name": "app", "kind": "publishable"}`).Want(201).
+		Metadata("key").(string)
 	path := "/projects/" + a.Project + "/realtime/v1/changes?table=todos&select=id,title&filter=done=is.false"
 	insert := func(row string) {
 		t.Helper()

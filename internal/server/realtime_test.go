@@ -115,7 +115,8 @@ func TestStopEndsSockets(t *testing.T) {
 	p, c := startInstalled(t, "SOCLE_LOG_LEVEL=debug")
 	_, metadata := c.made(t, "/projects/"+c.project+"/keys", `{"name": "browser", "kind": "publishable"}`)
 	key := metadata["key"]
-	conn, _, err := websocket.Dial(t.Context(), p.url+"/projects/"+c.project+"/realtime/v1/websocket?vsn=2.0.0&apikey="+key, nil)
+	conn, _, err := websocket.Dial(t.Context(),
+		p.url+"/projects/"+c.project+"/realtime/v1/websocket?vsn=2.0.0&apikey="+key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

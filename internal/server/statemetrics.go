@@ -38,6 +38,8 @@ var (
 	cachedProjects = gauge("rows_cached_projects", "Projects whose catalogs and statements are cached.")
 	cachedKeys     = gauge("rows_cached_keys", "API keys and settings of projects that are cached.")
 
+	realtimeSockets = gauge("realtime_sockets", "WebSockets of applications.")
+
 	storageFree = gauge("storage_free_bytes", "Free space of the storage, if it is a folder.")
 	storageSize = gauge("storage_size_bytes", "Size of the storage's file system, if it is a folder.")
 
@@ -51,8 +53,8 @@ var (
 
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
-	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys, storageFree, storageSize,
-	droppedSpans,
+	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
+	realtimeSockets, storageFree, storageSize, droppedSpans,
 	jobs, oldestJob, certificateExpiry,
 }
 
@@ -104,6 +106,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	stats := s.gateway.Stats()
 	send(cachedProjects, float64(stats.Projects))
 	send(cachedKeys, float64(stats.Lookups))
+	send(realtimeSockets, float64(s.realtime.Sockets()))
 
 	if free, size, err := s.blobs.Space(); err == nil && size > 0 {
 		send(storageFree, float64(free))
