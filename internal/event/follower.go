@@ -197,8 +197,8 @@ func (f *Follower) append(changes []Change, at position) {
 	f.wake()
 }
 
-// stayLive reports whether the reader checks changes for the follower. A follower whose filters need
-// PostgreSQL falls back to reading the log itself.
+// stayLive reports whether the reader checks changes for the follower. A follower whose filters
+// need PostgreSQL falls back to reading the log itself.
 func (f *Follower) stayLive() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -418,8 +418,8 @@ func (l *Log) refresh(ctx context.Context, version string) {
 	}
 }
 
-// deliver gives a page of changes to the followers that are live. Those that need more of PostgreSQL
-// than their policies read the page themselves, so that they delay nobody.
+// deliver gives a page of changes to the followers that are live. Those that need more of
+// PostgreSQL than their policies read the page themselves, so that they delay nobody.
 func (l *Log) deliver(ctx context.Context, entries []*entry, at position) {
 	shared := l.newMatchers(entries)
 	for _, f := range l.all() {

@@ -257,7 +257,7 @@ func TestCaptureIsInvisible(t *testing.T) {
 		}
 	}
 
-	// The captures run as the login for requests. It can't change them, and neither can a cast of the owner's.
+	// The captures run as the login for requests, and a cast to json with them. Neither changes them.
 	request := projectdbtest.Connect(t, w.project, pgcluster.Request)
 	for _, sql := range []string{
 		`drop function socle.capture_insert() cascade`, `alter function socle.capture_insert() security invoker`,
