@@ -257,7 +257,7 @@ func TestCaptureIsInvisible(t *testing.T) {
 		}
 	}
 
-	// The captures run as the login for requests, and a cast to json with them. Neither changes them.
+	// The captures run as the login for requests, which can't change them.
 	request := projectdbtest.Connect(t, w.project, pgcluster.Request)
 	for _, sql := range []string{
 		`drop function socle.capture_insert() cascade`, `alter function socle.capture_insert() security invoker`,
