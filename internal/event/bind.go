@@ -56,9 +56,17 @@ func (l *Log) capture(ctx context.Context, views []*view) error {
 	defer cancel()
 
 	for oid := range oidsOf(views) {
-		for {
+		l.mu.Lock()
+		isRecent := time.Since(l.captured[oid]) < renewInterval
+		l.mu.Unlock()
+
+		for !isRecent {
 			err := capture(ctx, l.project.Trusted(), oid)
 			if err == nil {
+				l.mu.Lock()
+				l.captured[oid] = time.Now()
+				l.mu.Unlock()
+
 				break
 			}
 			if !fault.Is(err, fault.Unavailable) {

@@ -20,6 +20,7 @@ const (
 	busyInterval  = 100 * time.Millisecond // between reads, while there are changes
 	quietInterval = 500 * time.Millisecond // between reads after quietAfter without changes
 	quietAfter    = time.Minute
+	renewInterval = time.Minute          // between renewals of a table's capture, at least
 	keepInterval  = 5 * time.Minute      // between renewals of the captures
 	lingerTime    = 30 * time.Second     // after which a log without followers is closed
 	retryInterval = time.Second          // after a failed read
@@ -83,14 +84,16 @@ type Log struct {
 
 	mu        sync.Mutex
 	followers map[*Follower]bool
-	at        snapshot      // read up to; zero before the first read
-	busy      bool          // the reader delivers changes after at: no follower becomes live
-	place     string        // the database's timeline and OID
-	version   string        // the catalog's version when the followers' views were made
-	reads     uint64        // completed
-	read      chan struct{} // closed after the next read
-	failure   error         // the last read's
-	emptyFrom time.Time     // since when there are no followers
+	flushDue  bool                 // a new follower waits for a position after its captures
+	captured  map[uint32]time.Time // tables, by the last renewal of their capture
+	at        snapshot             // read up to; zero before the first read
+	busy      bool                 // the reader delivers changes after at: no follower becomes live
+	place     string               // the database's timeline and OID
+	version   string               // the catalog's version when the followers' views were made
+	reads     uint64               // completed
+	read      chan struct{}        // closed after the next read
+	failure   error                // the last read's
+	emptyFrom time.Time            // since when there are no followers
 }
 
 // Follow returns a follower, which receives the changes that commit from now on, or those after
@@ -138,7 +141,7 @@ func (l *Logs) logOf(p *projectdb.Project) *Log {
 	log := l.open[p.UUID]
 	if log == nil {
 		log = &Log{project: p, logs: l, wakeup: make(chan struct{}, 1), followers: map[*Follower]bool{},
-			read: make(chan struct{}), emptyFrom: time.Now()}
+			captured: map[uint32]time.Time{}, read: make(chan struct{}), emptyFrom: time.Now()}
 		l.open[p.UUID] = log
 		l.done.Go(func() { log.run(l.ctx) })
 	}
@@ -186,6 +189,7 @@ func (l *Log) wake() {
 func (l *Log) sync(ctx context.Context) error {
 	l.mu.Lock()
 	target := l.reads + 2 // the read in progress may have begun before
+	l.flushDue = true
 	l.mu.Unlock()
 
 	for {
@@ -297,10 +301,16 @@ func (l *Log) endAll(err error) {
 
 // advance reads all that is new, and gives it to the followers. It returns the number of changes.
 func (l *Log) advance(ctx context.Context) (n int, err error) {
+	l.mu.Lock()
+	isDue := l.flushDue
+	l.flushDue = false
+	l.mu.Unlock()
+
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 
+		l.flushDue = l.flushDue || (isDue && err != nil)
 		l.failure = err
 		l.reads++
 		close(l.read)
@@ -322,7 +332,10 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 	}
 
 	l.refresh(ctx, p.head.version)
-	if len(p.entries) > 0 && !p.head.flushed {
+	if !p.head.flushed {
+		if len(p.entries) == 0 && !isDue {
+			return 0, nil // the position stays one that a cursor may have
+		}
 		if err := flush(ctx, l.project.Trusted()); err != nil {
 			return 0, err
 		}
@@ -387,6 +400,7 @@ func (l *Log) begin(ctx context.Context) error {
 	defer l.mu.Unlock()
 
 	l.at, l.place, l.version = from, p.head.place, p.head.version
+	clear(l.captured)
 	return nil
 }
 
@@ -403,6 +417,9 @@ func (l *Log) refresh(ctx context.Context, version string) {
 	l.mu.Lock()
 	current := l.version == version
 	l.version = version
+	if !current {
+		clear(l.captured)
+	}
 	l.mu.Unlock()
 
 	if current {
