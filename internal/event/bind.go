@@ -84,6 +84,7 @@ func (l *Log) capture(ctx context.Context, views []*view) error {
 	return nil
 }
 
+// oidsOf returns the OIDs of the views' tables.
 func oidsOf(views []*view) map[uint32]bool {
 	oids := map[uint32]bool{}
 	for _, v := range views {

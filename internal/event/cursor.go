@@ -49,6 +49,9 @@ func (s snapshot) sees(xid uint64) bool {
 	return xid < s.xmax && !slices.Contains(s.running, xid)
 }
 
+// isBefore reports whether the snapshot was taken before another one of the same history.
+func (s snapshot) isBefore(other snapshot) bool { return s.xmin < other.xmin || s.xmax < other.xmax }
+
 // position is a place in a log: all changes that from sees are before it, and of those that only to
 // sees, the ones up to xid and seq. Without to it is exactly from.
 type position struct {

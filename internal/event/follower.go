@@ -90,8 +90,11 @@ func (f *Follower) catchUp(ctx context.Context) ([]Change, error) {
 	f.mu.Unlock()
 
 	if at.to.text == "" {
-		at.to = f.log.position()
-		at.xid, at.seq = 0, 0
+		to, read := f.log.readTo()
+		if to.isBefore(at.from) { // the cursor is another server's
+			return nil, wait(ctx, read)
+		}
+		at.to, at.xid, at.seq = to, 0, 0
 	}
 
 	p, err := readBetween(ctx, f.log.project.Trusted(), at)
@@ -116,14 +119,20 @@ func (f *Follower) catchUp(ctx context.Context) ([]Change, error) {
 	}
 
 	if read := f.join(at, !p.more); read != nil && len(changes) == 0 {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-read:
-		}
+		return nil, wait(ctx, read)
 	}
 
 	return changes, nil
+}
+
+// wait waits until a channel is closed.
+func wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-done:
+		return nil
+	}
 }
 
 // join records the follower's position after a page, and makes the follower live if that is the

@@ -170,6 +170,14 @@ func (l *Log) position() snapshot {
 	return l.at
 }
 
+// readTo is [Log.position], with a channel that is closed after the next read.
+func (l *Log) readTo() (snapshot, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.at, l.read
+}
+
 // epoch identifies the database and its history. Cursors of another epoch mean nothing here.
 func (l *Log) epoch() string {
 	l.mu.Lock()
@@ -351,7 +359,8 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 		l.busy = false
 	}()
 
-	at := position{from: from, to: p.head.now}
+	to := p.head.now
+	at := position{from: from, to: to}
 	for {
 		n += len(p.entries)
 		for _, e := range p.entries {
@@ -368,15 +377,15 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 		}
 		if p, err = readBetween(ctx, l.project.Trusted(), at); err != nil {
 			l.detach() // the followers have a part, and continue from their own positions
-			return n, err
+			break
 		}
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	l.at = at.from
-	return n, nil
+	l.at = to
+	return n, err
 }
 
 // begin takes the first snapshot of a database.
