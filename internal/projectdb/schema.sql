@@ -537,7 +537,14 @@ begin
 	if not exists (select from pg_class where oid = root) then
 		return;
 	end if;
+	-- One at a time: others would create the same triggers.
 	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
+	for slot in 0..9 loop
+		if to_regclass('socle.events_' || slot) is null then
+			execute format('create table socle.events_%1$s partition of socle.events for values in (%1$s)', slot);
+		end if;
+	end loop;
+
 	for t in select root union select relid::oid from pg_partition_tree(root::regclass) loop
 		foreach kind in array array['insert', 'update', 'delete', 'truncate'] loop
 			continue when exists (
@@ -965,9 +972,9 @@ declare
 begin
 	-- The slot after the current one is the oldest.
 	for age in reverse 9..0 loop
-		slot := ('socle.events_' || ((current_slot - age) % 10)::text)::regclass;
+		slot := to_regclass('socle.events_' || ((current_slot - age) % 10)::text);
 		size := pg_relation_size(slot);
-		continue when size = 0 or (age < 9 and total <= bytes_limit);
+		continue when coalesce(size, 0) = 0 or (age < 9 and total <= bytes_limit);
 		execute format('lock table %s in access exclusive mode', slot);
 		execute format('select xid from %s order by xid desc limit 1', slot) into last;
 		if last is not null then
@@ -2159,136 +2166,6 @@ PARTITION BY LIST (slot);
 
 COMMENT ON TABLE socle.events IS 'changes of rows, for a day';
 
-CREATE TABLE socle.events_0 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_1 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_2 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_3 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_4 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_5 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_6 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_7 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_8 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
-CREATE TABLE socle.events_9 (
-    slot smallint DEFAULT (((floor((date_part('epoch'::text, clock_timestamp()) / (10800)::double precision)))::bigint % (10)::bigint))::smallint NOT NULL,
-    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    seq bigint DEFAULT nextval('socle.event_seq'::regclass) NOT NULL,
-    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    relation oid NOT NULL,
-    operation "char" NOT NULL,
-    record json,
-    old json,
-    size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
-);
-
 CREATE TABLE socle.events_removed (
     single boolean DEFAULT true NOT NULL,
     xid xid8 NOT NULL,
@@ -2597,26 +2474,6 @@ COMMENT ON COLUMN storage.variants.source_uuid IS 'the blob that it was made of'
 
 COMMENT ON COLUMN storage.variants.spec IS 'what was asked for, in one form';
 
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_0 FOR VALUES IN ('0');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_1 FOR VALUES IN ('1');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_2 FOR VALUES IN ('2');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_3 FOR VALUES IN ('3');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_4 FOR VALUES IN ('4');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_5 FOR VALUES IN ('5');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_6 FOR VALUES IN ('6');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_7 FOR VALUES IN ('7');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_8 FOR VALUES IN ('8');
-
-ALTER TABLE ONLY socle.events ATTACH PARTITION socle.events_9 FOR VALUES IN ('9');
-
 ALTER TABLE ONLY auth.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
 
@@ -2895,26 +2752,6 @@ CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btre
 
 CREATE INDEX events_xid_seq ON ONLY socle.events USING btree (xid, seq);
 
-CREATE INDEX events_0_xid_seq_idx ON socle.events_0 USING btree (xid, seq);
-
-CREATE INDEX events_1_xid_seq_idx ON socle.events_1 USING btree (xid, seq);
-
-CREATE INDEX events_2_xid_seq_idx ON socle.events_2 USING btree (xid, seq);
-
-CREATE INDEX events_3_xid_seq_idx ON socle.events_3 USING btree (xid, seq);
-
-CREATE INDEX events_4_xid_seq_idx ON socle.events_4 USING btree (xid, seq);
-
-CREATE INDEX events_5_xid_seq_idx ON socle.events_5 USING btree (xid, seq);
-
-CREATE INDEX events_6_xid_seq_idx ON socle.events_6 USING btree (xid, seq);
-
-CREATE INDEX events_7_xid_seq_idx ON socle.events_7 USING btree (xid, seq);
-
-CREATE INDEX events_8_xid_seq_idx ON socle.events_8 USING btree (xid, seq);
-
-CREATE INDEX events_9_xid_seq_idx ON socle.events_9 USING btree (xid, seq);
-
 CREATE UNIQUE INDEX buckets_id_key ON storage.buckets USING btree (id);
 
 CREATE UNIQUE INDEX buckets_name_key ON storage.buckets USING btree (name);
@@ -2948,26 +2785,6 @@ CREATE INDEX sorted_pending_container ON storage.sorted_pending USING btree (con
 CREATE INDEX uploads_started_at ON storage.uploads USING btree (started_at);
 
 CREATE INDEX variants_created_at ON storage.variants USING btree (created_at);
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_0_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_1_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_2_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_3_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_4_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_5_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_6_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_7_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_8_xid_seq_idx;
-
-ALTER INDEX socle.events_xid_seq ATTACH PARTITION socle.events_9_xid_seq_idx;
 
 CREATE TRIGGER check_identity BEFORE INSERT ON auth.identities FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.check_identity();
 
@@ -3151,26 +2968,6 @@ ALTER TABLE socle.audit_head ENABLE ROW LEVEL SECURITY;
 ALTER TABLE socle.audit_pending ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.captures ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_0 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_1 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_2 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_3 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_4 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_5 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_6 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_7 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_8 ENABLE ROW LEVEL SECURITY;
-
-ALTER TABLE socle.events_9 ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE socle.events_removed ENABLE ROW LEVEL SECURITY;
 

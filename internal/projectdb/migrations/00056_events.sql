@@ -2,7 +2,8 @@
 -- The log of changes to rows in tables that clients follow. Triggers of the followed tables write it, in the transaction that
 -- changes the row. Readers continue from a snapshot: what it does not see is new, whatever commits in which order.
 
--- Slots of three hours, used in turn. Removing the oldest is TRUNCATE, and no partition is ever missing.
+-- Slots of three hours, used in turn. Removing the oldest is TRUNCATE, and no partition is ever missing. The first capture
+-- creates them all: a project that nobody follows has no files for them.
 create table socle.events (
 	slot smallint not null default (floor(date_part('epoch', clock_timestamp()) / 10800)::bigint % 10)::smallint,
 	xid xid8 not null default pg_current_xact_id(),
@@ -19,15 +20,6 @@ create table socle.events (
 create sequence socle.event_seq cache 32;
 alter table socle.events alter column seq set default nextval('socle.event_seq');
 create index events_xid_seq on socle.events (xid, seq);
-
--- +goose StatementBegin
-do $$
-begin
-	for slot in 0..9 loop
-		execute format('create table socle.events_%1$s partition of socle.events for values in (%1$s)', slot);
-	end loop;
-end $$;
--- +goose StatementEnd
 -- Privileges decide alone: the captures insert, nobody reads.
 alter table socle.events disable row level security;
 comment on table socle.events is 'changes of rows, for a day';
@@ -116,7 +108,14 @@ begin
 	if not exists (select from pg_class where oid = root) then
 		return;
 	end if;
+	-- One at a time: others would create the same triggers.
 	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
+	for slot in 0..9 loop
+		if to_regclass('socle.events_' || slot) is null then
+			execute format('create table socle.events_%1$s partition of socle.events for values in (%1$s)', slot);
+		end if;
+	end loop;
+
 	for t in select root union select relid::oid from pg_partition_tree(root::regclass) loop
 		foreach kind in array array['insert', 'update', 'delete', 'truncate'] loop
 			continue when exists (
@@ -171,9 +170,9 @@ declare
 begin
 	-- The slot after the current one is the oldest.
 	for age in reverse 9..0 loop
-		slot := ('socle.events_' || ((current_slot - age) % 10)::text)::regclass;
+		slot := to_regclass('socle.events_' || ((current_slot - age) % 10)::text);
 		size := pg_relation_size(slot);
-		continue when size = 0 or (age < 9 and total <= bytes_limit);
+		continue when coalesce(size, 0) = 0 or (age < 9 and total <= bytes_limit);
 		execute format('lock table %s in access exclusive mode', slot);
 		execute format('select xid from %s order by xid desc limit 1', slot) into last;
 		if last is not null then
