@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,18 +13,28 @@ import (
 )
 
 // inbox is a subscriber that keeps its messages.
-type inbox struct{ got []string }
+type inbox struct {
+	mu  sync.Mutex
+	got []string
+}
 
 func (i *inbox) Deliver(m *Message) {
 	text := string(m.Payload)
 	if m.Kind == Broadcast {
 		text = m.Event + " " + text
 	}
+
+	i.mu.Lock()
+	defer i.mu.Unlock()
+
 	i.got = append(i.got, text)
 }
 
 // take returns the messages since the last call.
 func (i *inbox) take() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+
 	got := i.got
 	i.got = nil
 
