@@ -203,7 +203,7 @@ func (s *S3) Configure(c *config.Config) {
 // machine.
 func (s *S3) ConfigureShortTimeout(c *config.Config) {
 	s.Configure(c)
-	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=1s", 1)
+	c.StorageURL = strings.Replace(c.StorageURL, "timeout=5s", "timeout=2s", 1)
 }
 
 // OnRequest passes requests to f, which responds and returns true, or returns false to forward
