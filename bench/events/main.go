@@ -66,6 +66,9 @@ func run(ctx context.Context, s *socle.Socle) error {
 	if err := b.follow(ctx, *streams); err != nil {
 		return err
 	}
+	if err := b.delays(); err != nil {
+		return err
+	}
 	for _, load := range []struct {
 		name          string
 		clients, rows int
@@ -75,7 +78,7 @@ func run(ctx context.Context, s *socle.Socle) error {
 		}
 	}
 
-	return b.delays()
+	return nil
 }
 
 // bench is a project with followers.
