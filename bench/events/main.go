@@ -1,6 +1,6 @@
-// Command events measures what following a table costs its writers, and how soon followers learn of
-// a change. Requests of the rows API insert into two equal tables in turn, one of them followed. The
-// followers are streams of Server-Sent Events. Server and clients share this process.
+// Command events measures what following a table costs its writers, and how soon followers learn
+// of a change. Requests of the rows API insert into two equal tables in turn, one of them followed.
+// The followers are streams of Server-Sent Events. Server and clients share this process.
 //
 //	go run ./bench/events [-streams 100] [-rounds 5] [-seconds 2]
 package main
@@ -48,7 +48,8 @@ func run(ctx context.Context, s *socle.Socle) error {
 			d numeric, e timestamptz default now()); alter table %[1]s disable row level security;`, t)
 	}
 	sql.WriteString("alter publication supabase_realtime add table followed")
-	if _, err := s.Do("POST", "/sql", strings.NewReader(fmt.Sprintf(`{"query": %q, "read_only": false}`, sql.String()))); err != nil {
+	statement := fmt.Sprintf(`{"query": %q, "read_only": false}`, sql.String())
+	if _, err := s.Do("POST", "/sql", strings.NewReader(statement)); err != nil {
 		return err
 	}
 
