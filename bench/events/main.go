@@ -217,6 +217,12 @@ func (b *bench) load(table string, clients, rows int) (float64, error) {
 
 // delays prints the time from a request's beginning to its change in the streams.
 func (b *bench) delays() error {
+	for range 10 { // opens connections, and reads the catalog
+		if err := b.insert("followed", "warm", 1); err != nil {
+			return err
+		}
+	}
+
 	const changes = 100
 	for i := range changes {
 		mark := strconv.Itoa(i)
