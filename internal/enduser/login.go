@@ -90,17 +90,17 @@ func (d *Directory) login(
 		return Session{}, errNotConfirmed()
 	}
 
-	if !password.IsCurrent(hash) {
-		if err := d.rehash(ctx, u.PasswordReference, hash, secret); err != nil {
-			return Session{}, err
-		}
-	}
-
 	s, err := d.signIn(ctx, "granting user", func(ctx context.Context, tx pgx.Tx) (unsignedSession, error) {
 		return d.openSession(ctx, tx, u.ID, "password", c)
 	})
 	if err != nil {
 		return s, err
+	}
+
+	if !password.IsCurrent(hash) {
+		if err := d.rehash(ctx, u.PasswordReference, hash, secret); err != nil {
+			return Session{}, err
+		}
 	}
 
 	return s, d.attempts.RecordNetwork(ctx, c.Network, address)
