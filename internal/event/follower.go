@@ -165,7 +165,7 @@ func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error
 
 	matched := map[*entry]Change{}
 	for _, v := range views {
-		if err := shared.of(caller, group, v.relation.OID).add(ctx, v, matched); err != nil {
+		if err := shared.find(caller, group, v.relation.OID).add(ctx, v, matched); err != nil {
 			return nil, err
 		}
 	}

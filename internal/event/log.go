@@ -41,7 +41,7 @@ type Logs struct {
 	open map[uuid.UUID]*Log
 	done sync.WaitGroup
 	stop context.CancelFunc
-	ctx  context.Context //nolint:containedctx // ends all readers
+	ctx  context.Context // ends all readers
 }
 
 // NewLogs returns the logs. Close ends their readers.

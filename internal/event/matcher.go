@@ -30,8 +30,8 @@ func (l *Log) newMatchers(entries []*entry) *matchers {
 	return m
 }
 
-// of returns the matcher for a caller's group and a table.
-func (m *matchers) of(caller actor.Actor, group string, relation uint32) *matcher {
+// find returns the matcher for a caller's group and a table.
+func (m *matchers) find(caller actor.Actor, group string, relation uint32) *matcher {
 	key := matcherKey{group, relation}
 	if m.all[key] == nil {
 		m.all[key] = &matcher{querier: m.log.actorOn(caller), entries: m.byRelation[relation]}

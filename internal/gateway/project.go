@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -54,6 +55,18 @@ func (g *Gateway) openProject(id uuid.UUID, text string, former *Project) (*Proj
 	}
 
 	return p, nil
+}
+
+// StatementTimeout returns the timeout for statements of an application's role; 0 means none.
+func (p *Project) StatementTimeout(role string) time.Duration {
+	switch role {
+	case "anon":
+		return time.Duration(p.Settings.Rest.AnonTimeoutMS) * time.Millisecond
+	case "authenticated":
+		return time.Duration(p.Settings.Rest.AuthenticatedTimeoutMS) * time.Millisecond
+	}
+
+	return 0
 }
 
 // URL returns an interface's address, or "" if the install does not know its own.

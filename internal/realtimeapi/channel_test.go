@@ -245,7 +245,7 @@ type followed struct {
 	caller   actor.Actor
 	bindings []event.Binding
 	cursor   string
-	answer   chan error // of Follow
+	answer   chan error // failure that Follow returns
 	follower *follower
 }
 

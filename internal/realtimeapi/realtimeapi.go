@@ -71,7 +71,7 @@ type Server struct {
 	tenants  map[uuid.UUID]*tenant // projects with sockets
 	closed   bool
 	stop     context.CancelFunc // ends streams
-	stopping context.Context    //nolint:containedctx // ends with stop
+	stopping context.Context    // ends with stop
 	open     sync.WaitGroup     // sockets
 }
 

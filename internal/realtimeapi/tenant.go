@@ -46,16 +46,7 @@ func (p openProject) verify(ctx context.Context, text string) (gateway.Caller, e
 }
 
 // timeout returns a role's statement timeout; 0 means none.
-func (p openProject) timeout(role string) time.Duration {
-	switch role {
-	case "anon":
-		return time.Duration(p.Settings.Rest.AnonTimeoutMS) * time.Millisecond
-	case "authenticated":
-		return time.Duration(p.Settings.Rest.AuthenticatedTimeoutMS) * time.Millisecond
-	}
-
-	return 0
-}
+func (p openProject) timeout(role string) time.Duration { return p.StatementTimeout(role) }
 
 func (p openProject) inactive() error {
 	if p.Inactive != nil {

@@ -64,18 +64,6 @@ type project struct {
 	*gateway.Project
 }
 
-// timeout returns a role's statement timeout; 0 means none.
-func (p *project) timeout(role string) time.Duration {
-	switch role {
-	case "anon":
-		return time.Duration(p.Settings.Rest.AnonTimeoutMS) * time.Millisecond
-	case "authenticated":
-		return time.Duration(p.Settings.Rest.AuthenticatedTimeoutMS) * time.Millisecond
-	}
-
-	return 0
-}
-
 // call is a request in progress.
 type call struct {
 	*project
@@ -370,7 +358,7 @@ func (c *call) authenticate() error {
 
 	c.member = caller.Member
 	c.actor = actor.Actor{Role: caller.Role, Claims: caller.Claims, Subject: caller.Subject,
-		Timeout: c.timeout(caller.Role)}
+		Timeout: c.StatementTimeout(caller.Role)}
 	return nil
 }
 
