@@ -241,6 +241,10 @@ var rights = map[string]right{
 	"getMail":               {3, ""},
 
 	// rows API
+	"createVaultSecret": {3, `{"name": "secret {n}", "secret": "s3cret"}`},
+	"listVaultSecrets":  {3, ""},
+	"updateVaultSecret": {3, `{"secret": "s3cret"}`},
+	"deleteVaultSecret": {3, ""},
 	"createJWTKey": {3,
 		`{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
 	"listJWTKeys":        {3, ""},
@@ -354,7 +358,8 @@ func parameterNames(f fixture, table string) map[string]string {
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
 		"credentialUUID": apitest.MissingUUID, "endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
 		"requestUUID": apitest.MissingUUID,
-		"jwtKeyUUID":  apitest.MissingUUID, "folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"jwtKeyUUID":  apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
+		"folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
@@ -522,6 +527,11 @@ func provide(
 	case id == "deleteS3Key":
 		return map[string]string{
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/s3-keys", `{"name": "to go `+n+`"}`),
+		}
+	case id == "updateVaultSecret" || id == "deleteVaultSecret":
+		return map[string]string{
+			"vaultSecretUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/vault-secrets",
+				`{"name": "to go `+n+`", "secret": "s3cret"}`),
 		}
 	case id == "getMail":
 		return map[string]string{"mailUUID": createMail(t, targetOwner)}

@@ -30,6 +30,8 @@ func creations(f fixture) []call {
 		{id: "createKey", method: "POST",
 			path: "/projects/" + f.Project + "/keys", body: `{"name": "once", "kind": "secret"}`},
 		{id: "createS3Key", method: "POST", path: "/projects/" + f.Project + "/s3-keys", body: `{"name": "once"}`},
+		{id: "createVaultSecret", method: "POST",
+			path: "/projects/" + f.Project + "/vault-secrets", body: `{"name": "once", "secret": "s3cret"}`},
 		{id: "createToken", method: "POST",
 			path: "/tokens", body: `{"name": "once", "role_id": 4, "expires_at": "` + tomorrow() + `"}`},
 		{id: "createUser", method: "POST",

@@ -189,6 +189,13 @@ func platformDatabaseGone(t *testing.T, f fixture) {
 		call{id: "createS3Key", method: "POST", path: "/projects/" + a.Project + "/s3-keys", body: `{"name": "late"}`},
 		call{id: "listS3Keys", method: "GET", path: "/projects/" + a.Project + "/s3-keys"},
 		call{id: "deleteS3Key", method: "DELETE", path: "/projects/" + a.Project + "/s3-keys/" + apitest.MissingUUID},
+		call{id: "createVaultSecret", method: "POST", path: "/projects/" + a.Project + "/vault-secrets",
+			body: `{"name": "late", "secret": "s3cret"}`},
+		call{id: "listVaultSecrets", method: "GET", path: "/projects/" + a.Project + "/vault-secrets"},
+		call{id: "updateVaultSecret", method: "PUT", body: `{"secret": "s3cret"}`,
+			path: "/projects/" + a.Project + "/vault-secrets/" + apitest.MissingUUID},
+		call{id: "deleteVaultSecret", method: "DELETE",
+			path: "/projects/" + a.Project + "/vault-secrets/" + apitest.MissingUUID},
 		call{id: "connectDatabase", method: "GET", path: tunnelPath(a)},
 		call{
 			id:     "createDatabaseCredential",

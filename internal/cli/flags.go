@@ -174,8 +174,8 @@ func (r *remote) addFlags(cmd *cobra.Command) {
 		switch {
 		case name == "passphrase":
 			addPassphrase(cmd)
-		case name == "password":
-			addPassword(cmd, required)
+		case slices.Contains(secretMembers, name):
+			addSecret(cmd, name, required)
 		case s.Format == "binary":
 			r.addFlag(cmd, name, "path of the file, - for standard input", schema{Type: "string"}, required)
 		default:
@@ -345,8 +345,8 @@ func (r *remote) member(cmd *cobra.Command, c *client.Client, name string, inFil
 	switch v := r.flags[name]; {
 	case name == "passphrase":
 		secret, err = r.e.passphrase(cmd)
-	case name == "password":
-		secret, err = r.password(cmd, inFile)
+	case slices.Contains(secretMembers, name):
+		secret, err = r.readSecret(cmd, name, inFile)
 	case !v.given():
 		return nil, nil
 	case v.kind != "string" && v.kind != kindList:

@@ -80,6 +80,8 @@ var nouns = []noun{
 	{"s3-keys", "people", "Keys of a project for the S3 protocol", "socle s3-keys create --name rclone"},
 	{"jwt-keys", "people", "Public keys that verify your users' JWTs", "socle jwt-keys list"},
 	{"jwt-secret", "people", "The secret that signs your users' JWTs", "socle jwt-secret get"},
+	{"vault-secrets", "people", "Secrets that SQL of the project reads",
+		"socle vault-secrets create --name stripe_key"},
 	{"end-users", "people", "Users of your application: list, ban, end their sessions",
 		"socle end-users list --search example.com"},
 	{"auth-settings", "people", "Rules for the users of your application",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/socle-dev/socle/client"
 	"github.com/socle-dev/socle/internal/repository"
 )
 
@@ -81,6 +82,13 @@ func (p *pull) run() error {
 		return err
 	}
 	if err := p.loadContainers(func(string) bool { return true }); err != nil {
+		return err
+	}
+	err := p.loadVault()
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == "schema_taken" {
+		err = nil // it has a schema vault of its own
+	}
+	if err != nil {
 		return err
 	}
 

@@ -24,7 +24,8 @@ const (
 type projectState struct {
 	name         string
 	auth, rest   map[string]any
-	secrets      []string // names
+	secrets      []string          // names, see [repository.Secret]
+	vault        map[string]string // UUIDs of the vault's secrets, by name
 	containers   []repository.Container
 	mode         string            // see [modeClosed]
 	closedTables []string          // which have no privileges for applications
@@ -131,6 +132,11 @@ func (p *push) load() error {
 	}
 	delete(p.state.auth, "secretNames")
 
+	if slices.ContainsFunc(p.repo.Config.Secrets, isOfVault) {
+		if err := p.loadVault(); err != nil {
+			return err
+		}
+	}
 	if err := p.loadContainers(p.namesBucket); err != nil {
 		return err
 	}
@@ -159,6 +165,30 @@ func (p *push) refuseSameName() error {
 			return fmt.Errorf("there is a project %q, but this machine has not pushed to it; link it: socle link %s, or "+
 				"give the new one another name: project_id in %s", p.repo.Name(), config.ShellWord(p.repo.Name()),
 				repository.ConfigFile)
+		}
+	}
+
+	return nil
+}
+
+// isOfVault reports whether a secret is one of the vault.
+func isOfVault(s repository.Secret) bool { return strings.HasPrefix(s.Name, repository.VaultPrefix) }
+
+// loadVault reads the names of the vault's secrets.
+func (p *push) loadVault() error {
+	p.state.vault = map[string]string{}
+	path := p.inProject("/vault-secrets")
+	o, _ := p.document.lister("/projects/{projectUUID}/vault-secrets")
+	items, err := (finder{p.document, p.client}).list(p.cmd.Context(), o, path, "")
+	if err != nil {
+		return err
+	}
+
+	for _, item := range items {
+		id, _ := item.value("uuid").(string)
+		if name, ok := item.value("name").(string); ok {
+			p.state.vault[name] = id
+			p.state.secrets = append(p.state.secrets, repository.VaultPrefix+name)
 		}
 	}
 

@@ -38,8 +38,8 @@ func (p *push) execute(plan *pushPlan) error {
 	}
 
 	for _, step := range []func(*pushPlan) error{
-		p.updateRest, p.updateAuth, p.updateMode, p.applyMigrations, p.updateHooks, p.changeBuckets, p.runSeeds,
-		p.writeTypes,
+		p.updateRest, p.updateAuth, p.updateMode, p.updateVault, p.applyMigrations, p.updateHooks, p.changeBuckets,
+		p.runSeeds, p.writeTypes,
 	} {
 		if err := step(plan); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (p *push) updateHooks(plan *pushPlan) error {
 func (p *push) updateSettings(plan *pushPlan, body map[string]any, hooks bool) error {
 	secrets := map[string]string{}
 	for _, s := range plan.secrets {
-		if strings.HasPrefix(s.Name, "hooks.") == hooks {
+		if !isOfVault(s) && strings.HasPrefix(s.Name, "hooks.") == hooks {
 			secrets[s.Name] = s.Value
 		}
 	}
@@ -147,16 +147,59 @@ func (p *push) updateSettings(plan *pushPlan, body map[string]any, hooks bool) e
 		return err
 	}
 
+	var set []repository.Secret
+	for _, s := range plan.secrets {
+		if _, ok := secrets[s.Name]; ok {
+			set = append(set, s)
+		}
+	}
+
+	return p.recordSecrets(set)
+}
+
+// recordSecrets keeps the hashes of secrets that were set.
+func (p *push) recordSecrets(set []repository.Secret) error {
 	return p.changeLink(func(l *repositoryLink) {
 		if l.Secrets == nil {
 			l.Secrets = map[string]string{}
 		}
-		for _, s := range plan.secrets {
-			if _, ok := secrets[s.Name]; ok {
-				l.Secrets[s.Name] = l.hash(s)
-			}
+		for _, s := range set {
+			l.Secrets[s.Name] = l.hash(s)
 		}
 	})
+}
+
+// updateVault sets the secrets of the vault, before migrations that may read them.
+func (p *push) updateVault(plan *pushPlan) error {
+	for _, s := range plan.secrets {
+		if !isOfVault(s) {
+			continue
+		}
+
+		name := strings.TrimPrefix(s.Name, repository.VaultPrefix)
+		request := client.Request{Method: http.MethodPost, Path: p.inProject("/vault-secrets"),
+			Body: map[string]any{"name": name, "secret": s.Value}}
+		if id := p.state.vault[name]; id != "" {
+			request = client.Request{Method: http.MethodPut, Path: p.inProject("/vault-secrets/" + id),
+				Body: map[string]any{"secret": s.Value}}
+		}
+
+		_, err := p.client.Do(p.cmd.Context(), request)
+		if e, ok := errors.AsType[*client.Error](err); ok {
+			f := newFailure(e)
+			f.label = func(string) string { return fmt.Sprintf("%s:%d: %s", s.File, s.Line, s.Key) }
+			err = f
+		}
+		if err != nil {
+			return err
+		}
+
+		if err := p.recordSecrets([]repository.Secret{s}); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 func (p *push) updateMode(plan *pushPlan) error {

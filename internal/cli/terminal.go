@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -107,41 +108,50 @@ func readPassword(cmd *cobra.Command, prompt string) (string, error) {
 	return password, err
 }
 
-func addPassword(cmd *cobra.Command, required bool) {
-	meaning := "file with the password, - to be asked for it or to read it from standard input"
+// secretMembers are body members that no argument may hold, because arguments are visible to all
+// users of the machine. Each has a flag that names a file.
+var secretMembers = []string{"password", "secret"}
+
+func addSecret(cmd *cobra.Command, name string, required bool) {
+	meaning := "file with the " + name + ", - to be asked for it or to read it from standard input"
 	if required {
 		meaning += " (default -)"
 	}
 
-	cmd.Flags().String("password-file", "", meaning)
+	cmd.Flags().String(name+"-file", "", meaning)
 }
 
-// password returns the member password; "" if there is none. It is not taken from an argument,
-// because arguments are visible to all users.
-func (r *remote) password(cmd *cobra.Command, inFile bool) (string, error) {
-	name, _ := cmd.Flags().GetString("password-file")
-	required := slices.Contains(r.body.Required, "password")
+// readSecret returns a secret member; "" if there is none. A password is one line. Another secret,
+// such as a private key, is the whole text without the newline at its end.
+func (r *remote) readSecret(cmd *cobra.Command, member string, inFile bool) (string, error) {
+	name, _ := cmd.Flags().GetString(member + "-file")
+	required := slices.Contains(r.body.Required, member)
+	_, asks := terminal(cmd.InOrStdin())
 	switch {
+	case name == "" && (inFile || !required):
+		return "", nil
+	case member != "password" && (!asks || (name != "" && name != "-")):
+		text, err := readInput(cmd, cmp.Or(name, "-"))
+		return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), err
 	case name != "" && name != "-":
 		text, err := os.ReadFile(name)
 		line, _, _ := strings.Cut(string(text), "\n")
 
 		return strings.TrimSuffix(line, "\r"), err
-	case name == "" && (inFile || !required):
-		return "", nil
 	}
 
-	password, err := readPassword(cmd, "Password: ")
-	if _, ok := terminal(cmd.InOrStdin()); err != nil || !ok || !newPassword[r.ID] {
-		return password, err
+	prompt := strings.ToUpper(member[:1]) + member[1:]
+	secret, err := readPassword(cmd, prompt+": ")
+	if err != nil || !asks || !newPassword[r.ID] {
+		return secret, err
 	}
 
-	again, err := readPassword(cmd, "Password again: ")
-	if err == nil && again != password {
+	again, err := readPassword(cmd, prompt+" again: ")
+	if err == nil && again != secret {
 		err = errors.New("the two passwords differ")
 	}
 
-	return password, err
+	return secret, err
 }
 
 // newPassword are the operations that set the password that they take.

@@ -118,7 +118,7 @@ func findDenial(r requestlog.Request, t target, d denial, role string) Cause {
 		privilege = "a privilege"
 	}
 
-	object, command := d.kind+" "+d.name+".", d.command(privilege, role)
+	object, command := d.kind+" "+d.String()+".", d.command(privilege, role)
 	switch privilege {
 	case "execute":
 		return cause(role+" may not execute the "+object, command)

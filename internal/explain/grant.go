@@ -10,7 +10,11 @@ import (
 )
 
 // denial is PostgreSQL's message about a missing privilege.
-type denial struct{ kind, name string }
+type denial struct {
+	kind   string
+	schema string // "": the message does not say
+	name   string // a type's is SQL already, others stand as they are
+}
 
 var (
 	deniedObject = regexp.MustCompile(`^(?s)permission denied for (materialized view|foreign table|[a-z]+) (.+)$`)
@@ -21,10 +25,10 @@ var (
 // of this state, such as those of policies.
 func parseDenial(message string) (denial, bool) {
 	if m := deniedColumn.FindStringSubmatch(message); m != nil {
-		return denial{"table", m[1]}, true
+		return denial{kind: "table", name: m[1]}, true
 	}
 	if m := deniedObject.FindStringSubmatch(message); m != nil {
-		return denial{m[1], m[2]}, true
+		return denial{kind: m[1], name: m[2]}, true
 	}
 
 	return denial{}, false
@@ -68,13 +72,32 @@ func (d denial) command(privilege, role string) string {
 		return ""
 	}
 
-	parts := []string{d.name}
-	if schema, name, ok := strings.Cut(d.name, "."); ok && d.kind != "schema" {
-		parts = []string{schema, name}
+	sql := "grant " + privilege + " on " + object + " " + d.sql() + " to " + quotePlain(role)
+	return "socle sql run --read-only=false --query " + config.ShellWord(sql)
+}
+
+// typeName matches the names of types in messages, which have quotes and a schema where necessary.
+var typeName = regexp.MustCompile(`^(?:(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")(?:\.|$)){1,2}$`)
+
+// sql returns the object's name as SQL.
+func (d denial) sql() string {
+	switch {
+	case d.schema != "":
+		return quotePlain(d.schema, d.name)
+	case (d.kind == "type" || d.kind == "domain") && typeName.MatchString(d.name) && !strings.HasSuffix(d.name, "."):
+		return d.name
 	}
 
-	sql := "grant " + privilege + " on " + object + " " + quotePlain(parts...) + " to " + quotePlain(role)
-	return "socle sql run --read-only=false --query " + config.ShellWord(sql)
+	return quotePlain(d.name)
+}
+
+// String returns the object's name for people.
+func (d denial) String() string {
+	if d.schema != "" {
+		return d.schema + "." + d.name
+	}
+
+	return d.name
 }
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)

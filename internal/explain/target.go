@@ -46,7 +46,7 @@ func relationOf(r requestlog.Request, t target) string {
 		return t.table
 	}
 
-	return d.name
+	return d.String()
 }
 
 // denialOf returns what a request's failure denies. PostgreSQL names an object without its schema;
@@ -54,8 +54,8 @@ func relationOf(r requestlog.Request, t target) string {
 func denialOf(r requestlog.Request, t target) (denial, bool) {
 	d, ok := parseDenial(text(r.ErrorMessage))
 	for _, own := range []string{t.table, t.function} {
-		if _, plain, _ := strings.Cut(own, "."); ok && plain == d.name && d.kind != "schema" {
-			d.name = own
+		if schema, plain, _ := strings.Cut(own, "."); ok && plain == d.name && d.kind != "schema" {
+			d.schema = schema
 		}
 	}
 

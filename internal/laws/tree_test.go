@@ -34,7 +34,7 @@ var levels = [][]string{
 	{"internal/account", "internal/appkey", "internal/certificate", "internal/projectdb", "internal/rest/plan",
 		"internal/rest/typescript", "internal/enduser/rules", "internal/requestlog"},
 	{"internal/backup/archive", "internal/event", "internal/form", "internal/gateway", "internal/object",
-		"internal/pgproxy",
+		"internal/pgproxy", "internal/vault",
 		"internal/explain", "internal/rest", "internal/statement", "internal/transfer", "internal/lifecycle",
 		"internal/enduser/message"},
 	{"internal/backup", "internal/migration", "internal/realtimeapi", "internal/restapi", "internal/s3api",

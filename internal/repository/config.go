@@ -4,11 +4,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Config holds the settings that a repository's configuration names. Others stay as they are.
@@ -31,9 +33,12 @@ type Setting struct {
 	Line   int
 }
 
-// Secret is a secret in the end-user settings. It is never shown.
+// VaultPrefix begins the names of secrets in the vault, which SQL reads.
+const VaultPrefix = "vault."
+
+// Secret is a secret in the end-user settings or in the vault. It is never shown.
 type Secret struct {
-	Name    string // as the operation calls it, such as providers.github
+	Name    string // as the operation calls it, such as providers.github, or [VaultPrefix] and its name
 	Value   string
 	Missing string // variable with the value that the environment lacks; "": the value is there
 	Key     string
@@ -63,6 +68,7 @@ func readSettings(d *document, root *os.Root) Config {
 	r.readAPI()
 	r.readStorage()
 	r.readAuth()
+	r.readVault()
 
 	if enabled, ok := d.section("db", "migrations").flag("enabled"); ok {
 		r.SkipMigrations = !enabled
@@ -118,6 +124,20 @@ func (r *settingsReader) setSecret(s section, key, name string) {
 	if v, ok := s.text(key); ok && v != "" {
 		secret.Value = v
 		r.Secrets = append(r.Secrets, secret)
+	}
+}
+
+// readVault reads the secrets of the vault.
+func (r *settingsReader) readVault() {
+	vault := r.d.section("db", "vault")
+	for _, name := range slices.Sorted(maps.Keys(vault.values)) {
+		if text, _ := vault.values[name].(string); strings.HasPrefix(text, "encrypted:") {
+			r.d.read[vault.key(name)] = true
+			r.d.note(vault.key(name), "is encrypted: socle vault-secrets create --name %s takes the secret itself", name)
+			continue
+		}
+
+		r.setSecret(vault, name, VaultPrefix+name)
 	}
 }
 

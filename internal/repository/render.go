@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,7 @@ import (
 type Snapshot struct {
 	Name        string
 	Auth, Rest  map[string]any
-	SecretNames []string
+	SecretNames []string // see [Secret.Name]
 	Containers  []Container
 	OpenTables  *bool // nil: neither, by the project's own statements
 }
@@ -49,6 +50,7 @@ func Render(s Snapshot) (files Files, notes []string) {
 		}
 	}
 
+	w.writeVault()
 	w.writeAuth()
 	w.writeMail()
 	w.writePhone()
@@ -95,6 +97,26 @@ func (w *configWriter) value(name string, v any) {
 func (w *configWriter) secret(name, secret, variable string) {
 	if slices.Contains(w.secrets, secret) {
 		w.value(name, "env("+variable+")")
+	}
+}
+
+// notLetters matches what the name of an environment variable can't have.
+var notLetters = regexp.MustCompile(`[^A-Z0-9]+`)
+
+// writeVault writes the secrets of the vault.
+func (w *configWriter) writeVault() {
+	begun := false
+	for _, secret := range slices.Sorted(slices.Values(w.secrets)) {
+		name, ok := strings.CutPrefix(secret, VaultPrefix)
+		if !ok {
+			continue
+		}
+		if !begun {
+			w.table("db", "vault")
+			begun = true
+		}
+
+		w.secret(name, secret, "VAULT_"+notLetters.ReplaceAllString(strings.ToUpper(name), "_"))
 	}
 }
 

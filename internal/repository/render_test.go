@@ -36,7 +36,8 @@ func TestRender(t *testing.T) {
 		"passwordMinLength": 8, "codeSeconds": 3600, "mailIntervalSeconds": 60, "signInsPerFiveMinutes": 30,
 		"checksPerFiveMinutes": 30, "anonymousPerHour": 30}`} {
 		s := Snapshot{Name: "Büro \"A\"",
-			SecretNames: []string{"smtp", "captcha", "providers.github", "hooks.send_email", "sms.twilio"},
+			SecretNames: []string{"smtp", "captcha", "providers.github", "hooks.send_email", "sms.twilio",
+				"vault.stripe key"},
 			Containers: []Container{
 				{Name: "photos", IsPublic: true, MaxSize: 1000, Types: []string{"image/png"}},
 				{Name: "logs", MaxSize: 5}},

@@ -149,15 +149,15 @@ func TestSettings(t *testing.T) {
 			"[auth.webauthn]\nrp_id = \"a.example\"\n[auth.oauth_server]\nenabled = true\nauthorization_url_path = \"/consent\"\n",
 			want: []string{"2 webauthn.factors=true", "4 webauthn.passkeys=true", "6 webauthn.rp_id=a.example",
 				"8 oauth_server.enabled=true", "9 oauth_server.authorization_path=/consent"}},
-		"keys without a counterpart": {config: "projekt = 1\n[auth]\nenable_manual_linking = true\n[auth.email]\nenable_signup = false\n" +
-			"otp_length = 8\n[auth.web3.solana]\nenabled = true\n[db.vault]\nkey = \"env(NOWHERE)\"\n[remotes.preview]\nproject_id = \"x\"\n",
+		"keys without a counterpart": {secrets: []string{"vault.mailer=s3cret"}, config: "projekt = 1\n[auth]\nenable_manual_linking = true\n[auth.email]\nenable_signup = false\n" +
+			"otp_length = 8\n[auth.web3.solana]\nenabled = true\n[db.vault]\nkey = \"encrypted:abc\"\nmailer = \"s3cret\"\nnone = \"\"\n[remotes.preview]\nproject_id = \"x\"\n",
 			notes: []string{"supabase/config.toml:1: projekt is not known, and not used",
 				"supabase/config.toml:5: auth.email.enable_signup is not used: sign-up by address can't be closed alone; " +
 					"auth.enable_signup closes all",
 				"supabase/config.toml:6: auth.email.otp_length is not used: codes have 6 digits",
 				"supabase/config.toml:8: auth.web3.solana.enabled is not available",
-				"supabase/config.toml:10: db.vault.key is not pushed: create the secrets by vault.create_secret",
-				"supabase/config.toml:12: remotes.preview.project_id is not used: push a branch to a project of its own, with --project"}},
+				"supabase/config.toml:10: db.vault.key is encrypted: socle vault-secrets create --name key takes the secret itself",
+				"supabase/config.toml:14: remotes.preview.project_id is not used: push a branch to a project of its own, with --project"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,6 @@ var unusedKeys = []unusedKey{
 	{"api.extra_search_path", "is not used: the search path is public, extensions", []string{"[public extensions]",
 		"[public]", "[extensions]", "[]"}},
 	{"api", "", nil},
-	{"db.vault", "is not pushed: create the secrets by vault.create_secret", nil},
 	{"db.settings", "is not used: settings of PostgreSQL are those of the install", nil},
 	{"db", "", nil},
 	{"remotes", "is not used: push a branch to a project of its own, with --project", nil},

@@ -16,8 +16,9 @@ type Server struct {
 // Register registers the operations.
 func (s *Server) Register(p *operation.Pipeline) {
 	p.Chapter("Keys", "keys",
-		"Credentials of applications: API keys, S3 keys, and JSON Web Tokens of your own users.")
+		"Credentials of applications: API keys, S3 keys, JSON Web Tokens of your own users, and secrets for SQL.")
 	s.registerKeys(p)
 	s.registerS3Keys(p)
 	s.registerJWTKeys(p)
+	s.registerVaultSecrets(p)
 }
