@@ -340,10 +340,10 @@ func TestProjectDatabaseMissing(t *testing.T) {
 	path := "/projects/" + a.Project
 	a.Exec("drop database " + pg.Quote(a.DatabaseName()) + " with (force)")
 	a.Post(path+"/pause", "").Want(200)
-	want500(t, "resumeProject", a.Post(path+"/resume", ""))
+	wantUnavailable(t, "resumeProject", a.Post(path+"/resume", ""))
 	a.Get(path).Want(200).Content("status", "paused")
 	a.Delete(path).Want(200)
-	want500(t, "restoreProject", a.Post(path+"/restore", ""))
+	wantUnavailable(t, "restoreProject", a.Post(path+"/restore", ""))
 	a.Delete(path + "?purge=true").Want(200)
 	wantGone(t, a)
 }

@@ -141,9 +141,9 @@ func TestS3Fails(t *testing.T) {
 			a := a.WithT(t)
 
 			service.OnRequest(fail)
-			upload(a, c, name+", small", "small").Want(500)
-			put(a, c, name+", large", large).Want(500)
-			a.Get(download).Want(500)
+			upload(a, c, name+", small", "small").Want(503)
+			put(a, c, name+", large", large).Want(503)
+			a.Get(download).Want(503)
 			a.Get("/containers/" + c + "/files").Want(200) // other operations still work
 
 			created := a.Post("/backups", `{}`).Want(201).Get("uuid").(string)

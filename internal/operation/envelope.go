@@ -16,6 +16,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pg"
 )
 
 // envelope is the body in every JSON response of the platform API.
@@ -59,6 +60,7 @@ var messages = map[int]string{
 	429: "Too many requests",
 	460: "Checksum mismatch",
 	500: "Internal server error",
+	503: "Service unavailable",
 }
 
 // statuses maps failure kinds to their possible statuses, in order of preference. The response has
@@ -76,7 +78,7 @@ var statuses = map[fault.Kind][]int{
 	fault.Mismatch:        {460, 400},
 	fault.TooSlow:         {408, 400},
 	fault.TooMany:         {429},
-	fault.Unavailable:     {500},
+	fault.Unavailable:     {503, 500},
 }
 
 // statusOf returns the status for a failure if the operation declares these statuses.
@@ -143,12 +145,19 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 // WriteFailure responds with a failure, with a status that the operation declares.
 func WriteFailure(w http.ResponseWriter, r *http.Request, err error, failures []int) {
 	e := fault.Of(err)
-	status := statusOf(e.Kind, failures)
+	status, retryAfter := statusOf(e.Kind, failures), e.RetryAfter
 	record := httpx.From(r.Context())
 	record.Err = err
 
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
+	switch {
+	case e.Code == pg.OutcomeUnknown: // the change may have been made: a client must not just repeat it
+		status, retryAfter = http.StatusInternalServerError, 0
+	case e.Kind == fault.Unavailable:
+		retryAfter = max(retryAfter, time.Second)
+	}
+
+	if retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

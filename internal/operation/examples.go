@@ -186,6 +186,7 @@ var exampleFaults = map[int]*fault.Error{
 	422: fault.OnField(fault.Unprocessable, "name", "required", "is required"),
 	429: fault.New(fault.TooMany, "too many requests"),
 	500: fault.New(fault.Internal, "an internal error occurred"),
+	503: fault.New(fault.Unavailable, "the database is unavailable"),
 }
 
 // exampleFailure returns an example response for a failure status.

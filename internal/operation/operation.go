@@ -27,6 +27,10 @@ type Operation struct {
 	Success int           // 0: 201 for POST, else 200
 	Timeout time.Duration // 0: [DefaultTimeout]; negative: none
 
+	// Specified marks an operation whose failure statuses the specification fixes: it answers 500
+	// where others answer 503.
+	Specified bool
+
 	// Request.
 
 	Example            string // JSON body for the document; "": its required members
@@ -197,6 +201,9 @@ func register[I, O any](
 	if op.Grows != nil && slices.Contains(rt.op.Errors, http.StatusConflict) {
 		// specified operations omit 413
 		rt.op.Errors = withStatus(rt.op.Errors, http.StatusRequestEntityTooLarge)
+	}
+	if !op.Specified && slices.Contains(op.Errors, http.StatusInternalServerError) {
+		rt.op.Errors = withStatus(rt.op.Errors, http.StatusServiceUnavailable)
 	}
 	if op.Timeout == 0 {
 		rt.op.Timeout = DefaultTimeout

@@ -19,7 +19,7 @@ func (s *Server) registerUsers(p *operation.Pipeline) {
 
 var createUser = operation.Operation{
 	ID: "createUser", Method: "POST", Path: "/users", Summary: "Create a user",
-	Access: operation.OptionalUser, Errors: []int{400, 429, 500},
+	Access: operation.OptionalUser, Specified: true, Errors: []int{400, 429, 500},
 	Notes: "Creates a personal organization for the user and signs the user in. The first user of an instance " +
 		"becomes its administrator if the request comes directly from the machine that runs the server, or carries " +
 		"the set-up token that the server printed. If sign-up is closed, only that user, invited users, and users " +
@@ -46,7 +46,7 @@ func (s *Server) createUser(ctx context.Context, in *createUserInput) (signedInU
 
 var login = operation.Operation{
 	ID: "login", Method: "POST", Path: "/users/login", Summary: "Log in", Access: operation.Anonymous,
-	Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
+	Specified: true, Errors: []int{400, 401, 429, 500}, Success: http.StatusOK,
 	Notes: "The access token is in the metadata and in the Authorization header of the response. If the user has a " +
 		"second factor, the correct password without `code` fails with 401, `second_factor_required`.",
 }
@@ -65,7 +65,7 @@ func (s *Server) login(ctx context.Context, in *loginInput) (signedInUser, error
 
 var updateUser = operation.Operation{
 	ID: "updateUser", Method: "PUT", Path: "/users/{userUUID}", Summary: "Update a user",
-	Access: operation.SignedIn, Errors: operation.SpecifiedBodyErrors,
+	Access: operation.SignedIn, Specified: true, Errors: operation.SpecifiedBodyErrors,
 	Notes: "Users can update themselves; administrators can update anyone. Omitted members stay unchanged. A new " +
 		"password ends all other sessions of the user.",
 	Example: `{"bio": "Writes about engines."}`,

@@ -42,7 +42,7 @@ func (s *Server) createBackup(ctx context.Context, p *projectdb.Project, _ *crea
 
 var getBackup = operation.Operation{
 	ID: "getBackup", Method: "GET", Path: "/backups/{backupUUID}", Summary: "Get a backup",
-	Access: operation.Project(account.Viewer), Errors: operation.SpecifiedErrors,
+	Access: operation.Project(account.Viewer), Specified: true, Errors: operation.SpecifiedErrors,
 }
 
 type getBackupInput struct {

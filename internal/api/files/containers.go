@@ -101,7 +101,7 @@ func (s *Server) getContainer(
 
 var updateContainer = operation.Operation{
 	ID: "updateContainer", Method: "PUT", Path: "/containers/{containerUUID}", Summary: "Update a container",
-	Access: operation.Project(account.Developer), Errors: operation.SpecifiedBodyErrors,
+	Access: operation.Project(account.Developer), Specified: true, Errors: operation.SpecifiedBodyErrors,
 	Notes: "Omitted members stay unchanged. Existing files may exceed a new size limit or have a type that is no " +
 		"longer accepted.",
 	Example: `{"is_public": true}`,

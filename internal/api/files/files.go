@@ -26,7 +26,7 @@ func (s *Server) registerFiles(p *operation.Pipeline) {
 
 var listFiles = operation.Operation{
 	ID: "listFiles", Method: "GET", Path: "/containers/{containerUUID}/files", Summary: "List a container's files",
-	Access: operation.Project(account.Viewer), Errors: operation.SpecifiedErrors, Wrapped: true,
+	Access: operation.Project(account.Viewer), Specified: true, Errors: operation.SpecifiedErrors, Wrapped: true,
 }
 
 type listFilesInput struct {

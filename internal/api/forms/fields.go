@@ -91,7 +91,7 @@ func (s *Server) createField(
 
 var updateField = operation.Operation{
 	ID: "updateField", Method: "PUT", Path: "/forms/{formUUID}/fields/{fieldUUID}", Summary: "Update a form field",
-	Access: operation.ProjectOfForm(account.Developer), Errors: operation.SpecifiedBodyErrors,
+	Access: operation.ProjectOfForm(account.Developer), Specified: true, Errors: operation.SpecifiedBodyErrors,
 	Notes:   "Omitted members stay unchanged; null clears a member. Existing answers stay unchanged.",
 	Example: `{"label": "How was it?", "type": "select", "options": "good, fair, bad"}`,
 }
