@@ -101,7 +101,7 @@ func (l *Listener) listen(ctx context.Context) error {
 	l.pid.Store(conn.PgConn().PID())
 
 	for {
-		n, err := conn.WaitForNotification(ctx)
+		n, err := WaitForNotification(ctx, conn)
 		if err != nil {
 			return err
 		}

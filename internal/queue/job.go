@@ -99,6 +99,9 @@ func (w *worker[A]) Work(ctx context.Context, j *river.Job[A]) error {
 	ctx, span := w.queue.startSpan(ctx, j.JobRow)
 	defer span.End()
 
+	ctx, release := w.queue.lease.bind(ctx)
+	defer release()
+
 	err := w.work(ctx, &Job[A]{j.ID, j.Args, j.Attempt, j.CreatedAt, j, w.queue.Pool})
 	if err != nil {
 		if _, isSnooze := errors.AsType[*river.JobSnoozeError](err); !isSnooze {

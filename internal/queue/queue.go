@@ -82,6 +82,7 @@ type Queue struct {
 	options       map[string]Options // by kind
 	periodic      Periodic
 	suspects      suspects
+	lease         lease
 	unlockedSince atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
 }
 

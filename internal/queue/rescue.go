@@ -23,7 +23,8 @@ const workerLockKey = `hashtextextended('worker ' || @worker::text, 0)`
 // relockDelay is the pause before a lost lock is acquired again.
 const relockDelay = time.Second
 
-// absenceTimeout is how long a server may lack its lock before it counts as cut off from the queue.
+// absenceTimeout is how long a server may lack its lock before it counts as cut off from the queue,
+// and its jobs are canceled.
 const absenceTimeout = 5 * time.Second
 
 // keepWorkerLock holds the worker lock until ctx ends, and reconnects when the connection is lost.
@@ -38,6 +39,7 @@ func (q *Queue) keepWorkerLock(ctx context.Context, ready chan<- struct{}) {
 		}
 
 		q.unlockedSince.CompareAndSwap(0, time.Now().UnixNano())
+		q.lease.lose()
 		q.Log.Warn("worker lock lost, reconnecting", "error", err)
 
 		select {
@@ -69,8 +71,9 @@ func (q *Queue) holdWorkerLock(ctx context.Context, onAcquire func()) error {
 	}
 
 	q.unlockedSince.Store(0)
+	q.lease.renew()
 	onAcquire()
-	_, err = conn.WaitForNotification(ctx) // nothing is listened to: it blocks until the connection ends
+	_, err = pg.WaitForNotification(ctx, conn) // nothing is listened to: it blocks until the connection ends
 	return err
 }
 

@@ -121,7 +121,7 @@ func (l *listener) listen() error {
 	l.listening.Store(true)
 
 	for {
-		n, err := conn.WaitForNotification(l.ctx)
+		n, err := pg.WaitForNotification(l.ctx, conn)
 		switch {
 		case err != nil:
 			return err

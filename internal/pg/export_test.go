@@ -1,0 +1,3 @@
+package pg
+
+var WaitForNotificationEvery = waitForNotification
