@@ -102,6 +102,7 @@ func main() {
 func run(dir string) error {
 	c, err := config.Load([]string{
 		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
+		"SOCLE_DRAIN=0s",
 	}, nil)
 	if err != nil {
 		return err

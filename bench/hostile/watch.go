@@ -74,7 +74,7 @@ func (b *bystander) start(ctx context.Context) {
 		bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 
-		status, err := b.ask(bounded, "GET", "/readyz", "")
+		status, err := b.ask(bounded, "GET", "/readyz?full=1", "")
 
 		if ctx.Err() != nil {
 			return

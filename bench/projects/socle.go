@@ -46,6 +46,7 @@ type project struct{ id, key string }
 func (b *bench) settings() []string {
 	return []string{
 		"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(b.dir, "data"), "SOCLE_RATE_LIMIT=off",
+		"SOCLE_DRAIN=0s",
 		"SOCLE_LOG_LEVEL=" + cmp.Or(os.Getenv("SOCLE_LOG_LEVEL"), "warn"),
 	}
 }

@@ -71,7 +71,8 @@ func Run(
 
 // Settings returns those of a server with its data in a folder: a free port, no rate limits.
 func Settings(dir string) []string {
-	return []string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off"}
+	return []string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + filepath.Join(dir, "data"), "SOCLE_RATE_LIMIT=off",
+		"SOCLE_DRAIN=0s"}
 }
 
 func (s *Socle) signUp() error {

@@ -11,9 +11,20 @@ import (
 )
 
 func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+
 	// Signals stay caught until the end, so that a second one does not interrupt the shutdown.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			if s == syscall.SIGTERM {
+				cancel(cli.ErrTerminated)
+			} else {
+				cancel(context.Canceled)
+			}
+		}
+	}()
+
+	os.Exit(cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

@@ -92,7 +92,7 @@ func projectDatabaseGone(t *testing.T, f fixture) {
 	wantUnavailable(t, "readFile", a.Anonymous().Get(address(a, f.container, "a.txt")))
 	a.Get("/projects/" + a.Project).Want(200)
 	a.Get("/projects").Want(200)
-	a.Get("/readyz").Want(200)
+	a.Get("/readyz?full=1").Want(200)
 	other.CreateTable("unharmed")
 	open()
 	until(t, "the project answers again", func() bool { return a.Get("/tables").Status == 200 })
@@ -267,12 +267,12 @@ func platformDatabaseGone(t *testing.T, f fixture) {
 		wantUnavailable(t, c.id, c.send(a))
 	}
 
-	a.Get("/readyz").Want(503)
+	a.Get("/readyz?full=1").Want(503)
 	a.Get("/healthz").Want(200)
 	a.Anonymous().Get("/tables").Want(401) // needs no database
 	open()
 	until(t, "the platform answers again", func() bool {
-		return a.Get("/readyz").Status == 200 && a.Get("/projects").Status == 200
+		return a.Get("/readyz?full=1").Status == 200 && a.Get("/projects").Status == 200
 	})
 
 	a.Get("/projects/" + a.Project).Want(200)

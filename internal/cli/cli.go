@@ -21,6 +21,10 @@ import (
 // errUsage marks a usage error.
 var errUsage = errors.New("usage")
 
+// ErrTerminated is the cause of a context that a service manager has ended, rather than a person at
+// a terminal: a server drains first.
+var ErrTerminated = errors.New("terminated")
+
 // Run runs the command that args name and returns the exit status.
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{

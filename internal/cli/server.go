@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +74,15 @@ func serve(e environment) *cobra.Command {
 			}
 
 			printReady(cmd.OutOrStdout(), s)
-			ctx, stop := context.WithCancel(cmd.Context())
+			ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+			defer context.AfterFunc(cmd.Context(), func() {
+				if errors.Is(context.Cause(cmd.Context()), ErrTerminated) {
+					draining, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // another signal cuts it short
+					s.Drain(draining, c.Drain)
+					end()
+				}
+				stop()
+			})()
 
 			var memory sync.WaitGroup
 			memory.Go(func() { server.ReleaseMemory(ctx) })

@@ -42,6 +42,7 @@ type Config struct {
 	LogLevel       slog.Level
 	PostgresBin    string        // folder with PostgreSQL's programs, absolute; "": search for it
 	MetricsAddr    string        // host:port for metrics; "": none
+	Drain          time.Duration // after SIGTERM, see server.Server.Drain
 	SlowRequest    time.Duration // requests that are logged as slow; 0: none
 
 	PostgresAddr    string // host:port for PostgreSQL clients; "": none

@@ -187,6 +187,18 @@ func slowRequest(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// maxDrain is as long as a service manager waits for a server to stop.
+const maxDrain = time.Minute
+
+func drain(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxDrain {
+		return 0, fmt.Errorf("%q is not a duration such as 5s, up to %v", text, maxDrain)
+	}
+
+	return d, nil
+}
+
 func showDuration(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -333,7 +333,7 @@ func (p *process) waitForUpload() {
 func (c client) waitUntilServing(t *testing.T) {
 	t.Helper()
 
-	eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz") == 200 })
+	eventually(t, "the server is ready again", func() bool { return c.probe(t, "/readyz?full=1") == 200 })
 	inARow := 0
 	eventually(t, "requests succeed again", func() bool {
 		if inARow++; c.send(t, "GET", "/tables", "").status != 200 {

@@ -231,6 +231,12 @@ func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) e
 		return err
 	}
 
+	if d.private == nil {
+		if err := pgcluster.CheckFitness(ctx, pool.ConnConfig); err != nil {
+			return fmt.Errorf("platform database: %w", err)
+		}
+	}
+
 	river := pool.Copy()
 	river.MaxConns = queuePool
 
@@ -245,16 +251,6 @@ func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) e
 	d.Store = platform.New(d.Pool).WithSignUp(signUp)
 
 	_, err = pg.WithPoolLock(ctx, d.Pool, pg.LockBlocking, migrationLock, func(conn *pgx.Conn) error {
-		readOnly, err := pg.Value[bool](ctx, conn,
-			`select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean`)
-		if err != nil {
-			return err
-		}
-
-		if readOnly {
-			return errors.New("the platform database is read-only: use the primary, not a standby")
-		}
-
 		if err := pgcluster.CloseDatabases(ctx, conn, log, conn.Config().Database); err != nil {
 			return err
 		}

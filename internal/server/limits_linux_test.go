@@ -108,7 +108,7 @@ func TestFullVolume(t *testing.T) {
 	if status := write(); status != 500 && status != 503 {
 		t.Errorf("a write without room: got %d", status)
 	}
-	if got := c.probe(t, "/readyz"); got != 503 {
+	if got := c.probe(t, "/readyz?full=1"); got != 503 {
 		t.Errorf("the server says that it is ready: %d", got)
 	}
 

@@ -48,7 +48,8 @@ func command(t *testing.T, settings []string, args ...string) *exec.Cmd {
 
 	cmd := exec.Command(path, args...)
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off", "SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN"),
+		"PATH=" + os.Getenv("PATH"), "SOCLE_RATE_LIMIT=off", "SOCLE_DRAIN=0s",
+		"SOCLE_POSTGRES_BIN=" + os.Getenv("SOCLE_POSTGRES_BIN"),
 	}, settings...)
 
 	for _, name := range []string{"GORACE", "GOGC", "GOMEMLIMIT"} {

@@ -103,7 +103,7 @@ func TestReadOnlyStorage(t *testing.T) {
 	c.wantComplete(t, folder+"a", []byte("as it was"), false)
 	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // its bytes are deleted later
 
-	if got := c.probe(t, "/readyz"); got != 503 {
+	if got := c.probe(t, "/readyz?full=1"); got != 503 {
 		t.Errorf("/readyz: got %d", got)
 	}
 	if _, reason := c.runBackup(t, "failed"); reason != "the storage is unavailable" {

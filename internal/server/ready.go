@@ -45,9 +45,18 @@ func (r *readiness) observe(status int) {
 	}
 }
 
-// ready answers whether the server can serve requests, by component. The reasons are in the log.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
-	parts, fails := s.readiness.checkParts(s.probes(), s.log)
+// ready answers a balancer whether to send requests here, or with full=1 a person whether requests
+// can succeed, by component. Servers share their database: if it is away, a balancer must not turn
+// away from all of them, since each says more than the balancer could.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	parts, fails := map[string]string{"server": "ok"}, false
+	switch {
+	case s.draining.Load():
+		parts["server"], fails = "draining", true
+	case r.URL.Query().Get("full") == "1":
+		parts, fails = s.readiness.checkParts(s.probes(), s.log)
+	}
+
 	status := http.StatusOK
 	if fails {
 		status = http.StatusServiceUnavailable
@@ -55,6 +64,24 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 
 	w.Header().Set("Cache-Control", "no-store")
 	writeJSON(w, status, parts)
+}
+
+// Drain makes balancers send requests to other servers: for the given time, or until ctx ends, the
+// server says that it is not ready, closes each client's connection after its request, and goes on
+// to serve.
+func (s *Server) Drain(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+
+	s.log.Info("draining", "duration", d)
+	s.draining.Store(true)
+	s.http.SetKeepAlivesEnabled(false)
+
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // checkParts returns each component's state. It runs one set of probes at a time and at most one

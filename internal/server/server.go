@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -92,6 +93,7 @@ type Server struct {
 	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
 
 	readiness readiness
+	draining  atomic.Bool // see [Server.Drain]
 }
 
 // Start builds a server that is ready to serve. It answers requests once [Server.Run] is called. On
