@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
+.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak failover full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
 
 ##@ While developing
 
@@ -109,6 +109,10 @@ bench-check: postgresql ## compare the benchmarks' ratios to their limits with t
 soak: postgresql ## kill Socle, PostgreSQL and both, 50 times each under load; SOAK=n for another number
 	SOAK=$(or $(SOAK),50) $(go) test ./internal/server -run 'Killed|Together' -timeout 2h -v
 	FLIPS=$(or $(FLIPS),67) $(go) test ./internal/backup/integration -run TestRestoreOfDamage -timeout 2h -v
+
+failover: go postgresql ## kill parts of a cluster of three PostgreSQL nodes and two servers, under writers; ARGS='-events kill'
+	@scripts/install-patroni.sh
+	@PATH="$$PATH:/usr/sbin" $(go) run ./bench/failover $(ARGS)
 
 full: postgresql ## upload to a full and to a read-only disk; needs root to mount small file systems
 	@disk=$$(mktemp -d) && mount -t tmpfs -o size=4m socle-full $$disk && \

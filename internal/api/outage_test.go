@@ -44,8 +44,8 @@ func closeDatabase(t *testing.T, a *apitest.API, database string) (open func()) 
 }
 
 // specified are the operations that answer 500 where others answer 503.
-var specified = []string{"createColumn", "createUser", "deleteFunction", "getBackup", "listFiles", "login", "renameTable",
-	"updateContainer", "updateField", "updateUser"}
+var specified = []string{"createColumn", "createUser", "deleteFunction", "getBackup", "listFiles", "login",
+	"renameTable", "updateContainer", "updateField", "updateUser"}
 
 // wantUnavailable fails the test unless the response says that a database is away, when to try
 // again, and no internal details.
@@ -58,8 +58,8 @@ func wantUnavailable(t *testing.T, id string, r *apitest.Reply) {
 	}
 	r.Code("unavailable")
 	text := strings.ToLower(string(r.Body))
-	if r.Status != status || r.Header.Get("Retry-After") == "" || strings.Contains(text, "socle_") || strings.Contains(text, "sqlstate") ||
-		strings.Contains(text, "/") {
+	if r.Status != status || r.Header.Get("Retry-After") == "" || strings.Contains(text, "socle_") ||
+		strings.Contains(text, "sqlstate") || strings.Contains(text, "/") {
 		t.Errorf("%s: got %d %s", id, r.Status, r.Body)
 	}
 }

@@ -77,7 +77,8 @@ func serve(e environment) *cobra.Command {
 			ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
 			defer context.AfterFunc(cmd.Context(), func() {
 				if errors.Is(context.Cause(cmd.Context()), ErrTerminated) {
-					draining, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // another signal cuts it short
+					// Another signal cuts it short.
+					draining, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 					s.Drain(draining, c.Drain)
 					end()
 				}

@@ -33,7 +33,7 @@ func TestLoadDefaults(t *testing.T) {
 
 	want := Config{
 		Addr: "127.0.0.1:8080", DataDir: filepath.Join(here, "socle-data"), RateLimit: true, SignUp: true,
-		PasswordMin: 8, LogFormat: "text", LogLevel: slog.LevelInfo,
+		PasswordMin: 8, LogFormat: "text", LogLevel: slog.LevelInfo, Drain: 5 * time.Second,
 		ACMEDirectory:   "https://acme-v02.api.letsencrypt.org/directory",
 		LeakedPasswords: "https://api.pwnedpasswords.com/range/",
 	}
@@ -62,7 +62,8 @@ func TestLoad(t *testing.T) {
 		"SOCLE_STORAGE_URL=file:///srv/blobs%20here", "SOCLE_SECRET_KEY=" + randomKey, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_SIGN_UP=closed", "SOCLE_PASSWORD_MIN=256", "SOCLE_TRUSTED_PROXIES=10.1.2.3/8, ::1,::ffff:192.0.2.1",
 		"SOCLE_LOG_FORMAT=json", "SOCLE_LOG_LEVEL=warn", "SOCLE_POSTGRES_BIN=/usr/lib/postgresql/15/bin",
-		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SLOW_REQUEST=1500ms", "SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com",
+		"SOCLE_METRICS_ADDR=:9090", "SOCLE_SLOW_REQUEST=1500ms", "SOCLE_DRAIN=0s",
+		"SOCLE_SMTP_URL=smtps://u:p%40@mail.example.com",
 		"SOCLE_MAIL_FROM=Socle <noreply@example.com>",
 	}
 
@@ -144,6 +145,7 @@ func TestLoadRefuses(t *testing.T) {
 		"SOCLE_PASSWORD_MIN":   {"7", "257", "-8", "8.5", "eight", "99999999999999999999"},
 		"SOCLE_LOG_FORMAT":     {"xml", "JSON"},
 		"SOCLE_LOG_LEVEL":      {"trace", "INFO", "info+1"},
+		"SOCLE_DRAIN":          {"5", "-1s", "2m", "soon"},
 		"SOCLE_SLOW_REQUEST":   {"1", "0s", "-1s", "soon"},
 		"SOCLE_METRICS_ADDR":   {"9090"},
 		"SOCLE_SMTP_URL": {"canary", "http://u:canary@h", "smtp://", "smtp://u:canary@h:port", "smtp://h/path",
@@ -234,7 +236,7 @@ func TestLoadReportsAll(t *testing.T) {
 		"SOCLE_ADRR: unknown setting; did you mean SOCLE_ADDR?",
 		"SOCLE_DATABASE_URL_FIL: unknown setting; did you mean SOCLE_DATABASE_URL_FILE?",
 		"SOCLE_PASSWORT_MIN: unknown setting; did you mean SOCLE_PASSWORD_MIN?",
-		"--data: unknown flag; did you mean --addr?",
+		"--data: unknown flag; did you mean --data-dir?",
 		`SOCLE_ADDR: "x" is not host:port with a port from 0 to 65535`,
 		`SOCLE_SIGN_UP: "x" is not one of open, closed`,
 		`SOCLE_LOG_LEVEL: "x" is not one of debug, info, warn, error`,

@@ -179,9 +179,13 @@ func unknown(env, flags map[string]string) []error {
 	return errs
 }
 
-// Nearest returns the element of names with the smallest edit distance to name. names must not be
-// empty.
+// Nearest returns the element of names that name begins, or the one with the smallest edit distance
+// to it. names must not be empty.
 func Nearest(name string, names []string) string {
+	if i := slices.IndexFunc(names, func(n string) bool { return name != "" && strings.HasPrefix(n, name) }); i >= 0 {
+		return names[i]
+	}
+
 	return slices.MinFunc(names, func(a, b string) int {
 		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
 	})

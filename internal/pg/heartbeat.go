@@ -18,8 +18,8 @@ const (
 	heartbeatTimeout  = 3 * time.Second // for the answer
 )
 
-// WaitForNotification waits for a notification as long as the server answers. Its failure means that
-// the connection, and each lock that it held, is lost.
+// WaitForNotification waits for a notification as long as the server answers. Its failure means
+// that the connection, and each lock that it held, is lost.
 func WaitForNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	return waitForNotification(ctx, conn, heartbeatInterval, heartbeatTimeout)
 }

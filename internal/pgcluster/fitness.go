@@ -16,8 +16,8 @@ import (
 var errPooler = errors.New("a connection pooler stands before PostgreSQL: it shares sessions, or drops their settings. " +
 	"Give PostgreSQL's own address, or that of a proxy that passes connections through, such as HAProxy")
 
-// CheckFitness fails, with a sentence for the administrator, unless an address leads to a PostgreSQL
-// that Socle can work with: a primary, without a pooler before it, as a superuser.
+// CheckFitness fails, with a sentence for the administrator, unless an address leads to a
+// PostgreSQL that Socle can work with: a primary, without a pooler before it, as a superuser.
 func CheckFitness(ctx context.Context, config *pgx.ConnConfig) error {
 	first, err := connectOwn(ctx, config)
 	if err != nil {
@@ -84,7 +84,7 @@ func connectOwn(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) 
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 
 	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil && strings.Contains(err.Error(), "unsupported startup parameter") { // PgBouncer's, without a code of its own
+	if err != nil && strings.Contains(err.Error(), "unsupported startup parameter") { // PgBouncer's
 		return nil, errPooler
 	}
 

@@ -19,6 +19,8 @@ const (
 
 // readiness caches the last probes' result.
 type readiness struct {
+	draining atomic.Bool // see [Server.Drain]
+
 	state   atomic.Int32 // stateReady or stateFailing; 0 before the first probes
 	isStale atomic.Bool  // a request since the last probes had another outcome
 
@@ -51,7 +53,7 @@ func (r *readiness) observe(status int) {
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	parts, fails := map[string]string{"server": "ok"}, false
 	switch {
-	case s.draining.Load():
+	case s.readiness.draining.Load():
 		parts["server"], fails = "draining", true
 	case r.URL.Query().Get("full") == "1":
 		parts, fails = s.readiness.checkParts(s.probes(), s.log)
@@ -75,7 +77,7 @@ func (s *Server) Drain(ctx context.Context, d time.Duration) {
 	}
 
 	s.log.Info("draining", "duration", d)
-	s.draining.Store(true)
+	s.readiness.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 
 	select {

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,7 +92,6 @@ type Server struct {
 	postgres      *pgproxy.Listener // nil: no PostgreSQL clients but through the API
 
 	readiness readiness
-	draining  atomic.Bool // see [Server.Drain]
 }
 
 // Start builds a server that is ready to serve. It answers requests once [Server.Run] is called. On

@@ -93,7 +93,8 @@ func (s *Server) listLanguages(ctx context.Context, p *projectdb.Project, _ *str
 
 var deleteFunction = operation.Operation{
 	ID: "deleteFunction", Method: "DELETE", Path: "/functions/{schema}/{functionName}", Summary: "Delete a function",
-	Access: operation.Project(account.Developer), Specified: true, Errors: operation.SpecifiedErrors, Timeout: operation.LongTimeout,
+	Access: operation.Project(account.Developer), Specified: true, Errors: operation.SpecifiedErrors,
+	Timeout: operation.LongTimeout,
 	Notes: "`arguments` selects among functions with the same name by their argument types. A function with " +
 		"dependents is not deleted; `metadata.dependents` lists them. `metadata.mentions` has the functions whose " +
 		"text has the name.",

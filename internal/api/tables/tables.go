@@ -137,7 +137,8 @@ func (s *Server) getTable(ctx context.Context, p *projectdb.Project, in *tableIn
 
 var renameTable = operation.Operation{
 	ID: "renameTable", Method: "PUT", Path: "/tables/{tableUUID}/rename", Summary: "Rename a table",
-	Access: operation.Project(account.Developer), Specified: true, Errors: operation.SpecifiedBodyErrors, Timeout: operation.LongTimeout,
+	Access: operation.Project(account.Developer), Specified: true, Errors: operation.SpecifiedBodyErrors,
+	Timeout: operation.LongTimeout,
 	Notes: "The table stays in its schema and keeps its ID and UUID. `metadata.mentions` has the functions whose text has " +
 		"the former name, which the database does not change.",
 	Example: `{"name": "titles"}`,
