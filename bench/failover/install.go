@@ -44,7 +44,8 @@ func startInstall(ctx context.Context, c *cluster, dir string) (*install, error)
 
 	login := "postgres://postgres:" + superuserPassword + "@"
 	i := &install{
-		dir: dir, program: program, secret: newSecret(), ports: c.servers, url: fmt.Sprintf("http://127.0.0.1:%d", c.balancer),
+		dir: dir, program: program, secret: newSecret(), ports: c.servers,
+		url: fmt.Sprintf("http://127.0.0.1:%d", c.balancer),
 		databases: [2]string{
 			fmt.Sprintf("%s127.0.0.1:%d/socle", login, c.primary),
 			login + c.hosts() + "/socle?target_session_attrs=read-write",

@@ -42,7 +42,7 @@ var createColumn = operation.Operation{
 	ID: "createColumn", Method: "POST", Path: "/tables/{fullTableName}/columns", Summary: "Create columns",
 	Access: operation.Project(account.Developer), Specified: true, Errors: operation.SpecifiedBodyErrors,
 	Timeout: operation.LongTimeout,
-	Grows: operation.Always, ListOf: "columns", Aliases: snakeNames,
+	Grows:   operation.Always, ListOf: "columns", Aliases: snakeNames,
 	Notes: "Accepts one column, or several as `columns`, which are created all or none. The content is the first " +
 		"one; `metadata.columns` has all of them. Members may also be spelled in snake_case.",
 	Example: `{"name": "price", "type": "numeric(10,2)", "defaultValue": "9.90"}`,
