@@ -36,7 +36,7 @@ var levels = [][]string{
 	{"internal/backup/archive", "internal/event", "internal/form", "internal/gateway", "internal/object",
 		"internal/pgproxy",
 		"internal/explain", "internal/rest", "internal/statement", "internal/transfer", "internal/lifecycle",
-		"internal/enduser/message"},
+		"internal/enduser/message", "internal/outbox"},
 	{"internal/backup", "internal/migration", "internal/realtimeapi", "internal/restapi", "internal/s3api",
 		"internal/storageapi", "internal/submission", "internal/tablejob", "internal/enduser"},
 	{"internal/operation", "internal/oauth"},

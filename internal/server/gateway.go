@@ -10,6 +10,7 @@ import (
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
@@ -30,7 +31,7 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 		EndUserClaims: domains.EndUsers.ImpersonationClaims,
 		Interfaces: []gateway.Interface{
 			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
-				PoolContended: s.registry.PoolContended, Written: s.events.Wake, Log: s.log}),
+				PoolContended: s.registry.PoolContended, Written: s.written, Log: s.log}),
 			authapi.New(domains.EndUsers, s.bodies),
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
@@ -38,6 +39,17 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 			s.realtime.Interface(),
 		},
 	})
+}
+
+// newOutbox returns the outbox with all kinds of work that SQL of projects leaves.
+func (s *Server) newOutbox() *outbox.Outbox {
+	return outbox.New(outbox.Config{Projects: s.registry, Store: s.database.Store, Log: s.log})
+}
+
+// written has the readers of a project look for what user code has written.
+func (s *Server) written(project uuid.UUID) {
+	s.events.Wake(project)
+	s.outbox.Written(project)
 }
 
 // newRealtime returns the server of channels.

@@ -35,6 +35,7 @@ import (
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
@@ -80,6 +81,7 @@ type Server struct {
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
 	events        *event.Logs
+	outbox        *outbox.Outbox
 	realtime      *realtimeapi.Server
 	http          *http.Server
 	listener      net.Listener
@@ -199,6 +201,8 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
+	s.outbox = s.newOutbox()
+	s.registry.OnWrite(s.written)
 	s.realtime = s.newRealtime()
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
@@ -208,7 +212,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.services = NewServices(ServicesConfig{Domains: domains, Database: s.database,
 		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
 			OnChange: s.gateway.Invalidate, Log: s.log}),
-		Clients: s.proxy, Notifications: s.notifications, Log: s.log})
+		Clients: s.proxy, Outbox: s.outbox, Notifications: s.notifications, Log: s.log})
 	s.buildInterfaces(c, variants)
 
 	if err := s.listenPostgres(c); err != nil {
@@ -218,6 +222,10 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	if err := s.services.Lifecycle.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work
 		s.log.Error("could not finish interrupted changes", "error", err)
+	}
+
+	if err := s.outbox.Load(ctx); err != nil {
+		s.log.Warn("could not load the marks of projects with work", "error", err) // found later, within seconds
 	}
 
 	hasAdministrator, err := accounts.Claimed(ctx)
@@ -441,6 +449,7 @@ func (s *Server) stopServing(ctx context.Context) error {
 		err = s.http.Close()
 	}
 	s.events.Close()
+	s.outbox.Close()
 
 	if s.postgres != nil {
 		err = errors.Join(err, s.postgres.Close())

@@ -19,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/oauth"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -71,6 +72,7 @@ type ServicesConfig struct {
 	Database      *Database
 	Lifecycle     *lifecycle.Service
 	Clients       *pgproxy.Proxy
+	Outbox        *outbox.Outbox
 	Notifications *pg.Listener
 	Log           *slog.Logger
 }
@@ -101,6 +103,7 @@ func NewServices(c ServicesConfig) *Services {
 		CleanUp: []func(context.Context) error{
 			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
 			s.Migrations.DropOrphans, l.Finish, c.Clients.RecordLost, l.ChainAudit,
+			c.Outbox.Sweep,
 		},
 		Sweep: []func(context.Context) error{
 			s.sweepInstall, s.Accounts.Sweep, store.ForgetRequests,
