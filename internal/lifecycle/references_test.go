@@ -23,7 +23,7 @@ type platformObject struct {
 }
 
 const selectPlatformObjects = `
-	with schemas as (select oid, nspname from pg_namespace where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime', 'cron', 'net', 'vault'))
+	with schemas as (select oid, nspname from pg_namespace where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime', 'cron', 'net', 'supabase_functions', 'vault'))
 	select case relkind when 'S' then 'sequence' else 'table' end as kind, c.oid as id, format('%I.%I', nspname, relname) as name
 	from pg_class c join schemas n on n.oid = c.relnamespace where relkind in ('r', 'p', 'v', 'm', 'S')
 	union all

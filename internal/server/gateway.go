@@ -7,12 +7,12 @@ import (
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/broadcast"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/projectdb"
-	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/restapi"
 	"github.com/socle-dev/socle/internal/s3api"
@@ -43,7 +43,8 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 
 // newOutbox returns the outbox with all kinds of work that SQL of projects leaves.
 func (s *Server) newOutbox() *outbox.Outbox {
-	return outbox.New(outbox.Config{Projects: s.registry, Store: s.database.Store, Log: s.log})
+	return outbox.New(outbox.Config{Projects: s.registry, Store: s.database.Store, Log: s.log,
+		Kinds: []outbox.Kind{broadcast.Sender{Hub: s.hub}.Kind(), s.requestsBySQL.Kind()}})
 }
 
 // written has the readers of a project look for what user code has written.
@@ -54,9 +55,10 @@ func (s *Server) written(project uuid.UUID) {
 
 // newRealtime returns the server of channels.
 func (s *Server) newRealtime() *realtimeapi.Server {
-	return realtimeapi.New(realtimeapi.Config{Hub: &realtime.Hub{}, Bodies: s.bodies, Log: s.log,
+	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
 		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },
-		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} }})
+		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} },
+		Archive:    func(p *gateway.Project) realtimeapi.Archive { return broadcast.Archive{Project: p.Database} }})
 }
 
 // changes are the changes of a project's rows.

@@ -8,10 +8,12 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/broadcast"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/hook"
+	"github.com/socle-dev/socle/internal/httprequest"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
 	"github.com/socle-dev/socle/internal/lifecycle"
@@ -63,7 +65,7 @@ func NewDomains(c DomainsConfig) *Domains {
 
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
-			event.Subject()}}
+			event.Subject(), broadcast.Subject(), httprequest.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].
