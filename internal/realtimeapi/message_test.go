@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/socle-dev/socle/internal/realtime"
 )
 
 func TestDecodeText(t *testing.T) {
@@ -123,6 +125,17 @@ func TestEncodeBroadcast(t *testing.T) {
 	}
 	got = string(encodeBroadcast("a\"b", []byte(`[1]`), nil))
 	if want := `{"type":"broadcast","event":"a\"b","payload":[1]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+
+	kept := &realtime.Message{ID: "i", Event: "e", Payload: []byte(`{}`)}
+	got = string(lists.encodeBroadcast("t", kept, false))
+	if want := "\x04\x01\x01\x0a\x01" + `te{"id":"i"}{}`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	got = string(objects.encodeBroadcast("t", kept, true))
+	if want := `{"topic":"t","event":"broadcast","payload":{"type":"broadcast","event":"e","payload":{},` +
+		`"meta":{"id":"i","replayed":true}},"ref":null,"join_ref":null}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -15,8 +15,8 @@ const (
 
 // replayRequest asks for the messages that a private channel has had before the join.
 type replayRequest struct {
-	Since int64 // Unix time in milliseconds
-	Limit *int  // nil: as many as possible
+	Since float64 // Unix time in milliseconds
+	Limit *int    // nil: as many as possible
 }
 
 // replay keeps a channel from getting a message twice, live and replayed. The zero value is that of
@@ -91,7 +91,7 @@ func (c *channel) replayMessages(ctx context.Context, request *replayRequest) {
 	var messages []*realtime.Message
 	if archive := c.socket.tenant.now().archive(); archive != nil {
 		var err error
-		messages, err = archive.Replay(ctx, c.name(), time.UnixMilli(request.Since), n)
+		messages, err = archive.Replay(ctx, c.name(), time.UnixMilli(int64(request.Since)), n)
 		if err != nil {
 			c.system(broadcastEvent, "error", c.socket.explain(err), "")
 		}
