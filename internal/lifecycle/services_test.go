@@ -60,7 +60,7 @@ func TestServices(t *testing.T) {
 		`alter table realtime.messages disable row level security`:                                         "42501",
 		`alter table realtime.messages add column a int`:                                                   "42501",
 		`drop table realtime.messages`:                                                                     "42501",
-		`drop trigger socle_queue_message on realtime.messages`:                                                    "42501",
+		`drop trigger socle_queue_message on realtime.messages`:                                            "42501",
 		`alter table realtime.messages disable trigger all`:                                                "42501",
 		`create table public.m (id uuid, at timestamp, foreign key (id, at) references realtime.messages)`: "42501",
 		`create policy p on public.posts using (exists (select from realtime.messages))`:                   "42501",
