@@ -25,7 +25,7 @@ func TestBackupWithoutWork(t *testing.T) {
 	id := makeBackup(t, a)
 	waitUntil(t, "the backup is proven", func() bool {
 		r := a.Get("/backups/" + id).Want(200)
-		if text := r.Metadata("proofError"); text != nil {
+		if text, _ := r.Metadata("proofError").(string); text != "" {
 			t.Fatal(text)
 		}
 		return r.Metadata("provenAt") != nil
