@@ -13,6 +13,7 @@ import (
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/restapi"
 	"github.com/socle-dev/socle/internal/s3api"
@@ -55,6 +56,8 @@ func (s *Server) written(project uuid.UUID) {
 
 // newRealtime returns the server of channels.
 func (s *Server) newRealtime() *realtimeapi.Server {
+	s.hub = &realtime.Hub{}
+
 	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
 		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },
 		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} },

@@ -205,10 +205,10 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
-	s.hub, s.requestsBySQL = &realtime.Hub{}, httprequest.NewSender(internet, s.log)
+	s.realtime = s.newRealtime()
+	s.requestsBySQL = httprequest.NewSender(internet, s.log)
 	s.outbox = s.newOutbox()
 	s.registry.OnWrite(s.written)
-	s.realtime = s.newRealtime()
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
