@@ -1,6 +1,7 @@
 package httprequest_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/httprequest"
@@ -41,7 +43,12 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 
-	p := projectdbtest.New(t)
+	return worldOf(t, projectdbtest.New(t))
+}
+
+func worldOf(t *testing.T, p *projectdb.Project) *world {
+	t.Helper()
+
 	w := &world{T: t, project: p, owner: projectdbtest.Connect(t, p, pgcluster.Owner), release: make(chan struct{}),
 		sender: newSender(t, "127.0.0.0/8")}
 	w.service = httptest.NewServer(http.HandlerFunc(w.serve))
@@ -312,6 +319,45 @@ func TestSlowService(t *testing.T) {
 	if got := pgtest.Value[int](t, w.owner, `select count(*)::int from net._http_response where error_msg like '%server has stopped'`); got != 16 {
 		t.Errorf("got %d outcomes of cancelled requests, want 16", got)
 	}
+}
+
+// TestSlowServicesOfAnAccount: an account whose projects have all its places still sends a request
+// of another project of its own, for which the oldest one is cancelled.
+func TestSlowServicesOfAnAccount(t *testing.T) {
+	t.Parallel()
+
+	account := uuid.New()
+	c := projectdbtest.Config(t, 20)
+	c.FindAccount = func(context.Context, uuid.UUID) (uuid.UUID, error) { return account, nil }
+	registry := projectdbtest.Open(t, c)
+	sender := newSender(t, "127.0.0.0/8")
+
+	var worlds []*world
+	for range 3 {
+		w := worldOf(t, projectdbtest.NewIn(t, registry))
+		w.sender = sender
+		worlds = append(worlds, w)
+	}
+
+	for _, w := range worlds[:2] {
+		w.request(`max(net.http_get('URL/slow', timeout_milliseconds => 30000)) from generate_series(1, 20)`)
+		w.run()
+		pgtest.Eventually(t, "the requests are in flight", func() bool { return w.count() == 16 })
+	}
+
+	last := worlds[2]
+	id := last.request(`net.http_get('URL/')`)
+	pgtest.Eventually(t, "the request is sent", func() bool { last.run(); return last.count() == 1 })
+	if got := last.outcome(id); !strings.HasPrefix(got, "418") {
+		t.Errorf("got %s", got)
+	}
+	pgtest.Eventually(t, "a slow request is cancelled", func() bool {
+		cancelled := 0
+		for _, w := range worlds[:2] {
+			cancelled += pgtest.Value[int](t, w.owner, `select count(*)::int from net._http_response where error_msg like 'Cancelled: too many%'`)
+		}
+		return cancelled > 0
+	})
 }
 
 // TestTwoServers: two servers that take requests at once send each of them once.
