@@ -149,7 +149,7 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 
 // selectServiceSchemas returns the schemas of services that are not the project's own.
 const selectServiceSchemas = `
-	select nspname::text from pg_catalog.pg_namespace where nspname in ('cron', 'net', 'vault') and nspowner = (
+	select nspname::text from pg_catalog.pg_namespace where nspname in ('cron', 'net', 'supabase_functions', 'vault') and nspowner = (
 		select nspowner from pg_catalog.pg_namespace where nspname = 'socle')`
 
 // inspect names the roles that must exist where the dump is restored. It returns the schemas of

@@ -48,10 +48,10 @@ var privilegesByKind = map[string]string{
 	"function": "execute", "procedure": "execute",
 }
 
-// platformSchemas are the schemas in which a project's owner grants nothing. A schema cron, net or
-// vault can be the owner's own, which is rare.
+// platformSchemas are the schemas in which a project's owner grants nothing. The schema of a
+// service, such as cron, can be the owner's own, which is rare.
 var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema", "cron", "net",
-	"vault"}
+	"supabase_functions", "vault"}
 
 // isPlatform reports whether the object is a schema of the platform.
 func (d denial) isPlatform() bool {

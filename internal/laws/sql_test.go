@@ -36,6 +36,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"queue":      {"platform"}, "server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"},
 		"schema": {"project"}, "form": {"project"}, "gateway": {"platform"}, "object": {"project"},
 		"backup": {"platform", "project"}, "event": {"project"},
+		"broadcast": {"project"}, "httprequest": {"project"},
 		"backup/extension": {"project"}, "migration": {"platform", "project"},
 		"rest/catalog": {"project"}, "statement": {"project"}, "transfer": {"project"},
 		"audit": {"platform", "project"}, "standalone": {"project"}, "oauth": {"project"}, "rest": {"project"},

@@ -95,7 +95,7 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 		}
 
 		grantees := developer
-		if schema == "net" {
+		if schema == "net" || schema == "supabase_functions" {
 			grantees = both
 		}
 		statements = append(statements, "grant usage on schema "+schema+" to "+grantees,
@@ -106,7 +106,36 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 			"grant select, delete on cron.job_run_details to "+developer)
 	}
 
-	return pgcluster.ExecUntriggered(ctx, conn, statements)
+	delivered, err := d.handOverOutbox(ctx, conn, project, slices.Contains(schemas, "net"))
+	if err != nil {
+		return err
+	}
+
+	return pgcluster.ExecUntriggered(ctx, conn, append(statements, delivered...))
+}
+
+// handOverOutbox returns the statements that grant what SQL leaves for the server: messages since
+// migration 58, and requests since migration 57 if the schema net is the platform's.
+func (d Databases) handOverOutbox(
+	ctx context.Context, conn *pgx.Conn, project uuid.UUID, hasNet bool,
+) (statements []string, err error) {
+	isCurrent, err := pg.Value[bool](ctx, conn, `select to_regclass('socle.unsent_messages') is not null`)
+	if err != nil || !isCurrent {
+		return nil, err
+	}
+
+	developer := pg.Quote(d.Registry.OwnerLogin(project))
+	auth := pg.Quote(d.Registry.Login(project, pgcluster.Auth))
+	statements = []string{
+		"grant execute on function realtime.put_message(text, text, boolean, jsonb, bytea), " +
+			"realtime.send_binary(bytea, text, text, boolean) to " + developer + ", " + auth,
+		"grant insert on realtime.messages to " + auth,
+	}
+	if hasNet {
+		statements = append(statements, "grant select, delete on net.http_request_queue, net._http_response to "+developer)
+	}
+
+	return statements, nil
 }
 
 // handOverPublication gives the platform's publication to the project's owner. The owner may have

@@ -151,6 +151,35 @@ type Response struct {
 	Body   []byte
 }
 
+// Place is the right to send one request. It is given back by [Place.Do], or by [Place.Release].
+type Place struct {
+	client *Client
+	lease  *fair.Lease
+}
+
+// Acquire waits for a place for a tenant's request. It fails with [fair.ErrBusy] or ctx's error.
+func (c *Client) Acquire(ctx context.Context, tenant fair.Key) (*Place, error) {
+	lease, err := c.places.Acquire(ctx, tenant, 1)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Place{c, lease}, nil
+}
+
+// TryAcquire returns a place for a tenant's request if one is free, or nil.
+func (c *Client) TryAcquire(tenant fair.Key) *Place {
+	lease := c.places.TryAcquire(tenant, 1)
+	if lease == nil {
+		return nil
+	}
+
+	return &Place{c, lease}
+}
+
+// Release gives the place back, if it is not used.
+func (p *Place) Release() { p.lease.Release() }
+
 // Do sends a request for a tenant. It waits while too many requests are in flight, and is cancelled
 // if another tenant needs its place more. It fails with ErrNetwork, ErrRedirect, ErrTooLarge,
 // [fair.ErrBusy], or a connection error.
@@ -158,15 +187,22 @@ func (c *Client) Do(ctx context.Context, tenant fair.Key, r *http.Request) (Resp
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 
-	lease, err := c.places.Acquire(ctx, tenant, 1)
+	p, err := c.Acquire(ctx, tenant)
 	if err != nil {
 		return Response{}, err
 	}
-	defer lease.Release()
 
-	ctx, stop := lease.Context(ctx)
+	return p.Do(ctx, r)
+}
+
+// Do is [Client.Do] in the place, until ctx ends.
+func (p *Place) Do(ctx context.Context, r *http.Request) (Response, error) {
+	defer p.Release()
+
+	ctx, stop := p.lease.Context(ctx)
 	defer stop()
 
+	c := p.client
 	client := c.plain
 	if r.URL.Scheme == "https" {
 		client = c.secure

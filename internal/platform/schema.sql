@@ -306,6 +306,13 @@ CREATE TABLE platform.organizations (
     updated_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE platform.outbox_projects (
+    project_uuid uuid NOT NULL,
+    found_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON COLUMN platform.outbox_projects.found_at IS 'last work, exact to an hour';
+
 CREATE TABLE platform.project_jwt_keys (
     uuid uuid NOT NULL,
     project_uuid uuid NOT NULL,
@@ -644,6 +651,9 @@ ALTER TABLE ONLY platform.migrations
 ALTER TABLE ONLY platform.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.outbox_projects
+    ADD CONSTRAINT outbox_projects_pkey PRIMARY KEY (project_uuid);
+
 ALTER TABLE ONLY platform.project_jwt_keys
     ADD CONSTRAINT project_jwt_keys_pkey PRIMARY KEY (uuid);
 
@@ -799,6 +809,9 @@ ALTER TABLE ONLY platform.members
 
 ALTER TABLE ONLY platform.members
     ADD CONSTRAINT members_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.outbox_projects
+    ADD CONSTRAINT outbox_projects_project_uuid_fkey FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.project_jwt_keys
     ADD CONSTRAINT project_jwt_keys_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;

@@ -2,6 +2,7 @@ package projectdb
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,7 +40,12 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 
 // BookkeepingTables are the tables in [Schema] that describe the database itself, or changes to it.
 // Backups exclude their rows.
-var BookkeepingTables = append([]string{"migrations", "catalogue_version", OpenedVaultKeys}, EventTables...)
+var BookkeepingTables = slices.Concat([]string{"migrations", "catalogue_version", OpenedVaultKeys}, EventTables,
+	OutboxTables)
+
+// OutboxTables are the tables with work that SQL has left for the server: another database must not
+// repeat it.
+var OutboxTables = []string{"http_requests", "http_responses", "unsent_messages"}
 
 // EventTables are the tables of package event: a log of changes, which is worthless in another
 // database.

@@ -268,6 +268,7 @@ func (s *Session) Close() error {
 		s.project.removeSession(s)
 		s.end(nil)
 		err = s.Conn.Close()
+		s.project.written() // a commit whose end was not read
 	})
 
 	return err

@@ -35,6 +35,7 @@ func (p *Project) EndUsersTx(ctx context.Context, f func(tx pgx.Tx) error) error
 	err := audit.Write(ctx, p.EndUsers(), f)
 	if err == nil {
 		p.SetUnchained()
+		p.written()
 	}
 
 	return err

@@ -23,6 +23,7 @@ type poolKind struct {
 
 	runsUserCode bool // in its sessions, see [Project.guard]
 	reset        bool // each session is reset before the next use; otherwise the user does that
+	writes       bool // each use may be a write, see [Registry.OnWrite]
 }
 
 const (
@@ -44,7 +45,7 @@ var (
 		settings: map[string]string{"lock_timeout": trustedLockTimeout}}
 
 	ownerPool = &poolKind{login: pgcluster.Owner, size: poolSize,
-		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true, reset: true}
+		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true, reset: true, writes: true}
 
 	// The rows API resets the session in the request's round trip.
 	requestPool = &poolKind{login: pgcluster.Request, size: rowsPoolSize,
@@ -80,6 +81,10 @@ func (p *Project) newPool(k *poolKind) *pgxpool.Pool {
 
 	if k.reset {
 		c.AfterRelease = resetSession
+	}
+
+	if k.writes {
+		c.ConnConfig.Tracer = writeTracer{c.ConnConfig.Tracer, p}
 	}
 
 	maps.Copy(c.ConnConfig.RuntimeParams, k.settings)

@@ -53,7 +53,7 @@ var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 // ServiceSchemas are the platform's further schemas, with the functions and tables that SQL for
 // Supabase uses. A project can have a schema of its own with that name: then it belongs to the
 // project's owner, as does everything in it.
-var ServiceSchemas = []string{"cron", "net", "vault"}
+var ServiceSchemas = []string{"cron", "net", "supabase_functions", "vault"}
 
 // IsServiceObject reports whether a dump entry, with its owner, is a platform object in one of
 // [ServiceSchemas], or such a schema. owner is the owner's login.

@@ -46,6 +46,7 @@ type Registry struct {
 	id       uuid.UUID    // identifies this server in the install
 	listener *pg.Listener // nil: no notifications
 	onSwap   func(project uuid.UUID)
+	onWrite  func(project uuid.UUID)
 	done     chan struct{} // closed when Run has ended
 
 	mu       sync.Mutex
@@ -57,7 +58,7 @@ type Registry struct {
 // NewRegistry returns a registry for the projects on a server.
 func NewRegistry(c Config) *Registry {
 	r := &Registry{Names: c.Names, clusters: map[pgcluster.ID]*pgcluster.Cluster{}, secret: c.Secret,
-		findAccount: c.FindAccount, log: c.Log, id: uuid.New(), done: make(chan struct{}),
+		findAccount: c.FindAccount, log: c.Log, id: uuid.New(), onWrite: func(uuid.UUID) {}, done: make(chan struct{}),
 		projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
 
 	r.clusters[pgcluster.Default] = pgcluster.New(pgcluster.Config{

@@ -485,15 +485,60 @@ CREATE FUNCTION realtime.broadcast_changes(topic_name text, event_name text, ope
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-	raise notice 'realtime.broadcast_changes: the change is left out, since messages are not delivered yet';
+	if level = 'STATEMENT' then
+		raise feature_not_supported using message = 'realtime.broadcast_changes: a trigger for each row calls it, not one for each statement';
+	end if;
+	perform realtime.send(jsonb_build_object('schema', table_schema, 'table', table_name, 'operation', operation,
+		'record', new, 'old_record', old), event_name, topic_name);
 end $$;
 
-CREATE FUNCTION realtime.refuse_rows() RETURNS trigger
+CREATE FUNCTION realtime.check_message() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-	raise feature_not_supported using message = 'realtime.messages has no rows: messages are not delivered yet';
+	if octet_length(new.topic) not between 1 and 246 or octet_length(new.event) > 255 then
+		raise invalid_parameter_value using message = 'a message has a topic of 1 to 246 bytes, and an event of at most 255';
+	end if;
+	if octet_length(new.payload::text) > 262144 or octet_length(new.binary_payload) > 262144 then
+		raise program_limit_exceeded using message = 'the payload of a message has at most 262144 bytes';
+	end if;
+	-- The time is the server's, since the oldest messages are removed first.
+	new.inserted_at := clock_timestamp() at time zone 'UTC';
+	return new;
+end $$;
+
+CREATE FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	message constant uuid := gen_random_uuid();
+begin
+	if jsonb_typeof(put_message.payload) = 'object' and not put_message.payload ? 'id' then
+		put_message.payload := put_message.payload || jsonb_build_object('id', message);
+	end if;
+
+	perform set_config('realtime.topic', put_message.topic, true);
+	insert into realtime.messages (id, topic, extension, event, private, payload, binary_payload)
+	values (message, put_message.topic, 'broadcast', put_message.event, put_message.private, put_message.payload,
+		put_message.binary_payload);
+exception when others then
+	raise warning 'the message to topic % is left out: %', left(put_message.topic, 246), sqlerrm;
+end $$;
+
+CREATE FUNCTION realtime.queue_message() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	added bigint;
+begin
+	insert into socle.unsent_messages as m (id, inserted_at) values (new.id, new.inserted_at) returning m.seq into added;
+	if added - (select m.seq from socle.unsent_messages m order by m.seq limit 1) >= 100000 then
+		raise program_limit_exceeded using message = '100000 messages wait to be sent: a project can have no more';
+	end if;
+	return null;
 end $$;
 
 CREATE FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean DEFAULT true) RETURNS void
@@ -501,7 +546,15 @@ CREATE FUNCTION realtime.send(payload jsonb, event text, topic text, private boo
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-	raise notice 'realtime.send: the message is left out, since messages are not delivered yet';
+	perform realtime.put_message(topic, event, private, coalesce(payload, '{}'), null);
+end $$;
+
+CREATE FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean DEFAULT true) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform realtime.put_message(topic, event, private, null, coalesce(payload, ''));
 end $$;
 
 CREATE FUNCTION realtime.topic() RETURNS text
@@ -710,6 +763,36 @@ begin
 	select h.log, h.seq + (select count(*) from socle.audit_pending) into strict log, entries from socle.audit_head h;
 end $$;
 
+CREATE FUNCTION socle.queue_request(method text, url text, params jsonb, headers jsonb, body bytea, timeout_milliseconds integer) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	request bigint;
+begin
+	if url is null or octet_length(url) > 8192 then
+		raise invalid_parameter_value using message = 'a request has a URL of at most 8192 bytes';
+	end if;
+	if jsonb_typeof(coalesce(params, '{}')) <> 'object' or jsonb_typeof(coalesce(headers, '{}')) <> 'object' then
+		raise invalid_parameter_value using message = 'parameters and headers of a request are JSON objects';
+	end if;
+	if octet_length(params::text) > 16384 or octet_length(headers::text) > 16384 or octet_length(body) > 1048576 then
+		raise program_limit_exceeded using
+			message = 'a request has at most 16384 bytes of parameters, as many of headers, and 1048576 of a body';
+	end if;
+
+	insert into socle.http_requests as q (method, url, params, headers, body, timeout_milliseconds)
+	values (queue_request.method, queue_request.url, coalesce(queue_request.params, '{}'), coalesce(queue_request.headers, '{}'),
+		queue_request.body, greatest(1, least(coalesce(queue_request.timeout_milliseconds, 5000), 30000)))
+	returning q.id into request;
+	-- The oldest one is found by the index, which a count is not.
+	if request - (select q.id from socle.http_requests q order by q.id limit 1) >= 100000 then
+		raise program_limit_exceeded using message = '100000 requests wait to be sent: a project can have no more',
+			hint = 'Send fewer requests, or delete some from net.http_request_queue.';
+	end if;
+	return request;
+end $$;
+
 CREATE FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -834,7 +917,7 @@ begin
 		with schemas as (
 			select 'pg_namespace'::regclass as class, oid as id from pg_namespace
 			where nspname in ('socle', 'storage', 'forms', 'auth', 'realtime')
-				or (nspname in ('cron', 'net', 'vault') and nspowner = (select nspowner from pg_namespace where nspname = 'socle'))
+				or (nspname in ('cron', 'net', 'supabase_functions', 'vault') and nspowner = (select nspowner from pg_namespace where nspname = 'socle'))
 		), inside as materialized (
 			select d.classid as class, d.objid as id from schemas s
 			join pg_depend d on d.refclassid = s.class and d.refobjid = s.id
@@ -872,6 +955,8 @@ begin
 			and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('realtime.messages')
 				and d.classid = 'pg_policy'::regclass and exists (
 					select from pg_policy y where y.oid = d.objid and y.polrelid = d.refobjid))
+			and not (d.refclassid = 'pg_proc'::regclass and d.refobjid = to_regproc('supabase_functions.http_request')
+				and d.classid = 'pg_trigger'::regclass)
 		limit 1;
 		if found then
 			raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
@@ -2052,6 +2137,32 @@ COMMENT ON COLUMN forms.responses.answers IS 'by the field''s UUID; of a partial
 
 COMMENT ON COLUMN forms.responses.token_hash IS 'SHA-256 of the secret with which a partial response goes on';
 
+CREATE TABLE socle.http_responses (
+    id bigint NOT NULL,
+    status_code integer,
+    content_type text,
+    headers jsonb,
+    content text,
+    timed_out boolean,
+    error_msg text,
+    created timestamp with time zone DEFAULT now() NOT NULL,
+    size integer NOT NULL
+);
+
+COMMENT ON TABLE socle.http_responses IS 'outcomes of requests, for six hours';
+
+CREATE TABLE socle.http_requests (
+    id bigint NOT NULL,
+    method text NOT NULL,
+    url text NOT NULL,
+    params jsonb NOT NULL,
+    headers jsonb NOT NULL,
+    body bytea,
+    timeout_milliseconds integer NOT NULL
+);
+
+COMMENT ON TABLE socle.http_requests IS 'requests that no server has taken yet';
+
 CREATE TABLE realtime.messages (
     topic text NOT NULL,
     extension text NOT NULL,
@@ -2060,10 +2171,11 @@ CREATE TABLE realtime.messages (
     private boolean DEFAULT false,
     updated_at timestamp without time zone DEFAULT now() NOT NULL,
     inserted_at timestamp without time zone DEFAULT now() NOT NULL,
-    id uuid DEFAULT gen_random_uuid() NOT NULL
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    binary_payload bytea
 );
 
-COMMENT ON TABLE realtime.messages IS 'has policies for private channels, and no rows';
+COMMENT ON TABLE realtime.messages IS 'messages to channels, for three days, and policies for private channels';
 
 CREATE TABLE socle.applied_migrations (
     version text NOT NULL COLLATE pg_catalog."C",
@@ -2172,6 +2284,15 @@ CREATE TABLE socle.events_removed (
     CONSTRAINT events_removed_single_check CHECK (single)
 );
 
+ALTER TABLE socle.http_requests ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME socle.http_requests_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE socle.migrations (
     id integer NOT NULL,
     version_id bigint NOT NULL,
@@ -2210,6 +2331,23 @@ CREATE TABLE socle.queries (
 COMMENT ON COLUMN socle.queries.run_by IS 'a user of the platform database';
 
 COMMENT ON COLUMN socle.queries.duration_ms IS 'null while it runs, and for ever if the server died meanwhile';
+
+CREATE TABLE socle.unsent_messages (
+    seq bigint NOT NULL,
+    id uuid NOT NULL,
+    inserted_at timestamp without time zone NOT NULL
+);
+
+COMMENT ON TABLE socle.unsent_messages IS 'rows of realtime.messages that no server has sent yet';
+
+ALTER TABLE socle.unsent_messages ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME socle.unsent_messages_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE socle.vault_keys (
     only_one boolean DEFAULT true NOT NULL,
@@ -2591,6 +2729,9 @@ ALTER TABLE ONLY socle.captures
 ALTER TABLE ONLY socle.events_removed
     ADD CONSTRAINT events_removed_pkey PRIMARY KEY (single);
 
+ALTER TABLE ONLY socle.http_requests
+    ADD CONSTRAINT http_requests_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY socle.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (id);
 
@@ -2599,6 +2740,9 @@ ALTER TABLE ONLY socle.opened_vault_keys
 
 ALTER TABLE ONLY socle.queries
     ADD CONSTRAINT queries_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY socle.unsent_messages
+    ADD CONSTRAINT unsent_messages_pkey PRIMARY KEY (seq);
 
 ALTER TABLE ONLY socle.vault_keys
     ADD CONSTRAINT vault_keys_pkey PRIMARY KEY (only_one);
@@ -2740,6 +2884,8 @@ CREATE INDEX responses_expires ON forms.responses USING btree (expires_at) WHERE
 
 CREATE INDEX responses_version ON forms.responses USING btree (form_uuid, version);
 
+CREATE INDEX messages_inserted_at ON realtime.messages USING btree (inserted_at);
+
 CREATE INDEX audit_at ON socle.audit USING btree ((((entry)::jsonb ->> 'at'::text)));
 
 CREATE UNIQUE INDEX audit_key ON socle.audit USING btree ((((entry)::jsonb ->> 'key'::text))) WHERE (((entry)::jsonb ->> 'key'::text) IS NOT NULL);
@@ -2751,6 +2897,10 @@ CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) W
 CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
 CREATE INDEX events_xid_seq ON ONLY socle.events USING btree (xid, seq);
+
+CREATE INDEX http_responses_created ON socle.http_responses USING btree (created);
+
+CREATE INDEX http_responses_id ON socle.http_responses USING btree (id);
 
 CREATE UNIQUE INDEX buckets_id_key ON storage.buckets USING btree (id);
 
@@ -2802,7 +2952,9 @@ CREATE TRIGGER socle_password_updated AFTER UPDATE ON auth.users FOR EACH ROW WH
 
 CREATE TRIGGER socle_user_written AFTER INSERT OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.user_written();
 
-CREATE TRIGGER refuse_rows BEFORE INSERT ON realtime.messages FOR EACH STATEMENT EXECUTE FUNCTION realtime.refuse_rows();
+CREATE TRIGGER socle_check_message BEFORE INSERT ON realtime.messages FOR EACH ROW EXECUTE FUNCTION realtime.check_message();
+
+CREATE TRIGGER socle_queue_message AFTER INSERT ON realtime.messages FOR EACH ROW WHEN ((new.extension = 'broadcast'::text)) EXECUTE FUNCTION realtime.queue_message();
 
 CREATE TRIGGER assign_bucket BEFORE INSERT ON storage.files FOR EACH ROW WHEN ((new.bucket_id IS NULL)) EXECUTE FUNCTION storage.assign_bucket();
 
@@ -3108,7 +3260,16 @@ GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name tex
 GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO socle_PROJECT_owner;
 GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO socle_PROJECT_auth;
 
-REVOKE ALL ON FUNCTION realtime.refuse_rows() FROM PUBLIC;
+REVOKE ALL ON FUNCTION realtime.check_message() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) TO anon;
+GRANT ALL ON FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) TO authenticated;
+GRANT ALL ON FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) TO service_role;
+GRANT ALL ON FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.put_message(topic text, event text, private boolean, payload jsonb, binary_payload bytea) TO socle_PROJECT_auth;
+
+REVOKE ALL ON FUNCTION realtime.queue_message() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO anon;
@@ -3116,6 +3277,13 @@ GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, priva
 GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO service_role;
 GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO socle_PROJECT_owner;
 GRANT ALL ON FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean) TO socle_PROJECT_auth;
+
+REVOKE ALL ON FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean) TO anon;
+GRANT ALL ON FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean) TO authenticated;
+GRANT ALL ON FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean) TO service_role;
+GRANT ALL ON FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean) TO socle_PROJECT_owner;
+GRANT ALL ON FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean) TO socle_PROJECT_auth;
 
 REVOKE ALL ON FUNCTION realtime.topic() FROM PUBLIC;
 GRANT ALL ON FUNCTION realtime.topic() TO anon;
@@ -3151,6 +3319,8 @@ GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash by
 REVOKE ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_auth;
 GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.queue_request(method text, url text, params jsonb, headers jsonb, body bytea, timeout_milliseconds integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) TO socle_PROJECT_owner;
@@ -3279,6 +3449,7 @@ GRANT SELECT,INSERT ON TABLE auth.identities TO socle_PROJECT_owner;
 GRANT SELECT,INSERT ON TABLE realtime.messages TO anon;
 GRANT SELECT,INSERT ON TABLE realtime.messages TO authenticated;
 GRANT SELECT,INSERT ON TABLE realtime.messages TO service_role;
+GRANT INSERT ON TABLE realtime.messages TO socle_PROJECT_auth;
 
 GRANT SELECT ON TABLE socle.applied_migrations TO socle_PROJECT_owner;
 

@@ -34,6 +34,7 @@ type channel struct {
 	isPrivate bool
 	ack, self bool // for broadcasts: see the join
 	key       string
+	replay    replay
 	member    *realtime.Member
 	stop      context.CancelFunc // ends the follower of changes
 
@@ -194,13 +195,10 @@ func (c *channel) Deliver(m *realtime.Message) {
 		c.socket.out.push(frame{data: m.Frame(int(s), func() []byte {
 			return s.encodeText(nil, nil, c.topic, "presence_diff", m.Payload)
 		})})
-	case s == lists:
-		c.socket.out.push(frame{isBinary: true, data: m.Frame(int(s), func() []byte {
-			return encodeFrame(c.topic, broadcast{m.Event, m.Payload, m.Binary})
-		})})
-	case !m.Binary: // the serializer 1.0.0 has no bytes
-		c.socket.out.push(frame{data: m.Frame(int(s), func() []byte {
-			return s.encodeText(nil, nil, c.topic, broadcastEvent, encodeBroadcast(m.Event, m.Payload))
+	case !c.replay.admits(m.ID):
+	case !m.Binary || s == lists: // the serializer 1.0.0 has no bytes
+		c.socket.out.push(frame{isBinary: s == lists, data: m.Frame(int(s), func() []byte {
+			return s.encodeBroadcast(c.topic, m, false)
 		})})
 	}
 }

@@ -74,17 +74,19 @@ func text(word []byte) string {
 	return string(runes)
 }
 
-// encodeFrame returns the binary frame of a broadcast. Topic and event have at most maxWord bytes.
-func encodeFrame(topic string, b broadcast) []byte {
+// encodeFrame returns the binary frame of a broadcast. Topic, event and metadata have at most
+// maxWord bytes.
+func encodeFrame(topic string, b broadcast, metadata []byte) []byte {
 	encoding := byte(jsonEncoding)
 	if b.isBinary {
 		encoding = bytesEncoding
 	}
 
-	frame := make([]byte, 0, 5+len(topic)+len(b.event)+len(b.payload))
-	frame = append(frame, broadcastKind, byte(len(topic)), byte(len(b.event)), 0, encoding)
+	frame := make([]byte, 0, 5+len(topic)+len(b.event)+len(metadata)+len(b.payload))
+	frame = append(frame, broadcastKind, byte(len(topic)), byte(len(b.event)), byte(len(metadata)), encoding)
 	frame = append(frame, topic...)
 	frame = append(frame, b.event...)
+	frame = append(frame, metadata...)
 
 	return append(frame, b.payload...)
 }

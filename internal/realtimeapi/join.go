@@ -18,8 +18,11 @@ import (
 // joinPayload is the payload of a join.
 type joinPayload struct {
 	Config struct {
-		Broadcast struct{ Ack, Self bool }
-		Presence  struct {
+		Broadcast struct {
+			Ack, Self bool
+			Replay    *replayRequest // nil: none
+		}
+		Presence struct {
 			Key     string
 			Enabled *bool // nil: yes, as for clients that do not know it
 		}
@@ -91,6 +94,7 @@ func (k *socket) join(ctx context.Context, m message) {
 	}
 
 	follow := c.prepareChanges(p)
+	c.replay.begin(p.Config.Broadcast.Replay)
 	c.member, err = k.server.Hub.Join(realtime.Address{Project: k.tenant.id, Topic: c.name(), Private: c.isPrivate}, c)
 	if err != nil {
 		k.refuse(m, k.joinReason(err))
@@ -99,6 +103,7 @@ func (k *socket) join(ctx context.Context, m message) {
 
 	k.add(c)
 	k.replyJoin(m, p)
+	c.replayMessages(ctx, p.Config.Broadcast.Replay)
 
 	if enabled := p.Config.Presence.Enabled; enabled == nil || *enabled {
 		if c.require(ctx, grant{false, presenceEvent}) == nil {
@@ -139,6 +144,8 @@ func (k *socket) newChannel(ctx context.Context, m message, p joinPayload) (*cha
 		return nil, fault.New(fault.Invalid, "The topic has 1 to %d bytes after %s", maxTopic, topicPrefix)
 	case len(p.Config.Changes) > maxBindings:
 		return nil, fault.New(fault.TooMany, "A channel has at most %d postgres_changes", maxBindings)
+	case p.Config.Broadcast.Replay != nil && !c.isPrivate:
+		return nil, fault.New(fault.Invalid, "UnableToReplayMessages: Only private channels replay messages")
 	case len(c.key) > realtime.MaxPresenceKey:
 		return nil, realtime.ErrPresenceTooLarge
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/socle-dev/socle/internal/realtime"
 )
 
 // serializer is a version of the protocol. It is also the index of the format of a
@@ -131,7 +133,33 @@ func quote(text string) []byte {
 }
 
 // encodeBroadcast returns the payload of a broadcast in a text frame.
-func encodeBroadcast(event string, payload []byte) []byte {
-	return slices.Concat([]byte(`{"type":"broadcast","event":`), quote(event), []byte(`,"payload":`), payload,
-		[]byte{'}'})
+func encodeBroadcast(event string, payload, metadata []byte) []byte {
+	b := slices.Concat([]byte(`{"type":"broadcast","event":`), quote(event), []byte(`,"payload":`), payload)
+	if len(metadata) > 0 {
+		b = append(append(b, `,"meta":`...), metadata...)
+	}
+
+	return append(b, '}')
+}
+
+// encodeBroadcast returns the frame of a broadcast to a channel.
+func (s serializer) encodeBroadcast(topic string, m *realtime.Message, isReplayed bool) []byte {
+	metadata := metadataOf(m.ID, isReplayed)
+	if s == lists {
+		return encodeFrame(topic, broadcast{m.Event, m.Payload, m.Binary}, metadata)
+	}
+
+	return s.encodeText(nil, nil, topic, broadcastEvent, encodeBroadcast(m.Event, m.Payload, metadata))
+}
+
+// metadataOf returns the metadata of a broadcast that is kept: a JSON object, or nil for others.
+func metadataOf(id string, isReplayed bool) []byte {
+	switch {
+	case id == "":
+		return nil
+	case isReplayed:
+		return slices.Concat([]byte(`{"id":`), quote(id), []byte(`,"replayed":true}`))
+	}
+
+	return slices.Concat([]byte(`{"id":`), quote(id), []byte{'}'})
 }

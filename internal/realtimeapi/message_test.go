@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/socle-dev/socle/internal/realtime"
 )
 
 func TestDecodeText(t *testing.T) {
@@ -113,16 +115,27 @@ func TestDecodePush(t *testing.T) {
 func TestEncodeBroadcast(t *testing.T) {
 	t.Parallel()
 
-	got := string(encodeFrame("realtime:x", broadcast{event: "cur", payload: []byte(`{}`)}))
+	got := string(encodeFrame("realtime:x", broadcast{event: "cur", payload: []byte(`{}`)}, nil))
 	if want := "\x04\x0a\x03\x00\x01" + "realtime:x" + "cur" + "{}"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	got = string(encodeFrame("t", broadcast{event: "", payload: []byte("\xff"), isBinary: true}))
+	got = string(encodeFrame("t", broadcast{event: "", payload: []byte("\xff"), isBinary: true}, nil))
 	if want := "\x04\x01\x00\x00\x00" + "t" + "\xff"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	got = string(encodeBroadcast("a\"b", []byte(`[1]`)))
+	got = string(encodeBroadcast("a\"b", []byte(`[1]`), nil))
 	if want := `{"type":"broadcast","event":"a\"b","payload":[1]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+
+	kept := &realtime.Message{ID: "i", Event: "e", Payload: []byte(`{}`)}
+	got = string(lists.encodeBroadcast("t", kept, false))
+	if want := "\x04\x01\x01\x0a\x01" + `te{"id":"i"}{}`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	got = string(objects.encodeBroadcast("t", kept, true))
+	if want := `{"topic":"t","event":"broadcast","payload":{"type":"broadcast","event":"e","payload":{},` +
+		`"meta":{"id":"i","replayed":true}},"ref":null,"join_ref":null}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -147,7 +160,7 @@ func FuzzFrames(f *testing.F) {
 				t.Errorf("%q: got %+v", data, m)
 			}
 			if len(m.topic) <= maxWord && len(b.event) <= maxWord &&
-				!bytes.HasSuffix(encodeFrame(m.topic, *b), b.payload) {
+				!bytes.HasSuffix(encodeFrame(m.topic, *b, nil), b.payload) {
 				t.Errorf("%q: the payload is lost", data)
 			}
 		}

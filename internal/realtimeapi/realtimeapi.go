@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -48,6 +49,12 @@ type Authorizer interface {
 	MaySend(ctx context.Context, caller actor.Actor, topic, extension string) (bool, error)
 }
 
+// Archive has the messages that private channels replay.
+type Archive interface {
+	// Replay returns the last n messages to a channel after a time, oldest first.
+	Replay(ctx context.Context, topic string, since time.Time, n int) ([]*realtime.Message, error)
+}
+
 // Config has the dependencies that projects share.
 type Config struct {
 	Hub *realtime.Hub
@@ -58,7 +65,9 @@ type Config struct {
 	// Authorizer returns what decides about a project's private channels; nil: only a secret key
 	// may use them.
 	Authorizer func(p *gateway.Project) Authorizer
-	Log        *slog.Logger
+	// Archive returns the kept messages of a project; nil: none are kept.
+	Archive func(p *gateway.Project) Archive
+	Log     *slog.Logger
 }
 
 // Server serves all projects.

@@ -32,6 +32,7 @@ type fakeProject struct {
 	failure error           // why it is inactive or gone
 	feed    Changes
 	policy  Authorizer
+	kept    Archive
 }
 
 func (p *fakeProject) id() uuid.UUID { return p.uuid }
@@ -41,6 +42,7 @@ func (p *fakeProject) share(context.Context) fair.Key {
 func (p *fakeProject) timeout(string) time.Duration { return 0 }
 func (p *fakeProject) changes() Changes             { return p.feed }
 func (p *fakeProject) authorizer() Authorizer       { return p.policy }
+func (p *fakeProject) archive() Archive             { return p.kept }
 func (p *fakeProject) current(context.Context) (project, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,6 +29,7 @@ type project interface {
 	current(ctx context.Context) (project, error)
 	changes() Changes       // nil: none
 	authorizer() Authorizer // nil: private channels are for secret keys only
+	archive() Archive       // nil: no messages are kept
 }
 
 // openProject is a project that the gateway has opened.
@@ -76,6 +77,13 @@ func (p openProject) authorizer() Authorizer {
 		return nil
 	}
 	return p.server.Authorizer(p.Project)
+}
+
+func (p openProject) archive() Archive {
+	if p.server.Archive == nil {
+		return nil
+	}
+	return p.server.Archive(p.Project)
 }
 
 // caller is a verified key or token.

@@ -7,9 +7,11 @@ import (
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/broadcast"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
@@ -30,7 +32,7 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 		EndUserClaims: domains.EndUsers.ImpersonationClaims,
 		Interfaces: []gateway.Interface{
 			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
-				PoolContended: s.registry.PoolContended, Written: s.events.Wake, Log: s.log}),
+				PoolContended: s.registry.PoolContended, Written: s.written, Log: s.log}),
 			authapi.New(domains.EndUsers, s.bodies),
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
@@ -40,11 +42,26 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 	})
 }
 
+// newOutbox returns the outbox with all kinds of work that SQL of projects leaves.
+func (s *Server) newOutbox() *outbox.Outbox {
+	return outbox.New(outbox.Config{Projects: s.registry, Store: s.database.Store, Log: s.log,
+		Kinds: []outbox.Kind{broadcast.Sender{Hub: s.hub}.Kind(), s.requestsBySQL.Kind()}})
+}
+
+// written has the readers of a project look for what user code has written.
+func (s *Server) written(project uuid.UUID) {
+	s.events.Wake(project)
+	s.outbox.Written(project)
+}
+
 // newRealtime returns the server of channels.
 func (s *Server) newRealtime() *realtimeapi.Server {
-	return realtimeapi.New(realtimeapi.Config{Hub: &realtime.Hub{}, Bodies: s.bodies, Log: s.log,
+	s.hub = &realtime.Hub{}
+
+	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
 		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },
-		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} }})
+		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} },
+		Archive:    func(p *gateway.Project) realtimeapi.Archive { return broadcast.Archive{Project: p.Database} }})
 }
 
 // changes are the changes of a project's rows.

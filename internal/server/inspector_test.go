@@ -21,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -80,7 +81,7 @@ func (p *process) inspect(t *testing.T) *inspector {
 		Accounts: account.New(account.Config{Store: d.Store, Queue: b.queue, Log: log}),
 		Outbound: outbound.New(nil), Leaked: leaked.New(""), Log: log})
 	server.NewServices(server.ServicesConfig{Domains: domains, Database: d, Lifecycle: projects, Clients: clients,
-		Notifications: notifications, Log: log})
+		Outbox: outbox.New(outbox.Config{}), Notifications: notifications, Log: log})
 
 	return b
 }

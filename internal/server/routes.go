@@ -2,11 +2,16 @@ package server
 
 import (
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
@@ -106,4 +111,29 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 func writeBytes(w http.ResponseWriter, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	_, _ = w.Write(body)
+}
+
+// newHandler returns the root handler.
+func (s *Server) newHandler(c config.Config) http.Handler {
+	return httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
+		Answered: func(a httpx.Finished) {
+			if a.Project != uuid.Nil {
+				s.readiness.observe(a.Status)
+			}
+			s.requests.Record(a)
+		}})
+}
+
+func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       60 * time.Second, // extended during uploads
+		WriteTimeout:      60 * time.Second, // extended by the size of a download
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100}, // requests per connection
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }

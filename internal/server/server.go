@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/socle-dev/socle/internal/account"
@@ -29,18 +28,21 @@ import (
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/gateway"
+	"github.com/socle-dev/socle/internal/httprequest"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/leaked"
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/password"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/rest"
@@ -80,6 +82,9 @@ type Server struct {
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
 	events        *event.Logs
+	outbox        *outbox.Outbox
+	requestsBySQL *httprequest.Sender
+	hub           *realtime.Hub
 	realtime      *realtimeapi.Server
 	http          *http.Server
 	listener      net.Listener
@@ -193,13 +198,17 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
+	internet := outbound.New(c.OutboundNetworks)
 	domains := NewDomains(DomainsConfig{Database: s.database, Projects: s.registry, Blobs: s.blobs,
-		Queue: accounts.Queue, Accounts: accounts, Outbound: outbound.New(c.OutboundNetworks),
+		Queue: accounts.Queue, Accounts: accounts, Outbound: internet,
 		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
 	s.realtime = s.newRealtime()
+	s.requestsBySQL = httprequest.NewSender(internet, s.log)
+	s.outbox = s.newOutbox()
+	s.registry.OnWrite(s.written)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -208,7 +217,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.services = NewServices(ServicesConfig{Domains: domains, Database: s.database,
 		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
 			OnChange: s.gateway.Invalidate, Log: s.log}),
-		Clients: s.proxy, Notifications: s.notifications, Log: s.log})
+		Clients: s.proxy, Outbox: s.outbox, Notifications: s.notifications, Log: s.log})
 	s.buildInterfaces(c, variants)
 
 	if err := s.listenPostgres(c); err != nil {
@@ -218,6 +227,10 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	if err := s.services.Lifecycle.Finish(ctx); err != nil {
 		// retried every few seconds; the other projects work
 		s.log.Error("could not finish interrupted changes", "error", err)
+	}
+
+	if err := s.outbox.Load(ctx); err != nil {
+		s.log.Warn("could not load the marks of projects with work", "error", err) // found later, within seconds
 	}
 
 	hasAdministrator, err := accounts.Claimed(ctx)
@@ -306,31 +319,6 @@ func (s *Server) listenPostgres(c config.Config) error {
 	}
 
 	return nil
-}
-
-// newHandler returns the root handler.
-func (s *Server) newHandler(c config.Config) http.Handler {
-	return httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
-		Answered: func(a httpx.Finished) {
-			if a.Project != uuid.Nil {
-				s.readiness.observe(a.Status)
-			}
-			s.requests.Record(a)
-		}})
-}
-
-func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       60 * time.Second, // extended during uploads
-		WriteTimeout:      60 * time.Second, // extended by the size of a download
-		IdleTimeout:       120 * time.Second,
-		MaxHeaderBytes:    64 << 10,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 100}, // requests per connection
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
 }
 
 // PostgresAddr returns the address for PostgreSQL clients, or nil.
@@ -441,6 +429,8 @@ func (s *Server) stopServing(ctx context.Context) error {
 		err = s.http.Close()
 	}
 	s.events.Close()
+	s.outbox.Close()
+	s.requestsBySQL.Close()
 
 	if s.postgres != nil {
 		err = errors.Join(err, s.postgres.Close())

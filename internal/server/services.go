@@ -8,10 +8,12 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/broadcast"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/form"
 	"github.com/socle-dev/socle/internal/hook"
+	"github.com/socle-dev/socle/internal/httprequest"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
 	"github.com/socle-dev/socle/internal/lifecycle"
@@ -19,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/oauth"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgproxy"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -62,7 +65,7 @@ func NewDomains(c DomainsConfig) *Domains {
 
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
-			event.Subject()}}
+			event.Subject(), broadcast.Subject(), httprequest.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].
@@ -71,6 +74,7 @@ type ServicesConfig struct {
 	Database      *Database
 	Lifecycle     *lifecycle.Service
 	Clients       *pgproxy.Proxy
+	Outbox        *outbox.Outbox
 	Notifications *pg.Listener
 	Log           *slog.Logger
 }
@@ -101,6 +105,7 @@ func NewServices(c ServicesConfig) *Services {
 		CleanUp: []func(context.Context) error{
 			s.Backups.FailAbandoned, s.Backups.CreateDue, s.Backups.RemoveDeleted, s.Backups.DropOrphanedCopies,
 			s.Migrations.DropOrphans, l.Finish, c.Clients.RecordLost, l.ChainAudit,
+			c.Outbox.Sweep,
 		},
 		Sweep: []func(context.Context) error{
 			s.sweepInstall, s.Accounts.Sweep, store.ForgetRequests,
