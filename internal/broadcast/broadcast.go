@@ -1,8 +1,8 @@
 // Package broadcast owns the messages that SQL sends to channels: the rows of realtime.messages,
 // their delivery, their replay and their retention. The rooms of channels are in package realtime.
 //
-// A message is delivered at least once to those who are in its room: a server that is killed between
-// delivery and commit leaves it to another one. Its id tells clients which they have seen.
+// A message is delivered at least once to those who are in its room: a server that is killed
+// between delivery and commit leaves it to another one. Its id tells clients which they have seen.
 package broadcast
 
 import (
@@ -24,8 +24,8 @@ const (
 	maxBatch   = 100
 	batchBytes = 1 << 20
 
-	// maxDelay bounds the wait of a message while the project exceeds its deliveries. Later it is only
-	// replayed, so that a room with more members than deliveries blocks no other.
+	// maxDelay bounds the wait of a message while the project exceeds its deliveries. Later it is
+	// only replayed, so that a room with more members than deliveries blocks no other.
 	maxDelay = 10 * time.Second
 
 	// trimInterval is the number of messages after which the old ones are removed.
@@ -125,8 +125,7 @@ func (s Sender) send(project uuid.UUID, m unsent) error {
 		return nil
 	}
 
-	return s.Hub.Send(realtime.Address{Project: project, Topic: m.Topic, Private: m.Private},
-		&realtime.Message{ID: m.ID.String(), Event: m.Event, Payload: m.Payload, Binary: m.IsBinary})
+	return s.Hub.Send(realtime.Address{Project: project, Topic: m.Topic, Private: m.Private}, m.broadcast(m.ID))
 }
 
 // message is the content of a message.
@@ -137,6 +136,11 @@ type message struct {
 	IsBinary     bool
 }
 
+// broadcast returns the message as rooms know it.
+func (m message) broadcast(id uuid.UUID) *realtime.Message {
+	return &realtime.Message{ID: id.String(), Event: m.Event, Payload: m.Payload, Binary: m.IsBinary}
+}
+
 // Bounds of a message in bytes, as realtime.check_message has them.
 const (
 	maxTopic   = 246
@@ -144,7 +148,8 @@ const (
 	maxPayload = 256 << 10
 )
 
-// fits reports whether clients can receive the message: the project's owner may have changed its row.
+// fits reports whether clients can receive the message: the project's owner may have changed its
+// row.
 func (m message) fits() bool {
 	return len(m.Topic) <= maxTopic && len(m.Event) <= maxEvent && len(m.Payload) <= maxPayload
 }

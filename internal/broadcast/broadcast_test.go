@@ -69,7 +69,8 @@ func (w *world) join(topic string, isPrivate bool) *inbox {
 	w.Helper()
 
 	i := &inbox{}
-	if _, err := w.hub.Join(realtime.Address{Project: w.project.UUID, Topic: topic, Private: isPrivate}, i); err != nil {
+	room := realtime.Address{Project: w.project.UUID, Topic: topic, Private: isPrivate}
+	if _, err := w.hub.Join(room, i); err != nil {
 		w.Fatal(err)
 	}
 

@@ -19,8 +19,8 @@ const MaxReplay = 25
 // Archive has the messages of a project that private channels replay.
 type Archive struct{ Project *projectdb.Project }
 
-// Replay returns the last messages to a private channel that SQL has sent after a time, oldest first:
-// n, at most [MaxReplay].
+// Replay returns the last messages to a private channel that SQL has sent after a time, oldest
+// first: n, at most [MaxReplay].
 func (a Archive) Replay(ctx context.Context, topic string, since time.Time, n int) ([]*realtime.Message, error) {
 	type kept struct {
 		ID uuid.UUID
@@ -44,7 +44,7 @@ func (a Archive) Replay(ctx context.Context, topic string, since time.Time, n in
 	var messages []*realtime.Message
 	for _, m := range slices.Backward(rows) {
 		if m.fits() {
-			messages = append(messages, &realtime.Message{ID: m.ID.String(), Event: m.Event, Payload: m.Payload, Binary: m.IsBinary})
+			messages = append(messages, m.broadcast(m.ID))
 		}
 	}
 

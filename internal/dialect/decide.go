@@ -50,7 +50,7 @@ type rule func(ts Tokens, s Subject) (Verdict, bool)
 
 // rules are the rules by a statement's first word.
 var rules = map[string][]rule{
-	"create":  {extension, policy, webhook},
+	"create":  {extension, policy},
 	"alter":   {owner, defaultPrivileges, roleSettings, policy},
 	"drop":    {extension},
 	"grant":   {grants},
@@ -58,7 +58,7 @@ var rules = map[string][]rule{
 	"comment": {extensionComment},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole, request},
+	"select":  {replicationRole},
 	"insert":  {sessionRows},
 	"update":  {sessionRows},
 	"delete":  {sessionRows},
@@ -67,7 +67,7 @@ var rules = map[string][]rule{
 // kinds are the words near the start that identify statements with a rule. Other statements with
 // the same first word need no tokens.
 var kinds = map[string][]string{
-	"create": {"extension", "policy", "trigger"},
+	"create": {"extension", "policy"},
 	"drop":   {"extension"},
 }
 
@@ -100,7 +100,7 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few data statements that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\b(auth|net)"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\bauth"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes; rules match near the start
@@ -126,27 +126,6 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 	}
 
 	return leaveOut("%s is left out: triggers and foreign keys stay active", replicationSetting), true
-}
-
-// webhook leaves out triggers for Supabase's database webhooks.
-func webhook(ts Tokens, s Subject) (Verdict, bool) {
-	if !IsWebhook(ts, s) {
-		return Verdict{}, false
-	}
-
-	return leaveOut("trigger %s is left out: there are no database webhooks", s.Describe()), true
-}
-
-// IsWebhook reports whether a statement creates the trigger for a Supabase database webhook.
-func IsWebhook(ts Tokens, s Subject) bool {
-	if s.Kind != "trigger" {
-		return false
-	}
-
-	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
-	f, _ := ts.Name(i)
-
-	return f.String() == "supabase_functions.http_request"
 }
 
 func leaveOut(format string, args ...any) Verdict {

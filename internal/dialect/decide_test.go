@@ -30,9 +30,6 @@ func TestDecide(t *testing.T) {
 	without := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + ": left out, since the project has no such role"}
 	}
-	noRequest := func(name string) decided {
-		return decided{Does: LeaveOut, Notes: name + " is left out: SQL sends no HTTP requests yet"}
-	}
 	noRows := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + " is left out: sessions, tokens and factors belong to the platform"}
 	}
@@ -131,10 +128,10 @@ func TestDecide(t *testing.T) {
 		"alter policy p on t rename to postgres":    {},
 
 		"select cron.schedule('nightly', '0 3 * * *', $$select f()$$)": {},
-		"select net.http_post('https://example.com', '{}')":            noRequest("net.http_post"),
-		"SELECT \"net\" . \"http_get\"('a', (select 1)) AS \"id\";":    noRequest("net.http_get"),
-		"select * from net.http_delete(url := 'a')":                    noRequest("net.http_delete"),
-		"select net.http_get(url) from t where a":                      noRequest("net.http_get"),
+		"select net.http_post('https://example.com', '{}')":            {},
+		"SELECT \"net\" . \"http_get\"('a', (select 1)) AS \"id\"":     {},
+		"select * from net.http_delete(url := 'a')":                    {},
+		"select net.http_get(url) from t where a":                      {},
 		"select net.http_get('a'), public.f()":                         {},
 		"select net.http_get('a')::text || public.f()":                 {},
 		"select net.http_get('a') union select public.f()":             {},
@@ -153,11 +150,8 @@ func TestDecide(t *testing.T) {
 		"insert into net.total values (1)":                             {},
 		"select 1 as \"cron.schedule\"":                                {},
 
-		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {
-			Does: LeaveOut, Notes: "trigger hook on t is left out: there are no database webhooks"},
-		`CREATE OR REPLACE TRIGGER "h" AFTER UPDATE ON "public"."t" FOR EACH ROW EXECUTE PROCEDURE "supabase_functions"."http_request"()`: {
-			Does: LeaveOut, Notes: "trigger h on public.t is left out: there are no database webhooks"},
-		"create trigger t before insert on t for each row execute function http_request()": {},
+		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {},
+		"create trigger t before insert on t for each row execute function http_request()":                         {},
 	} {
 		v := Decide(sqllex.Split(sql)[0])
 		got := decided{Does: v.Action, Notes: strings.Join(v.Notes, "; "), Extension: v.Extension}
@@ -174,7 +168,7 @@ func TestDecide(t *testing.T) {
 func TestNotesAreBounded(t *testing.T) {
 	t.Parallel()
 
-	sql := `create trigger "` + strings.Repeat("é", 1000) + `" after insert on t execute function supabase_functions.http_request()`
+	sql := `comment on extension "` + strings.Repeat("é", 1000) + `" is 'x'`
 	v := Decide(sqllex.Split(sql)[0])
 	if v.Action != LeaveOut || len(v.Notes[0]) > maxNote+len("…") || strings.ToValidUTF8(v.Notes[0], "") != v.Notes[0] {
 		t.Errorf("got %v, %d bytes", v.Action, len(v.Notes[0]))

@@ -28,7 +28,8 @@ func (r request) timeout() time.Duration {
 }
 
 // connectionHeaders are the headers that the connection decides on, and not the caller.
-var connectionHeaders = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Upgrade", "Te", "Trailer"}
+var connectionHeaders = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Upgrade", "Te",
+	"Trailer"}
 
 // http returns the request to send, or why it can't be sent, for the developer.
 func (r request) http(ctx context.Context) (request *http.Request, refusal string) {

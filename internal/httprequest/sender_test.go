@@ -66,8 +66,8 @@ func newSender(t *testing.T, networks ...string) *httprequest.Sender {
 func (w *world) serve(res http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.mu.Lock()
-	w.got = append(w.got, fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("X-Key"),
-		body))
+	w.got = append(w.got, fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL,
+		r.Header.Get("Content-Type"), r.Header.Get("X-Key"), body))
 	w.mu.Unlock()
 
 	res.Header().Add("X-Two", "1")
@@ -101,6 +101,14 @@ func (w *world) serve(res http.ResponseWriter, r *http.Request) {
 func (w *world) request(call string) int64 {
 	w.Helper()
 	return pgtest.Value[int64](w, w.owner, "select "+strings.ReplaceAll(call, "URL", w.service.URL))
+}
+
+// count returns the number of requests to the service.
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return len(w.got)
 }
 
 func (w *world) run() {
@@ -226,7 +234,7 @@ func TestWebhookTrigger(t *testing.T) {
 		`{"old_record":{"body":"a","id":1},"record":{"body":"b","id":1},"schema":"public","table":"notes","type":"UPDATE"}`,
 		`{"old_record":{"body":"b","id":1},"record":null,"schema":"public","table":"notes","type":"DELETE"}`,
 	}
-	pgtest.Eventually(t, "three requests", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.got) == 3 })
+	pgtest.Eventually(t, "three requests", func() bool { return w.count() == 3 })
 	got := map[string]bool{}
 	for _, line := range w.got {
 		body, found := strings.CutPrefix(line, "POST /hook?a=b application/json k ")
@@ -287,7 +295,7 @@ func TestSlowService(t *testing.T) {
 	w.request(`max(net.http_get('URL/slow', timeout_milliseconds => 30000)) from generate_series(1, 100)`)
 	w.run()
 	w.run() // nothing more
-	pgtest.Eventually(t, "the requests are in flight", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.got) == 16 })
+	pgtest.Eventually(t, "the requests are in flight", func() bool { return w.count() == 16 })
 	if got := pgtest.Value[int](t, w.owner, `select count(*)::int from net.http_request_queue`); got != 84 {
 		t.Errorf("got %d waiting requests, want 84", got)
 	}

@@ -54,13 +54,13 @@ func TestServices(t *testing.T) {
 		`update cron.job set schedule = 'x'`:                                              "42501",
 		`create table cron.mine ()`:                                                       "42501",
 		`create view public.v as select * from cron.job`:                                  "42501",
-		`create trigger hook after insert on public.posts for each row execute function public.hook(); insert into public.posts values (1)`: "0A000",
-		`select net.http_get('https://example.com')`:                                                       "0A000",
-		`insert into realtime.messages (topic, extension) values ('a', 'broadcast')`:                       "0A000",
+		`create trigger hook after insert on public.posts for each row execute function public.hook(); insert into public.posts values (1)`: "",
+		`select net.http_get('https://example.com')`:                                                       "",
+		`insert into realtime.messages (topic, extension) values ('a', 'broadcast')`:                       "",
 		`alter table realtime.messages disable row level security`:                                         "42501",
 		`alter table realtime.messages add column a int`:                                                   "42501",
 		`drop table realtime.messages`:                                                                     "42501",
-		`drop trigger refuse_rows on realtime.messages`:                                                    "42501",
+		`drop trigger socle_queue_message on realtime.messages`:                                            "42501",
 		`alter table realtime.messages disable trigger all`:                                                "42501",
 		`create table public.m (id uuid, at timestamp, foreign key (id, at) references realtime.messages)`: "42501",
 		`create policy p on public.posts using (exists (select from realtime.messages))`:                   "42501",
@@ -142,4 +142,24 @@ func TestOwnServiceSchema(t *testing.T) {
 		t.Errorf("got %d in the project's own table, want 7", got)
 	}
 	pgtest.Exec(t, owner, `create table cron.mine (); select net.http_get('x') where false`)
+}
+
+// TestOwnRequestSchemas checks that a project keeps its own schemas net and supabase_functions, and
+// that the server finds no work in them.
+func TestOwnRequestSchemas(t *testing.T) {
+	t.Parallel()
+
+	conn, login, provision := newFormerProject(t, 47)
+	pgtest.Exec(t, conn, `create schema net authorization `+login+`; create schema supabase_functions authorization `+login+`;
+		create function net.http_get(url text) returns text language sql return url;
+		create function supabase_functions.http_request() returns trigger language plpgsql as 'begin return new; end';
+		alter function net.http_get(text) owner to `+login+`; alter function supabase_functions.http_request() owner to `+login)
+
+	owner := provision()
+	if got := pgtest.Value[string](t, owner, `select net.http_get('own')`); got != "own" {
+		t.Errorf("got %s from the project's own function, want own", got)
+	}
+	pgtest.Exec(t, owner, `create table net.http_request_queue (); drop function net.http_get(text);
+		create table public.t (a int); create trigger t before insert on public.t for each row execute function supabase_functions.http_request();
+		insert into public.t values (1); drop schema supabase_functions cascade; drop schema net cascade; select realtime.send('{}', 'a', 'b')`)
 }

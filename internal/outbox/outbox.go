@@ -3,9 +3,9 @@
 //
 //	SQL of the project ── rows ── Outbox.Written ── look ── Kind.Run
 //
-// A transaction leaves rows and wakes nobody: NOTIFY would delay all commits of the cluster. All ways
-// into a project pass through Socle, so the server that has served a write looks into the project
-// afterwards. A project that nobody writes to costs nothing.
+// A transaction leaves rows and sends no notification: NOTIFY would delay all commits of the
+// cluster. All ways into a project pass through Socle, so the server that has served a write looks
+// into the project afterwards. A project without writes costs nothing.
 //
 // The packages of the kinds own the rows. This package decides when they are read.
 package outbox
@@ -45,11 +45,11 @@ const (
 // Kind is one kind of work.
 type Kind struct {
 	Name string
-	// Pending is a boolean SQL expression: whether there is work. The platform's login evaluates it in
-	// each project that is looked at, so it must be cheap and name tables that every project has.
+	// Pending is a boolean SQL expression: whether there is work. The platform's login evaluates it
+	// at each look, so it must be cheap and name only tables that every project has.
 	Pending string
-	// Run does all the work that is pending, and is called again while there is any. Several servers
-	// may run it at once, one server runs it once at a time for a project.
+	// Run does all the work that is pending, and is called again while there is any. Several
+	// servers may run it at once, one server runs it once at a time for a project.
 	Run func(ctx context.Context, p *projectdb.Project) error
 }
 

@@ -92,7 +92,8 @@ func (o *Outbox) Load(ctx context.Context) error {
 	return nil
 }
 
-// mark records that a project leaves work, for sweeps. A failure delays what a killed server leaves.
+// mark records that a project leaves work, for sweeps. A failure delays what a killed server
+// leaves.
 func (o *Outbox) mark(ctx context.Context, project uuid.UUID) {
 	now := time.Now()
 

@@ -63,15 +63,6 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		"or rename it before you dump", schema, schema), true
 }
 
-// webhook leaves out triggers for Supabase's database webhooks.
-func (r *rules) webhook(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
-	if s.Action != "create" || !dialect.IsWebhook(ts, s) {
-		return verdict{}, false
-	}
-
-	return leave(Objects, "trigger %s: there are no database webhooks", s.Describe()), true
-}
-
 // storagePolicy decides about a policy on storage.buckets or storage.objects. Supabase's policies
 // may name columns and roles that the project lacks.
 func (r *rules) storagePolicy(ts dialect.Tokens, s dialect.Subject) verdict {
@@ -151,7 +142,7 @@ func isStoragePolicy(s dialect.Subject) bool {
 
 // policyFunctions are the platform functions that a project may call.
 var policyFunctions = []string{"auth.uid", "auth.role", "auth.email", "auth.jwt",
-	"storage.foldername", "storage.filename", "storage.extension", "realtime.topic"}
+	"storage.foldername", "storage.filename", "storage.extension", "realtime.topic", "supabase_functions.http_request"}
 
 // rewritten returns the verdict on a statement whose names may differ in the project: extension
 // members are in another schema.

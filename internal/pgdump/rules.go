@@ -151,7 +151,7 @@ func (r *rules) decide(s statement) verdict {
 func (r *rules) verdict(ts dialect.Tokens, sub dialect.Subject, data bool) verdict {
 	for _, rule := range []func(*rules, dialect.Tokens, dialect.Subject) (verdict, bool){
 		(*rules).session, (*rules).transaction, (*rules).selected, (*rules).cluster, (*rules).extension, (*rules).owner,
-		(*rules).privileges, (*rules).platformRows, (*rules).webhook, (*rules).schemas, (*rules).rows, (*rules).policy,
+		(*rules).privileges, (*rules).platformRows, (*rules).schemas, (*rules).rows, (*rules).policy,
 		(*rules).table,
 	} {
 		if v, ok := rule(r, ts, sub); ok {

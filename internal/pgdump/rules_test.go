@@ -137,10 +137,9 @@ func TestRules(t *testing.T) {
 			"references: create policy p on realtime.messages"},
 		`INSERT INTO auth.users (id) VALUES ('a')`: {tryRows, "", "schemas: insert table auth.users"},
 		`DELETE FROM auth.identities`:              {attempt, "", "schemas: delete table auth.identities"},
-		`CREATE TRIGGER w AFTER INSERT ON public.t FOR EACH ROW EXECUTE FUNCTION supabase_functions.http_request('a')`: {leaveOut, "",
-			"objects: trigger w on public.t: there are no database webhooks"},
-		`CREATE VIEW public.v AS SELECT storage.filename(path) AS name FROM public.t`: {Does: run},
-		`CREATE POLICY p ON public.t USING (EXISTS (SELECT FROM storage.objects))`:    {leaveOut, "", "references: policy p on public.t refers to storage.objects"},
+		`CREATE TRIGGER w AFTER INSERT ON public.t FOR EACH ROW EXECUTE FUNCTION supabase_functions.http_request('a')`: {Does: run},
+		`CREATE VIEW public.v AS SELECT storage.filename(path) AS name FROM public.t`:                                  {Does: run},
+		`CREATE POLICY p ON public.t USING (EXISTS (SELECT FROM storage.objects))`:                                     {leaveOut, "", "references: policy p on public.t refers to storage.objects"},
 
 		`COPY public.t (a, b) FROM stdin`: {Does: copyRows},
 		`COPY public.t (` + strings.Repeat("abc, ", 99) + `b) FROM STDIN WITH (FORMAT csv)`: {Does: copyRows},

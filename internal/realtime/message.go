@@ -15,7 +15,7 @@ const (
 // Message is a message to the members of a room. It is immutable.
 type Message struct {
 	Kind    Kind
-	ID      string // of a broadcast that is kept; "": it is not
+	ID      string // identifies a broadcast that is kept; "": it is not
 	Event   string // name of a broadcast
 	Payload []byte // JSON, unless Binary
 	Binary  bool   // the payload of a broadcast is bytes

@@ -74,8 +74,8 @@ func text(word []byte) string {
 	return string(runes)
 }
 
-// encodeFrame returns the binary frame of a broadcast. Topic, event and metadata have at most maxWord
-// bytes.
+// encodeFrame returns the binary frame of a broadcast. Topic, event and metadata have at most
+// maxWord bytes.
 func encodeFrame(topic string, b broadcast, metadata []byte) []byte {
 	encoding := byte(jsonEncoding)
 	if b.isBinary {

@@ -50,6 +50,9 @@ func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
 	return all, nil
 }
 
+// platformSchemas are the schemas that do the work of other platforms' extensions.
+var platformSchemas = map[string]string{"supabase_vault": "vault", "pg_net": "net"}
+
 // create installs an extension unless it is installed. Another platform's extension is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 	name := s.Extension.Name
@@ -61,8 +64,8 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 		case at != "": // installed
 		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
 			reason := "projects can't have it"
-			if name == "supabase_vault" {
-				reason = "schema vault is the platform's"
+			if schema := platformSchemas[name]; schema != "" {
+				reason = "schema " + schema + " is the platform's"
 			}
 			s = s.leftOut("extension " + name + " is left out: " + reason)
 			return nil

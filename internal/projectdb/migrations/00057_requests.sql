@@ -137,7 +137,7 @@ begin
 		to anon, authenticated, service_role;
 end $migration$;
 
--- The trigger function is a contract: no migration drops it.
+-- Triggers may refer to supabase_functions.http_request, a contract: no migration drops it.
 create or replace function socle.refuse_references() returns event_trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -168,8 +168,7 @@ begin
 			select class, id from inside where class <> 'pg_type'::regclass
 				and not (class = 'pg_proc'::regclass
 					and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
-						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension'), to_regproc('realtime.topic'),
-						to_regproc('supabase_functions.http_request')))
+						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension'), to_regproc('realtime.topic')))
 			union all
 			select 'pg_type'::regclass, id from types
 			union all
@@ -193,6 +192,8 @@ begin
 			and not (d.refclassid = 'pg_class'::regclass and d.refobjid = to_regclass('realtime.messages')
 				and d.classid = 'pg_policy'::regclass and exists (
 					select from pg_policy y where y.oid = d.objid and y.polrelid = d.refobjid))
+			and not (d.refclassid = 'pg_proc'::regclass and d.refobjid = to_regproc('supabase_functions.http_request')
+				and d.classid = 'pg_trigger'::regclass)
 		limit 1;
 		if found then
 			raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';

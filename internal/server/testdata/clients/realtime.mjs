@@ -143,6 +143,35 @@ await step('policies of private channels', async () => {
 	assert.match(other.error, /permissions to read from this Channel topic: vault:ben/)
 })
 
+await step('messages by SQL', async () => {
+	const start = Date.now() - 60_000, server = connect(secret, '2.0.0')
+	const tell = (event) => server.rpc('tell', { topic: 'vault:ann', event }).throwOnError()
+	const payload = { text: 'é ✓' }
+	for (const vsn of ['1.0.0', '2.0.0']) {
+		const ann = connect(publishable, vsn)
+		await ann.realtime.setAuth(userToken(60))
+		const channel = ann.channel('vault:ann', { config: { private: true } })
+		const got = hears(channel, vsn), row = hears(channel, 'INSERT')
+		await join(channel)
+		await tell(vsn)
+		const message = await got
+		assert.deepEqual(message, { type: 'broadcast', event: vsn, payload: { ...payload, id: message.meta.id }, meta: { id: message.meta.id } })
+
+		await server.from('notes').insert({ id: vsn, body: 'a' }).throwOnError()
+		const { payload: change } = await row
+		assert.deepEqual(change, { id: change.id, schema: 'public', table: 'notes', operation: 'INSERT',
+			record: { id: vsn, body: 'a' }, old_record: null })
+		await ann.removeChannel(channel)
+
+		const later = ann.channel('vault:ann', { config: { private: true, broadcast: { replay: { since: start, limit: 2 } } } })
+		const replayed = [], both = until('replay', (f) => later.on('broadcast', { event: '*' }, f), (m) => replayed.push(m) === 2)
+		await join(later)
+		await both
+		assert.deepEqual(replayed.map((m) => [m.event, m.meta.replayed]), [[vsn, true], ['INSERT', true]])
+		await ann.removeChannel(later)
+	}
+})
+
 await step('changes of rows', async () => {
 	const server = connect(secret, '2.0.0'), ann = connect(publishable, '2.0.0'), anyone = connect(publishable, '1.0.0')
 	await ann.realtime.setAuth(userToken(60))
