@@ -101,7 +101,8 @@ func TestScheduleRefusals(t *testing.T) {
 	for _, test := range []struct{ member, value, field string }{
 		{"cron", `"0 0 30 2 *"`, "cron"}, {"cron", `"60 * * * *"`, "cron"}, {"cron", `"@reboot"`, "cron"},
 		{"timezone", `"Mars/Olympus"`, "timezone"}, {"timeout_seconds", `601`, "timeout_seconds"},
-		{"overlap", `"both"`, "overlap"}, {"endpoint", `"https://example.com"`, "command"}, {"command", `" ; "`, "command"},
+		{"overlap", `"both"`, "overlap"}, {"endpoint", `"https://example.com"`, "command"},
+		{"command", `" ; "`, "command"},
 		{"command", `"\u0000"`, "command"}, {"name", `""`, "name"},
 	} {
 		a.Post(path, body(test.member, test.value)).Want(422).Field(test.field)

@@ -57,7 +57,8 @@ type createScheduleInput struct {
 func (s *Server) createSchedule(ctx context.Context, p *projectdb.Project, in *createScheduleInput) (answer, error) {
 	b := in.Body
 	created, err := s.Schedules.Create(ctx, p, schedule.Values{Name: &b.Name, Cron: &b.Cron, Timezone: b.Timezone,
-		Command: b.Command, Endpoint: b.Endpoint, Overlap: b.Overlap, TimeoutSeconds: b.TimeoutSeconds, Active: b.Active})
+		Command: b.Command, Endpoint: b.Endpoint, Overlap: b.Overlap, TimeoutSeconds: b.TimeoutSeconds,
+		Active: b.Active})
 	return s.answer(p, created, err)
 }
 
