@@ -794,7 +794,7 @@ CREATE UNIQUE INDEX tokens_name_key ON platform.tokens USING btree (user_uuid, l
 
 CREATE INDEX users_administrators ON platform.users USING btree (uuid) WHERE is_administrator;
 
-CREATE TRIGGER find_restored_schedules AFTER UPDATE OF status ON platform.restores FOR EACH ROW WHEN ((new.status IS DISTINCT FROM old.status)) EXECUTE FUNCTION platform.find_restored_schedules();
+CREATE TRIGGER find_restored_schedules AFTER UPDATE OF status, undone_at ON platform.restores FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) OR (new.undone_at IS DISTINCT FROM old.undone_at))) EXECUTE FUNCTION platform.find_restored_schedules();
 
 CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.members DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.role = 2)) EXECUTE FUNCTION platform.keep_an_owner();
 

@@ -25,9 +25,18 @@ func TestRestoreSchedules(t *testing.T) {
 
 	id := makeBackup(t, a)
 	a.Delete(schedules(a) + "/tick").Want(200)
-	restoreInPlace(t, a, id)
+	a.Post(schedules(a), `{"name": "later", "cron": "1 second", "command": "insert into log values ('later')"}`).Want(201)
+	restore := restoreInPlace(t, a, id)
 	apitest.Until(t, "the schedule runs in the restored database", runs(a))
 	a.Get(schedules(a)+"/off").Want(200).Content("active", false)
+	a.Get(schedules(a) + "/later").Want(404)
+
+	a.Post("/restores/"+restore+"/undo", "").Want(200)
+	a.Get(schedules(a) + "/tick").Want(404)
+	before := a.Get(schedules(a) + "/later").Want(200).Get("lastRunAt")
+	apitest.Until(t, "the schedule runs after the undo", func() bool {
+		return a.Get(schedules(a)+"/later").Want(200).Get("lastRunAt") != before
+	})
 
 	r := a.Post("/backups/"+id+"/restore", `{"target": "new", "name": "copied"}`).Want(201)
 	waitForRestore(t, a, r.Get("uuid").(string), "completed")

@@ -12,7 +12,7 @@ create index schedule_times_next_run_at_idx on platform.schedule_times (next_run
 -- Projects that exist may have schedules already.
 insert into platform.schedule_times (project_uuid, next_run_at) select uuid, now() from platform.projects;
 
--- A restored database has schedules of its own.
+-- A restored database has schedules of its own, and so has the one that an undo brings back.
 -- +goose StatementBegin
 create function platform.find_restored_schedules() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -23,5 +23,5 @@ begin
 	return new;
 end $$;
 -- +goose StatementEnd
-create trigger find_restored_schedules after update of status on platform.restores
-	for each row when (new.status is distinct from old.status) execute function platform.find_restored_schedules();
+create trigger find_restored_schedules after update of status, undone_at on platform.restores
+	for each row when ((new.status, new.undone_at) is distinct from (old.status, old.undone_at)) execute function platform.find_restored_schedules();
