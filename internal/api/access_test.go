@@ -28,25 +28,34 @@ const (
 var rights = map[string]right{
 	"createUser": {anyone,
 		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
-	"login":           {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
-	"updateUser":      {signedIn, `{"bio": "changed"}`},
-	"createProject":   {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
-	"listProjects":    {signedIn, ""},
-	"getProject":      {5, ""},
-	"updateProject":   {3, `{"description": "changed"}`},
-	"deleteProject":   {2, ""},
-	"restoreProject":  {2, ""},
-	"pauseProject":    {3, ""},
-	"resumeProject":   {3, ""},
-	"listRequests":    {4, ""},
-	"getStatistics":   {5, ""},
-	"createKey":       {3, `{"name": "key {n}", "kind": "secret"}`},
-	"listKeys":        {3, ""},
-	"deleteKey":       {3, ""},
-	"createS3Key":     {3, `{"name": "key {n}"}`},
-	"listS3Keys":      {3, ""},
-	"deleteS3Key":     {3, ""},
-	"getJWTSecret":    {3, ""},
+	"login":          {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":     {signedIn, `{"bio": "changed"}`},
+	"createProject":  {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":   {signedIn, ""},
+	"getProject":     {5, ""},
+	"updateProject":  {3, `{"description": "changed"}`},
+	"deleteProject":  {2, ""},
+	"restoreProject": {2, ""},
+	"pauseProject":   {3, ""},
+	"resumeProject":  {3, ""},
+	"listRequests":   {4, ""},
+	"getStatistics":  {5, ""},
+	"createKey":      {3, `{"name": "key {n}", "kind": "secret"}`},
+	"listKeys":       {3, ""},
+	"deleteKey":      {3, ""},
+	"createS3Key":    {3, `{"name": "key {n}"}`},
+	"listS3Keys":     {3, ""},
+	"deleteS3Key":    {3, ""},
+	"getJWTSecret":   {3, ""},
+
+	"createSchedule":   {4, `{"name": "schedule {n}", "cron": "@yearly", "command": "select 1"}`},
+	"listSchedules":    {4, ""},
+	"getSchedule":      {4, ""},
+	"updateSchedule":   {4, `{"active": false}`},
+	"deleteSchedule":   {4, ""},
+	"runSchedule":      {4, ""},
+	"listScheduleRuns": {4, ""},
+
 	"connectDatabase": {3, ""},
 
 	"createDatabaseCredential": {3, `{"name": "credential {n}", "access": "read_only"}`},
@@ -359,7 +368,8 @@ func parameterNames(f fixture, table string) map[string]string {
 		"credentialUUID": apitest.MissingUUID, "endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
 		"requestUUID": apitest.MissingUUID,
 		"jwtKeyUUID":  apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
-		"folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"scheduleName": "schedule",
+		"folder":       "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
@@ -533,6 +543,12 @@ func provide(
 			"vaultSecretUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/vault-secrets",
 				`{"name": "to go `+n+`", "secret": "s3cret"}`),
 		}
+	case slices.Contains(
+		[]string{"getSchedule", "updateSchedule", "deleteSchedule", "runSchedule", "listScheduleRuns"}, id):
+		name := "to-go-" + n
+		targetOwner.Post("/projects/"+targetOwner.Project+"/schedules",
+			`{"name": "`+name+`", "cron": "@yearly", "command": "select 1", "active": false}`).Want(201)
+		return map[string]string{"scheduleName": name}
 	case id == "getMail":
 		return map[string]string{"mailUUID": createMail(t, targetOwner)}
 	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions"}, id):

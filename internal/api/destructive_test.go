@@ -20,7 +20,7 @@ var unprotected = map[string]string{
 	"deleteRestore": "what it lets go of is a copy that was kept for safety, and in no backup of the project as it is",
 	"deleteFile":    "a single thing", "deleteResponse": "a single thing", "deleteField": "the answers stay",
 	"unlinkForm": "a setting", "deleteKey": "a setting", "deleteJWTKey": "a setting",
-	"deleteS3Key": "a setting", "deleteVaultSecret": "a setting",
+	"deleteS3Key": "a setting", "deleteVaultSecret": "a setting", "deleteSchedule": "a setting",
 	"deleteDatabaseCredential": "a setting", "deleteEndUser": "one user", "deleteEndUserSessions": "sessions",
 
 	"deleteConstraint": "holds nothing", "deleteIndex": "holds nothing", "deletePolicy": "holds nothing",

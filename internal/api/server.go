@@ -26,6 +26,7 @@ import (
 	"github.com/socle-dev/socle/internal/api/organizations"
 	"github.com/socle-dev/socle/internal/api/projects"
 	"github.com/socle-dev/socle/internal/api/rows"
+	"github.com/socle-dev/socle/internal/api/schedules"
 	"github.com/socle-dev/socle/internal/api/sql"
 	"github.com/socle-dev/socle/internal/api/tables"
 	"github.com/socle-dev/socle/internal/backup"
@@ -42,6 +43,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/schedule"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/tablejob"
 	"github.com/socle-dev/socle/internal/tus"
@@ -64,6 +66,7 @@ type Config struct {
 	Submissions *submission.Service
 	Migrations  *migration.Service
 	EndUsers    *enduser.Service
+	Schedules   *schedule.Service
 
 	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
@@ -110,6 +113,7 @@ func New(c Config) *Server {
 		&endusers.Server{EndUsers: c.EndUsers},
 		&rows.Server{Blobs: c.Blobs, DescribeRows: c.DescribeRows, Platform: c.Platform},
 		&sql.Server{Accounts: c.Accounts, Migrations: c.Migrations, Platform: c.Platform, Proxy: c.Proxy},
+		&schedules.Server{Schedules: c.Schedules},
 		files,
 		forms,
 		&backups.Server{Backups: c.Backups, Platform: c.Platform},

@@ -59,6 +59,11 @@ func (s *Service) loadPlatform(
 		if err := s.projects.RestoreVaultKey(ctx, tx, manifest.Project, project); err != nil {
 			return err
 		}
+		if manifest.Project != project {
+			if err := s.detachRows(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if newProject || manifest.Imported() {
 			return s.renewRows(ctx, tx, project, newProject)
 		}

@@ -42,6 +42,19 @@ func (s *Service) prepareRows(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
+// detachRows has all subjects detach their rows in a copy from the backup's project.
+func (s *Service) detachRows(ctx context.Context, tx pgx.Tx) error {
+	for _, subject := range s.Subjects {
+		if detach := subject.Restore.Detach; detach != nil {
+			if err := detach(ctx, tx); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
 // renewRows gives new UUIDs to rows in a copy whose UUIDs can't be kept, since the platform
 // database finds the project by them: all rows in a new project, otherwise those whose UUID another
 // project uses.

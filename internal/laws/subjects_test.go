@@ -7,7 +7,7 @@ import (
 )
 
 // subjects are the packages with a projectdb.Subject.
-var subjects = []string{"internal/enduser", "internal/form", "internal/oauth", "internal/object"}
+var subjects = []string{"internal/enduser", "internal/form", "internal/oauth", "internal/object", "internal/schedule"}
 
 // TestBackupImportsNoSubject checks that backups know the rows of a subject by its Subject only, so
 // that a new subject is no change of package backup.

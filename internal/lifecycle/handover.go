@@ -102,7 +102,12 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 			"grant execute on all functions in schema "+schema+" to "+grantees)
 	}
 	if slices.Contains(schemas, "cron") {
-		statements = append(statements, "grant select, delete, update (active) on cron.job to "+developer,
+		columns, err := scheduleColumns(ctx, conn)
+		if err != nil {
+			return err
+		}
+
+		statements = append(statements, "grant select, delete, update ("+columns+") on cron.job to "+developer,
 			"grant select, delete on cron.job_run_details to "+developer)
 	}
 
@@ -136,6 +141,16 @@ func (d Databases) handOverOutbox(
 	}
 
 	return statements, nil
+}
+
+// scheduleColumns returns the columns of a schedule that the owner may change. Databases of earlier
+// releases have only the first.
+func scheduleColumns(ctx context.Context, conn *pgx.Conn) (string, error) {
+	columns, err := pg.Values[string](ctx, conn, `
+		select attname::text from pg_attribute
+		where attrelid = to_regclass('cron.job') and attname = any('{active,timezone,overlap,timeout_seconds}')
+		order by attnum`)
+	return strings.Join(columns, ", "), err
 }
 
 // handOverPublication gives the platform's publication to the project's owner. The owner may have

@@ -86,11 +86,15 @@ func TestSchedules(t *testing.T) {
 	conn := projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner)
 	for text, valid := range map[string]bool{
 		"* * * * *": true, "0 3 * * *": true, "*/5 0-6,8 1 jan-mar mon": true, "0 0 $ * *": true, "59 23 31 12 7": true,
-		"1 second": true, "30 seconds": true, "59 seconds": true, "@hourly": true, "10-20/2 * * * SUN,6": true,
+		"1 second": true, "30 seconds": true, "59 seconds": true,
+		" 05  SECONDS ": true, "1-5/2 * * * mon-5": true, "0 0 29 2 */7": true, "0 0 31 4 1": true,
+		"@hourly": true, "10-20/2 * * * SUN,6": true,
 		"": false, "x": false, "* * * *": false, "* * * * * *": false, "60 * * * *": false, "* 24 * * *": false,
 		"* * 0 * *": false, "* * * 13 *": false, "* * * * 8": false, "20-10 * * * *": false, "*/0 * * * *": false,
 		"60 seconds": false, "0 seconds": false, "1 minute": false, "jan * * * *": false, "$ * * * *": false,
-		"@never": false,
+		"@never": false, "@reboot": false, "0 0 30 2 *": false, "0 0 31 4,6 *": false, ", * * * *": false,
+		"0,, * * * *":     false,
+		"* * * * fri-mon": false, "*/60 * * * *": false, "$-1 * * * *": false, "0 0 $/2 * *": false,
 	} {
 		state := pgtest.State(t, conn, "select cron.check_schedule('"+text+"')")
 		if (state == "") != valid || (state != "" && state != "22023") {

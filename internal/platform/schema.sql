@@ -10,6 +10,17 @@ CREATE FUNCTION platform.account_of(organization uuid) RETURNS uuid
 		limit 1), organization)
 $$;
 
+CREATE FUNCTION platform.find_restored_schedules() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	insert into platform.schedule_times as t (project_uuid, next_run_at)
+	select p.uuid, now() from platform.projects p where p.uuid = new.project_uuid
+	on conflict (project_uuid) do update set next_run_at = now(), version = t.version + 1;
+	return new;
+end $$;
+
 CREATE FUNCTION platform.keep_an_administrator() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -502,6 +513,16 @@ CREATE TABLE platform.s3_keys (
 
 COMMENT ON COLUMN platform.s3_keys.uuid IS 'also the access key; the secret key is derived from it and the secret of the install, and kept nowhere';
 
+CREATE TABLE platform.schedule_times (
+    project_uuid uuid NOT NULL,
+    next_run_at timestamp with time zone,
+    version bigint DEFAULT 1 NOT NULL
+);
+
+COMMENT ON COLUMN platform.schedule_times.next_run_at IS 'when a server opens the project; null: it has nothing to do';
+
+COMMENT ON COLUMN platform.schedule_times.version IS 'changes with each look and each change of a schedule: only the last look sets next_run_at';
+
 CREATE TABLE platform.second_factors (
     user_uuid uuid NOT NULL,
     sealed bytea NOT NULL,
@@ -678,6 +699,9 @@ ALTER TABLE ONLY platform.retired_roles
 ALTER TABLE ONLY platform.s3_keys
     ADD CONSTRAINT s3_keys_pkey PRIMARY KEY (uuid);
 
+ALTER TABLE ONLY platform.schedule_times
+    ADD CONSTRAINT schedule_times_pkey PRIMARY KEY (project_uuid);
+
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);
 
@@ -756,6 +780,8 @@ CREATE INDEX restores_running ON platform.restores USING btree (heartbeat_at) WH
 
 CREATE UNIQUE INDEX s3_keys_name_key ON platform.s3_keys USING btree (project_uuid, lower(name));
 
+CREATE INDEX schedule_times_next_run_at_idx ON platform.schedule_times USING btree (next_run_at) WHERE (next_run_at IS NOT NULL);
+
 CREATE INDEX sessions_expires ON platform.sessions USING btree (expires_at);
 
 CREATE INDEX sessions_user ON platform.sessions USING btree (user_uuid);
@@ -767,6 +793,8 @@ CREATE INDEX tokens_expires ON platform.tokens USING btree (expires_at);
 CREATE UNIQUE INDEX tokens_name_key ON platform.tokens USING btree (user_uuid, lower(name));
 
 CREATE INDEX users_administrators ON platform.users USING btree (uuid) WHERE is_administrator;
+
+CREATE TRIGGER find_restored_schedules AFTER UPDATE OF status, undone_at ON platform.restores FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) OR (new.undone_at IS DISTINCT FROM old.undone_at))) EXECUTE FUNCTION platform.find_restored_schedules();
 
 CREATE CONSTRAINT TRIGGER members_last_owner AFTER DELETE OR UPDATE ON platform.members DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW WHEN ((old.role = 2)) EXECUTE FUNCTION platform.keep_an_owner();
 
@@ -830,6 +858,9 @@ ALTER TABLE ONLY platform.restores
 
 ALTER TABLE ONLY platform.s3_keys
     ADD CONSTRAINT s3_keys_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY platform.schedule_times
+    ADD CONSTRAINT schedule_times_project FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;
 
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_user FOREIGN KEY (user_uuid) REFERENCES platform.users(uuid) ON DELETE CASCADE;

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -94,6 +95,13 @@ func (r *Registry) JWTSecret(project uuid.UUID) string {
 func (r *Registry) S3Secret(project, key uuid.UUID) string {
 	return base64.RawURLEncoding.EncodeToString(
 		token.Derive(r.secret, "S3 key "+key.String()+" of project "+project.String()))
+}
+
+// ScheduleSecret derives the secret that signs the calls of a schedule's endpoint from the
+// install's secret, in the form of Standard Webhooks.
+func (r *Registry) ScheduleSecret(project uuid.UUID, job int64) string {
+	return "whsec_" + base64.StdEncoding.EncodeToString(
+		token.Derive(r.secret, fmt.Sprintf("schedule %d of project %s", job, project)))
 }
 
 // BackupKey returns the backup encryption key: 32 bytes derived from the install's secret.

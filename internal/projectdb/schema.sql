@@ -699,6 +699,17 @@ begin
 		and c.relkind in ('r', 'p') and c.relpersistence <> 't' and not c.relrowsecurity;
 end $$;
 
+CREATE FUNCTION socle.has_unplanned_jobs() RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if not exists (select from pg_namespace c join pg_namespace s on s.nspowner = c.nspowner where c.nspname = 'cron' and s.nspname = 'socle') then
+		return false;
+	end if;
+	return exists (select from cron.job where next_run_at is null);
+end $$;
+
 CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3308,6 +3319,8 @@ REVOKE ALL ON FUNCTION socle.capture_update() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.has_unplanned_jobs() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.is_storage_table_unchanged(altered oid) FROM PUBLIC;
 

@@ -33,6 +33,9 @@ type Restore struct {
 	Skipped []string
 	// Prepare changes rows that were loaded from a backup, before the database is swapped in.
 	Prepare func(ctx context.Context, tx pgx.Tx) error
+	// Detach changes rows that only the backup's own project may act on, in a restore into another
+	// one.
+	Detach func(ctx context.Context, tx pgx.Tx) error
 	// UUIDs returns the rows by which the platform database finds the project. Renew gives other
 	// UUIDs to such rows. Triggers and foreign keys are disabled in the transaction.
 	UUIDs func(ctx context.Context, q pg.Querier) ([]uuid.UUID, error)

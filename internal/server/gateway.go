@@ -43,9 +43,10 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 }
 
 // newOutbox returns the outbox with all kinds of work that SQL of projects leaves.
-func (s *Server) newOutbox() *outbox.Outbox {
+func (s *Server) newOutbox(domains *Domains) *outbox.Outbox {
 	return outbox.New(outbox.Config{Projects: s.registry, Store: s.database.Store, Log: s.log,
-		Kinds: []outbox.Kind{broadcast.Sender{Hub: s.hub}.Kind(), s.requestsBySQL.Kind()}})
+		Kinds: []outbox.Kind{broadcast.Sender{Hub: s.hub}.Kind(), s.requestsBySQL.Kind(),
+			domains.Schedules.Kind()}})
 }
 
 // written has the readers of a project look for what user code has written.

@@ -207,7 +207,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.events = event.NewLogs(s.log)
 	s.realtime = s.newRealtime()
 	s.requestsBySQL = httprequest.NewSender(internet, s.log)
-	s.outbox = s.newOutbox()
+	s.outbox = s.newOutbox(domains)
 	s.registry.OnWrite(s.written)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
@@ -298,7 +298,8 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
-		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
+		Schedules: s.services.Schedules,
+		Proxy:     s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
 
@@ -370,6 +371,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("listener", s.notifications.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
+	run("schedules", s.services.Schedules.Run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("telemetry", s.telemetry.Run)

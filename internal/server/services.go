@@ -27,6 +27,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/requestlog"
+	"github.com/socle-dev/socle/internal/schedule"
 	"github.com/socle-dev/socle/internal/tablejob"
 )
 
@@ -45,12 +46,13 @@ type DomainsConfig struct {
 // Domains are the queue, and the domains that change rows, but no project as a whole. Application
 // interfaces need no others.
 type Domains struct {
-	Queue    *queue.Queue
-	Accounts *account.Service
-	Cleaner  *object.Cleaner
-	Notifier *form.Notifier
-	EndUsers *enduser.Service
-	Subjects []projectdb.Subject // with rows in project databases
+	Queue     *queue.Queue
+	Accounts  *account.Service
+	Cleaner   *object.Cleaner
+	Notifier  *form.Notifier
+	EndUsers  *enduser.Service
+	Schedules *schedule.Service
+	Subjects  []projectdb.Subject // with rows in project databases
 }
 
 // NewDomains returns the domains with their workers registered.
@@ -63,9 +65,13 @@ func NewDomains(c DomainsConfig) *Domains {
 		HookCalls: hook.NewClient(c.Outbound), Leaked: c.Leaked, Sender: c.Accounts.Sender,
 		Attempts: c.Accounts.Attempts, PublicURL: c.Accounts.PublicURL, Log: c.Log})
 
+	schedules := schedule.New(schedule.Config{Platform: c.Database.Store.DB(), Projects: c.Projects,
+		Outbound: c.Outbound, Log: c.Log})
+
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
+		Schedules: schedules,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
-			event.Subject(), broadcast.Subject(), httprequest.Subject()}}
+			event.Subject(), broadcast.Subject(), httprequest.Subject(), schedule.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].

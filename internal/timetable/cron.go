@@ -15,15 +15,26 @@ type field struct {
 	name     string
 	min, max int
 	names    []string // value names, from min on
+	hasLast  bool     // $ is the last value
 }
 
 var fields = [...]field{
-	{"minute", 0, 59, nil},
-	{"hour", 0, 23, nil},
-	{"day of the month", 1, 31, nil},
-	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{name: "minute", max: 59},
+	{name: "hour", max: 23},
+	{name: "day of the month", min: 1, max: 31, hasLast: true},
+	{name: "month", min: 1, max: 12,
+		names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
 	// 7 means Sunday too
-	{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+	{name: "day of the week", max: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+}
+
+// lastDay is the member of the days of the month for $.
+const lastDay = 0
+
+// macros are the expressions for the words of pg_cron.
+var macros = map[string]string{
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
 // set is a set of numbers up to 63.
@@ -40,7 +51,7 @@ type cron struct {
 
 // parseCron parses a cron expression. It fails with Unprocessable on the field cron.
 func parseCron(text string) (cron, error) {
-	parts := strings.Fields(text)
+	parts := words(text)
 	if len(parts) != len(fields) {
 		return cron{}, invalidCron(
 			"must have five fields (minute, hour, day of the month, month, day of the week), has %d", len(parts),
@@ -70,6 +81,11 @@ func parseCron(text string) (cron, error) {
 	return c, nil
 }
 
+// words splits a text at white space of ASCII.
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n\v\f\r", r) })
+}
+
 func invalidCron(format string, args ...any) error {
 	return fault.OnField(fault.Unprocessable, "cron", "invalid_cron", format, args...)
 }
@@ -79,6 +95,11 @@ func invalidCron(format string, args ...any) error {
 func (f field) parse(text string) (set, error) {
 	var all set
 	for item := range strings.SplitSeq(text, ",") {
+		if item == "$" && f.hasLast {
+			all |= 1 << lastDay
+			continue
+		}
+
 		span, every, hasStep := strings.Cut(item, "/")
 		step := 1
 		if hasStep {
@@ -140,8 +161,9 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// searchDays bounds the search for a matching day. Leap days can be eight years apart.
-const searchDays = 9 * 366
+// searchDays bounds the search for a matching day. Leap days on one day of the week can be forty
+// years apart.
+const searchDays = 41 * 366
 
 // next returns the first matching minute after a wall clock time, or the zero time if none matches
 // within [searchDays].
@@ -165,6 +187,9 @@ func (c cron) next(wall time.Time) time.Time {
 
 // matchesDay reports whether the expression matches a day.
 func (c cron) matchesDay(day time.Time) bool {
-	ofMonth, ofWeek := c.days.has(day.Day()), c.weekdays.has(int(day.Weekday()))
-	return c.months.has(int(day.Month())) && (ofMonth && ofWeek || !c.requireBoth && (ofMonth || ofWeek))
+	isLast := day.AddDate(0, 0, 1).Day() == 1
+	ofMonth := c.days.has(day.Day()) || (isLast && c.days.has(lastDay))
+	ofWeek := c.weekdays.has(int(day.Weekday()))
+
+	return c.months.has(int(day.Month())) && ((ofMonth && ofWeek) || (!c.requireBoth && (ofMonth || ofWeek)))
 }

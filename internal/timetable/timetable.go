@@ -3,16 +3,19 @@
 package timetable
 
 import (
+	"slices"
+	"strings"
 	"time"
 	_ "time/tzdata" // for machines without time zone data
 
 	"github.com/socle-dev/socle/internal/fault"
 )
 
-// Timetable is a cron expression in a time zone.
+// Timetable is a cron expression in a time zone, or an interval.
 type Timetable struct {
-	cron cron
-	zone *time.Location
+	cron  cron
+	every time.Duration // 0: the cron expression
+	zone  *time.Location
 }
 
 // Parse parses a cron expression with five fields and an IANA time zone name. It fails with
@@ -24,7 +27,37 @@ func Parse(expression, timezone string) (Timetable, error) {
 	}
 
 	zone, err := Zone(timezone)
-	return Timetable{c, zone}, err
+	return Timetable{cron: c, zone: zone}, err
+}
+
+// maxSchedule is the maximum length of a schedule in bytes.
+const maxSchedule = 255
+
+// ParseSchedule parses what pg_cron takes: a cron expression with five fields, a word such as
+// @daily, or an interval such as 30 seconds. It fails as [Parse] does. The function
+// cron.check_schedule in project databases has the same rules.
+func ParseSchedule(text, timezone string) (Timetable, error) {
+	if len(text) > maxSchedule {
+		return Timetable{}, invalidCron("must have at most %d bytes", maxSchedule)
+	}
+
+	parts := words(text)
+	switch {
+	case len(parts) == 1 && strings.EqualFold(parts[0], "@reboot"):
+		return Timetable{}, invalidCron("cannot be @reboot: projects have no start of a server")
+	case len(parts) == 1 && macros[strings.ToLower(parts[0])] != "":
+		return Parse(macros[strings.ToLower(parts[0])], timezone)
+	case len(parts) == 2 && slices.Contains([]string{"second", "seconds"}, strings.ToLower(parts[1])):
+		seconds, err := number(parts[0])
+		if err != nil || seconds < 1 || seconds > 59 {
+			return Timetable{}, invalidCron("must have 1 to 59 seconds, or be a cron expression")
+		}
+
+		zone, err := Zone(timezone)
+		return Timetable{every: time.Duration(seconds) * time.Second, zone: zone}, err
+	}
+
+	return Parse(text, timezone)
 }
 
 // Zone returns the time zone with a name. It fails with Unprocessable on the field timezone.
@@ -42,8 +75,12 @@ func Zone(name string) (*time.Location, error) {
 // Next returns the first due time after another time, or the zero time if there is none. Matching
 // uses wall clock time. A time that occurs twice, when clocks go back, counts once, at its first
 // occurrence. A time that is skipped, when clocks go forward, is due at the change. So a daily job
-// runs exactly once each day.
+// runs exactly once each day. An interval is due at its multiples, in absolute time.
 func (t Timetable) Next(after time.Time) time.Time {
+	if t.every > 0 {
+		return after.Truncate(t.every).Add(t.every).UTC()
+	}
+
 	after = after.In(t.zone)
 	for wall := wallClock(after); ; {
 		wall = t.cron.next(wall)

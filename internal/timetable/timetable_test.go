@@ -161,6 +161,59 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestParseSchedule covers what pg_cron takes beyond cron expressions.
+func TestParseSchedule(t *testing.T) {
+	t.Parallel()
+
+	for text, want := range map[string]string{
+		"@daily":      "2026-02-28 00:00 +0100, 2026-03-01 00:00 +0100",
+		" @Hourly ":   "2026-02-27 13:00 +0100, 2026-02-27 14:00 +0100",
+		"@weekly":     "2026-03-01 00:00 +0100, 2026-03-08 00:00 +0100",
+		"@monthly":    "2026-03-01 00:00 +0100, 2026-04-01 00:00 +0200",
+		"@annually":   "2027-01-01 00:00 +0100, 2028-01-01 00:00 +0100",
+		"0 3 $ * *":   "2026-02-28 03:00 +0100, 2026-03-31 03:00 +0200, 2026-04-30 03:00 +0200",
+		"0 3 1,$ 2 *": "2026-02-28 03:00 +0100, 2027-02-01 03:00 +0100, 2027-02-28 03:00 +0100",
+		"0 0 29 2 */7": "2032-02-29 00:00 +0100, 2060-02-29 00:00 +0100, 2088-02-29 00:00 +0100, " +
+			"2128-02-29 00:00 +0100",
+	} {
+		table, err := ParseSchedule(text, "Europe/Berlin")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		at := time.Date(2026, 2, 27, 11, 30, 0, 0, time.UTC)
+		var got []string
+		for range strings.Split(want, ", ") {
+			at = table.Next(at)
+			got = append(got, at.In(table.zone).Format(timeLayout))
+		}
+
+		if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+
+	every, err := ParseSchedule("30 seconds", "UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[int]int{0: 30, 29: 30, 30: 60, 59: 60} {
+		from := time.Date(2026, 1, 1, 0, 0, 0, 500, time.UTC)
+		got := every.Next(from.Add(time.Duration(after) * time.Second))
+		if wanted := from.Truncate(time.Second).Add(time.Duration(want) * time.Second); !got.Equal(wanted) {
+			t.Errorf("30 seconds: got %s after second %d, want %s", got, after, wanted)
+		}
+	}
+
+	for _, text := range []string{"", "@", "@reboot", "@never", "0 seconds", "60 seconds", "1 minute", "-1 seconds",
+		"1.5 seconds", "seconds", "$ * * * *", "0 0 $/2 * *", "0 0 $-1 * *", "0 0 * $ *", "0 0 30 2 *",
+		strings.Repeat("0,", 128) + "0 * * * *"} {
+		if _, err := ParseSchedule(text, "UTC"); !fault.Is(err, fault.Unprocessable) {
+			t.Errorf("%q: got %v, want Unprocessable", text, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, cron := range []string{"0 3 * * *", "*/5 1-4,9 1 jan-MAR 1", "0 0 1-7 * 5", "* * * * 7"} {
 		f.Add(cron)

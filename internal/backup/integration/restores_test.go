@@ -176,8 +176,11 @@ func fingerprint(t *testing.T, a *apitest.API) string {
 		}
 
 		row := "t"
-		if table == "storage.files" {
+		switch table {
+		case "storage.files":
 			row = "to_jsonb(t) - 'blob_uuid' - 'version'" // replaced by a restore
+		case "cron.job":
+			row = "to_jsonb(t) - 'next_run_at'" // computed again
 		}
 
 		sum, err := pg.Value[string](t.Context(), conn,
