@@ -147,10 +147,14 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 	return errors.Join(err, <-served)
 }
 
-// selectServiceSchemas returns the schemas of services that are not the project's own.
+// selectServiceSchemas returns the schemas of services that are not the project's own. Schema
+// pgmq stays in the dump of a project with queues, which would work nowhere else without it.
 const selectServiceSchemas = `
-	select nspname::text from pg_catalog.pg_namespace where nspname in ('cron', 'net', 'vault') and nspowner = (
-		select nspowner from pg_catalog.pg_namespace where nspname = 'socle')`
+	select nspname::text from pg_catalog.pg_namespace n
+	where nspname in ('cron', 'net', 'pgmq', 'pgmq_public', 'vault')
+		and nspowner = (select nspowner from pg_catalog.pg_namespace where nspname = 'socle')
+		and not (nspname = 'pgmq' and exists (
+			select from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relname like 'q\_%'))`
 
 // inspect names the roles that must exist where the dump is restored. It returns the schemas of
 // services that belong to the platform.

@@ -816,6 +816,32 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.refuse_queue_ddl() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+
+	perform from pg_event_trigger_ddl_commands() d
+	where d.schema_name = 'pgmq'
+		and (select n.nspowner from pg_namespace n where n.nspname = 'pgmq') = (
+			select n.nspowner from pg_namespace n where n.nspname = 'socle')
+		and not case d.classid
+			when 'pg_class'::regclass then exists (
+				select from pg_class c left join pg_index i on i.indexrelid = c.oid left join pg_class t on t.oid = i.indrelid
+				where c.oid = d.objid and (c.relkind in ('r', 'S') and c.relname ~ '^[qa]_'
+					or c.relkind = 'i' and c.relname ~ '^([qa]_|archived_at_idx_)' and t.relname ~ '^[qa]_'))
+			else d.classid in ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_constraint'::regclass, 'pg_attrdef'::regclass)
+		end;
+	if found then
+		raise insufficient_privilege using
+			message = 'the schema pgmq belongs to the platform: a project has only tables of queues in it, named q_… and a_…';
+	end if;
+end $$;
+
 CREATE FUNCTION socle.refuse_references() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3160,6 +3186,8 @@ REVOKE ALL ON FUNCTION socle.refuse_auth_ddl() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_platform_triggers() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.refuse_queue_ddl() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 
