@@ -70,7 +70,9 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 const queueSchema = "pgmq"
 
 // isQueueSchema reports whether a schema has pgmq's functions, in every project.
-func isQueueSchema(schema string) bool { return schema == queueSchema || schema == queueSchema+"_public" }
+func isQueueSchema(schema string) bool {
+	return schema == queueSchema || schema == queueSchema+"_public"
+}
 
 // isQueue reports whether a statement in [queueSchema] is about the tables of a queue, or about the
 // list of queues' rows.

@@ -29,7 +29,7 @@ const maxOperations = 100
 type batch struct {
 	operations []operation
 	started    []*call
-	answers    []*responseRecorder // of the operations that have run
+	answers    []*responseRecorder // answers of the operations that have run
 	references references
 	replans    bool // the operation under way may fail because the catalog is outdated
 	isDone     bool // all operations have run
@@ -380,7 +380,7 @@ func (c *call) planOperation(ctx context.Context) error {
 	case p.overQuota:
 		return errOverQuota
 	case c.media.explain != "":
-		return newError(http.StatusNotAcceptable, "PGRST107", "None of these media types are available: plans in a batch")
+		return newError(http.StatusNotAcceptable, "PGRST107", "a batch has no plans")
 	case p.function != nil && c.r.Method == http.MethodGet && p.function.Volatility == 'v':
 		return newError(http.StatusMethodNotAllowed, "25006", "a GET in a batch calls no volatile function")
 	}

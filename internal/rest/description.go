@@ -129,7 +129,7 @@ func (c *call) describe(ctx context.Context) error {
 
 		key.catalog = c.snapshot.Catalog
 		described := openapi.Schema{Catalog: key.catalog, Name: schema, Security: s.OpenAPI.Security,
-			Credentials: s.OpenAPI.Credentials}
+			Credentials: s.OpenAPI.Credentials, Transactions: s.Features.Transactions}
 		if body, err = described.Members(may); err != nil {
 			return err
 		}

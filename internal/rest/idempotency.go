@@ -32,7 +32,7 @@ const (
 // not waited for: those who wait would occupy the project's connections.
 type idempotencyKey struct {
 	digest  []byte
-	content hash.Hash // of the request
+	content hash.Hash // hash of the request
 }
 
 // fingerprintHeaders are the request headers that select what a write does, or its answer.

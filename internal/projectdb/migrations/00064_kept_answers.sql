@@ -14,12 +14,14 @@ comment on table socle.kept_answers is 'answers of the rows API to requests with
 -- Nobody has privileges: functions read and write it.
 alter table socle.kept_answers disable row level security;
 
+-- +goose StatementBegin
 create function socle.find_answer(key bytea) returns table (fingerprint bytea, status smallint, headers jsonb, body bytea)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 begin atomic
 	select a.fingerprint, a.status, a.headers, a.body from socle.kept_answers a
 	where a.key = find_answer.key and a.kept_at > now() - interval '1 day';
 end;
+-- +goose StatementEnd
 
 -- +goose StatementBegin
 -- claim_answer makes the transaction the only one with a key. It fails at once if another one has it, or has kept an answer.

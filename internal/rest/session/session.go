@@ -82,8 +82,8 @@ type Execution struct {
 	Guard Statement
 
 	Step
-	// Next returns the step that follows the n-th one, counted from 0, and its result. nil ends the
-	// transaction; an error rolls it back. The steps can run again from the start. Each step costs a
+	// Next returns the step after the n-th one, counted from 0, whose result is res. nil ends the
+	// transaction; an error rolls it back. The steps can run again from the start. Each one costs a
 	// round trip.
 	Next func(n int, res *Result) (*Step, error)
 	// Streams allows a long body to be streamed. Otherwise it is buffered, as short ones are.
