@@ -122,10 +122,12 @@ func TestQueuesAreClosed(t *testing.T) {
 
 	request := projectdbtest.Connect(t, p, pgcluster.Request)
 	calls := []string{`select pgmq_public.send('tasks', '{}')`, `select pgmq_public.send_batch('tasks', array['1']::jsonb[])`,
-		`select pgmq_public.read('tasks', 1, 1)`, `select pgmq_public.pop('tasks')`, `select pgmq_public.archive('tasks', 1)`,
+		`select pgmq_public.read('tasks', 1, 1)`, `select pgmq_public.pop('tasks')`,
+		`select pgmq_public.archive('tasks', 1)`,
 		`select pgmq_public.delete('tasks', 1)`, `select pgmq.send('tasks', '{}')`, `select * from pgmq.q_tasks`,
-		`select pgmq.metrics('tasks')`, `select pgmq.list_queues()`, `select * from pgmq.meta`, `select pgmq.create('mine')`,
-		`select pgmq.drop_queue('tasks')`, `select pgmq.purge_queue('tasks')`, `select pgmq.read_with_poll('tasks', 1, 1)`}
+		`select pgmq.metrics('tasks')`, `select pgmq.list_queues()`, `select * from pgmq.meta`,
+		`select pgmq.create('mine')`, `select pgmq.drop_queue('tasks')`, `select pgmq.purge_queue('tasks')`,
+		`select pgmq.read_with_poll('tasks', 1, 1)`}
 	for _, role := range []string{"anon", "authenticated"} {
 		for _, sql := range calls {
 			if got := pgtest.State(t, request, "begin; set local role "+role+"; "+sql); got != "42501" {

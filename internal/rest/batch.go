@@ -230,7 +230,9 @@ func (c *call) attemptBatch(ctx context.Context) (planned bool, err error) {
 func (b *batch) atOperation(err error) error {
 	_, isPg := errors.AsType[*pgconn.PgError](err)
 	_, isKnown := errors.AsType[*OperationError](err)
-	if !(isPg || isQueryError(err)) || isKnown || b.isDone || isGuard(err) || session.IsStaleCatalog(err) || session.IsOutcomeUnknown(err) {
+	isStatement := (isPg || isQueryError(err)) && !isGuard(err) && !session.IsStaleCatalog(err) &&
+		!session.IsOutcomeUnknown(err)
+	if !isStatement || isKnown || b.isDone {
 		return err
 	}
 

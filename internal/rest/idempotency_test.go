@@ -32,14 +32,23 @@ func keysSQL(t *testing.T) string {
 			insert into public.tags values (name); perform pg_advisory_xact_lock(42); return 1; end $$`
 }
 
+// keyed sends a request with a key.
+func (a *api) keyed(method, path, body, key string, headers ...string) reply {
+	a.Helper()
+
+	return a.do(method, path, body,
+		append([]string{"Content-Type", "application/json", "Idempotency-Key", key}, headers...)...)
+}
+
+func (r reply) isReplayed() bool { return r.header.Get("Idempotency-Replayed") != "" }
+
 // TestIdempotencyKey repeats requests with a key.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 
 	a := newAPI(t, keysSQL(t), transactions)
-	send := func(method, path, body, key string, headers ...string) reply {
-		return a.do(method, path, body, append([]string{"Content-Type", "application/json", "Idempotency-Key", key}, headers...)...)
-	}
+	send := a.keyed
+	representation := []string{"Prefer", "return=representation"}
 	const ann, ben = "Bearer authenticated:ann", "Bearer authenticated:ben"
 
 	for _, test := range []struct {
@@ -47,11 +56,12 @@ func TestIdempotencyKey(t *testing.T) {
 		headers                  []string
 		status                   int
 	}{
-		{"insert", "POST", "/projects?select=id,name", `{"name": "a"}`, []string{"Prefer", "return=representation"}, 201},
-		{"insert without a body", "POST", "/projects", `[{"name": "b"}, {"name": "c"}]`, []string{"Prefer", "return=headers-only,count=exact"}, 201},
+		{"insert", "POST", "/projects?select=id,name", `{"name": "a"}`, representation, 201},
+		{"insert without a body", "POST", "/projects", `[{"name": "b"}, {"name": "c"}]`,
+			[]string{"Prefer", "return=headers-only,count=exact"}, 201},
 		{"update", "PATCH", "/clients?id=eq.1", `{"name": "Ada L."}`, nil, 204},
-		{"upsert", "PUT", "/clients?id=eq.4", `{"id": 4, "name": "Dan"}`, []string{"Prefer", "return=representation"}, 201},
-		{"delete", "DELETE", "/projects?id=eq.4", ``, []string{"Prefer", "return=representation"}, 200},
+		{"upsert", "PUT", "/clients?id=eq.4", `{"id": 4, "name": "Dan"}`, representation, 201},
+		{"delete", "DELETE", "/projects?id=eq.4", ``, representation, 200},
 		{"function", "POST", "/rpc/grow", `{"n": 2}`, nil, 200},
 		{"function with headers", "POST", "/rpc/cookie", ``, nil, 299},
 		{"batch", "POST", "/", `{"operations": [{"method": "POST", "path": "/projects", "body": {"name": "d"}}]}`, nil, 200},
@@ -73,10 +83,10 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 
 	for name, got := range map[string]reply{
-		"body":    send("POST", "/projects?select=id,name", `{"name": "z"}`, "insert", "Prefer", "return=representation"),
-		"query":   send("POST", "/projects?select=id", `{"name": "a"}`, "insert", "Prefer", "return=representation"),
-		"path":    send("POST", "/clients?select=id,name", `{"name": "a"}`, "insert", "Prefer", "return=representation"),
-		"method":  send("PATCH", "/projects?select=id,name", `{"name": "a"}`, "insert", "Prefer", "return=representation"),
+		"body":    send("POST", "/projects?select=id,name", `{"name": "z"}`, "insert", representation...),
+		"query":   send("POST", "/projects?select=id", `{"name": "a"}`, "insert", representation...),
+		"path":    send("POST", "/clients?select=id,name", `{"name": "a"}`, "insert", representation...),
+		"method":  send("PATCH", "/projects?select=id,name", `{"name": "a"}`, "insert", representation...),
 		"headers": send("POST", "/projects?select=id,name", `{"name": "a"}`, "insert"),
 	} {
 		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "idempotency_key_reused") {
@@ -91,17 +101,18 @@ func TestIdempotencyKey(t *testing.T) {
 
 	// Another caller's key is another one, and so is that of a read.
 	for _, caller := range []string{ann, ben} {
-		if got := send("POST", "/projects", `{"name": "e"}`, "shared", "Authorization", caller); got.status != 201 || got.header.Get("Idempotency-Replayed") != "" {
+		got := send("POST", "/projects", `{"name": "e"}`, "shared", "Authorization", caller)
+		if got.status != 201 || got.isReplayed() {
 			t.Errorf("%s: got %d %v", caller, got.status, got.header)
 		}
 	}
 	for range 2 {
 		for _, path := range []string{"/clients?id=eq.1", "/rpc/add?a=1&b=2"} {
-			if got := send("GET", path, ``, "read"); got.status != 200 || got.header.Get("Idempotency-Replayed") != "" {
+			if got := send("GET", path, ``, "read"); got.status != 200 || got.isReplayed() {
 				t.Errorf("%s: got %d %v", path, got.status, got.header)
 			}
 		}
-		if got := send("POST", "/rpc/add", `{"a": 1, "b": 2}`, "stable"); got.status != 200 || got.header.Get("Idempotency-Replayed") != "" {
+		if got := send("POST", "/rpc/add", `{"a": 1, "b": 2}`, "stable"); got.status != 200 || got.isReplayed() {
 			t.Errorf("a stable function: got %d %v", got.status, got.header)
 		}
 	}
@@ -114,13 +125,13 @@ func TestIdempotencyKeyOfFailures(t *testing.T) {
 
 	a := newAPI(t, keysSQL(t), transactions)
 	insert := func() reply {
-		return a.do("POST", "/clients", `{"id": 20, "name": "bad"}`, "Content-Type", "application/json", "Idempotency-Key", "k")
+		return a.keyed("POST", "/clients", `{"id": 20, "name": "bad"}`, "k")
 	}
 	if got := insert(); got.status != 400 {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 	deferred := func() reply {
-		return a.do("POST", "/children", `{"id": 1, "parent": 5}`, "Content-Type", "application/json", "Idempotency-Key", "d")
+		return a.keyed("POST", "/children", `{"id": 1, "parent": 5}`, "d")
 	}
 	if got := deferred(); got.status != 409 || !strings.Contains(got.body, "23503") {
 		t.Errorf("a deferred constraint: got %d %s", got.status, got.body)
@@ -133,13 +144,13 @@ func TestIdempotencyKeyOfFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, send := range []func() reply{insert, deferred} {
-		if got := send(); got.status != 201 || got.header.Get("Idempotency-Replayed") != "" {
+		if got := send(); got.status != 201 || got.isReplayed() {
 			t.Errorf("got %d %s, want the write", got.status, got.body)
 		}
 	}
 
 	long := func() reply {
-		return a.do("POST", "/rpc/grow", `{"n": 3000}`, "Content-Type", "application/json", "Idempotency-Key", "long")
+		return a.keyed("POST", "/rpc/grow", `{"n": 3000}`, "long")
 	}
 	if got := long(); got.status != 200 || len(got.body) < maxKeptBody {
 		t.Errorf("got %d with %d bytes", got.status, len(got.body))
@@ -174,7 +185,7 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	}
 
 	send := func() reply {
-		return a.do("POST", "/rpc/pause", `{"name": "once"}`, "Content-Type", "application/json", "Idempotency-Key", "k")
+		return a.keyed("POST", "/rpc/pause", `{"name": "once"}`, "k")
 	}
 	first := make(chan reply, 1)
 	go func() { first <- send() }()
@@ -183,7 +194,8 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 		return a.value(`select count(*)::text from pg_locks where locktype = 'advisory' and not granted`) == "1"
 	})
 	got := send()
-	if got.status != http.StatusConflict || got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "in_progress") {
+	if got.status != http.StatusConflict || got.header.Get("Retry-After") != "1" ||
+		!strings.Contains(got.body, "in_progress") {
 		t.Errorf("while the first request runs: got %d %s %v", got.status, got.body, got.header)
 	}
 	if err := lock.Rollback(t.Context()); err != nil {
@@ -196,7 +208,8 @@ func TestIdempotencyKeyAtOnce(t *testing.T) {
 	var senders sync.WaitGroup
 	for range 8 {
 		senders.Go(func() {
-			if got := a.do("POST", "/clients", `{"id": 30, "name": "x"}`, "Content-Type", "application/json", "Idempotency-Key", "race"); got.status != 201 && got.status != 409 {
+			got := a.keyed("POST", "/clients", `{"id": 30, "name": "x"}`, "race")
+			if got.status != 201 && got.status != 409 {
 				t.Errorf("got %d %s", got.status, got.body)
 			}
 		})

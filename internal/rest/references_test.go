@@ -12,7 +12,8 @@ func TestReferences(t *testing.T) {
 
 	b := &batch{operations: []operation{{ID: "a"}, {ID: "text"}}}
 	for _, body := range []string{`[{"id": 1, "name": "x&y=\"z\"", "none": null, "deep": {"list": [true, {"k": 2.50}]}}]`, "id\n1"} {
-		b.answers = append(b.answers, &responseRecorder{body: []byte(body), header: http.Header{"Content-Type": {"application/json"}}})
+		header := http.Header{"Content-Type": {"application/json"}}
+		b.answers = append(b.answers, &responseRecorder{body: []byte(body), header: header})
 	}
 
 	for body, want := range map[string]string{
