@@ -1,28 +1,24 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/socle-dev/socle/internal/rest/query"
 	"github.com/socle-dev/socle/internal/rest/session"
 )
 
-// maxOperations is the maximum number of operations in a batch.
-const maxOperations = 100
+const (
+	maxOperations    = 100      // operations of a batch
+	maxOperationHead = 64 << 10 // bytes of an operation's path, and of its headers
+)
 
 // batch is a list of operations in one transaction. Each one is a request of its own to the planner
 // and the session: it is planned when those before it have their results.
@@ -33,27 +29,8 @@ type batch struct {
 	references references
 	replans    bool // the operation under way may fail because the catalog is outdated
 	isDone     bool // all operations have run
+	uncharged  int  // bytes of answers that the batch's lease does not have yet
 }
-
-// operation is a request in a batch.
-type operation struct {
-	ID      string            `json:"id"`
-	Method  string            `json:"method"`
-	Path    string            `json:"path"` // with a query string
-	Headers map[string]string `json:"headers"`
-	Body    json.RawMessage   `json:"body"`
-}
-
-// OperationError is the failure of an operation, and so of its batch.
-type OperationError struct {
-	Operation int // index
-	Cause     error
-}
-
-func (e *OperationError) Error() string {
-	return "operation " + strconv.Itoa(e.Operation) + ": " + e.Cause.Error()
-}
-func (e *OperationError) Unwrap() error { return e.Cause }
 
 // isBatch reports whether the request is a batch: JSON for the root.
 func (c *call) isBatch() bool {
@@ -90,84 +67,18 @@ func (c *call) serveBatch(ctx context.Context) (err error) {
 		c.key.content.Write(text)
 	}
 
+	if len(text) > uncountedBody { // the operations have copies
+		if err := c.payload.lease.take(ctx, int64(len(text))); err != nil {
+			return err
+		}
+	}
+
 	if c.batch, err = parseBatch(text); err != nil {
 		return err
 	}
 	defer c.batch.restart(0)
 
 	return c.run(ctx)
-}
-
-func invalidBatch(message string) *query.Error {
-	return newError(http.StatusBadRequest, "invalid_batch", message)
-}
-
-var operationID = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-
-// parseBatch parses a list of operations.
-func parseBatch(text []byte) (*batch, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-
-	var body struct {
-		Operations []operation `json:"operations"`
-	}
-	if err := d.Decode(&body); err != nil {
-		e := invalidBatch("the body is no list of operations")
-		e.Details = `It is {"operations": [{"id", "method", "path", "headers", "body"}, …]}.`
-
-		return nil, e
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, invalidBatch("something follows the operations")
-	}
-	if len(body.Operations) == 0 || len(body.Operations) > maxOperations {
-		return nil, invalidBatch("a batch has 1 to " + strconv.Itoa(maxOperations) + " operations")
-	}
-
-	seen := map[string]bool{}
-	for i := range body.Operations {
-		o := &body.Operations[i]
-		if o.ID != "" && (!operationID.MatchString(o.ID) || seen[o.ID]) {
-			return nil, &OperationError{i, invalidBatch("an id has letters, digits and _, and is used once")}
-		}
-		if err := o.check(); err != nil {
-			return nil, &OperationError{i, err}
-		}
-
-		seen[o.ID] = true
-	}
-
-	return &batch{operations: body.Operations}, nil
-}
-
-// operationHeaders are the headers that an operation may have.
-var operationHeaders = []string{"Accept", "Accept-Profile", "Content-Profile", "Content-Type", "Prefer", "Range"}
-
-// check checks the parts of an operation that need no catalog.
-func (o *operation) check() error {
-	methods := []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
-	if !slices.Contains(methods, o.Method) {
-		return invalidBatch("the method must be " + strings.Join(methods, ", "))
-	}
-	if strings.ContainsAny(o.Path, "#\x00") || strings.Trim(o.Path, "/") == "" || !utf8.ValidString(o.Path) {
-		return invalidBatch("the path must be /table or /rpc/function, with a query string")
-	}
-
-	if o.Body != nil && (o.Method == http.MethodGet || o.Method == http.MethodDelete) {
-		return invalidBatch("a " + o.Method + " has no body")
-	}
-
-	for name, value := range o.Headers {
-		if !slices.Contains(operationHeaders, http.CanonicalHeaderKey(name)) {
-			return invalidBatch("an operation has no header " + name + ", only " + strings.Join(operationHeaders, ", "))
-		}
-		if strings.ContainsFunc(value, func(c rune) bool { return (c < ' ' && c != '\t') || c == 0x7f }) {
-			return invalidBatch("the header " + name + " has control characters")
-		}
-	}
-
-	return nil
 }
 
 // restart forgets the operations from the n-th one on.
@@ -303,10 +214,12 @@ func (c *call) addAnswer(answer *responseRecorder) error {
 	if answer.isCut || int64(size) > c.server.Limits.MaxBody {
 		return newError(http.StatusRequestEntityTooLarge, "invalid_batch", "the answers of the batch are too long")
 	}
-	if len(answer.body) > uncountedBody {
-		if err := c.payload.lease.take(c.r.Context(), int64(len(answer.body))); err != nil {
+	c.batch.uncharged += 2 * len(answer.body) // once more in the batch's answer
+	if c.batch.uncharged > uncountedBody {
+		if err := c.payload.lease.take(c.r.Context(), int64(c.batch.uncharged)); err != nil {
 			return err
 		}
+		c.batch.uncharged = 0
 	}
 
 	c.batch.answers = append(c.batch.answers, answer)
@@ -326,68 +239,6 @@ func (c *call) begin(n int) (*call, error) {
 
 	c.snapshot = one.snapshot
 	return one, nil
-}
-
-// operationCall returns the call for an operation, with the references resolved.
-func (c *call) operationCall(o *operation) (*call, error) {
-	b, maxBody := c.batch, c.server.Limits.MaxBody
-	target, err := b.resolvePath(o)
-	if err != nil {
-		return nil, err
-	}
-	body, err := b.resolveBody(o.Body, maxBody)
-	if err != nil {
-		return nil, err
-	}
-
-	path, rawQuery, _ := strings.Cut(target, "?")
-	r := c.r.Clone(c.r.Context())
-	r.Method, r.URL = o.Method, &url.URL{Path: path, RawQuery: rawQuery}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	for _, name := range append(operationHeaders, idempotencyHeader, "Content-Length", "Content-Encoding") {
-		r.Header.Del(name)
-	}
-	for name, value := range o.Headers {
-		r.Header.Set(name, value)
-	}
-
-	return &call{server: c.server, w: &responseRecorder{header: http.Header{}}, r: r,
-		path: "/" + strings.TrimPrefix(path, "/"), deadline: c.deadline, caller: c.caller, role: c.role,
-		snapshot: c.snapshot, skipVersion: c.skipVersion, cleared: true, inBatch: true}, nil
-}
-
-// planOperation reads and plans the request of an operation.
-func (c *call) planOperation(ctx context.Context) error {
-	if err := c.findTarget(); err != nil {
-		return err
-	}
-	if c.route.target.Name == "" {
-		return invalidPath()
-	}
-	if err := c.parse(); err != nil {
-		return err
-	}
-	if c.prefer.Tx != "" || c.prefer.Timezone != "" {
-		return invalidBatch("tx and timezone are preferences of the whole batch")
-	}
-	if err := c.readPayload(ctx); err != nil {
-		return err
-	}
-	if err := c.plan(); err != nil {
-		return err
-	}
-
-	p := &c.planned
-	switch {
-	case p.overQuota:
-		return errOverQuota
-	case c.media.explain != "":
-		return newError(http.StatusNotAcceptable, "PGRST107", "a batch has no plans")
-	case p.function != nil && c.r.Method == http.MethodGet && p.function.Volatility == 'v':
-		return newError(http.StatusMethodNotAllowed, "25006", "a GET in a batch calls no volatile function")
-	}
-
-	return nil
 }
 
 // answer returns the batch's response: a list of the operations' responses.

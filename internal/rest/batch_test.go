@@ -97,6 +97,9 @@ func TestBatchFails(t *testing.T) {
 	tooMany := strings.TrimSuffix(strings.Repeat(`{"method": "GET", "path": "/clients"},`, 101), ",")
 	for operations, want := range map[string]string{
 		tooMany: `400 invalid_batch <nil>`,
+		`{"method": "GET", "path": "/clients?name=eq.` + strings.Repeat("x", maxOperationHead) + `"}`:                                              `400 invalid_batch 0`,
+		`{"method": "GET", "path": "/clients", "headers": {"Prefer": "` + strings.Repeat("x", maxOperationHead) + `y"}}`:                           `400 invalid_batch 0`,
+		insert + `{"method": "GET", "path": "/clients?name=eq.%00"}`:                                                                               `400 22021 1`,
 		insert + `{"method": "POST", "path": "/clients", "body": {"id": 8, "name": "again"}}`:                                                      `409 23505 1`,
 		insert + `{"method": "POST", "path": "/clients", "body": {"id": "x"}}`:                                                                     `400 22P02 1`,
 		insert + `{"method": "POST", "path": "/unknown", "body": {}}`:                                                                              `404 PGRST205 1`,

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	maxReferences = 100     // different ones in a batch
-	maxReferredTo = 1 << 20 // bytes of an answer that references read, which each of them parses
+	maxReferences = 100 // different ones in a batch
+	maxSegments   = 8   // names and indexes in a reference
+	// maxReferredTo bounds an answer that references read, in bytes: each segment parses its value.
+	maxReferredTo = 256 << 10
 )
 
 // references are the values of a batch's references, by their texts.
@@ -123,6 +125,9 @@ func (b *batch) valueOf(reference string) (json.RawMessage, error) {
 
 	id, path, _ := strings.Cut(reference, ".")
 	value := b.answerOf(id)
+	if strings.Count(reference, ".") > maxSegments {
+		value = nil
+	}
 	for _, name := range strings.Split(path, ".") {
 		if path != "" && value != nil {
 			value = member(value, name)
