@@ -15,7 +15,7 @@ import (
 )
 
 // keysSQL creates the functions that keep answers, as in a project's database.
-func keysSQL(t *testing.T) string {
+func keysSQL(t testing.TB) string {
 	t.Helper()
 
 	migration, err := fs.ReadFile(projectdb.Migrations(), "00064_kept_answers.sql")
