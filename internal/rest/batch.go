@@ -231,7 +231,7 @@ func (c *call) begin(n int) (*call, error) {
 	one, err := c.operationCall(&c.batch.operations[n])
 	if err == nil {
 		c.batch.started = append(c.batch.started, one)
-		err = one.planOperation(c.r.Context())
+		err = one.planOperation(c.r.Context(), c.prefer.Timezone)
 	}
 	if err != nil {
 		return nil, &OperationError{n, err}

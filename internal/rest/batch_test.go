@@ -184,6 +184,13 @@ func TestBatchState(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
+	got = a.batch(`{"method": "POST", "path": "/places", "body": {"id": 2}}, {"method": "GET", "path": "/places?id=eq.2"},
+		{"method": "POST", "path": "/rpc/setting", "headers": {"Content-Profile": "public"}, "body": {"name": "TimeZone"}}`,
+		"Content-Profile", "other", "Prefer", "timezone=Europe/Berlin")
+	if !strings.Contains(got.body, `[{"id":2}]`) || !strings.Contains(got.body, `"Europe/Berlin"`) {
+		t.Errorf("schema and time zone of a batch: got %d %s", got.status, got.body)
+	}
+
 	if got := a.do("POST", "/rpc/residue", ""); got.status != 200 {
 		t.Errorf("after a batch: got %d %s", got.status, got.body)
 	}

@@ -171,6 +171,28 @@ func TestIdempotencyKeyOfFailures(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKeyAfterLostAnswer repeats a request whose connection to PostgreSQL ended at its
+// commit.
+func TestIdempotencyKeyAfterLostAnswer(t *testing.T) {
+	t.Parallel()
+
+	a := newAPI(t, keysSQL(t)+`; create sequence public.deaths;
+		create function public.die_once() returns trigger language plpgsql security definer as $$ begin
+			if nextval('public.deaths') = 1 then perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(10); end if; return null; end $$;
+		create constraint trigger die_once after insert on public.tags deferrable initially deferred for each row execute function public.die_once()`,
+		transactions)
+	send := func() reply { return a.keyed("POST", "/tags", `{"id": "once"}`, "k") }
+	if got := send(); got.status < 500 {
+		t.Errorf("a connection that ends at the commit: got %d %s", got.status, got.body)
+	}
+	if got := send(); got.status != 201 || got.isReplayed() {
+		t.Errorf("the repeated request: got %d %s", got.status, got.body)
+	}
+	if got := send(); got.status != 201 || !got.isReplayed() {
+		t.Errorf("the third request: got %d %s", got.status, got.body)
+	}
+}
+
 // TestIdempotencyKeyAtOnce sends requests with one key at once: one writes.
 func TestIdempotencyKeyAtOnce(t *testing.T) {
 	t.Parallel()

@@ -136,6 +136,10 @@ func (c *call) operationCall(o *operation) (*call, error) {
 	for _, name := range append(operationHeaders, idempotencyHeader, "Content-Length", "Content-Encoding") {
 		r.Header.Del(name)
 	}
+	if schema := c.r.Header.Get("Content-Profile"); schema != "" { // every operation
+		r.Header.Set("Content-Profile", schema)
+		r.Header.Set("Accept-Profile", schema)
+	}
 	for name, value := range o.Headers {
 		r.Header.Set(name, value)
 	}
@@ -145,8 +149,8 @@ func (c *call) operationCall(o *operation) (*call, error) {
 		snapshot: c.snapshot, skipVersion: c.skipVersion, cleared: true, inBatch: true}, nil
 }
 
-// planOperation reads and plans the request of an operation.
-func (c *call) planOperation(ctx context.Context) error {
+// planOperation reads and plans the request of an operation, in the time zone of its batch.
+func (c *call) planOperation(ctx context.Context, timezone string) error {
 	if err := c.findTarget(); err != nil {
 		return err
 	}
@@ -159,6 +163,8 @@ func (c *call) planOperation(ctx context.Context) error {
 	if c.prefer.Tx != "" || c.prefer.Timezone != "" {
 		return invalidBatch("tx and timezone are preferences of the whole batch")
 	}
+	c.prefer.Timezone = timezone
+
 	if err := c.readPayload(ctx); err != nil {
 		return err
 	}
