@@ -30,6 +30,9 @@ func TestDecide(t *testing.T) {
 	without := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + ": left out, since the project has no such role"}
 	}
+	existing := func(what string) decided {
+		return decided{Does: LeaveOut, Notes: what + " is left out: every project has it"}
+	}
 	noRows := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + " is left out: sessions, tokens and factors belong to the platform"}
 	}
@@ -152,6 +155,14 @@ func TestDecide(t *testing.T) {
 
 		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {},
 		"create trigger t before insert on t for each row execute function http_request()":                         {},
+		"create schema if not exists pgmq_public":                                                                  existing("schema pgmq_public"),
+		`CREATE SCHEMA "pgmq"`: existing("schema pgmq"),
+		"create or replace function pgmq_public.pop(queue_name text) returns setof pgmq.message_record language sql as 'x'": existing("function pgmq_public.pop"),
+		"comment on function pgmq_public.pop(queue_name text) is 'x'":                                                       existing("function pgmq_public.pop"),
+		"create function pgmq_public.mine() returns int language sql as 'x'":                                                {},
+		"create function public.send() returns int language sql as 'x'":                                                     {},
+		"create schema pgmq2":                {},
+		"grant usage on schema pgmq to anon": {},
 	} {
 		v := Decide(sqllex.Split(sql)[0])
 		got := decided{Does: v.Action, Notes: strings.Join(v.Notes, "; "), Extension: v.Extension}

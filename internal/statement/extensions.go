@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -50,8 +51,12 @@ func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
 	return all, nil
 }
 
-// platformSchemas are the schemas that do the work of other platforms' extensions.
-var platformSchemas = map[string]string{"supabase_vault": "vault", "pg_net": "net"}
+// builtIn are the extensions whose functions every project has, with the note about them.
+var builtIn = map[string]string{
+	"pgmq":           "every project has its functions in schema pgmq",
+	"pg_net":         "schema net is the platform's",
+	"supabase_vault": "schema vault is the platform's",
+}
 
 // create installs an extension unless it is installed. Another platform's extension is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
@@ -63,11 +68,7 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 			return err
 		case at != "": // installed
 		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
-			reason := "projects can't have it"
-			if schema := platformSchemas[name]; schema != "" {
-				reason = "schema " + schema + " is the platform's"
-			}
-			s = s.leftOut("extension " + name + " is left out: " + reason)
+			s = s.leftOut("extension " + name + " is left out: " + cmp.Or(builtIn[name], "projects can't have it"))
 			return nil
 		case e.full:
 			return projectdb.ErrOverQuota
