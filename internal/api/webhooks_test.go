@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
@@ -181,7 +184,7 @@ func TestWebhooks(t *testing.T) {
 
 	// Rotation, test, retry and replay.
 	next := a.Post(path+"/"+id+"/secret", "").Want(200).Metadata("secret").(string)
-	a.Post(path+"/"+id+"/test", "").Want(200).Content("type", "socle.webhook.test.v1")
+	a.Post(path+"/"+id+"/test", "").Want(201).Content("type", "socle.webhook.test.v1")
 	if r := endpoint.requests(4)[3]; !r.signedBy(t, secret) || !r.signedBy(t, next) || secret == next ||
 		r.header.Get("Authorization") != "Bearer abc" {
 		t.Errorf("after the rotation: got %v", r.header)
@@ -243,4 +246,74 @@ func TestWebhookFaults(t *testing.T) {
 		a.Post(path, `{"name": "more `+string(rune('a'+i))+`", "url": "https://example.com/"}`).Want(201)
 	}
 	a.Post(path, `{"name": "too many", "url": "https://example.com/"}`).Want(422).Code("quota_exceeded")
+}
+
+// createWebhook creates a webhook with a delivery, and returns their names in paths. It makes room
+// for them first.
+func createWebhook(a *apitest.API, n string) map[string]string {
+	path := "/projects/" + a.Project + "/webhooks"
+	if all := values(a.Get(path+"?limit=100").Want(200), "uuid"); len(all) > 10 {
+		for _, id := range all {
+			a.Delete(path + "/" + id).Want(200)
+		}
+	}
+
+	id := a.Create(path, `{"name": "to go `+n+`", "url": "https://example.com/"}`)
+	return map[string]string{"webhookUUID": id, "deliveryUUID": a.Create(path+"/"+id+"/test", "")}
+}
+
+// TestWebhookFacts: a webhook gets the facts of the platform, by whatever way they come.
+func TestWebhookFacts(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	e := newHookEndpoint(t)
+	var types []string
+	for _, f := range event.Facts {
+		types = append(types, f.Name)
+	}
+	text, err := json.Marshal(types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := "/projects/" + a.Project
+	a.Post(project+"/webhooks", `{"name": "facts", "url": "`+e.URL+`", "events": `+string(text)+`}`).Want(201)
+
+	// Files, by the API of the platform and by that of applications.
+	container := a.Create("/containers", `{"name": "photos"}`)
+	upload(a, container, "a.txt", "hello").Want(201)
+	key := "apikey: " + a.Post(project+"/keys", `{"name": "app", "kind": "secret"}`).Want(201).Metadata("key").(string)
+	app := a.Anonymous()
+	app.Send("POST", project+"/storage/v1/object/photos/b.txt", "world", key, "Content-Type: text/plain").Want(200)
+	app.Send("PUT", project+"/storage/v1/object/photos/b.txt", "again", key, "Content-Type: text/plain").Want(200)
+	app.Send("POST", project+"/storage/v1/object/move", `{"bucketId": "photos", "sourceKey": "a.txt", "destinationKey": "c.txt"}`,
+		key, "Content-Type: application/json").Want(200)
+	app.Send("DELETE", project+"/storage/v1/object/photos/b.txt", "", key).Want(200)
+
+	// A response that is completed later, and one at once.
+	form := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
+	partial := a.Post(form.path+"/responses", `{"answers": {}, "partial": true}`).Want(201)
+	a.Put(form.path+"/responses/"+partial.Get("uuid").(string), `{"token": "`+partial.Metadata("token").(string)+`"}`).Want(200)
+	a.Post(form.path+"/responses", form.answers(`{"answers": {"name": "Ann"}}`)).Want(201)
+
+	// Users, by the API and by SQL.
+	user := a.Post(project+"/end-users", `{"email": "ann@example.com", "password": "correct horse battery"}`).Want(201).
+		Get("uuid").(string)
+	app.Send("POST", project+"/auth/v1/token?grant_type=password", `{"email": "ann@example.com", "password": "correct horse battery"}`,
+		key, "Content-Type: application/json").Want(200)
+	a.Delete(project + "/end-users/" + user).Want(200)
+	execSQL(a, `insert into auth.users (id, email) values (gen_random_uuid(), 'bob@example.com')`)
+
+	a.Post("/migrations", migrationsBody(t, "", "create table public.made (id int)")).Want(200)
+
+	counts := map[string]int{}
+	for _, r := range e.requests(12) {
+		counts[r.event.Type]++
+	}
+	want := map[string]int{"socle.file.stored.v1": 3, "socle.file.moved.v1": 1, "socle.file.deleted.v1": 1,
+		"socle.form.submitted.v1": 2, "socle.user.created.v1": 2, "socle.user.signed_in.v1": 1,
+		"socle.user.deleted.v1": 1, "socle.migration.applied.v1": 1}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Error(diff)
+	}
 }

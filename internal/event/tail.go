@@ -164,17 +164,12 @@ func (t *Tail) Keep(ctx context.Context, s Subscription) error {
 	return Capture(ctx, t.project.Trusted(), slices.Compact(tables), len(s.Facts) > 0)
 }
 
-// IsCovered reports whether tables have been captured since a cursor.
-func IsCovered(ctx context.Context, q pg.Querier, cursor string, tables []uint32) (bool, error) {
-	at, _, ok := parseCursor(cursor)
-	if !ok || len(tables) == 0 {
-		return ok, nil
-	}
-
-	return pg.Value[bool](ctx, q, `
-		select count(*) = cardinality(@tables::oid[]) from socle.captures
-		where relation = any(@tables::oid[]) and pg_visible_in_snapshot(since, @from::pg_snapshot)`,
-		pgx.StrictNamedArgs{"tables": tables, "from": at.from.text})
+// CapturedSince returns the transaction from which on all of some tables are captured, as a text of
+// xid8: 0 without tables.
+func CapturedSince(ctx context.Context, q pg.Querier, tables []uint32) (string, error) {
+	return pg.Value[string](ctx, q, `
+		select coalesce((select since::text from socle.captures where relation = any(@tables::oid[]) order by since desc limit 1), '0')`,
+		pgx.StrictNamedArgs{"tables": tables})
 }
 
 // Match returns the events in a batch that a subscription selects, in the log's order. A table that

@@ -78,20 +78,20 @@ type WatchedTable struct {
 
 // Webhook is an endpoint that is told of changes.
 type Webhook struct {
-	UUID         uuid.UUID  `json:"uuid"`
-	Name         string     `json:"name"`
-	URL          string     `json:"url"`
-	Events       []string   `json:"events" doc:"Types of events, other than those of rows."`
-	Tables       []WatchedTable    `json:"tables" doc:"Tables whose changes it gets."`
-	Headers      []string   `json:"headers" db:"-" doc:"Names of the headers that its requests have. Their values are not shown."`
-	Ordered      bool       `json:"ordered" doc:"Whether an event waits until all before it are delivered or given up."`
-	Paused       bool       `json:"paused"`
-	PauseReason  string     `json:"pauseReason" enum:",member,failures,restore" doc:"Why it is paused: by a member, after failures for three days, or because a backup was restored."`
-	PausedAt     *time.Time `json:"pausedAt" nullable:"true"`
-	FailingSince *time.Time `json:"failingSince" nullable:"true" doc:"First failure after the last success."`
-	Pending      int64      `json:"pending" doc:"Deliveries that wait for an attempt."`
-	CreatedAt    time.Time  `json:"createdAt"`
-	UpdatedAt    time.Time  `json:"updatedAt"`
+	UUID         uuid.UUID      `json:"uuid"`
+	Name         string         `json:"name"`
+	URL          string         `json:"url"`
+	Events       []string       `json:"events" doc:"Types of events, other than those of rows."`
+	Tables       []WatchedTable `json:"tables" doc:"Tables whose changes it gets."`
+	Headers      []string       `json:"headers" db:"-" doc:"Names of the headers that its requests have. Their values are not shown."`
+	Ordered      bool           `json:"ordered" doc:"Whether an event waits until all before it are delivered or given up."`
+	Paused       bool           `json:"paused"`
+	PauseReason  string         `json:"pauseReason" enum:",member,failures,restore" doc:"Why it is paused: by a member, after failures for three days, or because a backup was restored."`
+	PausedAt     *time.Time     `json:"pausedAt" nullable:"true"`
+	FailingSince *time.Time     `json:"failingSince" nullable:"true" doc:"First failure after the last success."`
+	Pending      int64          `json:"pending" doc:"Deliveries that wait for an attempt."`
+	CreatedAt    time.Time      `json:"createdAt"`
+	UpdatedAt    time.Time      `json:"updatedAt"`
 
 	Secrets []byte `json:"-"` // sealed
 }
@@ -141,7 +141,8 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, c Change) (W
 		return Webhook{}, "", err
 	}
 
-	w, err := s.change(ctx, p, subscriptionOf(valueOf(c.Tables), valueOf(c.Events)), func(tx pgx.Tx) (Webhook, error) {
+	sub := subscriptionOf(valueOf(c.Tables), valueOf(c.Events))
+	w, err := s.change(ctx, p, sub, false, func(tx pgx.Tx) (Webhook, error) {
 		if _, err := pg.Exec(ctx, tx, `lock table socle.webhooks in share row exclusive mode`); err != nil {
 			return Webhook{}, err
 		}
@@ -195,7 +196,7 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 		next.Tables, next.Events = nil, nil // captured when it is resumed
 	}
 
-	w, err := s.change(ctx, p, next.subscription(), func(tx pgx.Tx) (Webhook, error) {
+	w, err := s.change(ctx, p, next.subscription(), former.Paused, func(tx pgx.Tx) (Webhook, error) {
 		w, err := pg.One[Webhook](ctx, tx, `
 			update socle.webhooks set name = coalesce(@name, name), url = coalesce(@url, url), types = coalesce(@types, types),
 				tables = coalesce(@tables, tables), ordered = coalesce(@ordered, ordered), paused = coalesce(@paused, paused),
@@ -216,7 +217,7 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 // change runs f in a transaction that also begins to capture what a webhook needs, and places its
 // cursor. It waits for writers of the tables for some seconds.
 func (s *Service) change(
-	ctx context.Context, p *projectdb.Project, sub event.Subscription, f func(tx pgx.Tx) (Webhook, error),
+	ctx context.Context, p *projectdb.Project, sub event.Subscription, isResumed bool, f func(tx pgx.Tx) (Webhook, error),
 ) (w Webhook, err error) {
 	tables, err := event.NewTail(p).Bind(ctx, sub)
 	if fault.Is(err, fault.Invalid) {
@@ -239,7 +240,7 @@ func (s *Service) change(
 				return w, err
 			}
 
-			return w, placeCursor(ctx, tx, p.UUID, w.UUID, tables)
+			return w, placeCursor(ctx, tx, p.UUID, w.UUID, tables, isResumed)
 		})
 		isLocked := err != nil && fault.Of(err).Code == event.CodeLocked
 		if isLocked && time.Now().After(deadline) {
@@ -267,34 +268,47 @@ const (
 	captureRetry   = 100 * time.Millisecond
 )
 
-// placeCursor begins the webhook at the present, unless it has a cursor to go on from. One that
-// can't go on gets an event that says so.
-func placeCursor(ctx context.Context, tx pgx.Tx, project, webhook uuid.UUID, tables []uint32) error {
+// placeCursor begins the webhook at the present, unless it has a cursor to go on from. One that is
+// resumed and can't go on, since a table was not captured meanwhile, gets an event that says so.
+func placeCursor(
+	ctx context.Context, tx pgx.Tx, project, webhook uuid.UUID, tables []uint32, isResumed bool,
+) error {
 	now, err := event.Present(ctx, tx)
 	if err != nil {
 		return err
 	}
+	since, err := event.CapturedSince(ctx, tx, tables)
+	if err != nil {
+		return err
+	}
 
-	former, err := pg.Value[string](ctx, tx, `
-		with placed as (
-			insert into socle.webhook_states (webhook, cursor) values (@webhook, @now) on conflict (webhook) do nothing returning webhook
-		), failing as (
-			update socle.webhook_states set failing_since = null, dead = 0 where webhook = @webhook returning cursor
-		)
-		select cursor from failing`, pgx.StrictNamedArgs{"webhook": webhook, "now": now})
+	args := pgx.StrictNamedArgs{"webhook": webhook, "now": now, "since": since}
+	former, err := pg.One[struct {
+		Cursor    string
+		IsCovered bool
+	}](ctx, tx, `
+		select cursor, captured >= @since::text::xid8 as is_covered from socle.webhook_states where webhook = @webhook for update`,
+		pgx.StrictNamedArgs{"webhook": webhook, "since": since})
 	if fault.Is(err, fault.NotFound) {
-		return nil
+		_, err := pg.Exec(ctx, tx, `
+			insert into socle.webhook_states (webhook, cursor, captured) values (@webhook, @now, @since::text::xid8)`, args)
+		return err
 	}
 	if err != nil {
 		return err
 	}
 
-	covered, err := event.IsCovered(ctx, tx, former, tables)
-	if err != nil || covered {
+	if _, err := pg.Exec(ctx, tx, `
+		update socle.webhook_states set failing_since = null, dead = 0, captured = @since::text::xid8 where webhook = @webhook`,
+		pgx.StrictNamedArgs{"webhook": webhook, "since": since}); err != nil {
 		return err
 	}
+	if !isResumed || former.IsCovered {
+		return nil
+	}
 
-	return moveCursor(ctx, tx, webhook, former, now, []event.Event{gap("the tables were not captured all the time")}, project)
+	lost := []event.Event{gap("the tables were not captured all the time")}
+	return moveCursor(ctx, tx, webhook, former.Cursor, now, lost, project)
 }
 
 // Get returns a webhook. It fails with NotFound.

@@ -96,7 +96,7 @@ func (s *Server) getWebhookDelivery(
 
 var retryWebhookDelivery = operation.Operation{
 	ID: "retryWebhookDelivery", Method: "POST", Path: deliveryPath + "/retry", Summary: "Retry a delivery of a webhook",
-	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
+	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors, Success: 200,
 	Notes: "Attempts it at once, whatever its status, with the same id.",
 }
 
@@ -108,7 +108,7 @@ func (s *Server) retryWebhookDelivery(
 
 var replayWebhook = operation.Operation{
 	ID: "replayWebhook", Method: "POST", Path: webhookPath + "/replay", Summary: "Replay a webhook's deliveries",
-	Access: operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500},
+	Access: operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500}, Success: 200,
 	Notes: "Delivers the ended deliveries again that were created in a range of time, with the same ids: an endpoint " +
 		"that keeps ids ignores those that it has.",
 	Example: `{"from": "2026-11-27T00:00:00Z", "status": "dead"}`,

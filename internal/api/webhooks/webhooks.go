@@ -171,7 +171,7 @@ func (s *Server) deleteWebhook(ctx context.Context, p *projectdb.Project, in *we
 
 var rotateWebhookSecret = operation.Operation{
 	ID: "rotateWebhookSecret", Method: "POST", Path: webhookPath + "/secret", Summary: "Rotate a webhook's signing secret",
-	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
+	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors, Success: 200,
 	Notes: "Requests are signed with both secrets for a day.",
 }
 
