@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/event"
-	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
@@ -86,25 +86,16 @@ func (e *hookEndpoint) requests(n int) []hookRequest {
 	return all
 }
 
-// signedBy fails unless a request is signed by a secret.
-func (r hookRequest) signedBy(t *testing.T, secret string) bool {
+// isSignedBy reports whether the library of Standard Webhooks accepts a request by a secret.
+func (r hookRequest) isSignedBy(t *testing.T, secret string) bool {
 	t.Helper()
 
-	keys, err := outbound.ParseWebhookSecrets(secret)
+	library, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	seconds := json.Number(r.header.Get("Webhook-Timestamp"))
-	at, err := seconds.Int64()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	h := http.Header{}
-	outbound.SignWebhook(h, keys, r.header.Get("Webhook-Id"), time.Unix(at, 0), []byte(r.body))
-
-	return strings.Contains(r.header.Get("Webhook-Signature"), h.Get("Webhook-Signature"))
+	return library.Verify([]byte(r.body), r.header) == nil
 }
 
 // listOf returns the content of a reply.
@@ -160,7 +151,7 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	r := got[0]
-	if r.event.Project != a.Project || r.event.ID != r.header.Get("Webhook-Id") || !r.signedBy(t, secret) ||
+	if r.event.Project != a.Project || r.event.ID != r.header.Get("Webhook-Id") || !r.isSignedBy(t, secret) ||
 		r.header.Get("Authorization") != "Bearer abc" || r.event.Time.IsZero() {
 		t.Errorf("got %v %s", r.header, r.body)
 	}
@@ -185,7 +176,7 @@ func TestWebhooks(t *testing.T) {
 	// Rotation, test, retry and replay.
 	next := a.Post(path+"/"+id+"/secret", "").Want(200).Metadata("secret").(string)
 	a.Post(path+"/"+id+"/test", "").Want(201).Content("type", "socle.webhook.test.v1")
-	if r := endpoint.requests(4)[3]; !r.signedBy(t, secret) || !r.signedBy(t, next) || secret == next ||
+	if r := endpoint.requests(4)[3]; !r.isSignedBy(t, secret) || !r.isSignedBy(t, next) || r.isSignedBy(t, "whsec_c29jbGUgc2lnbnMgd2l0aCB0d28ga2V5cw==") || secret == next ||
 		r.header.Get("Authorization") != "Bearer abc" {
 		t.Errorf("after the rotation: got %v", r.header)
 	}
@@ -297,11 +288,16 @@ func TestWebhookFacts(t *testing.T) {
 	a.Post(form.path+"/responses", form.answers(`{"answers": {"name": "Ann"}}`)).Want(201)
 
 	// Users, by the API and by SQL.
-	user := a.Post(project+"/end-users", `{"email": "ann@example.com", "password": "correct horse battery"}`).Want(201).
-		Get("uuid").(string)
+	created := app.Send("POST", project+"/auth/v1/admin/users",
+		`{"email": "ann@example.com", "password": "correct horse battery", "email_confirm": true}`, key,
+		"Content-Type: application/json")
+	var user struct{ ID string }
+	if err := json.Unmarshal(created.Body, &user); err != nil || user.ID == "" {
+		t.Fatalf("got %s", created.Body)
+	}
 	app.Send("POST", project+"/auth/v1/token?grant_type=password", `{"email": "ann@example.com", "password": "correct horse battery"}`,
 		key, "Content-Type: application/json").Want(200)
-	a.Delete(project + "/end-users/" + user).Want(200)
+	a.Delete(project + "/end-users/" + user.ID).Want(200)
 	execSQL(a, `insert into auth.users (id, email) values (gen_random_uuid(), 'bob@example.com')`)
 
 	a.Post("/migrations", migrationsBody(t, "", "create table public.made (id int)")).Want(200)
