@@ -13,8 +13,8 @@ import (
 // maxMailedAdmins bounds the admins that one notice is mailed to.
 const maxMailedAdmins = 50
 
-// MailAdmins enqueues a mail to the admins and owners of a project, all or none. The template gets the
-// values username and project besides data.
+// MailAdmins enqueues a mail to the admins and owners of a project, all or none. The template gets
+// the values username and project besides data.
 func (s *Service) MailAdmins(ctx context.Context, project uuid.UUID, template string, data map[string]string) error {
 	admins, err := pg.All[struct{ Email, Username, Project string }](ctx, s.Queue.Pool, `
 		select u.email, u.username, p.name as project

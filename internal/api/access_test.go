@@ -46,7 +46,7 @@ var rights = map[string]right{
 	"createS3Key":     {3, `{"name": "key {n}"}`},
 	"listS3Keys":      {3, ""},
 	"deleteS3Key":     {3, ""},
-	"createWebhook":   {4, `{"name": "hook {n}", "url": "https://example.com/"}`},
+	"createWebhook":   {4, `{"name": "hook {n}", "endpoint": "https://example.com/"}`},
 	"listWebhooks":    {4, ""},
 	"getWebhook":      {4, ""},
 	"updateWebhook":   {4, `{"ordered": true}`},

@@ -246,7 +246,7 @@ var examples = map[string]any{
 	"Webhook.events":              []any{"socle.user.created.v1"},
 	"Webhook.headers":             []any{"Authorization"},
 	"Webhook.name":                "orders",
-	"Webhook.url":                 "https://example.com/hooks",
+	"Webhook.endpoint":            "https://example.com/hooks",
 	"TableStatistics.name":        "books",
 	"Token.name":                  "laptop",
 	"Tokens.tokenType":            "Bearer",

@@ -124,7 +124,7 @@ func TestWebhooks(t *testing.T) {
 	path := "/projects/" + a.Project + "/webhooks"
 	createHookTable(a)
 
-	created := a.Post(path, `{"name": " orders ", "url": "`+endpoint.URL+`/hook?key=1", "headers": {"Authorization": "Bearer abc"},
+	created := a.Post(path, `{"name": " orders ", "endpoint": "`+endpoint.URL+`/hook?key=1", "headers": {"Authorization": "Bearer abc"},
 		"tables": [{"table": "orders", "filter": "total=gt.5"}]}`).Want(201).Content("name", "orders").
 		Content("headers.0", "Authorization").Content("paused", false)
 	secret := created.Metadata("secret").(string)
@@ -176,7 +176,8 @@ func TestWebhooks(t *testing.T) {
 	// Rotation, test, retry and replay.
 	next := a.Post(path+"/"+id+"/secret", "").Want(200).Metadata("secret").(string)
 	a.Post(path+"/"+id+"/test", "").Want(201).Content("type", "socle.webhook.test.v1")
-	if r := endpoint.requests(4)[3]; !r.isSignedBy(t, secret) || !r.isSignedBy(t, next) || r.isSignedBy(t, "whsec_c29jbGUgc2lnbnMgd2l0aCB0d28ga2V5cw==") || secret == next ||
+	if r := endpoint.requests(4)[3]; !r.isSignedBy(t, secret) || !r.isSignedBy(t, next) || secret == next ||
+		r.isSignedBy(t, "whsec_c29jbGUgc2lnbnMgd2l0aCB0d28ga2V5cw==") ||
 		r.header.Get("Authorization") != "Bearer abc" {
 		t.Errorf("after the rotation: got %v", r.header)
 	}
@@ -209,13 +210,13 @@ func TestWebhookFaults(t *testing.T) {
 	a := apitest.Shared(t)
 	path := "/projects/" + a.Project + "/webhooks"
 	createHookTable(a)
-	id := a.Post(path, `{"name": "one", "url": "https://example.com/"}`).Want(201).Get("uuid").(string)
+	id := a.Post(path, `{"name": "one", "endpoint": "https://example.com/"}`).Want(201).Get("uuid").(string)
 
-	a.Post(path, `{"name": "one", "url": "https://example.com/"}`).Want(409).Field("name")
+	a.Post(path, `{"name": "one", "endpoint": "https://example.com/"}`).Want(409).Field("name")
 	for field, body := range map[string]string{
-		"url":    `"url": "ftp://example.com/"`,
-		"events": `"url": "https://example.com/", "events": ["socle.unknown.v1"]`,
-		"tables": `"url": "https://example.com/", "tables": [{"table": "absent"}]`,
+		"endpoint": `"endpoint": "ftp://example.com/"`,
+		"events":   `"endpoint": "https://example.com/", "events": ["socle.unknown.v1"]`,
+		"tables":   `"endpoint": "https://example.com/", "tables": [{"table": "absent"}]`,
 	} {
 		a.Post(path, `{"name": "two", `+body+`}`).Want(422).Field(field)
 	}
@@ -226,7 +227,8 @@ func TestWebhookFaults(t *testing.T) {
 	for _, header := range []string{`"Host": "x"`, `"webhook-id": "x"`, `"a b": "x"`, `"x": "a\nb"`} {
 		a.Put(path+"/"+id, `{"headers": {`+header+`}}`).Want(422).Field("headers")
 	}
-	a.Put(path+"/"+id, `{"name": "renamed"}`).Want(200).Content("name", "renamed").Content("url", "https://example.com/")
+	a.Put(path+"/"+id, `{"name": "renamed"}`).Want(200).Content("name", "renamed").
+		Content("endpoint", "https://example.com/")
 	a.Get(path + "?sort=url").Want(400).Field("sort")
 	a.Get(path+"?sort=name").Want(200).Content("0.name", "renamed")
 	a.Get(path + "/" + id + "/deliveries?cursor=-").Want(400).Field("cursor")
@@ -234,9 +236,9 @@ func TestWebhookFaults(t *testing.T) {
 	a.Post(path+"/"+id+"/replay", `{"from": "yesterday"}`).Want(422).Field("from")
 
 	for i := range 19 {
-		a.Post(path, `{"name": "more `+string(rune('a'+i))+`", "url": "https://example.com/"}`).Want(201)
+		a.Post(path, `{"name": "more `+string(rune('a'+i))+`", "endpoint": "https://example.com/"}`).Want(201)
 	}
-	a.Post(path, `{"name": "too many", "url": "https://example.com/"}`).Want(422).Code("quota_exceeded")
+	a.Post(path, `{"name": "too many", "endpoint": "https://example.com/"}`).Want(422).Code("quota_exceeded")
 }
 
 // createWebhook creates a webhook with a delivery, and returns their names in paths. It makes room
@@ -249,7 +251,7 @@ func createWebhook(a *apitest.API, n string) map[string]string {
 		}
 	}
 
-	id := a.Create(path, `{"name": "to go `+n+`", "url": "https://example.com/"}`)
+	id := a.Create(path, `{"name": "to go `+n+`", "endpoint": "https://example.com/"}`)
 	return map[string]string{"webhookUUID": id, "deliveryUUID": a.Create(path+"/"+id+"/test", "")}
 }
 
@@ -268,7 +270,7 @@ func TestWebhookFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	project := "/projects/" + a.Project
-	a.Post(project+"/webhooks", `{"name": "facts", "url": "`+e.URL+`", "events": `+string(text)+`}`).Want(201)
+	a.Post(project+"/webhooks", `{"name": "facts", "endpoint": "`+e.URL+`", "events": `+string(text)+`}`).Want(201)
 
 	// Files, by the API of the platform and by that of applications.
 	container := a.Create("/containers", `{"name": "photos"}`)
@@ -284,7 +286,8 @@ func TestWebhookFacts(t *testing.T) {
 	// A response that is completed later, and one at once.
 	form := openSurvey(t, a, `{"label": "name", "type": "text"}`, "")
 	partial := a.Post(form.path+"/responses", `{"answers": {}, "partial": true}`).Want(201)
-	a.Put(form.path+"/responses/"+partial.Get("uuid").(string), `{"token": "`+partial.Metadata("token").(string)+`"}`).Want(200)
+	a.Put(form.path+"/responses/"+partial.Get("uuid").(string),
+		`{"token": "`+partial.Metadata("token").(string)+`"}`).Want(200)
 	a.Post(form.path+"/responses", form.answers(`{"answers": {"name": "Ann"}}`)).Want(201)
 
 	// Users, by the API and by SQL.

@@ -124,8 +124,8 @@ func (t *Tail) Read(ctx context.Context, cursor, until string) (Batch, error) {
 	return b, nil
 }
 
-// Bind returns the OIDs of a subscription's tables. It fails with Invalid for a table, a column or a
-// value that does not fit.
+// Bind returns the OIDs of a subscription's tables. It fails with Invalid for a table, a column
+// or a value that does not fit.
 func (t *Tail) Bind(ctx context.Context, s Subscription) ([]uint32, error) {
 	views, err := t.bind(ctx, s.Tables)
 	return slices.Sorted(maps.Keys(oidsOf(views))), err

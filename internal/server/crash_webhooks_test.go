@@ -66,7 +66,7 @@ func TestKilledWebhooks(t *testing.T) {
 	c, endpoint := servers[0].newClient(), keepEvents(t)
 	c.want(t, 200, "POST", "/sql", `{"query": "create table public.notes (id int primary key)", "read_only": false}`)
 	c.want(t, 201, "POST", "/projects/"+c.project+"/webhooks",
-		`{"name": "notes", "url": "`+endpoint.URL+`", "tables": [{"table": "notes"}]}`)
+		`{"name": "notes", "endpoint": "`+endpoint.URL+`", "tables": [{"table": "notes"}]}`)
 
 	var next atomic.Int64
 	var acknowledged []int

@@ -285,9 +285,9 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
-		Webhooks: s.services.Webhooks, Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
-		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
-		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
+		Webhooks: s.services.Webhooks, Proxy: s.proxy, AuditKey: auditKey, Settings: c.Shown(), Log: s.log,
+		AnswerKey: token.Derive(s.secret, "kept answers"), SigningKey: token.Derive(s.secret, "signed URLs"),
+		ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
 
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: s.bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})

@@ -149,8 +149,8 @@ func (s *Service) Replay(
 	return n, err
 }
 
-// Test makes a delivery with an event about nothing. It fails with NotFound, and with Conflict for a
-// paused webhook.
+// Test makes a delivery with an event about nothing. It fails with NotFound, and with Conflict for
+// a paused webhook.
 func (s *Service) Test(ctx context.Context, p *projectdb.Project, webhook uuid.UUID) (Delivery, error) {
 	data, err := json.Marshal(map[string]string{"message": "A test of this webhook"})
 	if err != nil {

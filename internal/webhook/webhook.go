@@ -3,10 +3,6 @@ package webhook
 import (
 	"context"
 	"log/slog"
-	"net/url"
-	"regexp"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,7 +76,7 @@ type WatchedTable struct {
 type Webhook struct {
 	UUID         uuid.UUID      `json:"uuid"`
 	Name         string         `json:"name"`
-	URL          string         `json:"url"`
+	URL          string         `json:"endpoint" doc:"Its URL."`
 	Events       []string       `json:"events" doc:"Types of events, other than those of rows."`
 	Tables       []WatchedTable `json:"tables" doc:"Tables whose changes it gets."`
 	Headers      []string       `json:"headers" db:"-" doc:"Names of the headers that its requests have. Their values are not shown."`
@@ -150,8 +146,10 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, c Change) (W
 		w, err := pg.One[Webhook](ctx, tx, `
 			insert into socle.webhooks (name, url, types, tables, secrets, ordered)
 			select @name, @url, @types, @tables, @secrets, @ordered where (select count(*) from socle.webhooks) < @most::bigint
-			returning`+returned, pgx.StrictNamedArgs{"name": *c.Name, "url": *c.URL, "types": append([]string{}, valueOf(c.Events)...),
-			"tables": append([]WatchedTable{}, valueOf(c.Tables)...), "secrets": sealed, "ordered": valueOf(c.Ordered), "most": maxWebhooks})
+			returning`+returned, pgx.StrictNamedArgs{"name": *c.Name, "url": *c.URL,
+			"types":  append([]string{}, valueOf(c.Events)...),
+			"tables": append([]WatchedTable{}, valueOf(c.Tables)...), "secrets": sealed,
+			"ordered": valueOf(c.Ordered), "most": maxWebhooks})
 		if fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.Unprocessable, "a project has at most %d webhooks", maxWebhooks).WithCode("quota_exceeded")
 		}
@@ -204,7 +202,8 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 				paused_at = case when not coalesce(@paused, paused) then null when paused then paused_at else now() end,
 				secrets = case when @reseal then @secrets else secrets end, updated_at = now()
 			where id = @id returning`+returned, pgx.StrictNamedArgs{"id": id, "name": c.Name, "url": c.URL, "types": c.Events,
-			"tables": c.Tables, "ordered": c.Ordered, "paused": c.Paused, "reseal": c.Headers != nil, "secrets": sealed})
+			"tables": c.Tables, "ordered": c.Ordered, "paused": c.Paused, "reseal": c.Headers != nil,
+			"secrets": sealed})
 		return w, takenFault(err)
 	})
 	if err != nil {
@@ -217,7 +216,8 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 // change runs f in a transaction that also begins to capture what a webhook needs, and places its
 // cursor. It waits for writers of the tables for some seconds.
 func (s *Service) change(
-	ctx context.Context, p *projectdb.Project, sub event.Subscription, isResumed bool, f func(tx pgx.Tx) (Webhook, error),
+	ctx context.Context, p *projectdb.Project, sub event.Subscription, isResumed bool,
+	f func(tx pgx.Tx) (Webhook, error),
 ) (w Webhook, err error) {
 	tables, err := event.NewTail(p).Bind(ctx, sub)
 	if fault.Is(err, fault.Invalid) {
@@ -348,103 +348,3 @@ func takenFault(err error) error {
 	}
 	return err
 }
-
-// clean checks the fields.
-func (c *Change) clean() error {
-	if c.Name != nil {
-		name := strings.TrimSpace(*c.Name)
-		if name == "" || len([]rune(name)) > maxName {
-			return fault.OnField(fault.Unprocessable, "name", "invalid_length", "must have 1 to %d characters", maxName)
-		}
-		c.Name = &name
-	}
-	if c.URL != nil {
-		if err := checkURL(*c.URL); err != nil {
-			return err
-		}
-	}
-
-	for _, t := range valueOf(c.Events) {
-		if !event.IsFact(t) {
-			return fault.OnField(fault.Unprocessable, "events", "invalid_value", "has the unknown type %q", t)
-		}
-	}
-	if len(valueOf(c.Tables)) > maxTables {
-		return fault.OnField(fault.Unprocessable, "tables", "too_many", "must have at most %d items", maxTables)
-	}
-	for i := range valueOf(c.Tables) {
-		(*c.Tables)[i].setDefaults()
-	}
-
-	return checkHeaders(valueOf(c.Headers))
-}
-
-// setDefaults sets the members that a request may omit.
-func (t *WatchedTable) setDefaults() {
-	if t.Schema == "" {
-		t.Schema = "public"
-	}
-	if t.Event == "" {
-		t.Event = event.Any
-	}
-}
-
-func checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err == nil && len(text) <= maxURL {
-		u.RawQuery = ""
-		err = outbound.CheckURL(u.String())
-	}
-	if err != nil || len(text) > maxURL {
-		return fault.OnField(fault.Unprocessable, "url", "invalid_format",
-			"must be an https URL of at most %d bytes, without user and fragment", maxURL)
-	}
-
-	return nil
-}
-
-const (
-	maxHeaders     = 20
-	maxHeaderValue = 2000 // bytes
-)
-
-var (
-	headerName  = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
-	headerValue = regexp.MustCompile(`^[\x20-\x7e]*$`)
-	// ownHeaders are those that Socle and HTTP itself set.
-	ownHeaders = []string{"connection", "content-length", "content-type", "host", "te", "trailer", "transfer-encoding",
-		"upgrade", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp"}
-)
-
-func checkHeaders(headers map[string]string) error {
-	if len(headers) > maxHeaders {
-		return fault.OnField(fault.Unprocessable, "headers", "too_many", "must have at most %d members", maxHeaders)
-	}
-
-	for name, value := range headers {
-		switch {
-		case !headerName.MatchString(name) || slices.Contains(ownHeaders, strings.ToLower(name)):
-			return fault.OnField(fault.Unprocessable, "headers", "invalid_value", "can't have the name %q", name)
-		case !headerValue.MatchString(value) || len(value) > maxHeaderValue:
-			return fault.OnField(fault.Unprocessable, "headers", "invalid_value",
-				"has a value for %s that is no text of ASCII of at most %d bytes", name, maxHeaderValue)
-		}
-	}
-
-	return nil
-}
-
-func valueOf[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-func set[T any](to *T, value *T) {
-	if value != nil {
-		*to = *value
-	}
-}
-
-func isFalse(b *bool) bool { return b != nil && !*b }

@@ -108,7 +108,7 @@ type active struct {
 	Cursor   string
 	CursorAt time.Time
 	Dead     int
-	Bytes    int64 // of pending bodies
+	Bytes    int64 // pending bodies together
 	NextAt   *time.Time
 }
 

@@ -24,8 +24,9 @@ func (s *Server) registerDeliveries(p *operation.Pipeline) {
 const deliveryPath = webhookPath + "/deliveries/{deliveryUUID}"
 
 var listWebhookDeliveries = operation.Operation{
-	ID: "listWebhookDeliveries", Method: "GET", Path: webhookPath + "/deliveries", Summary: "List a webhook's deliveries",
-	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
+	ID: "listWebhookDeliveries", Method: "GET", Path: webhookPath + "/deliveries",
+	Summary: "List a webhook's deliveries",
+	Access:  operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
 	Notes: "Newest first. Those that have ended are kept for a week, and the last 10,000 of the project. If there are " +
 		"more, `metadata.next` is the `cursor` of the next page.",
 }

@@ -66,7 +66,7 @@ var createWebhook = operation.Operation{
 	Notes: "From now on the endpoint gets a signed POST for each event, at least once, and again until it answers " +
 		"with a status from 200 to 299: for about a day, then the delivery is `dead`. The types of events are in " +
 		"[events.md](events.md).",
-	Example: `{"name": "orders", "url": "https://example.com/hooks", "tables": [{"table": "orders", "event": "INSERT"}],
+	Example: `{"name": "orders", "endpoint": "https://example.com/hooks", "tables": [{"table": "orders", "event": "INSERT"}],
 		"events": ["socle.user.created.v1"]}`,
 }
 
@@ -74,7 +74,7 @@ type createWebhookInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
 		Name    string             `json:"name" minLength:"1" maxLength:"100" doc:"Unique in the project."`
-		URL     string             `json:"url" maxLength:"2000"`
+		URL     string             `json:"endpoint" maxLength:"2000" doc:"Its https URL."`
 		Events  *[]string          `json:"events,omitempty" maxItems:"100" doc:"Types of events, other than those of rows."`
 		Tables  *[]tableInput      `json:"tables,omitempty" maxItems:"50" doc:"Tables whose changes it gets: whole rows, past policies."`
 		Headers *map[string]string `json:"headers,omitempty" doc:"Headers for its requests, such as Authorization. They are stored sealed."`
@@ -137,7 +137,7 @@ type updateWebhookInput struct {
 	UUID    uuid.UUID `path:"webhookUUID" format:"uuid"`
 	Body    struct {
 		Name    *string            `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Unique in the project."`
-		URL     *string            `json:"url,omitempty" maxLength:"2000"`
+		URL     *string            `json:"endpoint,omitempty" maxLength:"2000" doc:"Its https URL."`
 		Events  *[]string          `json:"events,omitempty" maxItems:"100" doc:"Types of events, other than those of rows."`
 		Tables  *[]tableInput      `json:"tables,omitempty" maxItems:"50" doc:"Tables whose changes it gets: whole rows, past policies."`
 		Headers *map[string]string `json:"headers,omitempty" doc:"Headers for its requests; they replace all former ones."`
@@ -170,8 +170,9 @@ func (s *Server) deleteWebhook(ctx context.Context, p *projectdb.Project, in *we
 }
 
 var rotateWebhookSecret = operation.Operation{
-	ID: "rotateWebhookSecret", Method: "POST", Path: webhookPath + "/secret", Summary: "Rotate a webhook's signing secret",
-	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors, Success: 200,
+	ID: "rotateWebhookSecret", Method: "POST", Path: webhookPath + "/secret",
+	Summary: "Rotate a webhook's signing secret",
+	Access:  operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors, Success: 200,
 	Notes: "Requests are signed with both secrets for a day.",
 }
 
