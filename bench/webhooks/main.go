@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -77,7 +78,10 @@ func run(ctx context.Context, s *socle.Socle) error {
 		return err
 	}
 
-	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the connection
+		<-r.Context().Done()
+	}))
 	defer silent.Close()
 	create := func(name, url string) error {
 		_, err := s.Do("POST", "/projects/"+s.Project.String()+"/webhooks", strings.NewReader(
