@@ -28,26 +28,31 @@ const (
 var rights = map[string]right{
 	"createUser": {anyone,
 		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
-	"login":          {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
-	"updateUser":     {signedIn, `{"bio": "changed"}`},
-	"createProject":  {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
-	"listProjects":   {signedIn, ""},
-	"getProject":     {5, ""},
-	"updateProject":  {3, `{"description": "changed"}`},
-	"deleteProject":  {2, ""},
-	"restoreProject": {2, ""},
-	"pauseProject":   {3, ""},
-	"resumeProject":  {3, ""},
-	"listRequests":   {4, ""},
-	"getStatistics":  {5, ""},
-	"createKey":      {3, `{"name": "key {n}", "kind": "secret"}`},
-	"listKeys":       {3, ""},
-	"deleteKey":      {3, ""},
-	"createS3Key":    {3, `{"name": "key {n}"}`},
-	"listS3Keys":     {3, ""},
-	"deleteS3Key":    {3, ""},
-	"getJWTSecret":   {3, ""},
-
+	"login":            {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":       {signedIn, `{"bio": "changed"}`},
+	"createProject":    {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":     {signedIn, ""},
+	"getProject":       {5, ""},
+	"updateProject":    {3, `{"description": "changed"}`},
+	"deleteProject":    {2, ""},
+	"restoreProject":   {2, ""},
+	"pauseProject":     {3, ""},
+	"resumeProject":    {3, ""},
+	"listRequests":     {4, ""},
+	"getStatistics":    {5, ""},
+	"createKey":        {3, `{"name": "key {n}", "kind": "secret"}`},
+	"listKeys":         {3, ""},
+	"deleteKey":        {3, ""},
+	"createS3Key":      {3, `{"name": "key {n}"}`},
+	"listS3Keys":       {3, ""},
+	"deleteS3Key":      {3, ""},
+	"createWebhook":    {4, `{"name": "hook {n}", "endpoint": "https://example.com/"}`},
+	"listWebhooks":     {4, ""},
+	"getWebhook":       {4, ""},
+	"updateWebhook":    {4, `{"ordered": true}`},
+	"deleteWebhook":    {4, ""},
+	"testWebhook":      {4, ""},
+	"replayWebhook":    {4, `{"from": "2026-01-01T00:00:00Z"}`},
 	"createSchedule":   {4, `{"name": "schedule {n}", "cron": "@yearly", "command": "select 1"}`},
 	"listSchedules":    {4, ""},
 	"getSchedule":      {4, ""},
@@ -56,7 +61,13 @@ var rights = map[string]right{
 	"runSchedule":      {4, ""},
 	"listScheduleRuns": {4, ""},
 
+	"getJWTSecret":    {3, ""},
 	"connectDatabase": {3, ""},
+
+	"rotateWebhookSecret":   {4, ""},
+	"listWebhookDeliveries": {4, ""},
+	"getWebhookDelivery":    {4, ""},
+	"retryWebhookDelivery":  {4, ""},
 
 	"createDatabaseCredential": {3, `{"name": "credential {n}", "access": "read_only"}`},
 	"listDatabaseCredentials":  {3, ""},
@@ -365,7 +376,8 @@ func (o operation) send(caller *apitest.API, names map[string]string, body strin
 func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
-		"credentialUUID": apitest.MissingUUID, "endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
+		"credentialUUID": apitest.MissingUUID, "webhookUUID": apitest.MissingUUID, "deliveryUUID": apitest.MissingUUID,
+		"endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
 		"requestUUID": apitest.MissingUUID,
 		"jwtKeyUUID":  apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
 		"scheduleName": "schedule",
@@ -549,6 +561,8 @@ func provide(
 		targetOwner.Post("/projects/"+targetOwner.Project+"/schedules",
 			`{"name": "`+name+`", "cron": "@yearly", "command": "select 1", "active": false}`).Want(201)
 		return map[string]string{"scheduleName": name}
+	case strings.Contains(id, "Webhook"):
+		return createWebhook(targetOwner, n)
 	case id == "getMail":
 		return map[string]string{"mailUUID": createMail(t, targetOwner)}
 	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions"}, id):

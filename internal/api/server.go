@@ -29,6 +29,7 @@ import (
 	"github.com/socle-dev/socle/internal/api/schedules"
 	"github.com/socle-dev/socle/internal/api/sql"
 	"github.com/socle-dev/socle/internal/api/tables"
+	"github.com/socle-dev/socle/internal/api/webhooks"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
@@ -47,6 +48,7 @@ import (
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/tablejob"
 	"github.com/socle-dev/socle/internal/tus"
+	"github.com/socle-dev/socle/internal/webhook"
 )
 
 // Config has the dependencies and settings of the API.
@@ -67,6 +69,7 @@ type Config struct {
 	Migrations  *migration.Service
 	EndUsers    *enduser.Service
 	Schedules   *schedule.Service
+	Webhooks    *webhook.Service
 
 	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
@@ -116,6 +119,7 @@ func New(c Config) *Server {
 		&schedules.Server{Schedules: c.Schedules},
 		files,
 		forms,
+		&webhooks.Server{Webhooks: c.Webhooks},
 		&backups.Server{Backups: c.Backups, Platform: c.Platform},
 		&instance.Server{Accounts: c.Accounts, Blobs: c.Blobs, Log: c.Log, Platform: c.Platform, Queue: c.Queue,
 			Settings: c.Settings},

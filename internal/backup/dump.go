@@ -35,6 +35,8 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 		"--exclude-table-data="+projectdb.Schema+".events*", "--exclude-table-data="+projectdb.Schema+".captures",
 		"--exclude-table-data="+projectdb.Schema+".http_re*",
 		"--exclude-table-data="+projectdb.Schema+".unsent_messages", "--exclude-table-data=realtime.messages",
+		"--exclude-table-data="+projectdb.Schema+".webhook_states",
+		"--exclude-table-data="+projectdb.Schema+".webhook_deliveries",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err

@@ -104,6 +104,11 @@ func (r *Registry) ScheduleSecret(project uuid.UUID, job int64) string {
 		token.Derive(r.secret, fmt.Sprintf("schedule %d of project %s", job, project)))
 }
 
+// WebhookKey returns the key that seals the secrets of a project's webhooks.
+func (p *Project) WebhookKey() []byte {
+	return token.Derive(p.registry.secret, "webhooks of project "+p.UUID.String())
+}
+
 // BackupKey returns the backup encryption key: 32 bytes derived from the install's secret.
 func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups") }
 

@@ -91,6 +91,8 @@ var guides = map[string]string{
 	"guides/realtime":            "Realtime",
 	"guides/queues":              "Queues",
 	"guides/transactions":        "Changes that belong together",
+	"guides/webhooks":            "Webhooks",
+	"events":                     "Types of events",
 	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",
 }
 

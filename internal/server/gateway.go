@@ -53,6 +53,7 @@ func (s *Server) newOutbox(domains *Domains) *outbox.Outbox {
 func (s *Server) written(project uuid.UUID) {
 	s.events.Wake(project)
 	s.outbox.Written(project)
+	s.services.Webhooks.Written(project)
 }
 
 // newRealtime returns the server of channels.

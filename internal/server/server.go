@@ -208,7 +208,6 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.realtime = s.newRealtime()
 	s.requestsBySQL = httprequest.NewSender(internet, s.log)
 	s.outbox = s.newOutbox(domains)
-	s.registry.OnWrite(s.written)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -218,6 +217,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
 			OnChange: s.gateway.Invalidate, Log: s.log}),
 		Clients: s.proxy, Outbox: s.outbox, Notifications: s.notifications, Log: s.log})
+	s.registry.OnWrite(s.written)
 	s.buildInterfaces(c, variants)
 
 	if err := s.listenPostgres(c); err != nil {
@@ -290,16 +290,15 @@ func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Ser
 // buildInterfaces builds the platform API, the pages and the console.
 func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 	d, auditKey := s.database, s.registry.AuditKey()
-	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
-		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
-		Notifier: s.services.Notifier, Log: s.log})
+	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Log: s.log,
+		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts, Notifier: s.services.Notifier})
 
 	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: s.bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
-		Schedules: s.services.Schedules,
-		Proxy:     s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
+		Schedules: s.services.Schedules, Webhooks: s.services.Webhooks,
+		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
 
@@ -372,6 +371,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
 	run("schedules", s.services.Schedules.Run)
+	run("webhooks", s.services.Webhooks.Run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("telemetry", s.telemetry.Run)

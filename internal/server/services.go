@@ -29,6 +29,7 @@ import (
 	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/schedule"
 	"github.com/socle-dev/socle/internal/tablejob"
+	"github.com/socle-dev/socle/internal/webhook"
 )
 
 // DomainsConfig has the dependencies of [Domains].
@@ -52,6 +53,7 @@ type Domains struct {
 	Notifier  *form.Notifier
 	EndUsers  *enduser.Service
 	Schedules *schedule.Service
+	Webhooks  *webhook.Service
 	Subjects  []projectdb.Subject // with rows in project databases
 }
 
@@ -68,10 +70,14 @@ func NewDomains(c DomainsConfig) *Domains {
 	schedules := schedule.New(schedule.Config{Platform: c.Database.Store.DB(), Projects: c.Projects,
 		Outbound: c.Outbound, Log: c.Log})
 
+	webhooks := webhook.New(webhook.Config{Platform: c.Database.Store.DB(), Projects: c.Projects, Admins: c.Accounts,
+		Outbound: c.Outbound, Log: c.Log})
+
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
-		Schedules: schedules,
+		Schedules: schedules, Webhooks: webhooks,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
-			event.Subject(), broadcast.Subject(), httprequest.Subject(), schedule.Subject()}}
+			event.Subject(), broadcast.Subject(), httprequest.Subject(), schedule.Subject(),
+			webhook.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].
