@@ -27,7 +27,7 @@ var levels = [][]string{
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",
 		"internal/pgserver", "internal/tus", "internal/repository", "internal/realtime"},
-	{"internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
+	{"internal/audit", "internal/bus", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
 		"internal/ratelimit", "internal/rest/catalog", "internal/actor", "internal/pgdump"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
 		"internal/rest/session", "internal/pgcluster", "internal/idp"},
@@ -68,6 +68,7 @@ var onlyImporter = map[string]string{
 	"github.com/wneessen/go-mail":      "internal/mail",
 	"github.com/caddyserver/certmagic": "internal/certificate",
 	"github.com/coder/websocket":       "internal/realtimeapi",
+	"github.com/nats-io/nats.go":       "internal/bus",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3":  "internal/blob",
