@@ -7,6 +7,8 @@ import (
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/bus"
+	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
@@ -40,9 +42,14 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 	})
 }
 
-// newRealtime returns the server of channels.
-func (s *Server) newRealtime() *realtimeapi.Server {
-	return realtimeapi.New(realtimeapi.Config{Hub: &realtime.Hub{}, Bodies: s.bodies, Log: s.log,
+// newRealtime returns the server of channels, and the bus to those on other servers.
+func (s *Server) newRealtime(c config.Config) *realtimeapi.Server {
+	s.hub = &realtime.Hub{}
+	s.bus = bus.New(bus.Config{Secret: s.secret, Addr: c.ClusterAddr, NATSURL: string(c.NATSURL),
+		Platform: s.database.Pool, Notifications: s.notifications, Handler: s.hub, Log: s.log})
+	s.hub.Connect(s.bus)
+
+	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
 		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },
 		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} }})
 }

@@ -14,16 +14,20 @@ import (
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
+// todosSchema is the schema of realtime.mjs.
+const todosSchema = `create table public.todos (id int primary key, owner text, title text, size bigint, tags text[]); ` +
+	`create policy own on public.todos to authenticated using (owner = auth.jwt() ->> 'sub'); ` +
+	`grant all on public.todos to anon, authenticated, service_role; ` +
+	`alter publication supabase_realtime add table public.todos; ` +
+	`create policy receive on realtime.messages for select to authenticated ` +
+	`using (realtime.topic() = 'vault:' || (auth.jwt() ->> 'sub'))`
+
 // TestRealtimeByClient has browsers and a server talk over channels by supabase-js.
 func TestRealtimeByClient(t *testing.T) {
 	t.Parallel()
 
 	s := titlesProject{API: apitest.Shared(t), t: t}
-	s.Post("/sql", `{"read_only": false, "query": "create table public.todos (id int primary key, owner text, title text, `+
-		`size bigint, tags text[]); create policy own on public.todos to authenticated using (owner = auth.jwt() ->> 'sub'); `+
-		`grant all on public.todos to anon, authenticated, service_role; alter publication supabase_realtime add table public.todos; `+
-		`create policy receive on realtime.messages for select to authenticated `+
-		`using (realtime.topic() = 'vault:' || (auth.jwt() ->> 'sub'))"}`).Want(200)
+	s.Post("/sql", `{"read_only": false, "query": "`+todosSchema+`"}`).Want(200)
 	runNode(t, clients, []string{
 		"SOCLE_PROJECT=" + s.URL + "/projects/" + s.Project,
 		"SOCLE_PUBLISHABLE=" + s.key("browser", "publishable"),

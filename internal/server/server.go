@@ -23,6 +23,7 @@ import (
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/build"
+	"github.com/socle-dev/socle/internal/bus"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/console"
@@ -41,6 +42,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/rest"
@@ -80,6 +82,8 @@ type Server struct {
 	responses     *session.Budget // memory for buffered row responses
 	gateway       *gateway.Gateway
 	events        *event.Logs
+	hub           *realtime.Hub
+	bus           *bus.Bus
 	realtime      *realtimeapi.Server
 	http          *http.Server
 	listener      net.Listener
@@ -121,6 +125,9 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 	}
 	if s.listener, err = net.Listen("tcp", c.Addr); err != nil {
 		return fmt.Errorf("%w: choose another address with --addr or SOCLE_ADDR", err)
+	}
+	if err := bus.CheckAddr(c.ClusterAddr); err != nil {
+		return err
 	}
 	if s.redirect, err = newRedirect(c); err != nil {
 		return err
@@ -199,7 +206,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
-	s.realtime = s.newRealtime()
+	s.realtime = s.newRealtime(c)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -380,6 +387,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("sizes", s.services.Lifecycle.WatchSizes)
 	run("audit", s.registry.WatchAudit)
 	run("listener", s.notifications.Run)
+	run("servers", s.bus.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
 	run("metrics", s.metrics.run)
