@@ -65,7 +65,7 @@ type Config struct {
 type Bus struct {
 	Config
 	id     uuid.UUID
-	prefix string        // of all subjects
+	prefix string        // begins all subjects
 	bytes  *fair.Pool    // memory of messages on their way
 	wake   chan struct{} // the servers in the database may have changed
 	work   chan struct{} // the queue has something, or a ping is due
@@ -87,8 +87,8 @@ type peer struct {
 	acked   uint64 // ping
 }
 
-// New returns a bus that is idle until [Bus.Run] is called. It registers with c.Notifications, which
-// must not run yet.
+// New returns a bus that is idle until [Bus.Run] is called. It registers with c.Notifications,
+// which must not run yet.
 func New(c Config) *Bus {
 	b := &Bus{Config: c, id: uuid.New(), prefix: "socle." + installName(c.Secret), peers: map[uuid.UUID]*peer{},
 		wake: make(chan struct{}, 1), work: make(chan struct{}, 1),

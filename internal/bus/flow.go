@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats.go"
+	nats "github.com/nats-io/nats.go"
 
 	"github.com/socle-dev/socle/internal/fair"
 )
@@ -27,7 +27,7 @@ type subscription struct {
 
 // flow is what other servers have not answered yet.
 type flow struct {
-	number   uint64 // of the last ping
+	number   uint64 // the last ping's
 	pingedAt time.Time
 	isDue    bool     // a ping is due, whatever was sent
 	behind   flight   // sent since the last ping

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
+	nats "github.com/nats-io/nats.go"
 )
 
 const (
 	startTimeout = 10 * time.Second
-	writeTimeout = 5 * time.Second // of a route that takes nothing
+	writeTimeout = 5 * time.Second // for a route that takes nothing
 	routePings   = 2 * time.Second
 	inboxSize    = 16 << 10 // messages that wait for the handler; their bytes are the senders' pools
 

@@ -37,7 +37,7 @@ type Subscriber interface {
 type Hub struct {
 	bus         Bus // nil: none
 	isConnected atomic.Bool
-	version     atomic.Uint64 // of the latest change of presences
+	version     atomic.Uint64 // latest change of presences
 	refused     atomic.Int64
 	announcedAt time.Time // the bus's
 

@@ -27,7 +27,7 @@ type entry struct {
 	ref  string
 	meta []byte // payload with references, JSON
 
-	server uuid.UUID // of its member; zero: this one
+	server uuid.UUID // its member's; zero: this one
 }
 
 func (e *entry) size() int { return len(e.key) + len(e.meta) }
@@ -41,7 +41,7 @@ type presence struct {
 	leaves []*entry // sent, no longer in entries
 	timer  *time.Timer
 
-	version  uint64 // of the presences on this server, as other ones know them; 0: there were none
+	version  uint64 // what other servers know of the presences on this one; 0: there were none
 	replicas map[uuid.UUID]*replica
 }
 

@@ -24,7 +24,7 @@ type note struct {
 	message *Message
 
 	former, version uint64
-	joins           []*entry // of a state: all
+	joins           []*entry // all, in a state
 	leaves          []*entry // without payload
 }
 

@@ -110,7 +110,7 @@ func (k *socket) join(ctx context.Context, m message) {
 	follow()
 }
 
-// awaitServers waits until the channel misses no broadcast on other servers, or one does not answer.
+// awaitServers waits until the channel misses no broadcast on other servers, for a bounded time.
 func (c *channel) awaitServers(ctx context.Context) {
 	timeout := time.NewTimer(serversTimeout)
 	defer timeout.Stop()

@@ -35,14 +35,15 @@ func (p *process) await(text string, times int) {
 	eventually(p.t, text, func() bool { return strings.Count(p.log.String(), text) == times })
 }
 
-// dialChannel joins a channel on a server, and returns a function that waits for a message with all of
-// some texts.
+// dialChannel joins a channel on a server, and returns a function that waits for a message with
+// texts.
 func dialChannel(t *testing.T, p *process, c client, key string) (*websocket.Conn, func(texts ...string)) {
 	t.Helper()
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	conn, _, err := websocket.Dial(ctx, p.url+"/projects/"+c.project+"/realtime/v1/websocket?vsn=2.0.0&apikey="+key, nil)
+	path := "/projects/" + c.project + "/realtime/v1/websocket?vsn=2.0.0&apikey="
+	conn, _, err := websocket.Dial(ctx, p.url+path+key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +71,8 @@ func dialChannel(t *testing.T, p *process, c client, key string) (*websocket.Con
 	}
 }
 
-// TestRealtimeOnServers has supabase-js talk over channels on two of three servers. Then a server is
-// killed.
+// TestRealtimeOnServers has supabase-js talk over channels on two of three servers. Then a server
+// is killed.
 func TestRealtimeOnServers(t *testing.T) {
 	t.Parallel()
 

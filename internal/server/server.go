@@ -58,8 +58,7 @@ const (
 	drainTimeout = 30 * time.Second // requests in flight at shutdown
 	stopTimeout  = 30 * time.Second // PostgreSQL's stop
 
-	storageCheckTimeout = 10 * time.Second // storage check at start
-	keyringInterval     = 15 * time.Second // between checks for a rotated key
+	keyringInterval = 15 * time.Second // between checks for a rotated key
 )
 
 // Server is a running Socle.
@@ -164,33 +163,6 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 	platform.HoldClaims(s.notifications)
 
 	return s.assemble(ctx, c)
-}
-
-// openBlobs opens the storage. It sweeps leftovers in a local folder, which no other server writes
-// to. Invalid settings are an error; an unreachable service is not, since it can come back.
-func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.Store, error) {
-	blobs, err := blob.OpenConfigured(c)
-	if err != nil {
-		return nil, err
-	}
-
-	checking, cancel := context.WithTimeout(ctx, storageCheckTimeout)
-	defer cancel()
-
-	if err := blobs.Check(checking); err != nil {
-		if mistake, ok := errors.AsType[*blob.ConfigError](err); ok {
-			return blobs, fmt.Errorf("storage: %w", mistake)
-		}
-		log.Warn("storage unavailable", "error", err)
-	}
-
-	if c.StorageURL == "" {
-		if _, err := blobs.Sweep(ctx, 0); err != nil {
-			return blobs, err
-		}
-	}
-
-	return blobs, nil
 }
 
 // assemble builds the handlers and the background services, each from those above it.

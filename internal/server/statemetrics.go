@@ -60,7 +60,8 @@ var (
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
-	realtimeSockets, clusterServers, clusterSent, clusterReceived, clusterDropped, storageFree, storageSize, droppedSpans,
+	realtimeSockets, clusterServers, clusterSent, clusterReceived, clusterDropped,
+	storageFree, storageSize, droppedSpans,
 	jobs, oldestJob, certificateExpiry,
 }
 
