@@ -66,6 +66,7 @@ type Bus struct {
 	Config
 	id     uuid.UUID
 	prefix string        // begins all subjects
+	seal   *seal         // nil: none
 	bytes  *fair.Pool    // memory of messages on their way
 	wake   chan struct{} // the servers in the database may have changed
 	work   chan struct{} // the queue has something, or a ping is due
@@ -94,7 +95,9 @@ func New(c Config) *Bus {
 		wake: make(chan struct{}, 1), work: make(chan struct{}, 1),
 		bytes: fair.New(fair.Config{Name: "cluster_messages", Capacity: maxBytes,
 			PerAccount: maxBytes / 2, PerPart: maxBytes / 4, Reserve: maxBytes / 4})}
-	if c.NATSURL == "" {
+	if c.NATSURL != "" {
+		b.seal = newSeal(c.Secret)
+	} else {
 		c.Notifications.OnConnect(b.register)
 		c.Notifications.Handle(serversChannel, func(string) { signal(b.wake) })
 	}
@@ -145,7 +148,7 @@ func (b *Bus) push(share fair.Key, subject string, data []byte) bool {
 	}
 
 	lease := b.bytes.TryAcquire(share, int64(len(data))+messageCost)
-	if lease == nil || len(data) > maxMessage-frameHead {
+	if lease == nil || len(data) > maxMessage-frameHead-sealSize {
 		lease.Release()
 		b.counts.dropped.Add(1)
 		return false
@@ -187,7 +190,7 @@ func (b *Bus) enqueue(i item) {
 // Subjects: of all servers, of one, and of subscriptions.
 func (b *Bus) all() string                    { return b.prefix + ".all" }
 func (b *Bus) direct(server uuid.UUID) string { return b.prefix + ".to." + server.String() }
-func (b *Bus) topic(subject string) string    { return b.prefix + ".on." + subject }
+func (b *Bus) topic(subject string) string    { return b.prefix + ".on." + b.seal.subject(subject) }
 
 // Stats is the state of a bus.
 type Stats struct {

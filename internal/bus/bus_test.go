@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats-server/v2/server"
+	nats "github.com/nats-io/nats.go"
 
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
@@ -374,4 +377,63 @@ func TestPartitionHeals(t *testing.T) {
 	meet(t, ann, ben)
 	ann.Publish(share, "x", []byte("found"))
 	ben.wantMessages(t, "found")
+}
+
+// TestExistingNATS has two servers meet over NATS servers that exist, of which other clients see
+// nothing but ciphertext.
+func TestExistingNATS(t *testing.T) {
+	t.Parallel()
+
+	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, Authorization: "t"}
+	existing, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	existing.Start()
+	t.Cleanup(existing.Shutdown)
+	if !existing.ReadyForConnections(20 * time.Second) {
+		t.Fatal("NATS does not start")
+	}
+
+	url := "nats://t@" + existing.Addr().String()
+	stranger, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	seen := make(chan *nats.Msg, 1000)
+	if _, err := stranger.ChanSubscribe(">", seen); err != nil {
+		t.Fatal(err)
+	}
+
+	pool := install(t)
+	through := func(c *Config) { c.NATSURL = url }
+	ann, ben := start(t, pool, "s", through), start(t, pool, "s", through)
+	other := start(t, pool, "other", through) // an install that shares the NATS servers
+	meet(t, ann, ben)
+	ben.Subscribe("room")
+	ben.await(t)
+
+	forged := encode(dataFrame, uuid.New(), []byte("forged"))
+	for _, data := range [][]byte{forged, newSeal([]byte("other")).close(forged), {1}} {
+		if err := stranger.Publish(ben.direct(ben.id), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stranger.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	ann.Publish(share, "room", []byte("secret"))
+	ben.wantMessages(t, "secret")
+	if other.Active() {
+		t.Error("another install is a server of this one")
+	}
+
+	ben.await(t)
+	for len(seen) > 0 {
+		m := <-seen
+		if bytes.Contains(m.Data, []byte("secret")) || strings.Contains(m.Subject, "room") {
+			t.Errorf("a stranger reads %s %q", m.Subject, m.Data)
+		}
+	}
 }

@@ -89,7 +89,7 @@ func (b *Bus) do(t *transport, i item) {
 }
 
 func (b *Bus) write(t *transport, subject string, data []byte) {
-	if t.conn.Publish(subject, data) != nil { // not connected
+	if t.conn.Publish(subject, b.seal.close(data)) != nil { // not connected
 		b.counts.dropped.Add(1)
 	}
 }

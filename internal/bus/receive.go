@@ -20,7 +20,7 @@ func (b *Bus) receive(ctx context.Context, t *transport) {
 		case <-ctx.Done():
 			return
 		case m := <-t.inbox:
-			b.handle(m.Data, time.Now())
+			b.handle(b.seal.open(m.Data), time.Now())
 		case now := <-ticker.C:
 			b.tick(now)
 		}
