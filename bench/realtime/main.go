@@ -1,6 +1,6 @@
-// Command realtime measures channels: the memory of idle WebSockets, each with a joined channel, and
-// broadcasts, with their delays, on one server or on two. The servers run in this process, and
-// so do the clients, which are bare connections.
+// Command realtime measures channels: the memory of idle WebSockets, each with a joined channel,
+// and broadcasts, with their delays, on one server or on two. The servers run in this process,
+// and so do the clients, which are bare connections.
 //
 //	go run ./bench/realtime [-sockets 2000]
 //	go run ./bench/realtime -sockets 0 [-servers 2] [-projects 1] [-members 200] [-seconds 5]

@@ -8,8 +8,8 @@
 // server registers in the platform database, each runs NATS inside its process, and they connect
 // to each other by routes over TLS. The key and the certificate of both sides derive from the
 // install's secret, so that a route proves the membership in the install. With [Config.NATSURL],
-// servers are clients of an existing NATS instead. It and its other clients see neither contents nor
-// names: messages are sealed under a key of the install.
+// servers are clients of an existing NATS instead. It and its other clients see neither contents
+// nor names: messages are sealed under a key of the install.
 //
 //	platform.servers ── addresses
 //	                      |

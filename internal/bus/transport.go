@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	startTimeout = 10 * time.Second
+	startTimeout = 5 * time.Second
 	writeTimeout = 5 * time.Second // for a route that takes nothing
 	routePings   = 2 * time.Second
 	inboxSize    = 16 << 10 // messages that wait for the handler; their bytes are the senders' pools

@@ -7,7 +7,6 @@ create table platform.servers (
 	session_started timestamptz not null,
 	address text
 );
-alter table platform.servers disable row level security;
 comment on table platform.servers is 'servers of the install. A row counts as long as its session exists';
 comment on column platform.servers.pid is 'PID of the server''s LISTEN session';
 comment on column platform.servers.session_started is 'start of that session, since a PID is used again';
