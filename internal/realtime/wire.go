@@ -88,13 +88,13 @@ func decodeNote(data []byte) (*note, bool) {
 	return n, !r.failed
 }
 
-// reader reads the parts of a note. After a failure all are empty.
+// reader reads the parts of a note.
 type reader struct {
 	data   []byte
 	failed bool
 }
 
-// take returns n bytes, of zeros after a failure.
+// take returns n bytes; after a failure zeros, as many as a UUID has at most.
 func (r *reader) take(n int) []byte {
 	if n < 0 || n > len(r.data) {
 		r.failed, r.data = true, nil
@@ -120,12 +120,4 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-func (r *reader) text() string {
-	n := r.number()
-	if n > uint64(len(r.data)) {
-		r.failed, r.data = true, nil
-		return ""
-	}
-
-	return string(r.take(int(n)))
-}
+func (r *reader) text() string { return string(r.take(int(r.number()))) }
