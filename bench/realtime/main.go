@@ -1,29 +1,35 @@
-// Command realtime measures the memory of idle WebSockets, each with a joined channel. The server
-// runs in this process. The clients are bare connections, which cost next to nothing.
+// Command realtime measures channels: the memory of idle WebSockets, each with a joined channel,
+// and broadcasts, with their delays, on one server or on two. The servers run in this process,
+// and so do the clients, which are bare connections.
 //
 //	go run ./bench/realtime [-sockets 2000]
+//	go run ./bench/realtime -sockets 0 [-servers 2] [-projects 1] [-members 200] [-seconds 5]
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"net"
-	"net/http"
 	"runtime"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/bench/socle"
 )
 
-var sockets = flag.Int("sockets", 2000, "number of sockets")
+var (
+	sockets  = flag.Int("sockets", 2000, "number of idle sockets; 0: measure broadcasts")
+	servers  = flag.Int("servers", 1, "number of servers, 1 or 2, with half of the members each")
+	projects = flag.Int("projects", 1, "number of projects, each with a room and a sender")
+	members  = flag.Int("members", 200, "number of members of each room")
+	seconds  = flag.Int("seconds", 5, "length of the measurement")
+	rate     = flag.Int("rate", 100, "broadcasts a second in each room, at most 100")
+)
 
 func main() {
 	flag.Parse()
@@ -33,34 +39,84 @@ func main() {
 	}
 }
 
-func run(_ context.Context, s *socle.Socle) error {
-	path := "/projects/" + s.Project.String()
+func run(ctx context.Context, s *socle.Socle) error {
+	if *sockets > 0 {
+		return measureIdle(s)
+	}
+
+	addresses := []string{address(s.URL)}
+	if *servers == 2 {
+		second, stop, err := startSecond(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		addresses = append(addresses, second)
+	}
+
+	var rooms []string
+	for range *projects {
+		path, err := newProject(s)
+		if err != nil {
+			return err
+		}
+		rooms = append(rooms, path)
+	}
+
+	return measureBroadcasts(addresses, rooms)
+}
+
+func address(url string) string { return strings.TrimPrefix(url, "http://") }
+
+// newProject returns the path of the sockets of a new project.
+func newProject(s *socle.Socle) (string, error) {
+	p, err := socle.Send[struct{ UUID uuid.UUID }](s, "POST", "/projects",
+		strings.NewReader(fmt.Sprintf(`{"name": "bench %d"}`, time.Now().UnixNano())))
+	if err != nil {
+		return "", err
+	}
+
+	return socketPath(s, p.Content.UUID)
+}
+
+func socketPath(s *socle.Socle, project uuid.UUID) (string, error) {
+	path := "/projects/" + project.String()
 	key, err := socle.Send[struct{}](s, "POST", path+"/keys",
 		strings.NewReader(`{"name": "web", "kind": "publishable"}`))
+
+	return path + "/realtime/v1/websocket?vsn=2.0.0&apikey=" + key.Metadata.Key, err
+}
+
+func measureIdle(s *socle.Socle) error {
+	path, err := socketPath(s, s.Project)
 	if err != nil {
 		return err
 	}
 
-	address := strings.TrimPrefix(s.URL, "http://")
-	path += "/realtime/v1/websocket?vsn=2.0.0&apikey=" + key.Metadata.Key
-	first, err := open(address, path) // opens the project
+	first, err := open(address(s.URL), path) // opens the project
 	if err != nil {
 		return err
 	}
 	defer first.Close()
 
 	before, start := memory(), time.Now()
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}()
 	for range *sockets {
-		conn, err := open(address, path)
+		conn, err := open(address(s.URL), path)
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
+		conns = append(conns, conn.Conn) // without the buffer
 	}
 
-	took := time.Since(start)
-	fmt.Printf("%d sockets: %d bytes each, opened and joined in %v\n", *sockets,
-		int(memory()-before)/(*sockets), took.Round(time.Millisecond))
+	took, used := time.Since(start), memory()-before
+	fmt.Printf("%d sockets: %d bytes each, %d MB together, opened and joined in %v\n", *sockets,
+		int(used)/(*sockets), used/1e6, took.Round(time.Millisecond))
 
 	return nil
 }
@@ -74,62 +130,4 @@ func memory() uint64 {
 	runtime.ReadMemStats(&m)
 
 	return m.HeapInuse + m.StackInuse
-}
-
-// open opens a socket and joins a channel.
-func open(address, path string) (net.Conn, error) {
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-
-	_, err = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: "+address+"\r\nConnection: Upgrade\r\n"+
-		"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"+
-		"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36\r\nOrigin: https://app.example\r\n\r\n")
-	if err == nil {
-		err = expect(conn, http.StatusSwitchingProtocols)
-	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-
-	return conn, nil
-}
-
-// expect reads the response to a handshake, joins a channel, and reads the reply.
-func expect(conn net.Conn, status int) error {
-	reader := bufio.NewReader(conn)
-	response, err := http.ReadResponse(reader, nil)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != status {
-		return fmt.Errorf("got %s", response.Status)
-	}
-
-	const final, masked, medium = 0x81, 0x80, 126
-	join := `["1","1","realtime:room","phx_join",{"config":{"presence":{"enabled":false},"broadcast":{"ack":false}}}]`
-	frame := binary.BigEndian.AppendUint16([]byte{final, masked | medium}, uint16(len(join)))
-	if len(join) < medium {
-		frame = []byte{final, masked | byte(len(join))}
-	}
-	frame = append(append(frame, 0, 0, 0, 0), join...) // a mask of zeros
-	if _, err := conn.Write(frame); err != nil {
-		return err
-	}
-
-	head, err := reader.Peek(2)
-	if err != nil {
-		return err
-	}
-
-	reply := make([]byte, 2+int(head[1]))
-	if _, err := io.ReadFull(reader, reply); err != nil {
-		return err
-	}
-	if !strings.Contains(string(reply), `"ok"`) {
-		return fmt.Errorf("got %q", reply)
-	}
-
-	return nil
 }

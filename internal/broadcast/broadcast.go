@@ -70,6 +70,7 @@ type unsent struct {
 // deliver delivers a batch. It returns the number of messages that need no more delivery, and the
 // sequence number of the last one.
 func (s Sender) deliver(ctx context.Context, p *projectdb.Project) (n int, last int64, err error) {
+	share := p.Key(ctx)
 	err = pg.InTx(ctx, p.Trusted(), func(tx pgx.Tx) error {
 		batch, err := next(ctx, tx)
 		if err != nil {
@@ -78,7 +79,7 @@ func (s Sender) deliver(ctx context.Context, p *projectdb.Project) (n int, last 
 
 		var sent []int64
 		for _, m := range batch {
-			err := s.send(p.UUID, m)
+			err := s.send(realtime.Address{Project: p.UUID, Share: share}, m)
 			if errors.Is(err, realtime.ErrTooManyDeliveries) && m.Age < maxDelay.Seconds() {
 				break
 			}
@@ -119,13 +120,14 @@ func next(ctx context.Context, tx pgx.Tx) ([]unsent, error) {
 		pgx.StrictNamedArgs{"max": maxBatch, "bytes": batchBytes})
 }
 
-// send sends a message to its room, unless its row is gone or fits no frame.
-func (s Sender) send(project uuid.UUID, m unsent) error {
+// send sends a message to its room of a project, unless its row is gone or fits no frame.
+func (s Sender) send(room realtime.Address, m unsent) error {
 	if m.Topic == "" || !m.fits() {
 		return nil
 	}
 
-	return s.Hub.Send(realtime.Address{Project: project, Topic: m.Topic, Private: m.Private}, m.broadcast(m.ID))
+	room.Topic, room.Private = m.Topic, m.Private
+	return s.Hub.Send(room, m.broadcast(m.ID))
 }
 
 // message is the content of a message.

@@ -49,6 +49,9 @@ type Config struct {
 	PostgresTLSCert string // file with the certificate for them, absolute; never "" with a PostgresAddr
 	PostgresTLSKey  string // file with its key, absolute; never "" with a PostgresAddr
 
+	ClusterAddr string // host:port for other servers of the install; "": chosen when there are some
+	NATSURL     Secret // NATS servers between them, separated by commas; "": their own connections
+
 	LeakedPasswords  string         // range service URL, or an absolute folder
 	OutboundNetworks []netip.Prefix // networks besides the internet that requests chosen by projects may reach
 

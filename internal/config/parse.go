@@ -131,6 +131,19 @@ func smtpURL(text string) (Secret, error) {
 	return Secret(text), nil
 }
 
+func natsURL(text string) (Secret, error) {
+	for part := range strings.SplitSeq(text, ",") {
+		u, err := url.Parse(strings.TrimSpace(part))
+		if err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" ||
+			(u.Path != "" && u.Path != "/") || strings.ContainsAny(part, "?#") {
+			return "", errors.New("is not of the form nats://user:password@host:4222 or tls://…, with special " +
+				"characters percent-encoded, or several of them separated by commas")
+		}
+	}
+
+	return Secret(text), nil
+}
+
 func mailFrom(text string) (string, error) {
 	if _, err := mail.ParseAddress(text); err != nil {
 		return "", fmt.Errorf("%q is not an address such as noreply@example.com or Example <noreply@example.com>", text)

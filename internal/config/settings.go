@@ -107,6 +107,14 @@ var settings = []Setting{
 	setting("SOCLE_POSTGRES_TLS_KEY", "",
 		"PEM file with the key of that certificate; required with SOCLE_POSTGRES_ADDR",
 		func(c *Config) *string { return &c.PostgresTLSKey }, filepath.Abs, identity),
+	setting("SOCLE_CLUSTER_ADDR", "",
+		"address at which other servers of the install reach this one, host:port; empty: the address towards the "+
+			"platform database and a free port",
+		func(c *Config) *string { return &c.ClusterAddr }, address, identity),
+	secret("SOCLE_NATS_URL",
+		"NATS servers that carry messages between the servers of the install, nats://… or tls://…, separated by commas; "+
+			"empty: the servers connect to each other",
+		func(c *Config) *Secret { return &c.NATSURL }, natsURL),
 	setting("SOCLE_METRICS_ADDR", "",
 		"listen address of Prometheus metrics, host:port, not for public networks; empty: disabled",
 		func(c *Config) *string { return &c.MetricsAddr }, address, identity),

@@ -17,6 +17,7 @@ var outgoing = map[string]string{
 	"client/upgrade.go":             "the operator",
 	"internal/cli/db.go":            "the file of a proxy on the same machine",
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
+	"internal/bus/transport.go":     "servers of the install, SOCLE_NATS_URL",
 	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
 	"internal/outbound/outbound.go": "tenants; public networks and SOCLE_OUTBOUND_NETWORKS only",
@@ -33,6 +34,7 @@ var connectCalls = map[string]*regexp.Regexp{
 	"net/http": regexp.MustCompile(
 		`^(Client|DefaultClient|DefaultTransport|Transport|Get|Head|Post|PostForm)$`,
 	),
+	"github.com/nats-io/nats.go":        regexp.MustCompile(`^Connect$`),
 	"github.com/caddyserver/certmagic":  regexp.MustCompile(`^NewACMEIssuer$`),
 	"crypto/tls":                        regexp.MustCompile(`^Dial`),
 	"github.com/lestrrat-go/jwx/v3/jwk": regexp.MustCompile(`^(Fetch|NewCache)`),

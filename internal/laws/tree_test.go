@@ -27,8 +27,8 @@ var levels = [][]string{
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",
 		"internal/pgserver", "internal/tus", "internal/repository", "internal/realtime"},
-	{"internal/audit", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound", "internal/queue",
-		"internal/ratelimit", "internal/rest/catalog", "internal/actor", "internal/pgdump"},
+	{"internal/audit", "internal/bus", "internal/backup/extension", "internal/backup/pgtool", "internal/outbound",
+		"internal/queue", "internal/ratelimit", "internal/rest/catalog", "internal/actor", "internal/pgdump"},
 	{"internal/hook", "internal/leaked", "internal/schema", "internal/platform", "internal/rest/openapi",
 		"internal/rest/session", "internal/pgcluster", "internal/idp"},
 	{"internal/account", "internal/appkey", "internal/certificate", "internal/projectdb", "internal/rest/plan",
@@ -70,6 +70,7 @@ var onlyImporter = map[string]string{
 	"github.com/wneessen/go-mail":      "internal/mail",
 	"github.com/caddyserver/certmagic": "internal/certificate",
 	"github.com/coder/websocket":       "internal/realtimeapi",
+	"github.com/nats-io/nats.go":       "internal/bus",
 	"golang.org/x/image/webp":          "internal/picture",
 
 	"github.com/aws/aws-sdk-go-v2/service/s3":  "internal/blob",

@@ -537,6 +537,21 @@ COMMENT ON COLUMN platform.second_factors.confirmed_at IS 'since when a log-in n
 
 COMMENT ON COLUMN platform.second_factors.last_step IS 'the time step of the last code that was taken: no code of it or before is taken again';
 
+CREATE TABLE platform.servers (
+    uuid uuid NOT NULL,
+    pid integer NOT NULL,
+    session_started timestamp with time zone NOT NULL,
+    address text
+);
+
+COMMENT ON TABLE platform.servers IS 'servers of the install. A row counts as long as its session exists';
+
+COMMENT ON COLUMN platform.servers.pid IS 'PID of the server''s LISTEN session';
+
+COMMENT ON COLUMN platform.servers.session_started IS 'start of that session, since a PID is used again';
+
+COMMENT ON COLUMN platform.servers.address IS 'host:port for messages of other servers; null: it does not listen yet';
+
 CREATE TABLE platform.sessions (
     uuid uuid NOT NULL,
     user_uuid uuid NOT NULL,
@@ -715,6 +730,9 @@ ALTER TABLE ONLY platform.schedule_times
 
 ALTER TABLE ONLY platform.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (user_uuid);
+
+ALTER TABLE ONLY platform.servers
+    ADD CONSTRAINT servers_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY platform.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (uuid);

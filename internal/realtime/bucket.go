@@ -34,6 +34,12 @@ func (b *Bucket) Reserve(now time.Time) time.Duration {
 	return time.Duration(-b.tokens / b.rate * float64(time.Second))
 }
 
+// isFull reports whether the bucket is as a new one.
+func (b *Bucket) isFull(now time.Time) bool {
+	b.fill(now)
+	return b.tokens == b.burst
+}
+
 func (b *Bucket) fill(now time.Time) {
 	if !b.filledAt.IsZero() && now.After(b.filledAt) {
 		b.tokens = min(b.burst, b.tokens+now.Sub(b.filledAt).Seconds()*b.rate)

@@ -2,10 +2,12 @@ package realtime
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -20,6 +22,8 @@ type Address struct {
 	Project uuid.UUID
 	Topic   string
 	Private bool // a private room is another one than the public room with its topic
+
+	Share fair.Key // what its messages to other servers count to
 }
 
 // Subscriber receives the messages to a member. Deliver is called under the project's lock: it
@@ -28,15 +32,25 @@ type Subscriber interface {
 	Deliver(*Message)
 }
 
-// Hub has the rooms of all projects on this server. The zero value has none. It is safe for
-// concurrent use.
+// Hub has the rooms of all projects on this server. The zero value has none, and knows no other
+// servers. It is safe for concurrent use.
 type Hub struct {
+	bus         Bus // nil: none
+	isConnected atomic.Bool
+	version     atomic.Uint64 // latest change of presences
+	refused     atomic.Int64
+	announcedAt time.Time // the bus's
+
 	mu       sync.Mutex
 	projects map[uuid.UUID]*project
 }
 
 // project has a project's rooms.
 type project struct {
+	hub   *Hub
+	id    uuid.UUID
+	share fair.Key
+
 	members int // under the hub's lock
 
 	mu         sync.Mutex
@@ -55,12 +69,14 @@ type room struct {
 	members map[*Member]struct{}
 
 	presence presence
+	watchers int // members that receive presences
+
+	unsubscribe func()          // nil: not subscribed to messages of other servers
+	ready       <-chan struct{} // closed when none is missed; nil: at once
 }
 
 // Member is a subscriber in a room, until [Member.Leave].
 type Member struct {
-	hub        *Hub
-	id         uuid.UUID // project's
 	room       *room
 	subscriber Subscriber
 
@@ -71,7 +87,7 @@ type Member struct {
 
 // Join adds a subscriber to a room. It fails with ErrTooManyMembers.
 func (h *Hub) Join(a Address, s Subscriber) (*Member, error) {
-	p := h.enter(a.Project)
+	p := h.enter(a)
 	if p == nil {
 		return nil, ErrTooManyMembers
 	}
@@ -84,27 +100,21 @@ func (h *Hub) Join(a Address, s Subscriber) (*Member, error) {
 	if r == nil {
 		r = &room{project: p, name: name, members: map[*Member]struct{}{}}
 		p.rooms[name] = r
+		r.subscribe()
 	}
 
-	m := &Member{hub: h, id: a.Project, room: r, subscriber: s}
+	m := &Member{room: r, subscriber: s}
 	r.members[m] = struct{}{}
 
 	return m, nil
 }
 
 // enter returns a project with one member more, or nil if it has too many.
-func (h *Hub) enter(id uuid.UUID) *project {
+func (h *Hub) enter(a Address) *project {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
-	p := h.projects[id]
-	if p == nil {
-		p = &project{rooms: map[roomName]*room{}, deliveries: NewBucket(DeliveriesPerSecond, DeliveryBurst)}
-		if h.projects == nil {
-			h.projects = map[uuid.UUID]*project{}
-		}
-		h.projects[id] = p
-	}
+	p := h.openLocked(a)
 	if p.members == MaxMembers {
 		return nil
 	}
@@ -113,19 +123,46 @@ func (h *Hub) enter(id uuid.UUID) *project {
 	return p
 }
 
+// openLocked returns a project, which may be new. The hub is locked.
+func (h *Hub) openLocked(a Address) *project {
+	p := h.projects[a.Project]
+	if p == nil {
+		p = &project{hub: h, id: a.Project, share: a.Share, rooms: map[roomName]*room{},
+			deliveries: NewBucket(DeliveriesPerSecond, DeliveryBurst)}
+		if h.projects == nil {
+			h.projects = map[uuid.UUID]*project{}
+		}
+		h.projects[a.Project] = p
+	}
+
+	return p
+}
+
+// find returns a project that has members or, if there are other servers, any project.
+func (h *Hub) find(a Address) *project {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	if h.isShared() {
+		return h.openLocked(a)
+	}
+
+	return h.projects[a.Project]
+}
+
 // Leave removes the member and its presence. Only the first call has an effect.
 func (m *Member) Leave() {
 	if !m.remove() {
 		return
 	}
 
-	h := m.hub
+	p := m.room.project
+	h := p.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
-	p := m.room.project
 	if p.members--; p.members == 0 {
-		delete(h.projects, m.id)
+		delete(h.projects, p.id)
 	}
 }
 
@@ -141,8 +178,12 @@ func (m *Member) remove() bool {
 	m.left = true
 	r.untrack(m)
 	delete(r.members, m)
+	if m.watches {
+		r.watchers--
+	}
 	if len(r.members) == 0 {
 		r.presence.stop()
+		r.leave()
 		delete(r.project.rooms, r.name)
 	}
 
@@ -166,9 +207,7 @@ func (m *Member) Send(msg *Message, self bool) error {
 // Send sends a broadcast to the members of a room, if there are any. It fails with
 // ErrTooManyDeliveries.
 func (h *Hub) Send(a Address, msg *Message) error {
-	h.mu.Lock()
-	p := h.projects[a.Project]
-	h.mu.Unlock()
+	p := h.find(a)
 	if p == nil {
 		return nil
 	}
@@ -176,26 +215,48 @@ func (h *Hub) Send(a Address, msg *Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	if r := p.rooms[roomName{a.Topic, a.Private}]; r != nil {
+	name := roomName{a.Topic, a.Private}
+	if r := p.rooms[name]; r != nil {
 		return r.send(msg, nil)
+	}
+	if !h.isShared() {
+		return nil
+	}
+	if !p.deliveries.Take(time.Now(), 1) {
+		return ErrTooManyDeliveries
+	}
+	p.publish(name, &note{kind: broadcastNote, message: msg})
+
+	return nil
+}
+
+// send sends a message to all members but one, on all servers. The project is locked.
+func (r *room) send(msg *Message, except *Member) error {
+	p := r.project
+	isShared := p.hub.isShared()
+	deliveries := len(r.members)
+	if isShared {
+		deliveries++
+	}
+	if !p.deliveries.Take(time.Now(), float64(deliveries)) {
+		return ErrTooManyDeliveries
+	}
+
+	r.deliver(msg, except)
+	if isShared {
+		p.publish(r.name, &note{kind: broadcastNote, message: msg})
 	}
 
 	return nil
 }
 
-// send sends a message to all members but one. The project is locked.
-func (r *room) send(msg *Message, except *Member) error {
-	if !r.project.deliveries.Take(time.Now(), float64(len(r.members))) {
-		return ErrTooManyDeliveries
-	}
-
+// deliver delivers a message to all members on this server but one.
+func (r *room) deliver(msg *Message, except *Member) {
 	for m := range r.members {
 		if m != except {
 			m.subscriber.Deliver(msg)
 		}
 	}
-
-	return nil
 }
 
 // Stats counts a project's rooms and members.

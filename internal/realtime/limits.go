@@ -21,7 +21,16 @@ const (
 	MaxPresenceKey     = 255
 	MaxPresencePayload = 4 << 10
 
+	// maxMeta bounds a payload with its references, whose characters may be escaped.
+	maxMeta = 6*MaxPresencePayload + 256
+
 	// presenceInterval collects changes of presence, so that n members that come together cause a
 	// few diffs and not n.
 	presenceInterval = 200 * time.Millisecond
+
+	// announceInterval is the time after which a server learns that a change of presences did not
+	// reach it. A server that announces none for replicaTimeout has none.
+	announceInterval = 5 * time.Second
+	replicaTimeout   = 3*announceInterval + time.Second
+	requestInterval  = time.Second // between requests for the same presences
 )

@@ -26,6 +26,8 @@ type entry struct {
 	key  string
 	ref  string
 	meta []byte // payload with references, JSON
+
+	server uuid.UUID // its member's; zero: this one
 }
 
 func (e *entry) size() int { return len(e.key) + len(e.meta) }
@@ -38,6 +40,9 @@ type presence struct {
 	joins  []*entry // in entries, not yet sent
 	leaves []*entry // sent, no longer in entries
 	timer  *time.Timer
+
+	version  uint64 // what other servers know of the presences on this one; 0: there were none
+	replicas map[uuid.UUID]*replica
 }
 
 // WatchPresence sends the member the presences in its room, and all changes from now on. Only the
@@ -52,6 +57,7 @@ func (m *Member) WatchPresence() {
 	}
 
 	m.watches = true
+	m.room.watchers++
 	m.subscriber.Deliver(&Message{Kind: PresenceState, Payload: m.room.presence.state()})
 }
 
@@ -112,24 +118,38 @@ func (r *room) track(m *Member, key string, members map[string]json.RawMessage) 
 
 	r.untrack(m)
 	m.entry = e
-	if r.presence.entries == nil {
-		r.presence.entries = map[*entry]struct{}{}
-	}
-	r.presence.entries[e] = struct{}{}
-	r.presence.size += e.size()
-	r.presence.joins = append(r.presence.joins, e)
-	r.schedule()
+	r.add(e)
 
 	return nil
 }
 
 func (r *room) untrack(m *Member) {
-	e := m.entry
-	if e == nil {
-		return
+	if m.entry != nil {
+		r.drop(m.entry)
+		m.entry = nil
 	}
+}
 
-	m.entry = nil
+// add adds a presence.
+func (r *room) add(e *entry) {
+	p := &r.presence
+	if p.entries == nil {
+		p.entries = map[*entry]struct{}{}
+	}
+	p.entries[e] = struct{}{}
+	p.size += e.size()
+	if r.tells(e) {
+		p.joins = append(p.joins, e)
+		r.schedule()
+	}
+}
+
+// tells reports whether a change of a presence is told to anybody: one of a member on this server
+// is told to the other servers too.
+func (r *room) tells(e *entry) bool { return r.watchers > 0 || e.server == uuid.Nil }
+
+// drop removes a presence.
+func (r *room) drop(e *entry) {
 	p := &r.presence
 	delete(p.entries, e)
 	p.size -= e.size()
@@ -138,8 +158,10 @@ func (r *room) untrack(m *Member) {
 		return
 	}
 
-	p.leaves = append(p.leaves, e)
-	r.schedule()
+	if r.tells(e) {
+		p.leaves = append(p.leaves, e)
+		r.schedule()
+	}
 }
 
 // schedule sends the pending diff soon.
@@ -170,6 +192,7 @@ func (r *room) flush() {
 
 	joins, leaves := p.joins, p.leaves
 	p.joins, p.leaves = nil, nil
+	r.publishDiff(joins, leaves)
 	if replaces(joins, leaves) {
 		r.sendDiff(nil, leaves)
 		leaves = nil
@@ -209,13 +232,16 @@ func (p *presence) stop() {
 }
 
 // state returns the presences that watchers know, as a JSON object.
-func (p *presence) state() []byte {
+func (p *presence) state() []byte { return appendEntries(nil, p.known()) }
+
+// known returns the presences without the pending diff.
+func (p *presence) known() []*entry {
 	known := maps.Clone(p.entries)
 	for _, e := range p.joins {
 		delete(known, e)
 	}
 
-	return appendEntries(nil, slices.AppendSeq(slices.Clone(p.leaves), maps.Keys(known)))
+	return slices.AppendSeq(slices.Clone(p.leaves), maps.Keys(known))
 }
 
 // appendEntries appends a JSON object with the presences by their key.

@@ -132,8 +132,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p project, v calle
 		allowed[m.topic] = true
 	}
 
+	share := p.share(r.Context())
 	for _, m := range posts {
-		err := s.Hub.Send(realtime.Address{Project: p.id(), Topic: m.topic, Private: m.isPrivate},
+		err := s.Hub.Send(realtime.Address{Project: p.id(), Topic: m.topic, Private: m.isPrivate, Share: share},
 			&realtime.Message{Event: m.event, Payload: m.payload, Binary: m.isBinary})
 		if err != nil {
 			return err

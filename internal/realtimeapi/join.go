@@ -95,12 +95,14 @@ func (k *socket) join(ctx context.Context, m message) {
 
 	follow := c.prepareChanges(p)
 	c.replay.begin(p.Config.Broadcast.Replay)
-	c.member, err = k.server.Hub.Join(realtime.Address{Project: k.tenant.id, Topic: c.name(), Private: c.isPrivate}, c)
+	c.member, err = k.server.Hub.Join(realtime.Address{Project: k.tenant.id, Topic: c.name(), Private: c.isPrivate,
+		Share: k.share}, c)
 	if err != nil {
 		k.refuse(m, k.joinReason(err))
 		return
 	}
 
+	c.awaitServers(ctx)
 	k.add(c)
 	k.replyJoin(m, p)
 	c.replayMessages(ctx, p.Config.Broadcast.Replay)
@@ -111,6 +113,18 @@ func (k *socket) join(ctx context.Context, m message) {
 		}
 	}
 	follow()
+}
+
+// awaitServers waits until the channel misses no broadcast on other servers, for a bounded time.
+func (c *channel) awaitServers(ctx context.Context) {
+	timeout := time.NewTimer(serversTimeout)
+	defer timeout.Stop()
+
+	select {
+	case <-c.member.Ready():
+	case <-timeout.C:
+	case <-ctx.Done():
+	}
 }
 
 // joinReason words a refused join as clients know it.

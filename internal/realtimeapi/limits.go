@@ -46,6 +46,7 @@ const (
 	messageTimeout = 30 * time.Second // from a message's first byte to its last
 	writeTimeout   = 10 * time.Second // per frame
 	policyTimeout  = 10 * time.Second // decision about a private channel
+	serversTimeout = time.Second      // until other servers know of a new channel
 	stopTimeout    = 6 * time.Second  // close handshakes when the server stops
 
 	checkInterval = 5 * time.Second // between checks of a project with sockets

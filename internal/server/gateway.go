@@ -8,6 +8,8 @@ import (
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
 	"github.com/socle-dev/socle/internal/broadcast"
+	"github.com/socle-dev/socle/internal/bus"
+	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
@@ -56,9 +58,12 @@ func (s *Server) written(project uuid.UUID) {
 	s.services.Webhooks.Written(project)
 }
 
-// newRealtime returns the server of channels.
-func (s *Server) newRealtime() *realtimeapi.Server {
+// newRealtime returns the server of channels, and the bus to those on other servers.
+func (s *Server) newRealtime(c config.Config) *realtimeapi.Server {
 	s.hub = &realtime.Hub{}
+	s.bus = bus.New(bus.Config{Secret: s.secret, Addr: c.ClusterAddr, NATSURL: string(c.NATSURL),
+		Platform: s.database.Pool, Notifications: s.notifications, Handler: s.hub, Log: s.log})
+	s.hub.Connect(s.bus)
 
 	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
 		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },

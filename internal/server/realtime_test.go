@@ -14,23 +14,29 @@ import (
 	"github.com/socle-dev/socle/internal/api/apitest"
 )
 
+// todosSchema is the schema of realtime.mjs.
+const todosSchema = `create table public.todos (id int primary key, owner text, title text, size bigint, tags text[]); ` +
+	`create policy own on public.todos to authenticated using (owner = auth.jwt() ->> 'sub'); ` +
+	`grant all on public.todos to anon, authenticated, service_role; ` +
+	`alter publication supabase_realtime add table public.todos; ` +
+	`create policy receive on realtime.messages for select to authenticated ` +
+	`using (realtime.topic() = 'vault:' || (auth.jwt() ->> 'sub')); ` +
+	`create function public.tell(topic text, event text) returns void language sql ` +
+	`as $$ select realtime.send('{\"text\": \"é ✓\"}', event, topic) $$; ` +
+	`create table public.notes (id text primary key, body text); ` +
+	`alter table public.notes disable row level security; grant all on public.notes to service_role; ` +
+	`create function public.note() returns trigger language plpgsql security definer as $$ begin ` +
+	`perform realtime.broadcast_changes('vault:ann', tg_op, tg_op, tg_table_name, tg_table_schema, new, old); ` +
+	`return null; end $$; ` +
+	`create trigger note after insert on public.notes for each row execute function public.note(); ` +
+	`grant execute on function public.tell(text, text) to service_role`
+
 // TestRealtimeByClient has browsers and a server talk over channels by supabase-js.
 func TestRealtimeByClient(t *testing.T) {
 	t.Parallel()
 
 	s := titlesProject{API: apitest.Shared(t), t: t}
-	s.Post("/sql", `{"read_only": false, "query": "create table public.todos (id int primary key, owner text, title text, `+
-		`size bigint, tags text[]); create policy own on public.todos to authenticated using (owner = auth.jwt() ->> 'sub'); `+
-		`grant all on public.todos to anon, authenticated, service_role; alter publication supabase_realtime add table public.todos; `+
-		`create policy receive on realtime.messages for select to authenticated `+
-		`using (realtime.topic() = 'vault:' || (auth.jwt() ->> 'sub'))"}`).Want(200)
-	s.Post("/sql", `{"read_only": false, "query": "create function public.tell(topic text, event text) returns void language sql `+
-		`as $$ select realtime.send('{\"text\": \"é ✓\"}', event, topic) $$; create table public.notes (id text primary key, body text); `+
-		`alter table public.notes disable row level security; grant all on public.notes to service_role; `+
-		`create function public.note() returns trigger language plpgsql security definer as $$ begin `+
-		`perform realtime.broadcast_changes('vault:ann', tg_op, tg_op, tg_table_name, tg_table_schema, new, old); return null; end $$; `+
-		`create trigger note after insert on public.notes for each row execute function public.note(); `+
-		`grant execute on function public.tell(text, text) to service_role"}`).Want(200)
+	s.Post("/sql", `{"read_only": false, "query": "`+todosSchema+`"}`).Want(200)
 	runNode(t, clients, []string{
 		"SOCLE_PROJECT=" + s.URL + "/projects/" + s.Project,
 		"SOCLE_PUBLISHABLE=" + s.key("browser", "publishable"),

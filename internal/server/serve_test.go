@@ -143,6 +143,8 @@ func TestRefusesToStart(t *testing.T) {
 	}{
 		{name: "port taken", settings: []string{"SOCLE_ADDR=" + taken.Addr().String()},
 			status: 1, says: "address already in use: choose another address with --addr"},
+		{name: "port for servers taken", settings: []string{"SOCLE_CLUSTER_ADDR=" + taken.Addr().String()},
+			status: 1, says: "SOCLE_CLUSTER_ADDR: listen tcp"},
 		{name: "folder is a file", settings: []string{"SOCLE_DATA_DIR=/dev/null/data"}, status: 1, says: "data folder"},
 		{name: "key that others can read", prepare: func(t *testing.T, dir string) {
 			if err := os.WriteFile(filepath.Join(dir, "secret.key"), []byte(key+"\n"), 0o644); err != nil {

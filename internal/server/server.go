@@ -22,6 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/build"
+	"github.com/socle-dev/socle/internal/bus"
 	"github.com/socle-dev/socle/internal/certificate"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/console"
@@ -58,8 +59,7 @@ const (
 	drainTimeout = 30 * time.Second // requests in flight at shutdown
 	stopTimeout  = 30 * time.Second // PostgreSQL's stop
 
-	storageCheckTimeout = 10 * time.Second // storage check at start
-	keyringInterval     = 15 * time.Second // between checks for a rotated key
+	keyringInterval = 15 * time.Second // between checks for a rotated key
 )
 
 // Server is a running Socle.
@@ -85,6 +85,7 @@ type Server struct {
 	outbox        *outbox.Outbox
 	requestsBySQL *httprequest.Sender
 	hub           *realtime.Hub
+	bus           *bus.Bus
 	realtime      *realtimeapi.Server
 	http          *http.Server
 	listener      net.Listener
@@ -127,6 +128,9 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 	if s.listener, err = net.Listen("tcp", c.Addr); err != nil {
 		return fmt.Errorf("%w: choose another address with --addr or SOCLE_ADDR", err)
 	}
+	if err := bus.CheckAddr(c.ClusterAddr); err != nil {
+		return err
+	}
 	if s.redirect, err = newRedirect(c); err != nil {
 		return err
 	}
@@ -164,33 +168,6 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 	return s.assemble(ctx, c)
 }
 
-// openBlobs opens the storage. It sweeps leftovers in a local folder, which no other server writes
-// to. Invalid settings are an error; an unreachable service is not, since it can come back.
-func openBlobs(ctx context.Context, c config.Config, log *slog.Logger) (*blob.Store, error) {
-	blobs, err := blob.OpenConfigured(c)
-	if err != nil {
-		return nil, err
-	}
-
-	checking, cancel := context.WithTimeout(ctx, storageCheckTimeout)
-	defer cancel()
-
-	if err := blobs.Check(checking); err != nil {
-		if mistake, ok := errors.AsType[*blob.ConfigError](err); ok {
-			return blobs, fmt.Errorf("storage: %w", mistake)
-		}
-		log.Warn("storage unavailable", "error", err)
-	}
-
-	if c.StorageURL == "" {
-		if _, err := blobs.Sweep(ctx, 0); err != nil {
-			return blobs, err
-		}
-	}
-
-	return blobs, nil
-}
-
 // assemble builds the handlers and the background services, each from those above it.
 func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	accounts, err := s.newAccounts(ctx, c)
@@ -205,7 +182,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
-	s.realtime = s.newRealtime()
+	s.realtime = s.newRealtime(c)
 	s.requestsBySQL = httprequest.NewSender(internet, s.log)
 	s.outbox = s.newOutbox(domains)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
@@ -368,6 +345,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("sizes", s.services.Lifecycle.WatchSizes)
 	run("audit", s.registry.WatchAudit)
 	run("listener", s.notifications.Run)
+	run("servers", s.bus.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
 	run("schedules", s.services.Schedules.Run)

@@ -40,6 +40,12 @@ var (
 
 	realtimeSockets = gauge("realtime_sockets", "WebSockets of applications.")
 
+	clusterServers  = gauge("cluster_servers", "Other servers of the install that this one reaches.")
+	clusterSent     = gauge("cluster_sent_messages_total", "Messages to other servers.")
+	clusterReceived = gauge("cluster_received_messages_total", "Messages of other servers.")
+	clusterDropped  = gauge("cluster_dropped_messages_total",
+		"Messages dropped because another server is slow or out of reach, or a project sends too many.")
+
 	storageFree = gauge("storage_free_bytes", "Free space of the storage, if it is a folder.")
 	storageSize = gauge("storage_size_bytes", "Size of the storage's file system, if it is a folder.")
 
@@ -54,7 +60,8 @@ var (
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
-	realtimeSockets, storageFree, storageSize, droppedSpans,
+	realtimeSockets, clusterServers, clusterSent, clusterReceived, clusterDropped,
+	storageFree, storageSize, droppedSpans,
 	jobs, oldestJob, certificateExpiry,
 }
 
@@ -107,6 +114,13 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	send(cachedProjects, float64(stats.Projects))
 	send(cachedKeys, float64(stats.Lookups))
 	send(realtimeSockets, float64(s.realtime.Sockets()))
+
+	cluster := s.bus.Stats()
+	send(clusterServers, float64(cluster.Servers))
+	for desc, count := range map[*prometheus.Desc]int64{clusterSent: cluster.Sent, clusterReceived: cluster.Received,
+		clusterDropped: cluster.Dropped + s.hub.Refused()} {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(count))
+	}
 
 	if free, size, err := s.blobs.Space(); err == nil && size > 0 {
 		send(storageFree, float64(free))

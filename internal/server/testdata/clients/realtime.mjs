@@ -14,9 +14,12 @@ function userToken(seconds) {
 	return signed + '.' + createHmac('sha256', process.env.SOCLE_JWT_SECRET).update(signed).digest('base64url')
 }
 
+// The project at each server: clients connect to them in turn.
+const servers = [project, process.env.SOCLE_PROJECT_ELSEWHERE ?? project]
+
 // connect returns a client with a key and a serializer.
 function connect(key, vsn) {
-	const client = createClient(project, key, {
+	const client = createClient(servers[clients.length % servers.length], key, {
 		auth: { persistSession: false, autoRefreshToken: false },
 		realtime: { vsn },
 	})
