@@ -63,7 +63,7 @@ func TestDiffMigrations(t *testing.T) {
 
 	a := apitest.Shared(t)
 	a.Post("/migrations", migrationsBody(t, "", `
-		create extension if not exists pg_trgm;
+		create extension if not exists pg_trgm with schema extensions;
 		create type mood as enum ('sad', 'happy');
 		create table books (id serial primary key, title text, mood mood default 'sad');
 		create table sizes (size integer);
@@ -273,6 +273,59 @@ func TestApplyForeignMigrations(t *testing.T) {
 	if changes, _ := diff(t, a, foreignMigration, "create table later (id int)", "select 1"); len(changes) > 0 {
 		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
 	}
+}
+
+// TestSchemaOfExtension: an extension is in the schema that its statement names, else in public,
+// where functions with a fixed search path find its types.
+func TestSchemaOfExtension(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []string{
+		`create extension postgis; create schema app; create table names (name text);
+		create function near(geography) returns float language sql set search_path = public as $$ select st_area($1::geography) $$`,
+		`create extension if not exists citext; create extension pg_trgm with schema public; create extension hstore schema app;
+		create extension if not exists pgcrypto; create extension cube; create extension earthdistance;
+		create table places (name public.citext, more app.hstore, at public.earth); create index on places using gin (name public.gin_trgm_ops)`,
+		`create extension tablefunc; create extension ltree schema later; create extension isn schema auth;
+		create extension if not exists "uuid-ossp" schema public`,
+	}
+	r := a.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
+
+	var notes []string
+	for _, n := range r.Get("notes").([]any) {
+		notes = append(notes, n.(map[string]any)["text"].(string))
+	}
+	want := []string{
+		"extension tablefunc is in the schema extensions, not in public", "extension ltree is in the schema extensions, not in later",
+		"extension isn is in the schema extensions, not in auth", "extension uuid-ossp is in the schema extensions, not in public",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	const schemas = `select string_agg(e.extname || ' ' || n.nspname, ', ' order by n.nspname, e.extname) from pg_extension e
+		join pg_namespace n on n.oid = e.extnamespace where e.extname <> 'plpgsql'`
+	if got, want := query[string](t, a, schemas), "hstore app, isn extensions, ltree extensions, pgcrypto extensions, tablefunc extensions, "+
+		"uuid-ossp extensions, citext public, cube public, earthdistance public, pg_trgm public, postgis public"; got != want {
+		t.Errorf("got the extensions %s, want %s", got, want)
+	}
+
+	if changes, _ := diff(t, a, files...); len(changes) > 0 {
+		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
+	}
+}
+
+// TestExtensionsBesideCode: the script of an extension that can't move never runs beside functions
+// of the project's owner, and a name that is taken keeps an extension where it is.
+func TestExtensionsBesideCode(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	r := a.Post("/migrations", migrationsBody(t, "", "create function similarity(text, text) returns real language sql as 'select 1::real'",
+		"create extension postgis; create extension pg_trgm")).Want(200)
+	r.Content("notes.0.text", "extension postgis is in the schema extensions, not in public").
+		Content("notes.1.text", "extension pg_trgm is in the schema extensions, not in public")
 }
 
 // TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,

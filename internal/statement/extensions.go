@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ type Platform func(ctx context.Context, f func(tx pgx.Tx) error) error
 type extensions struct {
 	field    string // field name in errors
 	platform Platform
-	full     bool // nothing may grow the database
+	full     bool              // nothing may grow the database
+	placed   map[string]string // see [Script]
 }
 
 // prepare runs a transaction's steps on extensions before it begins. It returns all steps, with the
@@ -52,7 +54,7 @@ func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
 
 // create installs an extension unless it is installed. Another platform's extension is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
-	name := s.Extension.Name
+	name, target := s.Extension.Name, s.Extension.Schema
 	err := e.platform(ctx, func(tx pgx.Tx) error {
 		at, err := schemaOf(ctx, tx, name)
 		switch {
@@ -69,15 +71,16 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 		case e.full:
 			return projectdb.ErrOverQuota
 		default:
-			extension, err := schema.CreateExtension(ctx, tx, name)
+			target = cmp.Or(target, e.placed[name], schema.DefaultSchema)
+			extension, err := schema.CreateExtensionIn(ctx, tx, name, target)
 			if err != nil {
 				return err
 			}
 			at = *extension.Schema
 		}
 
-		if target := s.Extension.Schema; target != "" && target != at {
-			s.Notes = []string{"extension " + name + " is in the schema " + at + ", where the platform installs it"}
+		if target != "" && target != at {
+			s.Notes = []string{"extension " + name + " is in the schema " + at + ", not in " + target}
 		}
 
 		return nil

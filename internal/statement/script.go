@@ -23,6 +23,9 @@ type Script struct {
 	Steps    []Step
 	Full     bool     // it may not grow the database
 	Platform Platform // for extensions
+	// Placed has schemas of extensions, by name, for statements that name none. Without an entry, it
+	// is [schema.DefaultSchema].
+	Placed map[string]string
 
 	// Begin and End run in the statements' transaction, before and after them. Without Begin, each
 	// statement is a transaction of its own.
@@ -102,7 +105,7 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepN
 	return notes, s.commit(ctx, script, baseline)
 }
 
-func (s Script) extensions() extensions { return extensions{s.Field, s.Platform, s.Full} }
+func (s Script) extensions() extensions { return extensions{s.Field, s.Platform, s.Full, s.Placed} }
 
 // step runs a script's i-th step and returns it with the outcome. In a transaction, steps on
 // extensions have run before.
