@@ -328,6 +328,75 @@ func TestExtensionsBesideCode(t *testing.T) {
 		Content("notes.1.text", "extension pg_trgm is in the schema extensions, not in public")
 }
 
+// TestApplyForeignBlocks: DO blocks, roles, event triggers and changes of extensions for Supabase's
+// platform apply unmodified.
+func TestApplyForeignBlocks(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []string{
+		`create table t (id int); create schema api authorization postgres; create role app_worker nologin;
+		grant app_worker to authenticator; grant select on t to app_worker, anon; create policy p on t to app_worker using (true);
+		create function f() returns event_trigger language plpgsql as 'begin end';
+		create event trigger ensure_rls on ddl_command_end execute function f();`,
+		`do $$ begin
+			execute 'alter table t owner to postgres'; execute format('alter table %I owner to supabase_admin', 't');
+			if not exists (select from pg_extension where extname = 'hstore') then create extension hstore schema extensions; end if;
+			begin create extension plperlu; exception when insufficient_privilege then null; end;
+			if not exists (select from pg_extension where extname = 'pg_cron') then raise exception 'no pg_cron'; end if;
+			if not exists (select from pg_roles where rolname = 'postgres') then raise exception 'no role postgres'; end if;
+			execute 'alter default privileges for role supabase_admin revoke all on tables from anon';
+		end $$; create table h (a extensions.hstore);`,
+		`create extension pg_trgm with schema public; alter extension pg_trgm set schema extensions; alter extension pg_trgm update;
+		alter extension pg_trgm set schema extensions; drop extension pg_graphql; alter extension pg_net set schema extensions;
+		create extension citext; drop extension if exists citext; create table w (a text); create index on w using gin (a extensions.gin_trgm_ops)`,
+	}
+	r := a.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
+
+	var notes []string
+	for _, n := range r.Get("notes").([]any) {
+		notes = append(notes, n.(map[string]any)["text"].(string))
+	}
+	want := []string{
+		"owner postgres is left out: everything belongs to the project's owner",
+		"create role app_worker: left out, since a project has no roles of its own",
+		"membership of app_worker is left out: the project has no such role",
+		"privileges of app_worker: left out, since the project has no such role",
+		"policy p on t of app_worker: left out, since the project has no such role",
+		"event trigger ensure_rls is left out: projects have none, and row level security is on for new tables anyway",
+		"owner postgres is left out: everything belongs to the project's owner",
+		"owner supabase_admin is left out: everything belongs to the project's owner",
+		"extension pg_cron counts as installed: the project has its functions",
+		"role postgres: the project's owner stands for it",
+		"default privileges of supabase_admin: left out, since the project has no such role",
+		"extension plperlu is left out: ",
+		"update of extension pg_trgm is left out: extensions belong to the platform",
+		"extension pg_trgm is in the schema extensions already",
+		"extension pg_graphql is not installed: there is nothing to drop",
+		"extension pg_net is left out: projects can't have it",
+	}
+	for i := range max(len(want), len(notes)) {
+		if i >= len(notes) || i >= len(want) || !strings.HasPrefix(notes[i], want[i]) {
+			t.Fatalf("got the notes\n%s\nwant\n%s", strings.Join(notes, "\n"), strings.Join(want, "\n"))
+		}
+	}
+
+	const installed = `select string_agg(extname, ' ' order by extname) from pg_extension`
+	if got := query[string](t, a, installed); got != "hstore pg_trgm pgcrypto plpgsql uuid-ossp" {
+		t.Errorf("got the extensions %s", got)
+	}
+	if changes, _ := diff(t, a, files...); len(changes) > 0 {
+		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
+	}
+
+	// Nothing is created, dropped or moved by a query that only reads.
+	for _, q := range []string{"do 'begin create extension cube; end'", "drop extension pg_trgm", "alter extension pg_trgm set schema public"} {
+		a.Post("/sql", sqlBody(q)).Want(422)
+	}
+	a.Post("/migrations", migrationsBody(t, "", append(files, "alter extension ltree set schema public")...)).Want(422).Field("migrations.3.sql")
+	a.Post("/migrations", migrationsBody(t, "", append(files, "drop extension if exists hstore")...)).Want(422).Field("migrations.3.sql")
+}
+
 // TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,
 // neither in the project nor in a scratch copy.
 func TestMigrationsShareNoState(t *testing.T) {

@@ -24,6 +24,9 @@ type Verdict struct {
 	SQL       string   // to run
 	Notes     []string // omissions and changes, with reasons
 	Extension Extension
+	// Extensions are to be created by the platform before a DO block that creates them. The block
+	// runs on without those that a project can't have.
+	Extensions []Extension
 }
 
 // Action is a statement's treatment.
@@ -35,9 +38,10 @@ const (
 	LeaveOut               // run nothing
 	CreateExtension        // by the platform
 	DropExtension          // by the platform
+	MoveExtension          // to another schema, by the platform
 )
 
-// Extension is the extension that a statement creates or drops.
+// Extension is the extension that a statement creates, drops or moves.
 type Extension struct {
 	Name   string
 	Schema string // requested schema, or ""
@@ -50,12 +54,12 @@ type rule func(ts Tokens, s Subject) (Verdict, bool)
 
 // rules are the rules by a statement's first word.
 var rules = map[string][]rule{
-	"create":  {extension, policy, webhook},
-	"alter":   {owner, defaultPrivileges, roleSettings, policy},
-	"drop":    {extension},
+	"create":  {extension, policy, webhook, role, schemaOwner, eventTrigger},
+	"alter":   {extensionChange, eventTrigger, owner, defaultPrivileges, role, roleSettings, policy},
+	"drop":    {extension, role, eventTrigger},
 	"grant":   {grants},
 	"revoke":  {grants},
-	"comment": {extensionComment},
+	"comment": {extensionComment, role, eventTrigger},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
 	"select":  {replicationRole, request},
@@ -67,8 +71,8 @@ var rules = map[string][]rule{
 // kinds are the words near the start that identify statements with a rule. Other statements with
 // the same first word need no tokens.
 var kinds = map[string][]string{
-	"create": {"extension", "policy", "trigger"},
-	"drop":   {"extension"},
+	"create": {"extension", "policy", "trigger", "role", "user", "group", "schema"},
+	"drop":   {"extension", "role", "user", "group", "trigger"},
 }
 
 // Decide returns a statement's verdict.
@@ -78,6 +82,10 @@ func Decide(s sqllex.Statement) Verdict {
 		return slices.Contains(s.Words, k)
 	}) {
 		return Verdict{SQL: s.Text}
+	}
+
+	if first == "do" {
+		return doBlock(s)
 	}
 
 	rules := rules[first]

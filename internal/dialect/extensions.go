@@ -55,6 +55,23 @@ func extension(ts Tokens, s Subject) (Verdict, bool) {
 	return v, true
 }
 
+// extensionChange returns the extension that a statement moves. It leaves out an update.
+func extensionChange(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "extension" || len(s.Name) != 1 {
+		return Verdict{}, false
+	}
+
+	switch {
+	case ts.Word(s.After) == "update":
+		return leaveOut("update of extension %s is left out: extensions belong to the platform", s.Name), true
+	case ts.Has(s.After, "set", "schema") && ts.Identifier(s.After+2) != "":
+		return Verdict{Action: MoveExtension, SQL: ts.Text,
+			Extension: Extension{Name: truncated(s.Name[0]), Schema: truncated(ts.Identifier(s.After + 2))}}, true
+	}
+
+	return Verdict{}, false
+}
+
 // extensionComment leaves out the comment on an extension, which belongs to the platform.
 func extensionComment(_ Tokens, s Subject) (Verdict, bool) {
 	if s.Kind != "extension" {

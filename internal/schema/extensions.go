@@ -263,8 +263,8 @@ func moveExtension(ctx context.Context, tx pgx.Tx, name, place, target string) e
 	}
 
 	possible, err := pg.Value[bool](ctx, tx, `
-		select exists (select from pg_catalog.pg_namespace n where n.nspname = @target and `+isOwnersSchema+`)`,
-		pgx.StrictNamedArgs{"target": target})
+		select exists (select from pg_catalog.pg_namespace n where n.nspname = @target and (n.nspname = @platform or `+isOwnersSchema+`))`,
+		pgx.StrictNamedArgs{"target": target, "platform": ExtensionsSchema})
 	if err != nil || !possible {
 		return err
 	}
@@ -276,6 +276,45 @@ func moveExtension(ctx context.Context, tx pgx.Tx, name, place, target string) e
 	}
 
 	return err
+}
+
+// SetExtensionSchema moves an extension to a schema and returns it. It stays where it is for the
+// reasons of [CreateExtensionIn]. SetExtensionSchema fails as [DeleteExtension] does if it is not
+// installed, or an operator's.
+func SetExtensionSchema(ctx context.Context, platform pg.Beginner, name, target string) (Extension, error) {
+	var extension Extension
+	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		if extension, err = installedExtension(ctx, tx, name); err != nil {
+			return err
+		}
+		if target == ExtensionsSchema {
+			if err := createExtensionSchema(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := moveExtension(ctx, tx, name, *extension.Schema, target); err != nil {
+			return err
+		}
+
+		extension, err = getExtension(ctx, tx, name)
+		return err
+	})
+
+	return extension, err
+}
+
+// installedExtension returns an installed extension that a project may have.
+func installedExtension(ctx context.Context, tx pgx.Tx, name string) (Extension, error) {
+	extension, err := getExtension(ctx, tx, name)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return extension, fault.New(fault.NotFound, "the extension is not installed").WithCause(err)
+	case err == nil && !slices.Contains(AllowedExtensions, name):
+		return extension, fault.New(fault.Forbidden, "an operator installed the extension")
+	}
+
+	return extension, err
 }
 
 // setExtensionSchema moves an extension to a schema. A failure leaves the transaction as it was.
@@ -323,9 +362,7 @@ func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 	var extension Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if extension, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
-			return fault.New(fault.NotFound, "the extension is not installed").WithCause(err)
-		} else if err != nil {
+		if extension, err = installedExtension(ctx, tx, name); err != nil {
 			return err
 		}
 
@@ -333,10 +370,6 @@ func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 			pgx.StrictNamedArgs{"name": name})
 		if err != nil {
 			return err
-		}
-
-		if !slices.Contains(AllowedExtensions, name) {
-			return fault.New(fault.Forbidden, "an operator installed the extension")
 		}
 
 		if _, err := drop(ctx, tx, "drop extension "+pg.Quote(name), object{"pg_extension", id, 0}, false); err != nil {

@@ -116,8 +116,17 @@ func (s *session) step(ctx context.Context, script Script, i int, step Step) (St
 		return script.extensions().create(ctx, i, step)
 	case step.Action == dialect.DropExtension && separate:
 		return script.extensions().drop(ctx, i, step)
+	case step.Action == dialect.MoveExtension && separate:
+		return script.extensions().move(ctx, i, step)
 	case step.Action != dialect.Run:
 		return step, nil
+	}
+
+	if separate {
+		var err error
+		if step, err = script.extensions().createForBlock(ctx, i, step); err != nil {
+			return step, err
+		}
 	}
 
 	if err := s.runToEnd(ctx, script.Field, step.SQL); err != nil {
