@@ -466,6 +466,28 @@ func TestApplyMigrationsWithoutTransaction(t *testing.T) {
 	a.Post("/migrations", migrationsBody(t, "", first)).Want(409).Code("migration_changed")
 }
 
+// TestApplyConcurrentIndex: a file with one statement that PostgreSQL refuses in a transaction runs
+// without one, a file of several fails with a hint.
+func TestApplyConcurrentIndex(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []string{"create table items (id int)", "-- fast\ncreate unique index concurrently if not exists items_id on items (id);\n-- end",
+		"drop index concurrently items_id", "reindex table concurrently items"}
+	a.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
+	r := a.Post("/migrations", migrationsBody(t, "", append(files, "select 1; create index concurrently on items (id)")...)).Want(422)
+	if hint, _ := r.Metadata("postgres.hint").(string); !strings.Contains(hint, "socle: no-transaction") {
+		t.Errorf("got the hint %q", hint)
+	}
+
+	large := "-- " + strings.Repeat("x", 2<<20) + "\nselect 1"
+	a.Post("/migrations", migrationsBody(t, "", append(files, large)...)).Want(200)
+	r = a.Post("/migrations", migrationsBody(t, "", append(files, large, large+large)...)).Want(422).Field("migrations.5.sql")
+	if got := r.Metadata("name"); got != "step_6" {
+		t.Errorf("a text is too large: got the name %v", got)
+	}
+}
+
 // TestConcurrentMigrations: of two requests at once, one waits and applies nothing twice.
 func TestConcurrentMigrations(t *testing.T) {
 	t.Parallel()

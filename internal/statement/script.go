@@ -15,7 +15,7 @@ import (
 )
 
 // MaxScript is the maximum size of a script in bytes.
-const MaxScript = 1 << 20
+const MaxScript = 4 << 20
 
 // Script is SQL from a file. All results are discarded, so each statement runs to the end.
 type Script struct {
