@@ -54,7 +54,7 @@ type rule func(ts Tokens, s Subject) (Verdict, bool)
 
 // rules are the rules by a statement's first word.
 var rules = map[string][]rule{
-	"create":  {extension, policy, webhook, role, schemaOwner, eventTrigger},
+	"create":  {extension, policy, webhook, storageTrigger, role, schemaOwner, eventTrigger},
 	"alter":   {extensionChange, eventTrigger, owner, defaultPrivileges, role, roleSettings, policy},
 	"drop":    {extension, role, eventTrigger},
 	"grant":   {grants},
@@ -62,7 +62,7 @@ var rules = map[string][]rule{
 	"comment": {extensionComment, role, eventTrigger},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole, request},
+	"select":  {replicationRole, request, catalogCall},
 	"insert":  {sessionRows},
 	"update":  {sessionRows},
 	"delete":  {sessionRows},
@@ -108,7 +108,7 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few data statements that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\b(auth|net)"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\b(auth|net|dbdev|pgtle)"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes; rules match near the start
@@ -145,16 +145,29 @@ func webhook(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("trigger %s is left out: there are no database webhooks", s.Describe()), true
 }
 
+// storageTrigger leaves out the triggers that Supabase's storage has on its own tables, which a
+// schema pulled from there contains.
+func storageTrigger(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "trigger" || s.Table.Schema() != "storage" || executed(ts, s).Schema() != "storage" {
+		return Verdict{}, false
+	}
+
+	return leaveOut("trigger %s is left out: the platform keeps its tables", s.Describe()), true
+}
+
+// executed returns the function that a new trigger executes.
+func executed(ts Tokens, s Subject) Name {
+	f, _ := ts.Name(ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure"))
+	return f
+}
+
 // IsWebhook reports whether a statement creates the trigger for a Supabase database webhook.
 func IsWebhook(ts Tokens, s Subject) bool {
 	if s.Kind != "trigger" {
 		return false
 	}
 
-	i := ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure")
-	f, _ := ts.Name(i)
-
-	return f.String() == "supabase_functions.http_request"
+	return executed(ts, s).String() == "supabase_functions.http_request"
 }
 
 func leaveOut(format string, args ...any) Verdict {

@@ -45,6 +45,9 @@ func TestDecide(t *testing.T) {
 	noRole := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + ": left out, since a project has no roles of its own"}
 	}
+	noCatalog := func(name string) decided {
+		return decided{Does: LeaveOut, Notes: name + " is left out: projects install extensions by CREATE EXTENSION"}
+	}
 	noTrigger := decided{Does: LeaveOut,
 		Notes: "event trigger ensure_rls is left out: projects have none, and row level security is on for new tables anyway"}
 	const mine = "default privileges of postgres: changed to those of the project's owner"
@@ -161,6 +164,9 @@ func TestDecide(t *testing.T) {
 		"SELECT \"net\" . \"http_get\"('a', (select 1)) AS \"id\";":    noRequest("net.http_get"),
 		"select * from net.http_delete(url := 'a')":                    noRequest("net.http_delete"),
 		"select net.http_get(url) from t where a":                      noRequest("net.http_get"),
+		"select dbdev.install('a-b')":                                  noCatalog("dbdev.install"),
+		"select pgtle.install_extension('a', '1', 'x', $$y$$)":         noCatalog("pgtle.install_extension"),
+		"select dbdev.install('a-b'), public.f()":                      {},
 		"select net.http_get('a'), public.f()":                         {},
 		"select net.http_get('a')::text || public.f()":                 {},
 		"select net.http_get('a') union select public.f()":             {},
@@ -184,6 +190,10 @@ func TestDecide(t *testing.T) {
 		`CREATE OR REPLACE TRIGGER "h" AFTER UPDATE ON "public"."t" FOR EACH ROW EXECUTE PROCEDURE "supabase_functions"."http_request"()`: {
 			Does: LeaveOut, Notes: "trigger h on public.t is left out: there are no database webhooks"},
 		"create trigger t before insert on t for each row execute function http_request()": {},
+		"create or replace trigger p before delete on storage.objects for each statement execute function storage.protect_delete()": {
+			Does: LeaveOut, Notes: "trigger p on storage.objects is left out: the platform keeps its tables"},
+		"create trigger t before insert on storage.objects for each row execute function public.f()":           {},
+		"create trigger t before update on t for each row execute function storage.update_updated_at_column()": {},
 	} {
 		v := Decide(sqllex.Split(sql)[0])
 		got := decided{Does: v.Action, Notes: strings.Join(v.Notes, "; "), Extension: v.Extension}

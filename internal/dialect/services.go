@@ -12,6 +12,23 @@ var userTables = []string{"users", "identities"}
 // callEnds are the words that may follow a call or a table in a statement that does nothing else.
 var callEnds = []string{"as", "from", "limit", "order", "where"}
 
+// catalogs are the schemas of Supabase's tools that install extensions from text.
+var catalogs = []string{"dbdev", "pgtle"}
+
+// catalogCall leaves out a statement that only installs an extension from text, which would run as
+// a superuser.
+func catalogCall(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "function" || !slices.Contains(catalogs, s.Name.Schema()) {
+		return Verdict{}, false
+	}
+	next := ts.skipGroup(s.After)
+	if next != len(ts.All) && !slices.Contains(callEnds, ts.Word(next)) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("%s is left out: projects install extensions by CREATE EXTENSION", s.Name), true
+}
+
 // request leaves out a statement that only sends a request.
 func request(ts Tokens, s Subject) (Verdict, bool) {
 	next := ts.skipGroup(s.After)

@@ -140,6 +140,38 @@ const opened = `
 	where c.relrowsecurity and not n.nspowner = current_user::regrole and c.relowner <> current_user::regrole
 		and (has_table_privilege(c.oid, 'select, insert, update, delete') or has_any_column_privilege(c.oid, 'select, insert, update'))`
 
+// TestReferencesForSupabase checks which objects of the platform a project's own may refer to.
+func TestReferencesForSupabase(t *testing.T) {
+	t.Parallel()
+
+	_, _, provision := newFormerProject(t, 56)
+	for name, conn := range map[string]*pgx.Conn{
+		"a new project": projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner), "a migrated project": provision(),
+	} {
+		for _, test := range []struct{ sql, want string }{
+			{"create table public.t (id int, updated_at timestamptz); insert into public.t values (1)", ""},
+			{`create trigger u before update on public.t for each row execute function storage.update_updated_at_column();
+				update public.t set id = 2; select 1 / (count(updated_at)) from public.t`, ""},
+			{"create view public.files as select id, name, metadata ->> 'size' as size from storage.objects; select from public.files", ""},
+			{"create materialized view public.b as select b.* from storage.buckets b", ""},
+			{"create view public.jobs as select jobid, schedule from cron.job; select from public.jobs", ""},
+			{"create rule r as on update to storage.objects do instead nothing", "42501"},
+			{"create view public.refused as select * from cron.job_run_details", "42501"},
+			{"create view public.refused as select * from socle.audit", "42501"},
+			{"create table public.refused (like storage.objects, o storage.objects)", "42501"},
+			{"create function public.refused(cron.job) returns int language sql as 'select 1'", "42501"},
+			{"drop table storage.objects cascade", "42501"},
+			{"select cron.schedule('x', '0 0 */100 * *', 'select 1'), cron.schedule('y', '*/5 * * * *', 'select 1')", ""},
+			{"select cron.schedule('x', '0 0 */0 * *', 'select 1')", "22023"},
+			{"select cron.schedule('x', '0 0 40 * *', 'select 1')", "22023"},
+		} {
+			if got := pgtest.State(t, conn, test.sql); got != test.want {
+				t.Errorf("%s: %s: got state %q, want %q", name, test.sql, got, test.want)
+			}
+		}
+	}
+}
+
 // TestPublicationOfProject checks that the owner has the publication of a new project, and of one
 // that is migrated, and what it can publish.
 func TestPublicationOfProject(t *testing.T) {
