@@ -2,8 +2,8 @@ package cli
 
 import "testing"
 
-// TestWithRecord: the statement that records a seed is in the seed's transaction, whether or not the
-// text has a BEGIN and COMMIT.
+// TestWithRecord: the statement that records a seed is in the seed's transaction, also if the text
+// has a BEGIN and COMMIT.
 func TestWithRecord(t *testing.T) {
 	t.Parallel()
 

@@ -172,7 +172,7 @@ func (b *block) decided(sql string) (string, bool) {
 // placeholder matches a part of format()'s template that stands for a name.
 var placeholder = regexp.MustCompile(`%(?:\d+\$)?[IsL]`)
 
-// anyName stands for a name that only the running block knows. It is a role's that each project has.
+// anyName stands for a name that only the running block knows: a role that each project has.
 const anyName = "authenticated"
 
 // execute translates EXECUTE with a text, a format or a concatenation. Of the last two, it can only

@@ -67,7 +67,8 @@ func TestDecide(t *testing.T) {
 		"drop extension if exists pg_net cascade":                                drops("pg_net", true),
 		"drop extension pg_net":                                                  drops("pg_net", false),
 		"drop extension a, b":                                                    {},
-		"alter extension pg_trgm set schema Extensions":                          {Does: MoveExtension, Extension: Extension{Name: "pg_trgm", Schema: "extensions"}},
+		"alter extension pg_trgm set schema Extensions": {
+			Does: MoveExtension, Extension: Extension{Name: "pg_trgm", Schema: "extensions"}},
 		"alter extension pg_trgm update to '1.6'": {Does: LeaveOut,
 			Notes: "update of extension pg_trgm is left out: extensions belong to the platform"},
 		"alter extension pg_trgm add table t": {},
@@ -97,6 +98,8 @@ func TestDecide(t *testing.T) {
 		"grant select (postgres) on postgres to anon": {},
 		"grant anon to authenticator": {Does: LeaveOut,
 			Notes: "membership of authenticator is left out: the project has no such role"},
+		`GRANT ALL ON FUNCTION "public"."pgaudit_sql_drop"() TO "anon"`: {Does: LeaveOut,
+			Notes: "privileges on public.pgaudit_sql_drop are left out: projects can't have its extension"},
 		"grant anon to current_user": {},
 		"grant app_worker to current_user with admin option": {Does: LeaveOut,
 			Notes: "membership of app_worker is left out: the project has no such role"},
@@ -254,7 +257,9 @@ func TestDecideBlock(t *testing.T) {
 			for _, e := range v.Extensions {
 				names = append(names, e.Name)
 			}
-			if got := v.SQL; got != "do "+quote(want.body) || v.Action != Run || (got == "do "+quote(body)) != (v.Notes == nil && names == nil) {
+			isSame := v.SQL == "do "+quote(body)
+			isUnnoted := v.Notes == nil && names == nil
+			if got := v.SQL; got != "do "+quote(want.body) || v.Action != Run || isSame != isUnnoted {
 				t.Errorf("%s\ngot  %s\nwant %s\nnotes %q", body, got, want.body, v.Notes)
 			}
 			if got := strings.Join(names, " "); got != want.extensions {

@@ -102,7 +102,7 @@ func TestExtensionsOfProject(t *testing.T) {
 	}
 }
 
-// TestOwnerPassesRowSecurity checks that no policy applies to the owner of a new project, and of one
+// TestOwnerPassesRowSecurity checks that no policy applies to the owner of a new project or of one
 // that an earlier release has made, and that this opens nothing in the platform's schemas.
 func TestOwnerPassesRowSecurity(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,8 @@ func TestOwnerPassesRowSecurity(t *testing.T) {
 	pgtest.Exec(t, platform, "alter role "+owner+" nobypassrls")
 
 	for name, conn := range map[string]*pgx.Conn{
-		"a new project": projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner), "a migrated project": provision(),
+		"a new project":      projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner),
+		"a migrated project": provision(),
 	} {
 		for _, sql := range []string{
 			"create table public.p (id int primary key); alter table public.p force row level security; insert into public.p values (1)",
@@ -146,7 +147,8 @@ func TestReferencesForSupabase(t *testing.T) {
 
 	_, _, provision := newFormerProject(t, 56)
 	for name, conn := range map[string]*pgx.Conn{
-		"a new project": projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner), "a migrated project": provision(),
+		"a new project":      projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner),
+		"a migrated project": provision(),
 	} {
 		for _, test := range []struct{ sql, want string }{
 			{"create table public.t (id int, updated_at timestamptz); insert into public.t values (1)", ""},

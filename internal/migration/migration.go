@@ -141,8 +141,8 @@ func parse(files []Source) ([]script, error) {
 	return scripts, nil
 }
 
-// runsAlone reports whether a file's only statement is one that PostgreSQL refuses in a transaction:
-// an index that is built, dropped or rebuilt CONCURRENTLY.
+// runsAlone reports whether a file's only statement is one that PostgreSQL refuses in a
+// transaction: an index that is built, dropped or rebuilt CONCURRENTLY.
 func runsAlone(text string) bool {
 	first, rest, _ := sqllex.Cut(text)
 	if len(first.Words) == 0 || !slices.Contains([]string{"create", "drop", "reindex"}, first.Words[0]) {

@@ -141,8 +141,8 @@ func notAvailable(name, major string) *fault.Error {
 		"is not available on this server: an operator must install its package (%s on Debian)", p)
 }
 
-// createExtensionSchema creates [ExtensionsSchema] if necessary, in which an install script searches
-// names. It fails with Conflict unless all objects there belong to the platform.
+// createExtensionSchema creates [ExtensionsSchema] if necessary, in which an install script
+// searches names. It fails with Conflict unless all objects there belong to the platform.
 func createExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	if err := execute(ctx, tx, "create schema if not exists "+ExtensionsSchema); err != nil {
 		return err

@@ -154,7 +154,8 @@ const (
 // have, installed or not.
 func checkDrops(field string, steps []Step) error {
 	for i, s := range steps {
-		if s.Action == dialect.DropExtension && !s.Extension.Tolerant && !dialect.IsPlatformExtension(s.Extension.Name) {
+		mayBeAbsent := s.Extension.Tolerant || dialect.IsPlatformExtension(s.Extension.Name)
+		if s.Action == dialect.DropExtension && !mayBeAbsent {
 			return reject(field, i, s, dropMessage, "", dropHint)
 		}
 	}

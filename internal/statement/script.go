@@ -23,8 +23,8 @@ type Script struct {
 	Steps    []Step
 	Full     bool     // it may not grow the database
 	Platform Platform // for extensions
-	// Placed has schemas of extensions, by name, for statements that name none. Without an entry, it
-	// is [schema.DefaultSchema].
+	// Placed has schemas of extensions, by name, for statements that name none. Without an entry,
+	// it is [schema.DefaultSchema].
 	Placed map[string]string
 
 	// Begin and End run in the statements' transaction, before and after them. Without Begin, each
