@@ -43,10 +43,11 @@ begin
 		if found then
 			raise insufficient_privilege using message = referred$new$);
 
-	-- pg_cron takes a step of any size.
+	-- pg_cron takes a step of any size. A project may have a schema cron of its own.
 	if exists (
-		select from pg_namespace n where n.nspname = 'cron' and n.nspowner = (select s.nspowner from pg_namespace s where s.nspname = 'socle'))
-		and strpos(pg_get_functiondef('cron.check_schedule(text)'::regprocedure), '(?:/([0-9]{1,2}))?') > 0 then
+		select from pg_proc p
+		where p.oid = to_regprocedure('cron.check_schedule(text)') and strpos(p.prosrc, '(?:/([0-9]{1,2}))?') > 0
+			and p.proowner = (select n.nspowner from pg_namespace n where n.nspname = 'socle')) then
 		perform socle.replace_in_function('cron.check_schedule(text)', '(?:/([0-9]{1,2}))?', '(?:/([0-9]{1,4}))?');
 	end if;
 end $$;
