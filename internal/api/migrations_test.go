@@ -63,7 +63,7 @@ func TestDiffMigrations(t *testing.T) {
 
 	a := apitest.Shared(t)
 	a.Post("/migrations", migrationsBody(t, "", `
-		create extension if not exists pg_trgm;
+		create extension if not exists pg_trgm with schema extensions;
 		create type mood as enum ('sad', 'happy');
 		create table books (id serial primary key, title text, mood mood default 'sad');
 		create table sizes (size integer);
@@ -274,6 +274,128 @@ func TestApplyForeignMigrations(t *testing.T) {
 	}
 }
 
+// TestSchemaOfExtension: an extension is in the schema that its statement names, else in public,
+// where functions with a fixed search path find its types.
+func TestSchemaOfExtension(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []string{
+		`create extension postgis; create schema app; create table names (name text);
+		create function near(geography) returns float language sql set search_path = public as $$ select st_area($1::geography) $$`,
+		`create extension if not exists citext; create extension pg_trgm with schema public; create extension hstore schema app;
+		create extension if not exists pgcrypto; create extension cube; create extension earthdistance;
+		create table places (name public.citext, more app.hstore, at public.earth); create index on places using gin (name public.gin_trgm_ops)`,
+		`create extension tablefunc; create extension ltree schema later; create extension isn schema auth;
+		create extension if not exists "uuid-ossp" schema public`,
+	}
+	r := a.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
+
+	var notes []string
+	for _, n := range r.Get("notes").([]any) {
+		notes = append(notes, n.(map[string]any)["text"].(string))
+	}
+	want := []string{
+		"extension tablefunc is in the schema extensions, not in public", "extension ltree is in the schema extensions, not in later",
+		"extension isn is in the schema extensions, not in auth", "extension uuid-ossp is in the schema extensions, not in public",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	const schemas = `select string_agg(e.extname || ' ' || n.nspname, ', ' order by n.nspname, e.extname) from pg_extension e
+		join pg_namespace n on n.oid = e.extnamespace where e.extname <> 'plpgsql'`
+	if got, want := query[string](t, a, schemas), "hstore app, isn extensions, ltree extensions, pgcrypto extensions, tablefunc extensions, "+
+		"uuid-ossp extensions, citext public, cube public, earthdistance public, pg_trgm public, postgis public"; got != want {
+		t.Errorf("got the extensions %s, want %s", got, want)
+	}
+
+	if changes, _ := diff(t, a, files...); len(changes) > 0 {
+		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
+	}
+}
+
+// TestExtensionsBesideCode: the script of an extension that can't move never runs beside functions
+// of the project's owner, and a name that is taken keeps an extension where it is.
+func TestExtensionsBesideCode(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	r := a.Post("/migrations", migrationsBody(t, "", "create function similarity(text, text) returns real language sql as 'select 1::real'",
+		"create extension postgis; create extension pg_trgm")).Want(200)
+	r.Content("notes.0.text", "extension postgis is in the schema extensions, not in public").
+		Content("notes.1.text", "extension pg_trgm is in the schema extensions, not in public")
+}
+
+// TestApplyForeignBlocks: DO blocks, roles, event triggers and changes of extensions for Supabase's
+// platform apply unmodified.
+func TestApplyForeignBlocks(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []string{
+		`create table t (id int); create schema api authorization postgres; create role app_worker nologin;
+		grant app_worker to authenticator; grant select on t to app_worker, anon; create policy p on t to app_worker using (true);
+		create function f() returns event_trigger language plpgsql as 'begin end';
+		create event trigger ensure_rls on ddl_command_end execute function f();`,
+		`do $$ begin
+			execute 'alter table t owner to postgres'; execute format('alter table %I owner to supabase_admin', 't');
+			if not exists (select from pg_extension where extname = 'hstore') then create extension hstore schema extensions; end if;
+			begin create extension plperlu; exception when insufficient_privilege then null; end;
+			if not exists (select from pg_extension where extname = 'pg_cron') then raise exception 'no pg_cron'; end if;
+			if not exists (select from pg_roles where rolname = 'postgres') then raise exception 'no role postgres'; end if;
+			execute 'alter default privileges for role supabase_admin revoke all on tables from anon';
+		end $$; create table h (a extensions.hstore);`,
+		`create extension pg_trgm with schema public; alter extension pg_trgm set schema extensions; alter extension pg_trgm update;
+		alter extension pg_trgm set schema extensions; drop extension pg_graphql; alter extension pg_net set schema extensions;
+		create extension citext; drop extension if exists citext; create table w (a text); create index on w using gin (a extensions.gin_trgm_ops)`,
+	}
+	r := a.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
+
+	var notes []string
+	for _, n := range r.Get("notes").([]any) {
+		notes = append(notes, n.(map[string]any)["text"].(string))
+	}
+	want := []string{
+		"owner postgres is left out: everything belongs to the project's owner",
+		"create role app_worker: left out, since a project has no roles of its own",
+		"membership of app_worker is left out: the project has no such role",
+		"privileges of app_worker: left out, since the project has no such role",
+		"policy p on t of app_worker: left out, since the project has no such role",
+		"event trigger ensure_rls is left out: projects have none, and row level security is on for new tables anyway",
+		"owner postgres is left out: everything belongs to the project's owner",
+		"owner supabase_admin is left out: everything belongs to the project's owner",
+		"extension pg_cron counts as installed: the project has its functions",
+		"role postgres: the project's owner stands for it",
+		"default privileges of supabase_admin: left out, since the project has no such role",
+		"extension plperlu is left out: ",
+		"update of extension pg_trgm is left out: extensions belong to the platform",
+		"extension pg_trgm is in the schema extensions already",
+		"extension pg_graphql is not installed: there is nothing to drop",
+		"extension pg_net is left out: projects can't have it",
+	}
+	for i := range max(len(want), len(notes)) {
+		if i >= len(notes) || i >= len(want) || !strings.HasPrefix(notes[i], want[i]) {
+			t.Fatalf("got the notes\n%s\nwant\n%s", strings.Join(notes, "\n"), strings.Join(want, "\n"))
+		}
+	}
+
+	const installed = `select string_agg(extname, ' ' order by extname) from pg_extension`
+	if got := query[string](t, a, installed); got != "hstore pg_trgm pgcrypto plpgsql uuid-ossp" {
+		t.Errorf("got the extensions %s", got)
+	}
+	if changes, _ := diff(t, a, files...); len(changes) > 0 {
+		t.Errorf("the scratch copy differs:\n%s", strings.Join(changes, "\n"))
+	}
+
+	// Nothing is created, dropped or moved by a query that only reads.
+	for _, q := range []string{"do 'begin create extension cube; end'", "drop extension pg_trgm", "alter extension pg_trgm set schema public"} {
+		a.Post("/sql", sqlBody(q)).Want(422)
+	}
+	a.Post("/migrations", migrationsBody(t, "", append(files, "alter extension ltree set schema public")...)).Want(422).Field("migrations.3.sql")
+	a.Post("/migrations", migrationsBody(t, "", append(files, "drop extension if exists hstore")...)).Want(422).Field("migrations.3.sql")
+}
+
 // TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,
 // neither in the project nor in a scratch copy.
 func TestMigrationsShareNoState(t *testing.T) {
@@ -341,6 +463,28 @@ func TestApplyMigrationsWithoutTransaction(t *testing.T) {
 	a.Post("/migrations", migrationsBody(t, "", first+"create extension if not exists citext; drop extension citext;")).
 		Want(200).Content("applied.0.name", "step_1")
 	a.Post("/migrations", migrationsBody(t, "", first)).Want(409).Code("migration_changed")
+}
+
+// TestApplyConcurrentIndex: a file with one statement that PostgreSQL refuses in a transaction runs
+// without one, a file of several fails with a hint.
+func TestApplyConcurrentIndex(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	files := []string{"create table items (id int)", "-- fast\ncreate unique index concurrently if not exists items_id on items (id);\n-- end",
+		"drop index concurrently items_id", "reindex table concurrently items"}
+	a.Post("/migrations", migrationsBody(t, "", files...)).Want(200)
+	r := a.Post("/migrations", migrationsBody(t, "", append(files, "select 1; create index concurrently on items (id)")...)).Want(422)
+	if hint, _ := r.Metadata("postgres.hint").(string); !strings.Contains(hint, "socle: no-transaction") {
+		t.Errorf("got the hint %q", hint)
+	}
+
+	large := "-- " + strings.Repeat("x", 2<<20) + "\nselect 1"
+	a.Post("/migrations", migrationsBody(t, "", append(files, large)...)).Want(200)
+	r = a.Post("/migrations", migrationsBody(t, "", append(files, large, large+large)...)).Want(422).Field("migrations.5.sql")
+	if got := r.Metadata("name"); got != "step_6" {
+		t.Errorf("a text is too large: got the name %v", got)
+	}
 }
 
 // TestConcurrentMigrations: of two requests at once, one waits and applies nothing twice.

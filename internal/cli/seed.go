@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/pgdump"
+	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // maxSeedQuery is the maximum size in bytes of a file with rows that is sent as one query. The
@@ -62,10 +64,7 @@ func (s *migrationState) runSeed(cmd *cobra.Command, path, record string) error 
 	}
 
 	query := strings.TrimPrefix(string(text), "\ufeff")
-	sent := query
-	if record != "" {
-		sent += "\n;\n" + record
-	}
+	sent := withRecord(query, record)
 
 	body := map[string]any{"query": sent, "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
 	reply, err := s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
@@ -84,6 +83,25 @@ func (s *migrationState) runSeed(cmd *cobra.Command, path, record string) error 
 	}
 
 	return nil
+}
+
+// withRecord adds the statement that records a seed to its text: at the end, or before a COMMIT
+// there, after which nothing of the same transaction can stand.
+func withRecord(text, record string) string {
+	if record == "" {
+		return text
+	}
+
+	for at := 0; at < len(text); {
+		s, rest, _ := sqllex.Cut(text[at:])
+		next, _, _ := sqllex.Cut(rest)
+		if len(next.Words) == 0 && dialect.IsCommit(s) {
+			return text[:at] + "\n" + record + ";" + text[at:]
+		}
+		at = len(text) - len(rest)
+	}
+
+	return text + "\n;\n" + record
 }
 
 // tunnel returns a tunnel to the project.

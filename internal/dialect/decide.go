@@ -24,6 +24,9 @@ type Verdict struct {
 	SQL       string   // to run
 	Notes     []string // omissions and changes, with reasons
 	Extension Extension
+	// Extensions are to be created by the platform before a DO block that creates them. The block
+	// runs on without those that a project can't have.
+	Extensions []Extension
 }
 
 // Action is a statement's treatment.
@@ -35,9 +38,10 @@ const (
 	LeaveOut               // run nothing
 	CreateExtension        // by the platform
 	DropExtension          // by the platform
+	MoveExtension          // to another schema, by the platform
 )
 
-// Extension is the extension that a statement creates or drops.
+// Extension is the extension that a statement creates, drops or moves.
 type Extension struct {
 	Name   string
 	Schema string // requested schema, or ""
@@ -50,15 +54,15 @@ type rule func(ts Tokens, s Subject) (Verdict, bool)
 
 // rules are the rules by a statement's first word.
 var rules = map[string][]rule{
-	"create":  {extension, policy, queues},
-	"alter":   {owner, defaultPrivileges, roleSettings, policy},
-	"drop":    {extension},
+	"create":  {extension, policy, storageTrigger, role, queues, schemaOwner, eventTrigger},
+	"alter":   {extensionChange, eventTrigger, owner, defaultPrivileges, role, roleSettings, policy},
+	"drop":    {extension, role, eventTrigger},
 	"grant":   {grants},
 	"revoke":  {grants},
-	"comment": {extensionComment, queues},
+	"comment": {extensionComment, role, eventTrigger, queues},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole},
+	"select":  {replicationRole, catalogCall},
 	"insert":  {sessionRows},
 	"update":  {sessionRows},
 	"delete":  {sessionRows},
@@ -67,8 +71,8 @@ var rules = map[string][]rule{
 // kinds are the words near the start that identify statements with a rule. Other statements with
 // the same first word need no tokens.
 var kinds = map[string][]string{
-	"create": {"extension", "policy", "function", "schema"},
-	"drop":   {"extension"},
+	"create": {"extension", "policy", "trigger", "function", "role", "user", "group", "schema"},
+	"drop":   {"extension", "role", "user", "group", "trigger"},
 }
 
 // Decide returns a statement's verdict.
@@ -78,6 +82,10 @@ func Decide(s sqllex.Statement) Verdict {
 		return slices.Contains(s.Words, k)
 	}) {
 		return Verdict{SQL: s.Text}
+	}
+
+	if first == "do" {
+		return doBlock(s)
 	}
 
 	rules := rules[first]
@@ -100,7 +108,7 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few data statements that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\bauth"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\b(auth|dbdev|pgtle)"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes; rules match near the start
@@ -126,6 +134,22 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 	}
 
 	return leaveOut("%s is left out: triggers and foreign keys stay active", replicationSetting), true
+}
+
+// storageTrigger leaves out the triggers that Supabase's storage has on its own tables, which a
+// schema pulled from there contains.
+func storageTrigger(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "trigger" || s.Table.Schema() != "storage" || executed(ts, s).Schema() != "storage" {
+		return Verdict{}, false
+	}
+
+	return leaveOut("trigger %s is left out: the platform keeps its tables", s.Describe()), true
+}
+
+// executed returns the function that a new trigger executes.
+func executed(ts Tokens, s Subject) Name {
+	f, _ := ts.Name(ts.SkipAny(ts.Find(s.After, "execute")+1, "function", "procedure"))
+	return f
 }
 
 func leaveOut(format string, args ...any) Verdict {

@@ -42,6 +42,14 @@ func TestDecide(t *testing.T) {
 	drops := func(name string, tolerant bool) decided {
 		return decided{Does: DropExtension, Extension: Extension{Name: name, Tolerant: tolerant}}
 	}
+	noRole := func(what string) decided {
+		return decided{Does: LeaveOut, Notes: what + ": left out, since a project has no roles of its own"}
+	}
+	noCatalog := func(name string) decided {
+		return decided{Does: LeaveOut, Notes: name + " is left out: projects install extensions by CREATE EXTENSION"}
+	}
+	noTrigger := decided{Does: LeaveOut,
+		Notes: "event trigger ensure_rls is left out: projects have none, and row level security is on for new tables anyway"}
 	const mine = "default privileges of postgres: changed to those of the project's owner"
 
 	for sql, want := range map[string]decided{
@@ -59,6 +67,11 @@ func TestDecide(t *testing.T) {
 		"drop extension if exists pg_net cascade":                                drops("pg_net", true),
 		"drop extension pg_net":                                                  drops("pg_net", false),
 		"drop extension a, b":                                                    {},
+		"alter extension pg_trgm set schema Extensions": {
+			Does: MoveExtension, Extension: Extension{Name: "pg_trgm", Schema: "extensions"}},
+		"alter extension pg_trgm update to '1.6'": {Does: LeaveOut,
+			Notes: "update of extension pg_trgm is left out: extensions belong to the platform"},
+		"alter extension pg_trgm add table t": {},
 		"comment on extension hstore is 'x'": {Does: LeaveOut,
 			Notes: "comment on extension hstore is left out: extensions belong to the platform"},
 		"comment on table extension is 'x'": {},
@@ -69,29 +82,34 @@ func TestDecide(t *testing.T) {
 		"alter publication supabase_realtime owner to supabase_admin": ownerOf("supabase_admin"),
 		"alter database postgres owner to postgres":                   ownerOf("postgres"),
 		"alter table t owner to current_user":                         {},
-		"alter table t owner to app":                                  {},
+		"alter table t owner to app":                                  ownerOf("app"),
+		"alter table t owner to socle_x_owner":                        {},
 		"alter table t rename column owner to postgres":               {},
 
 		"grant select on t to postgres": without("privileges of postgres"),
 		`GRANT ALL ON TABLE "t" TO "postgres", "anon", "supabase_auth_admin" WITH GRANT OPTION`: changed(
 			`GRANT ALL ON TABLE "t" TO "anon" WITH GRANT OPTION`,
 			"privileges of postgres, supabase_auth_admin: left out, since the project has no such role"),
-		"grant execute on function f(text) to dashboard_user, app": changed("grant execute on function f(text) to app ",
-			"privileges of dashboard_user: left out, since the project has no such role"),
+		"grant execute on function f(text) to dashboard_user, app, socle_reader, pg_monitor": changed(
+			"grant execute on function f(text) to socle_reader, pg_monitor ", "privileges of dashboard_user, app: left out, since the project has no such role"),
 		"revoke all on t from authenticator cascade":  without("privileges of authenticator"),
 		"grant select on t to anon":                   {},
 		"grant select on t to":                        {},
 		"grant select (postgres) on postgres to anon": {},
 		"grant anon to authenticator": {Does: LeaveOut,
 			Notes: "membership of authenticator is left out: the project has no such role"},
-		"grant app to ops": {},
+		`GRANT ALL ON FUNCTION "public"."pgaudit_sql_drop"() TO "anon"`: {Does: LeaveOut,
+			Notes: "privileges on public.pgaudit_sql_drop are left out: projects can't have its extension"},
+		"grant anon to current_user": {},
+		"grant app_worker to current_user with admin option": {Does: LeaveOut,
+			Notes: "membership of app_worker is left out: the project has no such role"},
 
 		"alter default privileges for role postgres in schema public grant all on tables to anon": changed(
 			"alter default privileges  in schema public grant all on tables to anon", mine),
 		`ALTER DEFAULT PRIVILEGES FOR ROLE "postgres" IN SCHEMA "public" GRANT ALL ON TABLES TO "postgres"`: {Does: LeaveOut,
 			Notes: mine + "; default privileges of postgres: left out, since the project has no such role"},
-		"alter default privileges for role postgres, app grant select on tables to anon, postgres": changed(
-			"alter default privileges for role current_user, app grant select on tables to anon ", mine,
+		"alter default privileges for role postgres, socle_x grant select on tables to anon, postgres": changed(
+			"alter default privileges for role current_user, socle_x grant select on tables to anon ", mine,
 			"default privileges of postgres: left out, since the project has no such role"),
 		"alter default privileges for role supabase_admin grant all on tables to anon": without("default privileges of supabase_admin"),
 		"alter default privileges in schema public grant all on tables to anon":        {},
@@ -105,8 +123,22 @@ func TestDecide(t *testing.T) {
 			Notes: "alter user anon: left out, since the role belongs to the platform"},
 		"alter database postgres set timezone to 'utc'": {Does: LeaveOut,
 			Notes: "alter database postgres: left out, since the project's database has another name"},
-		"alter role app set a to b": {},
-		"create role app":           {},
+		"alter role app set a to b":                        noRole("alter role app"),
+		"create role app with login password 'x'":          noRole("create role app"),
+		"create user app":                                  noRole("create user app"),
+		"drop role if exists app":                          noRole("drop role app"),
+		"comment on role app is 'x'":                       noRole("comment role app"),
+		"alter role current_user set a to b":               {},
+		"alter role all set a to b":                        {},
+		"create user mapping for app server s":             {},
+		"create schema api authorization postgres":         changed("create schema api", ownerOf("postgres").Notes),
+		"create schema if not exists a authorization anon": {},
+		"create schema authorization postgres":             {},
+
+		"create event trigger ensure_rls on ddl_command_end execute function f()": noTrigger,
+		"alter event trigger ensure_rls disable":                                  noTrigger,
+		"drop event trigger if exists ensure_rls":                                 noTrigger,
+		"comment on event trigger ensure_rls is 'x'":                              noTrigger,
 
 		"set session_replication_role = replica":                              replica,
 		"SET LOCAL \"session_replication_role\" TO 'origin'":                  replica,
@@ -135,6 +167,9 @@ func TestDecide(t *testing.T) {
 		"SELECT \"net\" . \"http_get\"('a', (select 1)) AS \"id\"":     {},
 		"select * from net.http_delete(url := 'a')":                    {},
 		"select net.http_get(url) from t where a":                      {},
+		"select dbdev.install('a-b')":                                  noCatalog("dbdev.install"),
+		"select pgtle.install_extension('a', '1', 'x', $$y$$)":         noCatalog("pgtle.install_extension"),
+		"select dbdev.install('a-b'), public.f()":                      {},
 		"select net.http_get('a'), public.f()":                         {},
 		"select net.http_get('a')::text || public.f()":                 {},
 		"select net.http_get('a') union select public.f()":             {},
@@ -163,6 +198,10 @@ func TestDecide(t *testing.T) {
 		"create function public.send() returns int language sql as 'x'":                                                     {},
 		"create schema pgmq2":                {},
 		"grant usage on schema pgmq to anon": {},
+		"create or replace trigger p before delete on storage.objects for each statement execute function storage.protect_delete()": {
+			Does: LeaveOut, Notes: "trigger p on storage.objects is left out: the platform keeps its tables"},
+		"create trigger t before insert on storage.objects for each row execute function public.f()":           {},
+		"create trigger t before update on t for each row execute function storage.update_updated_at_column()": {},
 	} {
 		v := Decide(sqllex.Split(sql)[0])
 		got := decided{Does: v.Action, Notes: strings.Join(v.Notes, "; "), Extension: v.Extension}
@@ -173,6 +212,85 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", sql, diff)
 		}
 	}
+}
+
+// TestDecideBlock checks the translation of DO blocks: the new body, and the extensions to create.
+func TestDecideBlock(t *testing.T) {
+	t.Parallel()
+
+	for body, want := range map[string]struct {
+		body       string // "": as before
+		extensions string
+	}{
+		"begin execute 'alter table t owner to postgres'; end":                         {body: "begin null; end"},
+		"begin alter table t owner to postgres; end":                                   {body: "begin null; end"},
+		"begin if true then grant select on t to postgres, anon; end if; end":          {body: "begin if true then grant select on t to anon ; end if; end"},
+		"begin execute 'grant select on \"t\" to postgres, anon' ; end":                {body: "begin execute 'grant select on \"t\" to anon ' ; end"},
+		"begin execute $q$comment on extension a is 'x'$q$; perform 1; end":            {body: "begin null; perform 1; end"},
+		"begin execute format('alter table %I.%I owner to postgres', a, b); end":       {body: "begin null; end"},
+		"begin execute format('grant select on %I to %I, postgres', a, r); end":        {},
+		"begin execute format('grant select on t to %I', r); end":                      {},
+		"begin execute 'alter table ' || quote_ident(t) || ' owner to postgres' ; end": {body: "begin null; end"},
+		"begin execute 'grant select on ' || t || ' to anon' ; end":                    {},
+		"begin execute statement; end":                                                 {},
+		"begin for r in select 1 loop create extension pg_cron; end loop; end":         {"begin for r in select 1 loop null; end loop; end", "pg_cron"},
+		"begin if not exists (select from pg_extension where extname = 'pg_cron') then create extension pg_cron with schema extensions; end if; end": {
+			"begin if not exists (select from pg_extension where extname = 'plpgsql') then null; end if; end", "pg_cron"},
+		"begin if exists (select from pg_extension where extname = 'pgmq') then perform 1; end if; end": {},
+		"begin perform 1 from pg_roles r where r.rolname = 'postgres' or rolname = 'app'; end": {
+			body: "begin perform 1 from pg_roles r where r.rolname = current_user or rolname = 'app'; end"},
+		"begin perform 1 from pg_roles where rolname in ('anon', 'supabase_admin') and a in ('postgres'); end": {
+			body: "begin perform 1 from pg_roles where rolname in ('anon', current_user) and a in ('postgres'); end"},
+		"begin begin create role app; exception when duplicate_object then null; end; end": {
+			body: "begin begin null; exception when duplicate_object then null; end; end"},
+		"begin insert into t values ('; grant a to postgres;'); update t set owner = 'postgres'; end": {},
+		"begin grant select on t to postgres":                  {},
+		"begin execute 'alter table t owner to postgres":       {},
+		"begin execute; execute format; execute format('; end": {},
+		"": {},
+	} {
+		for _, quote := range []func(string) string{
+			func(s string) string { return "$b$" + s + "$b$" },
+			func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "' language plpgsql" },
+		} {
+			if want.body == "" {
+				want.body = body
+			}
+
+			v := Decide(sqllex.Split("do " + quote(body))[0])
+			var names []string
+			for _, e := range v.Extensions {
+				names = append(names, e.Name)
+			}
+			isSame := v.SQL == "do "+quote(body)
+			isUnnoted := v.Notes == nil && names == nil
+			if got := v.SQL; got != "do "+quote(want.body) || v.Action != Run || isSame != isUnnoted {
+				t.Errorf("%s\ngot  %s\nwant %s\nnotes %q", body, got, want.body, v.Notes)
+			}
+			if got := strings.Join(names, " "); got != want.extensions {
+				t.Errorf("%s: got the extensions %q, want %q", body, got, want.extensions)
+			}
+		}
+	}
+
+	for _, sql := range []string{"do", "do 'a", "do $$begin", "do language sql 'alter table t owner to postgres'", "do E'begin \\'", "do ''"} {
+		if v := Decide(sqllex.Split(sql)[0]); v.SQL != sql {
+			t.Errorf("%s: got %s", sql, v.SQL)
+		}
+	}
+}
+
+// FuzzDecideBlock: any body is decided without a panic.
+func FuzzDecideBlock(f *testing.F) {
+	f.Add("begin execute format('alter table %I owner to postgres', a); end")
+	f.Fuzz(func(_ *testing.T, body string) {
+		for _, s := range sqllex.Split("do " + body) {
+			Decide(s)
+		}
+		for _, s := range sqllex.Split("do $b$" + body + "$b$") {
+			Decide(s)
+		}
+	})
 }
 
 // TestNotesAreBounded: a name in a text can have any length.

@@ -24,18 +24,20 @@ func IsPlatformExtension(name string) bool { return slices.Contains(platformExte
 // maxIdentifier is the size in bytes to which PostgreSQL truncates names.
 const maxIdentifier = 63
 
+func truncated(name string) string {
+	if len(name) <= maxIdentifier {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxIdentifier], "")
+}
+
 // extension returns the extension that a statement creates or drops.
 func extension(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Kind != "extension" || len(s.Name) == 0 {
 		return Verdict{}, false
 	}
 
-	name := s.Name[0]
-	if len(name) > maxIdentifier {
-		name = strings.ToValidUTF8(name[:maxIdentifier], "")
-	}
-
-	v := Verdict{Action: CreateExtension, SQL: ts.Text, Extension: Extension{Name: name}}
+	v := Verdict{Action: CreateExtension, SQL: ts.Text, Extension: Extension{Name: truncated(s.Name[0])}}
 	if s.Action == "drop" {
 		if ts.Raw(s.After) == "," { // several: PostgreSQL says that the platform installs them
 			return Verdict{}, false
@@ -47,10 +49,27 @@ func extension(ts Tokens, s Subject) (Verdict, bool) {
 
 	v.Extension.Tolerant = ts.Has(2, "if", "not", "exists")
 	if at := ts.Find(s.After, "schema"); at > 0 {
-		v.Extension.Schema = ts.Identifier(at + 1)
+		v.Extension.Schema = truncated(ts.Identifier(at + 1))
 	}
 
 	return v, true
+}
+
+// extensionChange returns the extension that a statement moves. It leaves out an update.
+func extensionChange(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "extension" || len(s.Name) != 1 {
+		return Verdict{}, false
+	}
+
+	switch {
+	case ts.Word(s.After) == "update":
+		return leaveOut("update of extension %s is left out: extensions belong to the platform", s.Name), true
+	case ts.Has(s.After, "set", "schema") && ts.Identifier(s.After+2) != "":
+		return Verdict{Action: MoveExtension, SQL: ts.Text,
+			Extension: Extension{Name: truncated(s.Name[0]), Schema: truncated(ts.Identifier(s.After + 2))}}, true
+	}
+
+	return Verdict{}, false
 }
 
 // extensionComment leaves out the comment on an extension, which belongs to the platform.

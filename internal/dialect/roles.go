@@ -78,17 +78,47 @@ var sharedRoles = []string{"anon", "authenticated", "service_role"}
 
 func isPlatformRole(role string) bool { return slices.Contains(platformRoles, role) }
 
-// owner leaves out an object's ownership by a platform role.
+// namedRoles are the words for roles that every project has, beside [sharedRoles].
+var namedRoles = []string{"public", "current_user", "current_role", "session_user", "socle_reader", "all"}
+
+// isAbsent reports whether a name is that of a role which no project has: one of Supabase's, or one
+// that a project there has created. Roles belong to a server, so a project can't have its own.
+func isAbsent(role string) bool {
+	switch {
+	case isPlatformRole(role):
+		return true
+	case role == "" || slices.Contains(sharedRoles, role) || slices.Contains(namedRoles, role):
+		return false
+	}
+
+	return !strings.HasPrefix(role, "pg_") && !strings.HasPrefix(role, "socle_")
+}
+
+// role leaves out roles that no project has: their creation, change and deletion, and comments.
+func role(_ Tokens, s Subject) (Verdict, bool) {
+	isRole := s.Kind == "role" || s.Kind == "user" || s.Kind == "group"
+	if !isRole || len(s.Name) != 1 || !isAbsent(s.Name[0]) || isPlatformRole(s.Name[0]) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("%s %s %s: left out, since a project has no roles of its own", s.Action, s.Kind, s.Name), true
+}
+
+// owner leaves out an object's ownership by a role that no project has.
 func owner(ts Tokens, s Subject) (Verdict, bool) {
 	role := ts.NewOwner(s)
-	if !isPlatformRole(role) {
+	if !isAbsent(role) {
 		return Verdict{}, false
 	}
 
 	return leaveOut("owner %s is left out: everything belongs to the project's owner", role), true
 }
 
-// grants removes platform roles from GRANT and REVOKE.
+// absentFunctions are functions of left-out extensions that Supabase's users have in their schemas.
+// A dump has the privileges on them.
+var absentFunctions = []string{"pgaudit_ddl_command_end", "pgaudit_sql_drop"}
+
+// grants removes roles that no project has from GRANT and REVOKE.
 func grants(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Action != "grant" && s.Action != "revoke" {
 		return Verdict{}, false
@@ -97,14 +127,18 @@ func grants(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Kind == "" {
 		return membership(ts)
 	}
+	if s.Kind == "function" && len(s.Name) > 0 && slices.Contains(absentFunctions, s.Name[len(s.Name)-1]) {
+		return leaveOut("privileges on %s are left out: projects can't have its extension", s.Name), true
+	}
 
-	return withoutPlatformRoles(ts, ts.Grantees(s.After), "privileges", GranteeEnds...)
+	return withoutAbsentRoles(ts, ts.Grantees(s.After), "privileges", GranteeEnds...)
 }
 
-// membership leaves out role memberships in which a platform role takes part.
+// membership leaves out role memberships in which a role takes part that no project has.
 func membership(ts Tokens) (Verdict, bool) {
-	for i := 1; i < len(ts.All); i++ {
-		if role := ts.Identifier(i); isPlatformRole(role) {
+	for i := 1; i < len(ts.All) && !slices.Contains(GranteeEnds, ts.Word(i)); i++ {
+		role := ts.Identifier(i)
+		if role != "to" && role != "from" && isAbsent(role) {
 			return leaveOut("membership of %s is left out: the project has no such role", role), true
 		}
 	}
@@ -112,14 +146,14 @@ func membership(ts Tokens) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// withoutPlatformRoles removes the platform roles from a list that begins at token i. It reports
-// false if there is none, or no list.
-func withoutPlatformRoles(ts Tokens, i int, what string, ends ...string) (Verdict, bool) {
+// withoutAbsentRoles removes the roles that no project has from a list that begins at token i. It
+// reports false if there is none, or no list.
+func withoutAbsentRoles(ts Tokens, i int, what string, ends ...string) (Verdict, bool) {
 	if i <= 0 {
 		return Verdict{}, false
 	}
 
-	sql, roles, remaining := ts.WithoutRoles(i, isPlatformRole, ends...)
+	sql, roles, remaining := ts.WithoutRoles(i, isAbsent, ends...)
 	if len(roles) == 0 {
 		return Verdict{}, false
 	}
@@ -132,7 +166,7 @@ func withoutPlatformRoles(ts Tokens, i int, what string, ends ...string) (Verdic
 	return v, true
 }
 
-// policy removes platform roles from a policy, and leaves out a policy for them only.
+// policy removes roles that no project has from a policy, and leaves out a policy for them only.
 func policy(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Kind != "policy" || (s.Action != "create" && s.Action != "alter") {
 		return Verdict{}, false
@@ -143,7 +177,7 @@ func policy(ts Tokens, s Subject) (Verdict, bool) {
 		return Verdict{}, false
 	}
 
-	return withoutPlatformRoles(ts, to+1, "policy "+s.Describe(), "using", "with")
+	return withoutAbsentRoles(ts, to+1, "policy "+s.Describe(), "using", "with")
 }
 
 // defaultPrivileges gives the superuser's default privileges to the project's owner, who creates
@@ -155,7 +189,7 @@ func defaultPrivileges(ts Tokens, s Subject) (Verdict, bool) {
 
 	var notes []string
 	if i := ts.Find(3, "for"); i > 0 && (ts.Word(i+1) == "role" || ts.Word(i+1) == "user") {
-		sql, roles, remaining := ts.WithoutRoles(i+2, isPlatformRole, "in", "grant", "revoke")
+		sql, roles, remaining := ts.WithoutRoles(i+2, isAbsent, "in", "grant", "revoke")
 		mine := slices.Contains(roles, superuser)
 		switch {
 		case len(roles) > 0 && remaining == 0 && !mine:
@@ -175,7 +209,7 @@ func defaultPrivileges(ts Tokens, s Subject) (Verdict, bool) {
 		}
 	}
 
-	v, ok := withoutPlatformRoles(ts, ts.Grantees(3), "default privileges", GranteeEnds...)
+	v, ok := withoutAbsentRoles(ts, ts.Grantees(3), "default privileges", GranteeEnds...)
 	switch {
 	case ok:
 		v.Notes = append(notes, v.Notes...)

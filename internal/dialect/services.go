@@ -8,6 +8,26 @@ import (
 // userTables are the tables in schema auth whose rows the project's owner writes.
 var userTables = []string{"users", "identities"}
 
+// callEnds are the words that may follow a call or a table in a statement that does nothing else.
+var callEnds = []string{"as", "from", "limit", "order", "where"}
+
+// catalogs are the schemas of Supabase's tools that install extensions from text.
+var catalogs = []string{"dbdev", "pgtle"}
+
+// catalogCall leaves out a statement that only installs an extension from text, which would run as
+// a superuser.
+func catalogCall(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "function" || !slices.Contains(catalogs, s.Name.Schema()) {
+		return Verdict{}, false
+	}
+	next := ts.skipGroup(s.After)
+	if next != len(ts.All) && !slices.Contains(callEnds, ts.Word(next)) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("%s is left out: projects install extensions by CREATE EXTENSION", s.Name), true
+}
+
 // sessionRows leaves out changes to tables in schema auth that belong to the platform alone. Seeds
 // write them along with users.
 func sessionRows(_ Tokens, s Subject) (Verdict, bool) {
@@ -31,4 +51,25 @@ func queues(_ Tokens, s Subject) (Verdict, bool) {
 	}
 
 	return Verdict{}, false
+}
+
+// skipGroup returns the index after a group in parentheses that begins at i, or i if none does.
+func (ts Tokens) skipGroup(i int) int {
+	depth := 0
+	for at := i; at < len(ts.All); at++ {
+		switch ts.Raw(at) {
+		case "(":
+			depth++
+		case ")":
+			depth--
+			if depth == 0 {
+				return at + 1
+			}
+		}
+		if depth == 0 {
+			break
+		}
+	}
+
+	return i
 }

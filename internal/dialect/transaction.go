@@ -25,18 +25,18 @@ func Pairs(statements []sqllex.Statement) ([]int, *TransactionError) {
 	begin, local := -1, -1 // the last BEGIN; a statement after it with an effect until COMMIT
 	for i, s := range statements {
 		switch {
-		case slices.Contains(controlWords, s.Words[0]) && !isBegin(s) && !isCommit(s):
+		case slices.Contains(controlWords, s.Words[0]) && !isBegin(s) && !IsCommit(s):
 			return nil, &TransactionError{i, strings.ToUpper(s.Words[0]) + " has options, which one transaction can't follow"}
 		case isBegin(s) && begin >= 0:
 			return nil, &TransactionError{i, "BEGIN is in a transaction already"}
 		case isBegin(s):
 			begin = i
-		case isCommit(s) && begin < 0:
+		case IsCommit(s) && begin < 0:
 			return nil, &TransactionError{i, "COMMIT has no BEGIN before it"}
-		case isCommit(s) && local >= 0 && i < len(statements)-1:
+		case IsCommit(s) && local >= 0 && i < len(statements)-1:
 			return nil, &TransactionError{local, "the statement has an effect until COMMIT, but the file is one " +
 				"transaction: put the statements after COMMIT into a file of their own"}
-		case isCommit(s):
+		case IsCommit(s):
 			pairs = append(pairs, begin, i)
 			begin, local = -1, -1
 		case begin >= 0 && endsAtCommit(s):
@@ -60,8 +60,8 @@ func isBegin(s sqllex.Statement) bool {
 		[]string{"start", "transaction"})
 }
 
-// isCommit reports whether a statement is COMMIT or END without options.
-func isCommit(s sqllex.Statement) bool {
+// IsCommit reports whether a statement is COMMIT or END without options.
+func IsCommit(s sqllex.Statement) bool {
 	return matches(s, []string{"commit"}, []string{"commit", "transaction"}, []string{"commit", "work"},
 		[]string{"end"}, []string{"end", "transaction"}, []string{"end", "work"})
 }

@@ -205,6 +205,14 @@ func (d Databases) handOverStorage(ctx context.Context, conn *pgx.Conn, project 
 			"storage.put_bucket(storage.buckets, boolean), storage.delete_bucket(text) to "+developer)
 	}
 
+	hasTrigger, err := pg.Value[bool](ctx, conn, `select to_regproc('storage.update_updated_at_column') is not null`)
+	if err != nil {
+		return err
+	}
+	if hasTrigger { // since migration 63
+		statements = append(statements, "grant execute on function storage.update_updated_at_column() to "+developer)
+	}
+
 	for _, t := range slices.DeleteFunc(tables, func(t table) bool { return t.Owned }) {
 		statements = append(statements, "alter table "+pg.Quote("storage", t.Name)+" owner to "+developer)
 	}

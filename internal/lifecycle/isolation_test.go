@@ -94,7 +94,7 @@ func TestRolesOfProject(t *testing.T) {
 	want := []role{
 		{Login: "auth", Groups: []string{}},
 		{Login: "dump", Bypass: true, Inherits: true, Groups: []string{"pg_read_all_data"}},
-		{Login: "owner", Groups: []string{}},
+		{Login: "owner", Bypass: true, Groups: []string{}},
 		{Login: "request", Groups: []string{"anon", "authenticated"}},
 		{Login: "service", Groups: []string{"service_role"}},
 	}
@@ -367,7 +367,7 @@ var denied = []string{
 	`drop owned by "$B_owner"`,
 	`reassign owned by "$B_owner" to "$A_owner"`,
 	`alter role "$A_owner" superuser`,
-	`alter role "$A_owner" bypassrls`,
+	`alter role "$A_auth" bypassrls`,
 	`alter role "$A_owner" connection limit -1`,
 	`alter role anon login`,
 	`alter role anon bypassrls`,

@@ -102,6 +102,75 @@ func TestExtensionsOfProject(t *testing.T) {
 	}
 }
 
+// TestOwnerPassesRowSecurity checks that no policy applies to the owner of a new project or of one
+// that an earlier release has made, and that this opens nothing in the platform's schemas.
+func TestOwnerPassesRowSecurity(t *testing.T) {
+	t.Parallel()
+
+	platform, owner, provision := newFormerProject(t, 42)
+	pgtest.Exec(t, platform, "alter role "+owner+" nobypassrls")
+
+	for name, conn := range map[string]*pgx.Conn{
+		"a new project":      projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner),
+		"a migrated project": provision(),
+	} {
+		for _, sql := range []string{
+			"create table public.p (id int primary key); alter table public.p force row level security; insert into public.p values (1)",
+			`create function public.f() returns int language sql security definer
+				as 'insert into public.p values (2); select count(*)::int from public.p'`,
+			"select 1 / (public.f() - 1)",
+			`set row_security = off; create table public.c (id int); alter table public.c force row level security;
+				alter table public.c add foreign key (id) references public.p`,
+		} {
+			if got := pgtest.State(t, conn, sql); got != "" {
+				t.Errorf("%s: %s: got state %s", name, sql, got)
+			}
+		}
+
+		if got := pgtest.Value[string](t, conn, opened); got != "" {
+			t.Errorf("%s: the owner has privileges on %s, which row security closed to it", name, got)
+		}
+	}
+}
+
+// opened selects the tables in the platform's schemas that row security alone would close to the
+// current user.
+const opened = `
+	select coalesce(string_agg(c.oid::regclass::text, ', '), '')
+	from pg_class c join pg_namespace n on n.oid = c.relnamespace
+	where c.relrowsecurity and not n.nspowner = current_user::regrole and c.relowner <> current_user::regrole
+		and (has_table_privilege(c.oid, 'select, insert, update, delete') or has_any_column_privilege(c.oid, 'select, insert, update'))`
+
+// TestReferencesForSupabase checks which objects of the platform a project's own may refer to.
+func TestReferencesForSupabase(t *testing.T) {
+	t.Parallel()
+
+	_, _, provision := newFormerProject(t, 56)
+	for name, conn := range map[string]*pgx.Conn{
+		"a new project":      projectdbtest.Connect(t, projectdbtest.New(t), pgcluster.Owner),
+		"a migrated project": provision(),
+	} {
+		for _, test := range []struct{ sql, want string }{
+			{"create table public.t (id int, updated_at timestamptz); insert into public.t values (1)", ""},
+			{`create trigger u before update on public.t for each row execute function storage.update_updated_at_column();
+				update public.t set id = 2; select 1 / (count(updated_at)) from public.t`, ""},
+			{"create view public.files as select id, name, metadata ->> 'size' as size from storage.objects; select from public.files", ""},
+			{"create materialized view public.b as select b.* from storage.buckets b", ""},
+			{"create view public.jobs as select jobid, schedule from cron.job; select from public.jobs", ""},
+			{"create rule r as on update to storage.objects do instead nothing", "42501"},
+			{"create view public.refused as select * from cron.job_run_details", "42501"},
+			{"create view public.refused as select * from socle.audit", "42501"},
+			{"create table public.refused (like storage.objects, o storage.objects)", "42501"},
+			{"create function public.refused(cron.job) returns int language sql as 'select 1'", "42501"},
+			{"drop table storage.objects cascade", "42501"},
+		} {
+			if got := pgtest.State(t, conn, test.sql); got != test.want {
+				t.Errorf("%s: %s: got state %q, want %q", name, test.sql, got, test.want)
+			}
+		}
+	}
+}
+
 // TestPublicationOfProject checks that the owner has the publication of a new project, and of one
 // that is migrated, and what it can publish.
 func TestPublicationOfProject(t *testing.T) {

@@ -338,7 +338,7 @@ func TestCompare(t *testing.T) {
 		"extensions": {
 			entries(entry("EXTENSION", "a", `CREATE EXTENSION IF NOT EXISTS a WITH SCHEMA extensions;`, "DROP EXTENSION a;")),
 			entries(entry("EXTENSION", "b-c", `CREATE EXTENSION IF NOT EXISTS "b-c" WITH SCHEMA extensions;`, `DROP EXTENSION "b-c";`)),
-			`CREATE EXTENSION IF NOT EXISTS "b-c"; ` + file.NoTransaction + ` -- warning: destroys data DROP EXTENSION IF EXISTS "a";`,
+			`CREATE EXTENSION IF NOT EXISTS "b-c" WITH SCHEMA extensions; ` + file.NoTransaction + ` -- warning: destroys data DROP EXTENSION IF EXISTS "a";`,
 		},
 		"partitioning": {
 			entries(books("id integer")),

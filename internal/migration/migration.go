@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/sqllex"
 	"github.com/socle-dev/socle/internal/statement"
 )
 
@@ -53,7 +55,7 @@ type Migration struct {
 type Source struct {
 	Version  string `json:"version" maxLength:"100" example:"20261123101500" doc:"Digits at the start of the file's name: a time, such as YYYYMMDDHHMMSS, or a number. They order the migrations as a folder orders VERSION_NAME.sql."`
 	Name     string `json:"name" maxLength:"250" example:"create_books" doc:"Text of one line, at most 250 bytes; may be empty."`
-	SQL      string `json:"sql" maxLength:"1048576" doc:"Statements. The first line '-- socle: no-transaction' makes each a transaction of its own. Of a file of dbmate or goose, the section up."`
+	SQL      string `json:"sql" maxLength:"8388608" doc:"Statements, at most 4 MiB. The first line '-- socle: no-transaction' makes each a transaction of its own. Of a file of dbmate or goose, the section up."`
 	Checksum string `json:"checksum,omitempty" doc:"SHA-256 of sql, hexadecimal. If given, it must match."`
 }
 
@@ -127,6 +129,7 @@ func parse(files []Source) ([]script, error) {
 		f.Checksum = checksum
 
 		up, separate := file.Up(f.SQL)
+		separate = separate || runsAlone(up)
 		steps, err := statement.SplitScript(field+"sql", up, !separate)
 		if err != nil {
 			return nil, f.blame(err)
@@ -136,6 +139,18 @@ func parse(files []Source) ([]script, error) {
 	}
 
 	return scripts, nil
+}
+
+// runsAlone reports whether a file's only statement is one that PostgreSQL refuses in a
+// transaction: an index that is built, dropped or rebuilt CONCURRENTLY.
+func runsAlone(text string) bool {
+	first, rest, _ := sqllex.Cut(text)
+	if len(first.Words) == 0 || !slices.Contains([]string{"create", "drop", "reindex"}, first.Words[0]) {
+		return false
+	}
+
+	second, _, _ := sqllex.Cut(rest)
+	return slices.Contains(first.Words, "concurrently") && len(second.Words) == 0
 }
 
 // blame adds the file to its SQL's failure.

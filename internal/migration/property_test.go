@@ -73,7 +73,7 @@ func (s *subject) within(f func(context.Context, scratch) error) error {
 
 	conn, err := c.ConnectOwner(ctx)
 	if err == nil {
-		err = f(ctx, scratch{c, conn})
+		err = f(ctx, scratch{c, conn, nil})
 		err = errors.Join(err, conn.Close(ctx))
 	}
 

@@ -41,7 +41,7 @@ func (s *Service) withScratch(
 	}
 	defer place.Release()
 
-	c := s.lifecycle.Scratch(p.UUID)
+	c, placed := s.lifecycle.Scratch(p.UUID), map[string]string{}
 	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {
 		defer func() {
 			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
@@ -60,12 +60,15 @@ func (s *Service) withScratch(
 				return err
 			}
 
-			provided, err := providedExtensions(ctx, p)
+			extensions, err := projectdb.Extensions(ctx, p.Trusted())
 			if err != nil {
 				return err
 			}
+			for _, e := range extensions {
+				placed[e.Name] = e.Schema
+			}
 
-			return c.CreateEmpty(ctx, provided)
+			return c.CreateEmpty(ctx, provided(extensions))
 		}); err != nil {
 			return err
 		}
@@ -77,20 +80,18 @@ func (s *Service) withScratch(
 			}
 			defer func() { statement.EndSession(ctx, conn.PgConn(), ctx.Err() != nil) }()
 
-			return f(ctx, scratch{c, conn})
+			return f(ctx, scratch{c, conn, placed})
 		})
 	})
 
 	return err
 }
 
-// providedExtensions returns the extensions that an operator has installed in a project. Its
-// migrations do not contain them.
-func providedExtensions(ctx context.Context, p *projectdb.Project) ([]projectdb.Extension, error) {
-	all, err := projectdb.Extensions(ctx, p.Trusted())
-	return slices.DeleteFunc(all, func(e projectdb.Extension) bool {
+// provided returns the extensions that an operator has installed. Migrations do not contain them.
+func provided(extensions []projectdb.Extension) []projectdb.Extension {
+	return slices.DeleteFunc(extensions, func(e projectdb.Extension) bool {
 		return slices.Contains(schema.AllowedExtensions, e.Name)
-	}), err
+	})
 }
 
 func lockKey(project uuid.UUID) int64 {
@@ -136,7 +137,8 @@ func (s *Service) limitSize(ctx context.Context, c *lifecycle.Copy, f func(conte
 // scratch is a scratch copy and its owner's session.
 type scratch struct {
 	*lifecycle.Copy
-	conn *pgx.Conn
+	conn   *pgx.Conn
+	placed map[string]string // schemas of the project's extensions, by their names
 }
 
 // apply applies a script, and resets the session for the next one.
@@ -151,7 +153,7 @@ func (c scratch) apply(ctx context.Context, script script) error {
 		return pg.InTx(ctx, conn, f)
 	}
 
-	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(platform)); err != nil {
+	if _, err := statement.RunScript(ctx, c.conn.PgConn(), script.forScratch(platform, c.placed)); err != nil {
 		return err
 	}
 

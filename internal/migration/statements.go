@@ -87,6 +87,9 @@ func creating(e *pgdump.Entry, filled bool) []change {
 		}
 	case "EXTENSION":
 		first.sql = "CREATE EXTENSION IF NOT EXISTS " + quoteTag(e.Tag)
+		if _, place, ok := strings.Cut(trimmed(e.Definition), " WITH SCHEMA "); ok {
+			first.sql += " WITH SCHEMA " + place
+		}
 	}
 
 	return all

@@ -73,8 +73,9 @@ func fileOf(changes []change) string {
 }
 
 // forScratch returns the script for a session in a scratch copy, where nothing is recorded.
-func (s script) forScratch(platform statement.Platform) statement.Script {
-	script := statement.Script{Field: s.field, Steps: s.steps, Platform: platform}
+// Extensions without a schema are created where the project has them.
+func (s script) forScratch(platform statement.Platform, placed map[string]string) statement.Script {
+	script := statement.Script{Field: s.field, Steps: s.steps, Platform: platform, Placed: placed}
 	if !s.separate {
 		script.Begin = func(context.Context, *pgconn.PgConn) error { return nil }
 	}

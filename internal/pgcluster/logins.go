@@ -33,8 +33,11 @@ var (
 	// Trusted is the platform's own login. It has access to all databases.
 	Trusted = Login{}
 
-	// Owner is the project's owner: DDL and users' SQL.
-	Owner = Login{name: "owner", attributes: "noinherit connection limit 20", maxTxAge: ownerTxTimeout}
+	// Owner is the project's owner: DDL and users' SQL. No policy applies to it, also with FORCE
+	// ROW LEVEL SECURITY, as none applies to Supabase's postgres: schemas rely on that in functions
+	// with SECURITY DEFINER. It has privileges on no platform table that policies protect from it,
+	// see TestOwnerPassesRowSecurity.
+	Owner = Login{name: "owner", attributes: "noinherit bypassrls connection limit 20", maxTxAge: ownerTxTimeout}
 	// Request may assume anon or authenticated.
 	Request = Login{name: "request", attributes: "noinherit connection limit 50",
 		memberOf: []string{"anon", "authenticated"}, maxTxAge: rowsTxTimeout}

@@ -2,6 +2,7 @@ package pgproxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -42,7 +43,7 @@ const (
 // scan scans the next bytes. It returns how many to pass on, and the extensions that their
 // statements create. The rest is the beginning of a message, to be scanned again with more bytes. A
 // message with SQL passes whole, unless it is larger than a buffer: then it passes unread.
-func (r *requests) scan(b []byte) (count int, extensions []string) {
+func (r *requests) scan(b []byte) (count int, extensions []dialect.Extension) {
 	for pos := 0; ; {
 		n := min(r.remaining, len(b)-pos)
 		r.remaining -= n
@@ -74,7 +75,7 @@ func (r *requests) scan(b []byte) (count int, extensions []string) {
 
 // tolerantExtensions returns the extensions that a message's statements create if they do not
 // exist.
-func tolerantExtensions(message byte, body []byte) []string {
+func tolerantExtensions(message byte, body []byte) []dialect.Extension {
 	if message == parseMessage { // the statement name comes first
 		_, body, _ = bytes.Cut(body, []byte{0})
 	}
@@ -84,21 +85,21 @@ func tolerantExtensions(message byte, body []byte) []string {
 		return nil
 	}
 
-	var names []string
+	var all []dialect.Extension
 	for _, s := range sqllex.Split(string(text)) {
 		v := dialect.Decide(s)
 		if v.Action == dialect.CreateExtension && v.Extension.Tolerant &&
 			slices.Contains(schema.AllowedExtensions, v.Extension.Name) {
-			names = append(names, v.Extension.Name)
+			all = append(all, v.Extension)
 		}
 	}
 
-	return names
+	return all
 }
 
 // installExtension installs an extension in a client's project, unless it is installed. A failure
 // is logged: PostgreSQL refuses the client's statement.
-func (p *Proxy) installExtension(c Client, name string) {
+func (p *Proxy) installExtension(c Client, e dialect.Extension) {
 	ctx, cancel := p.untilClosing(p.shared(c.Project))
 	defer cancel()
 
@@ -111,7 +112,7 @@ func (p *Proxy) installExtension(c Client, name string) {
 	}
 
 	exists, err := pg.Value[bool](ctx, project.Trusted(), `
-		select exists (select from pg_catalog.pg_extension where extname = @name)`, pgx.StrictNamedArgs{"name": name})
+		select exists (select from pg_catalog.pg_extension where extname = @name)`, pgx.StrictNamedArgs{"name": e.Name})
 	if exists {
 		return
 	}
@@ -122,12 +123,12 @@ func (p *Proxy) installExtension(c Client, name string) {
 	if err == nil {
 		ctx = audit.Begin(ctx, p.AuditKey, c.entry("createExtension"))
 		err = project.InTx(ctx, func(tx pgx.Tx) error {
-			_, err := schema.CreateExtension(ctx, tx, name)
+			_, err := schema.CreateExtensionIn(ctx, tx, e.Name, cmp.Or(e.Schema, schema.DefaultSchema))
 			return err
 		})
 	}
 
 	if err != nil && !fault.Is(err, fault.Conflict) { // installed by another client meanwhile
-		p.logFailure("install the extension "+strings.ToValidUTF8(name, ""), c, err)
+		p.logFailure("install the extension "+strings.ToValidUTF8(e.Name, ""), c, err)
 	}
 }

@@ -45,7 +45,9 @@ func TestRequests(t *testing.T) {
 			held += n
 
 			passed, extensions := r.scan(buffer[:held])
-			names = append(names, extensions...)
+			for _, e := range extensions {
+				names = append(names, e.Name)
+			}
 			got = append(got, buffer[:passed]...)
 			held = copy(buffer, buffer[passed:held])
 		}

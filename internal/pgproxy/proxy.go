@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -237,7 +238,7 @@ func (p *Proxy) serve(conn net.Conn, c Client, startup pgwire.Startup, lease *fa
 
 	r := &relay{client: conn, session: session, check: c.Check, closing: p.closing}
 	if !c.ReadOnly {
-		r.install = func(name string) { p.installExtension(c, name) }
+		r.install = func(e dialect.Extension) { p.installExtension(c, e) }
 	}
 	if err := r.begin(key); err == nil {
 		r.carry()

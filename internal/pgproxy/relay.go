@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pgwire"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -42,8 +43,8 @@ type relay struct {
 	client  net.Conn
 	session *projectdb.Session
 	check   func(context.Context) error
-	install func(extension string) // nil: the session can't have one installed
-	closing <-chan struct{}        // the server stops
+	install func(dialect.Extension) // nil: the session can't have one installed
+	closing <-chan struct{}         // the server stops
 
 	bytesOut, bytesIn atomic.Int64  // to and from the client
 	lastByte          atomic.Int64  // time in nanoseconds

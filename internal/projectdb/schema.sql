@@ -1117,7 +1117,8 @@ begin
 			select class, id from inside where class <> 'pg_type'::regclass
 				and not (class = 'pg_proc'::regclass
 					and id in (to_regproc('auth.uid'), to_regproc('auth.role'), to_regproc('auth.jwt'), to_regproc('auth.email'),
-						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension'), to_regproc('realtime.topic')))
+						to_regproc('storage.foldername'), to_regproc('storage.filename'), to_regproc('storage.extension'), to_regproc('realtime.topic'),
+						to_regproc('storage.update_updated_at_column')))
 			union all
 			select 'pg_type'::regclass, id from types
 			union all
@@ -1143,6 +1144,10 @@ begin
 					select from pg_policy y where y.oid = d.objid and y.polrelid = d.refobjid))
 			and not (d.refclassid = 'pg_proc'::regclass and d.refobjid = to_regproc('supabase_functions.http_request')
 				and d.classid = 'pg_trigger'::regclass)
+			and not (d.refclassid = 'pg_class'::regclass
+				and d.refobjid in (to_regclass('storage.buckets'), to_regclass('storage.objects'), to_regclass('cron.job'))
+				and d.classid = 'pg_rewrite'::regclass and exists (
+					select from pg_rewrite w where w.oid = d.objid and w.ev_class <> d.refobjid))
 		limit 1;
 		if found then
 			raise insufficient_privilege using message = referred || ' belongs to the platform: nothing can refer to it';
@@ -1965,6 +1970,17 @@ begin
 end $$;
 
 COMMENT ON FUNCTION storage.sync_bucket() IS 'computes the columns of Supabase from those of the platform';
+
+CREATE FUNCTION storage.update_updated_at_column() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	new.updated_at := now();
+	return new;
+end $$;
+
+COMMENT ON FUNCTION storage.update_updated_at_column() IS 'sets updated_at, for triggers of the project''s own tables';
 
 CREATE FUNCTION storage.variant_deleted() RETURNS trigger
     LANGUAGE plpgsql
@@ -3788,6 +3804,9 @@ REVOKE ALL ON FUNCTION storage.sort_keys(full_file_name text, mime_type text, si
 REVOKE ALL ON FUNCTION storage.split_sorted(block storage.sorted_blocks) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.sync_bucket() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION storage.update_updated_at_column() FROM PUBLIC;
+GRANT ALL ON FUNCTION storage.update_updated_at_column() TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION storage.variant_deleted() FROM PUBLIC;
 

@@ -29,6 +29,7 @@ const (
 	ConfigFile = Folder + "/config.toml"
 	Migrations = Folder + "/migrations"
 	functions  = Folder + "/functions"
+	roles      = Folder + "/roles.sql"
 	schemas    = Folder + "/schemas"
 )
 
@@ -137,6 +138,9 @@ func Open(root string, lookup func(name string) (string, bool)) (*Repository, er
 	d.noteRest()
 	r.noteSchemas(d)
 	r.noteFunctions(d)
+	if _, err := files.Stat(roles); err == nil {
+		d.notes = append(d.notes, Remark{File: roles, Text: "is left out: a project has no roles of its own"})
+	}
 
 	if len(d.problems) > 0 {
 		return nil, Problems(sorted(d.problems))

@@ -12,9 +12,9 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 )
 
-// ExtensionsSchema holds the extensions that this package installs; it follows public in search
-// paths. It belongs to the platform: install scripts run as a superuser and must find no user
-// objects in it.
+// ExtensionsSchema holds the extensions of a new project, and others for which no schema is named;
+// it follows public in search paths. It belongs to the platform: install scripts run as a superuser
+// and must find no user objects in it, so each extension begins there.
 const ExtensionsSchema = "extensions"
 
 // AllowedExtensions are the extensions that a project may install: types, operators and functions
@@ -66,11 +66,19 @@ func ListExtensions(ctx context.Context, q pg.Querier, page pg.Page) ([]Extensio
 	return extensions, total, err
 }
 
-// CreateExtension installs an extension with its dependencies. Like [DeleteExtension], it runs on
-// the platform's login and puts no client text into SQL. It fails with Unprocessable on name if the
-// extension is not in [AllowedExtensions] or not available on the server, and with Conflict if it
-// is installed already or if names in its script could resolve to user objects.
+// CreateExtension installs an extension with its dependencies into [ExtensionsSchema]. Like
+// [DeleteExtension], it runs on the platform's login and puts no client text into SQL. It fails
+// with Unprocessable on name if the extension is not in [AllowedExtensions] or not available on the
+// server, and with Conflict if it is installed already or if names in its script could resolve to
+// user objects.
 func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Extension, error) {
+	return CreateExtensionIn(ctx, platform, name, ExtensionsSchema)
+}
+
+// CreateExtensionIn installs an extension as [CreateExtension] does, and moves it to a schema of
+// the project's owner. It stays in [ExtensionsSchema] if it can't move, see [moveExtension]; the
+// result has its schema.
+func CreateExtensionIn(ctx context.Context, platform pg.Beginner, name, target string) (Extension, error) {
 	if !slices.Contains(AllowedExtensions, name) {
 		return Extension{}, fault.OnField(fault.Unprocessable, "name", "invalid_value",
 			"is not an extension that projects may install: these are %s", strings.Join(AllowedExtensions, ", "))
@@ -84,11 +92,16 @@ func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 			return err
 		}
 
-		if err := createExtensionSchema(ctx, tx, name); err != nil {
+		if err := createExtensionSchema(ctx, tx); err != nil {
 			return err
 		}
 
-		err = execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+ExtensionsSchema+" cascade")
+		place, err := scriptSchema(ctx, tx, name, target)
+		if err != nil {
+			return err
+		}
+
+		err = createBesideRequirements(ctx, tx, name, place)
 		switch pg.State(err) {
 		case "42710", "23505": // duplicate_object, unique_violation in the catalog
 			return fault.OnField(fault.Conflict, "name", "already_exists", "is already installed").WithCause(err)
@@ -99,7 +112,10 @@ func CreateExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 		if err != nil {
 			return translate(err, nil)
 		}
-		if err := openMemberTables(ctx, tx); err != nil {
+		if err := openMemberTables(ctx, tx, place); err != nil {
+			return err
+		}
+		if err := moveExtension(ctx, tx, name, place, target); err != nil {
 			return err
 		}
 
@@ -125,38 +141,23 @@ func notAvailable(name, major string) *fault.Error {
 		"is not available on this server: an operator must install its package (%s on Debian)", p)
 }
 
-// createExtensionSchema creates [ExtensionsSchema] if necessary. The install script searches this
-// schema and those of the extension's dependencies. createExtensionSchema fails with Conflict
-// unless all objects there belong to the platform.
-func createExtensionSchema(ctx context.Context, tx pgx.Tx, name string) error {
+// createExtensionSchema creates [ExtensionsSchema] if necessary, in which an install script
+// searches names. It fails with Conflict unless all objects there belong to the platform.
+func createExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	if err := execute(ctx, tx, "create schema if not exists "+ExtensionsSchema); err != nil {
 		return err
 	}
 
-	type obstacles struct {
-		Foreign   bool
-		Elsewhere *string
-	}
-
-	o, err := pg.One[obstacles](ctx, tx, `
-		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasForeignObjects+` as foreign, (
-			select min(r.name) from pg_catalog.pg_available_extensions a
-			join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
-			cross join pg_catalog.unnest(v.requires) r(name)
-			join pg_catalog.pg_extension e on e.extname = r.name
-			where a.name = @name and e.extnamespace <> n.oid)::text as elsewhere
-		from pg_catalog.pg_namespace n where n.nspname = @schema`,
-		pgx.StrictNamedArgs{"name": name, "schema": ExtensionsSchema})
+	foreign, err := pg.Value[bool](ctx, tx, `
+		select n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user)) or `+hasForeignObjects+`
+		from pg_catalog.pg_namespace n where n.nspname = @schema`, pgx.StrictNamedArgs{"schema": ExtensionsSchema})
 	switch {
 	case err != nil:
 		return err
-	case o.Foreign:
+	case foreign:
 		return fault.New(fault.Conflict,
 			"the schema extensions has another owner or contains objects that belong to no extension").
 			WithCode("schema_taken")
-	case o.Elsewhere != nil:
-		return fault.New(fault.Conflict, "the required extension %s is installed in another schema",
-			*o.Elsewhere).WithCode("schema_taken")
 	}
 
 	return execute(ctx, tx, "grant usage on schema "+ExtensionsSchema+" to public")
@@ -170,15 +171,168 @@ const hasForeignObjects = `exists (
 		and d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass and not exists (
 		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e'))`
 
+// createBesideRequirements creates an extension in a schema. A script also searches the schemas of
+// the extensions that it requires, and would find user objects there. So these are in
+// [ExtensionsSchema] meanwhile.
+func createBesideRequirements(ctx context.Context, tx pgx.Tx, name, place string) error {
+	type requirement struct{ Name, Schema string }
+	elsewhere, err := pg.All[requirement](ctx, tx, `
+		select e.extname::text as name, n.nspname::text as schema
+		from pg_catalog.pg_available_extensions a
+		join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
+		cross join pg_catalog.unnest(v.requires) r(name)
+		join pg_catalog.pg_extension e on e.extname = r.name
+		join pg_catalog.pg_namespace n on n.oid = e.extnamespace
+		where a.name = @name and n.nspname <> @schema
+		order by e.extname`, pgx.StrictNamedArgs{"name": name, "schema": ExtensionsSchema})
+	if err != nil {
+		return err
+	}
+
+	for _, r := range elsewhere {
+		if err := setExtensionSchema(ctx, tx, r.Name, ExtensionsSchema); err != nil {
+			return fault.New(fault.Conflict, "the required extension %s is installed in another schema", r.Name).
+				WithCode("schema_taken").WithCause(err)
+		}
+	}
+	if err := execute(ctx, tx, "create extension "+pg.Quote(name)+" schema "+pg.Quote(place)+" cascade"); err != nil {
+		return err
+	}
+	for _, r := range elsewhere {
+		if err := setExtensionSchema(ctx, tx, r.Name, r.Schema); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// textRunners are extensions with functions that run SQL from an argument. In a schema of the rows
+// API, every caller could run any SQL by them.
+var textRunners = []string{"tablefunc"}
+
+// isOwnersSchema is the SQL condition that schema n is none of the platform's and of PostgreSQL's.
+const isOwnersSchema = `n.nspname <> 'information_schema' and not pg_catalog.starts_with(n.nspname, 'pg_')
+	and n.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(current_user))`
+
+// scriptSchema returns the schema in which an extension's script runs: [ExtensionsSchema], or the
+// target of an extension that can't move. Then nobody creates functions and operators until the
+// transaction ends, and the target must have none that belongs to no extension.
+func scriptSchema(ctx context.Context, tx pgx.Tx, name, target string) (string, error) {
+	if target == ExtensionsSchema {
+		return ExtensionsSchema, nil
+	}
+
+	isFixed, err := pg.Value[bool](ctx, tx, `
+		select exists (
+			select from pg_catalog.pg_available_extensions a
+			join pg_catalog.pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
+			where a.name = @name and not v.relocatable and v.schema is null)`, pgx.StrictNamedArgs{"name": name})
+	if err != nil || !isFixed {
+		return ExtensionsSchema, err
+	}
+
+	if err := execute(ctx, tx,
+		"lock table pg_catalog.pg_proc, pg_catalog.pg_operator in share row exclusive mode"); err != nil {
+		return "", err
+	}
+
+	isSafe, err := pg.Value[bool](ctx, tx, `
+		select exists (
+			select from pg_catalog.pg_namespace n
+			where n.nspname = @target and `+isOwnersSchema+` and not exists (
+				select from pg_catalog.pg_depend d
+				where d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass and d.refobjid = n.oid
+					and d.classid in ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)
+					and not exists (
+					select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e')))`,
+		pgx.StrictNamedArgs{"target": target})
+	if err != nil || !isSafe {
+		return ExtensionsSchema, err
+	}
+
+	return target, nil
+}
+
+// moveExtension moves an extension to a schema that belongs to the project's owner, as no script
+// runs then. The extension stays where it is if there is no such schema or the schema has an object
+// with the name of a member, and so do [textRunners] and extensions that can't move.
+func moveExtension(ctx context.Context, tx pgx.Tx, name, place, target string) error {
+	if target == place || slices.Contains(textRunners, name) {
+		return nil
+	}
+
+	possible, err := pg.Value[bool](ctx, tx, `
+		select exists (select from pg_catalog.pg_namespace n where n.nspname = @target and (n.nspname = @platform or `+isOwnersSchema+`))`,
+		pgx.StrictNamedArgs{"target": target, "platform": ExtensionsSchema})
+	if err != nil || !possible {
+		return err
+	}
+
+	err = setExtensionSchema(ctx, tx, name, target)
+	switch pg.State(err) {
+	case "0A000", "42710", "42723", "42P07": // feature_not_supported: not relocatable; duplicate names
+		return nil
+	}
+
+	return err
+}
+
+// SetExtensionSchema moves an extension to a schema and returns it. It stays where it is for the
+// reasons of [CreateExtensionIn]. SetExtensionSchema fails as [DeleteExtension] does if it is not
+// installed, or an operator's.
+func SetExtensionSchema(ctx context.Context, platform pg.Beginner, name, target string) (Extension, error) {
+	var extension Extension
+	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		if extension, err = installedExtension(ctx, tx, name); err != nil {
+			return err
+		}
+		if target == ExtensionsSchema {
+			if err := createExtensionSchema(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := moveExtension(ctx, tx, name, *extension.Schema, target); err != nil {
+			return err
+		}
+
+		extension, err = getExtension(ctx, tx, name)
+		return err
+	})
+
+	return extension, err
+}
+
+// installedExtension returns an installed extension that a project may have.
+func installedExtension(ctx context.Context, tx pgx.Tx, name string) (Extension, error) {
+	extension, err := getExtension(ctx, tx, name)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return extension, fault.New(fault.NotFound, "the extension is not installed").WithCause(err)
+	case err == nil && !slices.Contains(AllowedExtensions, name):
+		return extension, fault.New(fault.Forbidden, "an operator installed the extension")
+	}
+
+	return extension, err
+}
+
+// setExtensionSchema moves an extension to a schema. A failure leaves the transaction as it was.
+func setExtensionSchema(ctx context.Context, tx pgx.Tx, name, target string) error {
+	return pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
+		return execute(ctx, part, "alter extension "+pg.Quote(name)+" set schema "+pg.Quote(target))
+	})
+}
+
 // openMemberTables disables row level security for extension tables; new tables get it by default.
 // Such tables hold constant data, such as PostGIS coordinate systems, and functions read them with
 // the caller's rights. The install script sets their grants.
-func openMemberTables(ctx context.Context, tx pgx.Tx) error {
+func openMemberTables(ctx context.Context, tx pgx.Tx, place string) error {
 	tables, err := pg.Values[string](ctx, tx, `
 		select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
 		from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 		where n.nspname = @schema and c.relkind = 'r' and c.relrowsecurity and not `+notMember,
-		pgx.StrictNamedArgs{"schema": ExtensionsSchema})
+		pgx.StrictNamedArgs{"schema": place})
 	if err != nil {
 		return err
 	}
@@ -208,9 +362,7 @@ func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 	var extension Extension
 	err := change(ctx, platform, func(ctx context.Context, tx pgx.Tx) error {
 		var err error
-		if extension, err = getExtension(ctx, tx, name); fault.Is(err, fault.NotFound) {
-			return fault.New(fault.NotFound, "the extension is not installed").WithCause(err)
-		} else if err != nil {
+		if extension, err = installedExtension(ctx, tx, name); err != nil {
 			return err
 		}
 
@@ -218,10 +370,6 @@ func DeleteExtension(ctx context.Context, platform pg.Beginner, name string) (Ex
 			pgx.StrictNamedArgs{"name": name})
 		if err != nil {
 			return err
-		}
-
-		if !slices.Contains(AllowedExtensions, name) {
-			return fault.New(fault.Forbidden, "an operator installed the extension")
 		}
 
 		if _, err := drop(ctx, tx, "drop extension "+pg.Quote(name), object{"pg_extension", id, 0}, false); err != nil {

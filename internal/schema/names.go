@@ -13,6 +13,9 @@ const maxName = 63 // PostgreSQL's limit, in bytes
 // public is the schema for an unqualified name.
 const public = "public"
 
+// DefaultSchema is the schema of objects without one.
+const DefaultSchema = public
+
 // reservedSchemas belong to the platform, as do all names that start with pg_.
 var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 

@@ -17,8 +17,8 @@ import (
 
 // A project's logins may not create or drop extensions, so the platform does. It can't take part in
 // the owner's transaction. Extensions are therefore created before the transaction that contains
-// their statements, and stay if the transaction fails. They are dropped only in a script without a
-// transaction, where statements run in order.
+// their statements, moved and, if nothing depends on them, dropped. They stay so if the transaction
+// fails. In a script without a transaction, the statements run in order.
 
 // Platform runs a function in a transaction on the platform's login.
 type Platform func(ctx context.Context, f func(tx pgx.Tx) error) error
@@ -27,7 +27,8 @@ type Platform func(ctx context.Context, f func(tx pgx.Tx) error) error
 type extensions struct {
 	field    string // field name in errors
 	platform Platform
-	full     bool // nothing may grow the database
+	full     bool              // nothing may grow the database
+	placed   map[string]string // see [Script]
 }
 
 // prepare runs a transaction's steps on extensions before it begins. It returns all steps, with the
@@ -40,7 +41,11 @@ func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
 		case dialect.CreateExtension:
 			all[i], err = e.create(ctx, i, s)
 		case dialect.DropExtension:
-			all[i], err = e.passDrop(ctx, i, s)
+			all[i], err = e.dropUnused(ctx, i, s)
+		case dialect.MoveExtension:
+			all[i], err = e.move(ctx, i, s)
+		case dialect.Run:
+			all[i], err = e.createForBlock(ctx, i, s)
 		}
 
 		if err != nil {
@@ -60,7 +65,7 @@ var builtIn = map[string]string{
 
 // create installs an extension unless it is installed. Another platform's extension is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
-	name := s.Extension.Name
+	name, target := s.Extension.Name, s.Extension.Schema
 	err := e.platform(ctx, func(tx pgx.Tx) error {
 		at, err := schemaOf(ctx, tx, name)
 		switch {
@@ -73,18 +78,62 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 		case e.full:
 			return projectdb.ErrOverQuota
 		default:
-			extension, err := schema.CreateExtension(ctx, tx, name)
+			target = cmp.Or(target, e.placed[name], schema.DefaultSchema)
+			extension, err := schema.CreateExtensionIn(ctx, tx, name, target)
 			if err != nil {
 				return err
 			}
 			at = *extension.Schema
 		}
 
-		if target := s.Extension.Schema; target != "" && target != at {
-			s.Notes = []string{"extension " + name + " is in the schema " + at + ", where the platform installs it"}
+		if target != "" && target != at {
+			s.Notes = []string{"extension " + name + " is in the schema " + at + ", not in " + target}
 		}
 
 		return nil
+	})
+
+	return s, e.explain(i, s, err)
+}
+
+// createForBlock installs the extensions that a DO block creates, unless its project can't have
+// them: the block goes on without, as it may have a condition or a handler.
+func (e extensions) createForBlock(ctx context.Context, i int, s Step) (Step, error) {
+	for _, extension := range s.Extensions {
+		created, err := e.create(ctx, i, Step{Statement: s.Statement, Verdict: dialect.Verdict{Extension: extension}})
+		switch {
+		case fault.Is(err, fault.Unprocessable):
+			created.Notes = []string{"extension " + extension.Name + " is left out: " + fault.Of(err).Detail}
+		case err != nil:
+			return s, err
+		}
+		s.Notes = append(slices.Clip(s.Notes), created.Notes...)
+	}
+
+	return s, nil
+}
+
+// move moves an extension to another schema.
+func (e extensions) move(ctx context.Context, i int, s Step) (Step, error) {
+	name, target := s.Extension.Name, s.Extension.Schema
+	err := e.platform(ctx, func(tx pgx.Tx) error {
+		at, err := schemaOf(ctx, tx, name)
+		switch {
+		case err != nil:
+			return err
+		case at == "" && dialect.IsPlatformExtension(name):
+			s = s.leftOut("extension " + name + " is left out: projects can't have it")
+			return nil
+		case at == target:
+			s = s.leftOut("extension " + name + " is in the schema " + target + " already")
+			return nil
+		}
+
+		extension, err := schema.SetExtensionSchema(ctx, tx, name, target)
+		if err == nil && *extension.Schema != target {
+			s.Notes = []string{"extension " + name + " is in the schema " + *extension.Schema + ", not in " + target}
+		}
+		return err
 	})
 
 	return s, e.explain(i, s, err)
@@ -100,14 +149,16 @@ func schemaOf(ctx context.Context, q pg.Querier, name string) (string, error) {
 }
 
 const (
-	dropMessage = "an extension can't be dropped in a transaction"
+	dropMessage = "an extension in use can't be dropped in a transaction"
 	dropHint    = "Drop it in a migration of its own, whose first line is -- socle: no-transaction, or by DELETE /extensions."
 )
 
-// checkDrops fails with Unprocessable if a transaction step drops an extension, installed or not.
+// checkDrops fails with Unprocessable if a transaction step drops an extension that a project can
+// have, installed or not.
 func checkDrops(field string, steps []Step) error {
 	for i, s := range steps {
-		if s.Action == dialect.DropExtension && !s.Extension.Tolerant {
+		mayBeAbsent := s.Extension.Tolerant || dialect.IsPlatformExtension(s.Extension.Name)
+		if s.Action == dialect.DropExtension && !mayBeAbsent {
 			return reject(field, i, s, dropMessage, "", dropHint)
 		}
 	}
@@ -115,23 +166,15 @@ func checkDrops(field string, steps []Step) error {
 	return nil
 }
 
-// passDrop skips a DROP EXTENSION IF EXISTS in a transaction. It fails with Unprocessable if the
-// extension exists.
-func (e extensions) passDrop(ctx context.Context, i int, s Step) (Step, error) {
-	var at string
-	err := e.platform(ctx, func(tx pgx.Tx) (err error) {
-		at, err = schemaOf(ctx, tx, s.Extension.Name)
-		return err
-	})
-
-	switch {
-	case err != nil:
-		return s, err
-	case at != "":
-		return s, reject(e.field, i, s, dropMessage, "", dropHint)
+// dropUnused drops an extension before a transaction, if it is installed. It fails with
+// Unprocessable if other objects depend on it, which the transaction might drop.
+func (e extensions) dropUnused(ctx context.Context, i int, s Step) (Step, error) {
+	dropped, err := e.drop(ctx, i, s)
+	if fault.Is(err, fault.Unprocessable) {
+		return s, reject(e.field, i, s, dropMessage, fault.Of(err).Detail, dropHint)
 	}
 
-	return s.leftOut(nothingToDrop(s)), nil
+	return dropped, err
 }
 
 func nothingToDrop(s Step) string {

@@ -19,6 +19,8 @@ func hint(e *pgconn.PgError, statement sqllex.Statement) string {
 	case slices.Contains([]string{"428C9", "42P10", "23514"}, e.Code) && storageInsert.MatchString(statement.Text):
 		// PostgreSQL complains about a column or constraint.
 		return "Objects are changed by the Storage API only: upload the file."
+	case e.Code == "25001" && strings.Contains(e.Message, "CONCURRENTLY"): // active_sql_transaction
+		return "Put the statement into a migration of its own, or begin the file with the line -- socle: no-transaction."
 	case e.Code == "42501":
 		return denialReason(e, statement.Text)
 	default:

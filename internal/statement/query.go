@@ -46,7 +46,8 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 
 	if !q.ReadOnly { // PostgreSQL refuses them in a query that only reads
 		platform := func(ctx context.Context, f func(tx pgx.Tx) error) error { return pg.InTx(ctx, p.Trusted(), f) }
-		if steps, err = (extensions{"query", platform, full}).prepare(timeoutCtx, steps); err != nil {
+		e := extensions{field: "query", platform: platform, full: full}
+		if steps, err = e.prepare(timeoutCtx, steps); err != nil {
 			return Answer{}, timeout(ctx, timeoutCtx, q, err)
 		}
 	}

@@ -111,8 +111,16 @@ func (s *session) result(ctx context.Context, step Step, params [][]byte) (Resul
 	switch {
 	case step.Action == dialect.LeaveOut:
 		return r, nil
-	case step.Action == dialect.CreateExtension && !s.query.ReadOnly:
+	case s.query.ReadOnly && (step.Action != dialect.Run || len(step.Extensions) > 0):
+		step.SQL = step.Text // PostgreSQL refuses it
+	case step.Action == dialect.CreateExtension:
 		r.Command = "CREATE EXTENSION"
+		return r, nil
+	case step.Action == dialect.DropExtension:
+		r.Command = "DROP EXTENSION"
+		return r, nil
+	case step.Action == dialect.MoveExtension:
+		r.Command = "ALTER EXTENSION"
 		return r, nil
 	}
 

@@ -15,7 +15,7 @@ import (
 )
 
 // MaxScript is the maximum size of a script in bytes.
-const MaxScript = 1 << 20
+const MaxScript = 4 << 20
 
 // Script is SQL from a file. All results are discarded, so each statement runs to the end.
 type Script struct {
@@ -23,6 +23,9 @@ type Script struct {
 	Steps    []Step
 	Full     bool     // it may not grow the database
 	Platform Platform // for extensions
+	// Placed has schemas of extensions, by name, for statements that name none. Without an entry,
+	// it is [schema.DefaultSchema].
+	Placed map[string]string
 
 	// Begin and End run in the statements' transaction, before and after them. Without Begin, each
 	// statement is a transaction of its own.
@@ -102,7 +105,7 @@ func RunScript(ctx context.Context, conn *pgconn.PgConn, script Script) ([]StepN
 	return notes, s.commit(ctx, script, baseline)
 }
 
-func (s Script) extensions() extensions { return extensions{s.Field, s.Platform, s.Full} }
+func (s Script) extensions() extensions { return extensions{s.Field, s.Platform, s.Full, s.Placed} }
 
 // step runs a script's i-th step and returns it with the outcome. In a transaction, steps on
 // extensions have run before.
@@ -113,8 +116,17 @@ func (s *session) step(ctx context.Context, script Script, i int, step Step) (St
 		return script.extensions().create(ctx, i, step)
 	case step.Action == dialect.DropExtension && separate:
 		return script.extensions().drop(ctx, i, step)
+	case step.Action == dialect.MoveExtension && separate:
+		return script.extensions().move(ctx, i, step)
 	case step.Action != dialect.Run:
 		return step, nil
+	}
+
+	if separate {
+		var err error
+		if step, err = script.extensions().createForBlock(ctx, i, step); err != nil {
+			return step, err
+		}
 	}
 
 	if err := s.runToEnd(ctx, script.Field, step.SQL); err != nil {

@@ -50,7 +50,7 @@ var applyMigrations = operation.Operation{
 }
 
 // maxMigrationsBody is the maximum size for a request with migrations, in bytes.
-const maxMigrationsBody = 4 << 20
+const maxMigrationsBody = 8 << 20
 
 type applyMigrationsInput struct {
 	Body struct {
