@@ -1,6 +1,6 @@
-import { Badge } from '../../components/Bits'
-import { Table } from '../../components/Table'
-import type { Imported } from './upload'
+import { Badge } from './Bits'
+import { Table } from './Table'
+import type { Imported } from './importFile'
 import css from './ImportDialog.module.css'
 
 const shown = 100 // rejected lines

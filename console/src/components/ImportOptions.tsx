@@ -1,4 +1,4 @@
-import { CheckField, SelectField, TextField } from '../../components/Field'
+import { CheckField, SelectField, TextField } from './Field'
 import css from './ImportDialog.module.css'
 
 export interface Options {

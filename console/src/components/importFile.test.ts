@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatOf, tableNameOf } from './upload'
+import { formatOf, tableNameOf } from './importFile'
 
 test.each([
   ['a.CSV', 'csv'], ['a.txt', 'csv'], ['a.ndjson', 'jsonl'], ['a.xlsx', 'xlsx'], ['a.pdf', ''], ['a', ''], ['a.constructor', ''],

@@ -1,5 +1,5 @@
-import { send } from '../../api/client'
-import { failureOf } from '../../api/failure'
+import { send } from '../api/client'
+import { failureOf } from '../api/failure'
 
 export type ExportFormat = 'csv' | 'tsv' | 'jsonl'
 

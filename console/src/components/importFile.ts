@@ -1,9 +1,9 @@
 /** Files to import: sent with progress, which fetch does not tell. */
 
-import { ApiError, failureOf } from '../../api/failure'
-import { record } from '../../api/log'
-import { accessToken } from '../../api/session'
-import type { Schemas } from '../../api/client'
+import { ApiError, failureOf } from '../api/failure'
+import { record } from '../api/log'
+import { accessToken } from '../api/session'
+import type { Schemas } from '../api/client'
 
 export interface Imported {
   table: string
