@@ -85,9 +85,9 @@ export function DeletedProjects(narrowing: Narrowing) {
             { title: 'Description', cell: (p) => p.description, narrow: true },
             { title: 'Deleted', cell: (p) => <Time at={p.deletedAt} /> },
             { title: '', align: 'right', cell: (p) => (
-              <HeldRole.Provider value={held(p.organizationUuid)}>
+              <HeldRole value={held(p.organizationUuid)}>
                 <Button needs="restoreProject" aria-label={`Restore project ${p.name}`} onClick={() => setRestored(p)}>Restore</Button>
-              </HeldRole.Provider>
+              </HeldRole>
             ) },
           ]} />
           <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={(n) => setPage(String(n))} />

@@ -13,8 +13,8 @@ import { queries } from '../../queries'
 import { Access } from './Access'
 import { AccountBadges } from './EndUsers'
 import { EditProfile } from './EditProfile'
+import { Identities } from './Identities'
 import { Metadata } from './Metadata'
-import { SignIns } from './SignIns'
 import { titleOf } from './account'
 
 type Account = Schemas['Account']
@@ -38,7 +38,7 @@ export function EndUser() {
             <Profile project={project} account={content} />
             <Access project={project} account={content} />
             <Metadata project={project} account={content} />
-            <SignIns project={project} user={user} />
+            <Identities project={project} user={user} />
             <Deletion project={project} account={content} />
           </>
         )}

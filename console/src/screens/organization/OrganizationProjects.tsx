@@ -11,7 +11,7 @@ export function OrganizationProjects({ organization }: { organization: Schemas['
   const [creates, setCreates] = useState(false)
 
   return (
-    <HeldRole.Provider value={organization.roleId}>
+    <HeldRole value={organization.roleId}>
       <Card title="Projects" lead="All members reach them, each with their role."
         actions={<Button needs="createProject" look="primary" onClick={() => setCreates(true)}>New project</Button>}>
         <ProjectList needs="createProject" organization={organization.uuid} onCreate={() => setCreates(true)} />
@@ -20,6 +20,6 @@ export function OrganizationProjects({ organization }: { organization: Schemas['
         <DeletedProjects organization={organization.uuid} />
       </Card>
       {creates && <NewProject organization={organization.uuid} onClose={() => setCreates(false)} />}
-    </HeldRole.Provider>
+    </HeldRole>
   )
 }
