@@ -60,6 +60,7 @@ const tree = root.addChildren([
       inside('migrations', () => import('./screens/migrations/Migrations'), 'Migrations'),
       inside('users', () => import('./screens/endusers/EndUsers'), 'EndUsers'),
       inside('users/$user', () => import('./screens/endusers/EndUser'), 'EndUser'),
+      inside('realtime', () => import('./screens/realtime/Realtime'), 'Realtime'),
       inside('files', () => import('./screens/files/Containers'), 'Containers'),
       inside('files/$container', () => import('./screens/files/Files'), 'Files'),
       inside('forms', () => import('./screens/forms/Forms'), 'Forms'),
