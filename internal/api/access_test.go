@@ -46,8 +46,20 @@ var rights = map[string]right{
 	"createS3Key":     {3, `{"name": "key {n}"}`},
 	"listS3Keys":      {3, ""},
 	"deleteS3Key":     {3, ""},
+	"createWebhook":   {4, `{"name": "hook {n}", "endpoint": "https://example.com/"}`},
+	"listWebhooks":    {4, ""},
+	"getWebhook":      {4, ""},
+	"updateWebhook":   {4, `{"ordered": true}`},
+	"deleteWebhook":   {4, ""},
+	"testWebhook":     {4, ""},
+	"replayWebhook":   {4, `{"from": "2026-01-01T00:00:00Z"}`},
 	"getJWTSecret":    {3, ""},
 	"connectDatabase": {3, ""},
+
+	"rotateWebhookSecret":   {4, ""},
+	"listWebhookDeliveries": {4, ""},
+	"getWebhookDelivery":    {4, ""},
+	"retryWebhookDelivery":  {4, ""},
 
 	"createDatabaseCredential": {3, `{"name": "credential {n}", "access": "read_only"}`},
 	"listDatabaseCredentials":  {3, ""},
@@ -356,7 +368,8 @@ func (o operation) send(caller *apitest.API, names map[string]string, body strin
 func parameterNames(f fixture, table string) map[string]string {
 	return map[string]string{"projectUUID": f.Project, "formUUID": f.form, "fieldUUID": f.field,
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
-		"credentialUUID": apitest.MissingUUID, "endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
+		"credentialUUID": apitest.MissingUUID, "webhookUUID": apitest.MissingUUID, "deliveryUUID": apitest.MissingUUID,
+		"endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
 		"requestUUID": apitest.MissingUUID,
 		"jwtKeyUUID":  apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
 		"folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
@@ -533,6 +546,8 @@ func provide(
 			"vaultSecretUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/vault-secrets",
 				`{"name": "to go `+n+`", "secret": "s3cret"}`),
 		}
+	case strings.Contains(id, "Webhook"):
+		return createWebhook(targetOwner, n)
 	case id == "getMail":
 		return map[string]string{"mailUUID": createMail(t, targetOwner)}
 	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions"}, id):

@@ -28,6 +28,7 @@ import (
 	"github.com/socle-dev/socle/internal/api/rows"
 	"github.com/socle-dev/socle/internal/api/sql"
 	"github.com/socle-dev/socle/internal/api/tables"
+	"github.com/socle-dev/socle/internal/api/webhooks"
 	"github.com/socle-dev/socle/internal/backup"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
@@ -45,6 +46,7 @@ import (
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/tablejob"
 	"github.com/socle-dev/socle/internal/tus"
+	"github.com/socle-dev/socle/internal/webhook"
 )
 
 // Config has the dependencies and settings of the API.
@@ -64,6 +66,7 @@ type Config struct {
 	Submissions *submission.Service
 	Migrations  *migration.Service
 	EndUsers    *enduser.Service
+	Webhooks    *webhook.Service
 
 	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
@@ -112,6 +115,7 @@ func New(c Config) *Server {
 		&sql.Server{Accounts: c.Accounts, Migrations: c.Migrations, Platform: c.Platform, Proxy: c.Proxy},
 		files,
 		forms,
+		&webhooks.Server{Webhooks: c.Webhooks},
 		&backups.Server{Backups: c.Backups, Platform: c.Platform},
 		&instance.Server{Accounts: c.Accounts, Blobs: c.Blobs, Log: c.Log, Platform: c.Platform, Queue: c.Queue,
 			Settings: c.Settings},

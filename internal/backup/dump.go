@@ -33,6 +33,8 @@ func (s *Service) dump(ctx context.Context, b Backup, snapshot string, lockTimeo
 	cmd, closeFiles, err := s.tools.Command(ctx, to, "pg_dump", "--format=custom", compressionFlag,
 		"--encoding=UTF8", "--exclude-table-data="+projectdb.Schema+"."+projectdb.OpenedVaultKeys,
 		"--exclude-table-data="+projectdb.Schema+".events*", "--exclude-table-data="+projectdb.Schema+".captures",
+		"--exclude-table-data="+projectdb.Schema+".webhook_states",
+		"--exclude-table-data="+projectdb.Schema+".webhook_deliveries",
 		fmt.Sprintf("--lock-wait-timeout=%d", lockTimeout.Milliseconds()), "--snapshot="+snapshot)
 	if err != nil {
 		return object, plain, err

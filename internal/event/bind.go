@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // resolve binds bindings to tables, as a caller sees them.
@@ -24,7 +25,7 @@ func (l *Log) resolve(ctx context.Context, caller actor.Actor, bindings []Bindin
 			return nil, err
 		}
 
-		found, err := relations(ctx, l.project.Trusted(), caller.Role, b)
+		found, err := relations(ctx, l.project.Trusted(), projectdb.Publication, caller.Role, b)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +132,12 @@ func (l *Log) check(ctx context.Context, h head, from snapshot) error {
 		return ErrResync
 	}
 
-	removed, err := pg.Values[string](ctx, l.project.Trusted(), `select xid::text from socle.events_removed`)
+	return checkRemoved(ctx, l.project.Trusted(), from)
+}
+
+// checkRemoved fails with [ErrResync] if changes are removed that a snapshot does not see.
+func checkRemoved(ctx context.Context, q pg.Querier, from snapshot) error {
+	removed, err := pg.Values[string](ctx, q, `select xid::text from socle.events_removed`)
 	if err != nil {
 		return err
 	}

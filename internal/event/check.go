@@ -6,16 +6,21 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
+
+// querier executes a statement of [checkRows] on a login of the project, and returns its rows as
+// texts.
+type querier interface {
+	Texts(ctx context.Context, sql string, args ...[]byte) ([][][]byte, error)
+}
 
 // checkRows asks PostgreSQL, as an actor, which changes to a table the actor may see, and for which
 // of them conditions hold. The policies' conditions are evaluated on the rows as they were when
 // they changed, so the answer does not depend on later changes to them.
 func checkRows(
-	ctx context.Context, q actor.Querier, r *relation, entries []*entry, filters []filter,
+	ctx context.Context, q querier, r *relation, entries []*entry, filters []filter,
 ) (visible []bool, holds [][]bool, err error) {
 	type candidate struct {
 		Row     json.RawMessage `json:"row"`
@@ -84,7 +89,7 @@ func checkSQL(r *relation, filters []filter) (sql string, args [][]byte) {
 
 // normalize replaces the values of filters by their texts as PostgreSQL writes them, so that texts
 // can be compared. It fails with Invalid for a value that is none of its column's type.
-func normalize(ctx context.Context, q actor.Querier, r *relation, filters []filter) error {
+func normalize(ctx context.Context, q querier, r *relation, filters []filter) error {
 	var columns []string
 	var args [][]byte
 	for _, f := range filters {

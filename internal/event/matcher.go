@@ -43,7 +43,7 @@ func (m *matchers) find(caller actor.Actor, group string, relation uint32) *matc
 // matcher decides which changes to one table the views of one group get. It asks PostgreSQL once,
 // and once more for each view with conditions that need PostgreSQL.
 type matcher struct {
-	querier actor.Querier
+	querier querier
 	entries []*entry
 	visible []bool                       // nil: not known yet
 	values  []map[string]json.RawMessage // the rows' members, decoded at first use

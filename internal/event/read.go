@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
@@ -22,6 +23,7 @@ const (
 	updated   = "u"
 	deleted   = "d"
 	truncated = "t"
+	factual   = "f" // a fact of the platform, see [Types]
 )
 
 // entry is a change in the log.
@@ -34,6 +36,8 @@ type entry struct {
 	Record    []byte // JSON object; nil after deletion
 	Old       []byte // the row before; nil for an insertion
 	Oversized bool
+	Type      string    // a fact's
+	ID        uuid.UUID // zero: see [eventID]
 
 	cursor string
 }
@@ -66,7 +70,7 @@ const selectHead = `
 	select pg_current_snapshot()::text, pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn(),
 		substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) || '-' || (select oid from pg_database where datname = current_database()),
 		coalesce((` + projectdb.CatalogVersion + `), ''),
-		e.xid::text, e.seq, e.at, e.relation::bigint, e.operation::text, e.record::text, e.old::text, e.oversized, e.found
+		e.xid::text, e.seq, e.at, e.relation::bigint, e.operation::text, e.record::text, e.old::text, e.oversized, coalesce(e.type, ''), e.id, e.found
 	from (select) h left join lateral (
 		select * from (
 			select *, sum(size) over (order by xid, seq) - size as before, count(*) over () as found from (`
@@ -80,13 +84,13 @@ const selectEnd = `
 // selectNew selects what a snapshot does not see. The conditions are exact for the snapshot of the
 // statement itself, and each is a scan of an index.
 const selectNew = selectHead + `
-				select xid, seq, at, relation, operation, record, old, size, oversized from socle.events
+				select xid, seq, at, relation, operation, record, old, size, oversized, type, id from socle.events
 				where xid >= pg_snapshot_xmax(@from::pg_snapshot) or xid = any(array(select pg_snapshot_xip(@from::pg_snapshot)))` +
 	selectEnd
 
 // selectBetween selects what one snapshot does not see and another one does, after a change.
 const selectBetween = selectHead + `
-				select xid, seq, at, relation, operation, record, old, size, oversized from socle.events
+				select xid, seq, at, relation, operation, record, old, size, oversized, type, id from socle.events
 				where (xid, seq) > (@xid::xid8, @seq::bigint) and pg_visible_in_snapshot(xid, @to::pg_snapshot)
 					and (xid >= pg_snapshot_xmax(@from::pg_snapshot) or xid = any(array(select pg_snapshot_xip(@from::pg_snapshot))))` +
 	selectEnd
@@ -122,9 +126,10 @@ func read(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArg
 		var seq, relation, count *int64
 		var at *time.Time
 		var oversized *bool
+		var id uuid.NullUUID
 		var e entry
 		if err := rows.Scan(&now, &p.head.flushed, &p.head.place, &p.head.version, &xid, &seq, &at, &relation,
-			&operation, &e.Record, &e.Old, &oversized, &count); err != nil {
+			&operation, &e.Record, &e.Old, &oversized, &e.Type, &id, &count); err != nil {
 			return page{}, pg.Fault(err)
 		}
 
@@ -134,6 +139,7 @@ func read(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArg
 		}
 
 		e.XID, _ = strconv.ParseUint(*xid, 10, 64)
+		e.ID = id.UUID
 		e.Seq, e.At, e.Relation, e.Operation, e.Oversized = *seq, *at, uint32(*relation), *operation, *oversized
 		found = *count
 		p.entries = append(p.entries, &e)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // relation is a table whose changes clients may follow, as one role may see them.
@@ -32,7 +31,8 @@ type relationColumn struct {
 	Readable bool   // the role may select it, and the publication has it
 }
 
-// findRelations selects the followed tables of a schema, or one of them, as a role sees them.
+// findRelations selects the tables of a schema in a publication, or one of them, as a role sees
+// them. An empty publication stands for all tables.
 const findRelations = `
 	select c.oid::bigint as oid, n.nspname::text as schema, c.relname::text as "table", format('%I.%I', n.nspname, c.relname) as sql_name,
 		c.relreplident = 'f' as full,
@@ -52,12 +52,12 @@ const findRelations = `
 		coalesce(b.prqual is not null, false) as row_filter
 	from pg_class c
 	join pg_namespace n on n.oid = c.relnamespace
-	join pg_publication u on u.pubname = @publication
+	left join pg_publication u on u.pubname = @publication
 	left join pg_publication_rel b on b.prpubid = u.oid and b.prrelid = c.oid
 	left join pg_index i on i.indrelid = c.oid and case c.relreplident when 'i' then i.indisreplident else i.indisprimary end
 	cross join (select * from pg_roles where rolname = @role) r
 	where (n.nspname = @schema or @schema = '*') and (@table = '' or c.relname = @table) and c.relkind in ('r', 'p') and c.relpersistence = 'p'
-		and (b.oid is not null or u.puballtables
+		and (@publication = '' or b.oid is not null or u.puballtables
 			or exists (select from pg_publication_namespace s where s.pnpubid = u.oid and s.pnnspid = n.oid))
 		and has_schema_privilege(r.oid, n.oid, 'usage')
 	order by c.relname
@@ -66,9 +66,9 @@ const findRelations = `
 // maxRelations bounds the tables of a binding without a table.
 const maxRelations = 200
 
-// relations returns the followed tables that a binding names, as a role sees them. It fails with
-// Invalid if there is none.
-func relations(ctx context.Context, q pg.Querier, role string, b Binding) ([]relation, error) {
+// relations returns the tables in a publication that a binding names, as a role sees them. It fails
+// with Invalid if there is none. An empty publication stands for all tables.
+func relations(ctx context.Context, q pg.Querier, publication, role string, b Binding) ([]relation, error) {
 	rows, err := pg.All[struct {
 		OID                     int64 `db:"oid"`
 		Schema, Table, SQLName  string
@@ -76,7 +76,7 @@ func relations(ctx context.Context, q pg.Querier, role string, b Binding) ([]rel
 		Permissive, Restrictive []string
 		Columns                 string
 		RowFilter               bool
-	}](ctx, q, findRelations, pgx.StrictNamedArgs{"publication": projectdb.Publication, "role": role,
+	}](ctx, q, findRelations, pgx.StrictNamedArgs{"publication": publication, "role": role,
 		"schema": b.Schema, "table": strings.TrimPrefix(b.Table, "*"), "max": maxRelations})
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func relations(ctx context.Context, q pg.Querier, role string, b Binding) ([]rel
 		}
 		if row.RowFilter {
 			return nil, fault.New(fault.Unprocessable, "table %s has a row filter in publication %s, which changes do not obey",
-				row.SQLName, projectdb.Publication)
+				row.SQLName, publication)
 		}
 		if row.Secured {
 			r.Conditions = policyCondition(row.Permissive, row.Restrictive)
@@ -101,10 +101,13 @@ func relations(ctx context.Context, q pg.Querier, role string, b Binding) ([]rel
 		}
 	}
 
+	if len(found) == 0 && publication == "" {
+		return nil, fault.New(fault.Invalid, "the project has no table %s.%s", b.Schema, b.Table)
+	}
 	if len(found) == 0 && b.Table != "" {
 		return nil, fault.New(fault.Invalid, "table %s.%s can't be followed: it does not exist, %s may not select it, or "+
 			"publication %s lacks it; add it by: alter publication %[4]s add table %[5]s",
-			b.Schema, b.Table, role, projectdb.Publication, pg.Quote(b.Schema, b.Table))
+			b.Schema, b.Table, role, publication, pg.Quote(b.Schema, b.Table))
 	}
 
 	return found, nil
@@ -137,8 +140,17 @@ func (r *relation) column(name string) *relationColumn {
 // capture begins to capture a table, see migration 56. A busy table is a conflict.
 func capture(ctx context.Context, q pg.Querier, oid uint32) error {
 	_, err := pg.Exec(ctx, q, `select socle.capture($1)`, oid)
+	return lockedFault(err)
+}
+
+// CodeLocked is the code of a failure to capture a table that another transaction has locked.
+const CodeLocked = "table_locked"
+
+// lockedFault turns a lock_not_available error into Unavailable.
+func lockedFault(err error) error {
 	if pg.State(err) == "55P03" {
-		return fault.New(fault.Unavailable, "the table is locked by another transaction; try again")
+		return fault.New(fault.Unavailable, "the table is locked by another transaction; try again").
+			WithCode(CodeLocked)
 	}
 
 	return err

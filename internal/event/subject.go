@@ -21,14 +21,16 @@ const (
 // Subject returns the subject of the log: nothing of it is kept in backups.
 func Subject() projectdb.Subject { return projectdb.Subject{Sweep: sweep} }
 
-// sweep removes old changes, and ends the capture of tables that nobody follows. A table that is
-// locked waits for the next sweep.
+// sweep removes old changes, and ends the capture of tables and facts that nobody follows. A table
+// that is locked waits for the next sweep.
 func sweep(ctx context.Context, p *projectdb.Project) error {
 	_, err := pg.Exec(ctx, p.Trusted(), `select socle.remove_events($1)`, maxLogBytes)
 	_, released := pg.Exec(ctx, p.Trusted(), `select socle.release(make_interval(secs => @seconds::float8))`,
 		pgx.StrictNamedArgs{"seconds": idleCapture.Seconds()})
+	_, unheard := pg.Exec(ctx, p.Trusted(), `
+		select socle.listen(true) where exists (select from pg_trigger where tgname like 'socle\_fact\_%')`)
 
-	return errors.Join(ignoreLocked(err), ignoreLocked(released))
+	return errors.Join(ignoreLocked(err), ignoreLocked(released), ignoreLocked(unheard))
 }
 
 // ignoreLocked ignores a lock_not_available error.

@@ -35,7 +35,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"requestlog": {"platform"},
 		"queue":      {"platform"}, "server": {"platform"}, "projectdb": {"platform", "project"}, "cli": {"platform"},
 		"schema": {"project"}, "form": {"project"}, "gateway": {"platform"}, "object": {"project"},
-		"backup": {"platform", "project"}, "event": {"project"},
+		"backup": {"platform", "project"}, "event": {"project"}, "webhook": {"platform", "project"},
 		"backup/extension": {"project"}, "migration": {"platform", "project"},
 		"rest/catalog": {"project"}, "statement": {"project"}, "transfer": {"project"},
 		"audit": {"platform", "project"}, "standalone": {"project"}, "oauth": {"project"}, "rest": {"project"},

@@ -12,7 +12,7 @@ func TestTemplates(t *testing.T) {
 	const hostile = `<a href="https://evil.example">{{.link}}</a>` + "\n\nhttps://evil.example\n\n"
 	data := map[string]string{"link": "https://example.com/page?token=a&b=c", "server": "https://example.com"}
 	for _, name := range []string{"username", "email", "organization", "inviter", "role", "expires", "change", "what",
-		"form"} {
+		"project", "form"} {
 		data[name] = hostile
 	}
 

@@ -47,6 +47,7 @@ var (
 type Client struct {
 	places        *fair.Pool
 	maxResponse   int64 // bytes
+	excerpts      bool  // a longer response is cut, and so is one that breaks off
 	secure, plain *http.Client
 	dialer        *net.Dialer // dialer behind [Client.Dial]
 }
@@ -79,6 +80,15 @@ func (c *Client) Within(n int64, name string) *Client {
 	client.places, client.maxResponse = newPlaces(name, n), n
 
 	return &client
+}
+
+// Excerpts returns a client as [Client.Within] does that keeps the first n bytes of a response. One
+// whose body is longer or breaks off is no failure.
+func (c *Client) Excerpts(n int64, name string) *Client {
+	client := c.Within(n, name)
+	client.excerpts = true
+
+	return client
 }
 
 // Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or a
@@ -184,6 +194,8 @@ func (c *Client) Do(ctx context.Context, tenant fair.Key, r *http.Request) (Resp
 	var body bytes.Buffer
 	n, err := io.Copy(&body, io.LimitReader(res.Body, c.maxResponse+1))
 	switch {
+	case c.excerpts:
+		body.Truncate(int(min(n, c.maxResponse)))
 	case err != nil:
 		return Response{}, fmt.Errorf("read the response: %w", cmp.Or(context.Cause(ctx), err))
 	case n > c.maxResponse:

@@ -587,6 +587,17 @@ CREATE TABLE platform.users (
 
 COMMENT ON COLUMN platform.users.organization_uuid IS 'the organization made with the user';
 
+CREATE TABLE platform.webhook_projects (
+    project_uuid uuid NOT NULL,
+    wanted_at timestamp with time zone DEFAULT now() NOT NULL,
+    server uuid,
+    leased_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE platform.webhook_projects IS 'projects with webhooks, and the server that delivers for them';
+
+COMMENT ON COLUMN platform.webhook_projects.wanted_at IS 'when a webhook was last made or resumed; a row without webhooks is removed some time later';
+
 ALTER TABLE ONLY platform.attempts
     ADD CONSTRAINT attempts_pkey PRIMARY KEY (key);
 
@@ -697,6 +708,9 @@ ALTER TABLE ONLY platform.users
 
 ALTER TABLE ONLY platform.users
     ADD CONSTRAINT users_username_key UNIQUE (username_folded);
+
+ALTER TABLE ONLY platform.webhook_projects
+    ADD CONSTRAINT webhook_projects_pkey PRIMARY KEY (project_uuid);
 
 CREATE INDEX attempts_resets ON platform.attempts USING btree (resets_at);
 
@@ -829,3 +843,6 @@ ALTER TABLE ONLY platform.tokens
 
 ALTER TABLE ONLY platform.users
     ADD CONSTRAINT users_organization FOREIGN KEY (organization_uuid) REFERENCES platform.organizations(uuid);
+
+ALTER TABLE ONLY platform.webhook_projects
+    ADD CONSTRAINT webhook_projects_project_uuid_fkey FOREIGN KEY (project_uuid) REFERENCES platform.projects(uuid) ON DELETE CASCADE;

@@ -41,7 +41,7 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 // Backups exclude their rows.
 var BookkeepingTables = append([]string{"migrations", "catalogue_version", OpenedVaultKeys}, EventTables...)
 
-// EventTables are the tables of package event: a log of changes, which is worthless in another
-// database.
+// EventTables are the tables of package event, a log of changes, and of what package webhook has
+// made of it: worthless in another database.
 var EventTables = []string{"events", "events_0", "events_1", "events_2", "events_3", "events_4", "events_5", "events_6",
-	"events_7", "events_8", "events_9", "events_removed", "captures"}
+	"events_7", "events_8", "events_9", "events_removed", "captures", "webhook_states", "webhook_deliveries"}

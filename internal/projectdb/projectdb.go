@@ -96,6 +96,11 @@ func (r *Registry) S3Secret(project, key uuid.UUID) string {
 		token.Derive(r.secret, "S3 key "+key.String()+" of project "+project.String()))
 }
 
+// WebhookKey returns the key that seals the secrets of a project's webhooks.
+func (p *Project) WebhookKey() []byte {
+	return token.Derive(p.registry.secret, "webhooks of project "+p.UUID.String())
+}
+
 // BackupKey returns the backup encryption key: 32 bytes derived from the install's secret.
 func (r *Registry) BackupKey() []byte { return token.Derive(r.secret, "backups") }
 

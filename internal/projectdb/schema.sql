@@ -646,6 +646,40 @@ begin
 		and c.relkind in ('r', 'p') and c.relpersistence <> 't' and not c.relrowsecurity;
 end $$;
 
+CREATE FUNCTION socle.create_event_slots() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET session_replication_role TO 'replica'
+    AS $_$
+begin
+	-- One at a time: others would create the same tables and triggers.
+	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
+	for slot in 0..9 loop
+		if to_regclass('socle.events_' || slot) is null then
+			execute format('create table socle.events_%1$s partition of socle.events for values in (%1$s)', slot);
+		end if;
+	end loop;
+end $_$;
+
+CREATE FUNCTION socle.file_fact() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	f record;
+	data jsonb;
+begin
+	if tg_op = 'DELETE' then f := old; else f := new; end if;
+	data := jsonb_build_object('id', f.uuid, 'container', f.container_uuid, 'bucket', f.bucket_id, 'name', f.full_file_name,
+		'mime_type', f.mime_type, 'size', f.size, 'sha256', encode(f.sha256, 'hex'), 'owner', f.owner_id);
+	if tg_argv[0] = 'socle.file.moved.v1' then
+		data := data || jsonb_build_object('old', jsonb_build_object('container', old.container_uuid, 'bucket', old.bucket_id,
+			'name', old.full_file_name));
+	end if;
+	perform socle.write_fact(tg_argv[0], data::json);
+	return null;
+end $$;
+
 CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -686,6 +720,57 @@ end $$;
 
 COMMENT ON FUNCTION socle.lend_users() IS 'gives auth.users to the project''s owner, at the start of a statement on its triggers';
 
+CREATE FUNCTION socle.listen(drop_unneeded boolean) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET session_replication_role TO 'replica'
+    SET lock_timeout TO '300ms'
+    AS $$
+declare
+	t record;
+	trigger_name text;
+	wanted boolean;
+	present boolean;
+begin
+	perform socle.create_event_slots();
+	for t in select * from socle.fact_triggers loop
+		trigger_name := 'socle_fact_' || t.name;
+		wanted := exists (select from socle.webhooks w where socle.listening(w) and t.type = any(w.types));
+		present := exists (select from pg_trigger where tgrelid = t."table"::regclass and tgname = trigger_name and tgenabled = 'O' and tgisinternal);
+		if wanted and not present then
+			execute format('create trigger %I after %s on %s for each row when (%s) execute function socle.%I(%L)',
+				trigger_name, t.event, t."table", t.condition, t.function, t.type);
+			update pg_trigger set tgisinternal = true where tgrelid = t."table"::regclass and tgname = trigger_name;
+		elsif present and not wanted and drop_unneeded then
+			execute format('drop trigger %I on %s', trigger_name, t."table");
+		end if;
+	end loop;
+end $$;
+
+CREATE TABLE socle.webhooks (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    name text NOT NULL,
+    url text NOT NULL,
+    types text[] DEFAULT '{}'::text[] NOT NULL,
+    tables jsonb DEFAULT '[]'::jsonb NOT NULL,
+    secrets bytea NOT NULL,
+    ordered boolean DEFAULT false NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    pause_reason text DEFAULT ''::text NOT NULL,
+    paused_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhooks_check CHECK (((paused = (paused_at IS NOT NULL)) AND (paused = (pause_reason <> ''::text)))),
+    CONSTRAINT webhooks_pause_reason_check CHECK ((pause_reason = ANY (ARRAY[''::text, 'member'::text, 'failures'::text, 'restore'::text])))
+);
+
+COMMENT ON TABLE socle.webhooks IS 'endpoints that are told of changes';
+
+CREATE FUNCTION socle.listening(w socle.webhooks) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    RETURN ((NOT (w).paused) OR (((w).pause_reason <> 'restore'::text) AND ((w).paused_at > (now() - '1 day'::interval))));
+
 CREATE FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -708,6 +793,16 @@ begin
 	end if;
 	lock table socle.audit_pending in share row exclusive mode;
 	select h.log, h.seq + (select count(*) from socle.audit_pending) into strict log, entries from socle.audit_head h;
+end $$;
+
+CREATE FUNCTION socle.migration_fact() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform socle.write_fact(tg_argv[0], json_build_object('version', new.version, 'name', new.name, 'applied_at', new.applied_at,
+		'applied_by', new.applied_by));
+	return null;
 end $$;
 
 CREATE FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) RETURNS void
@@ -945,11 +1040,14 @@ CREATE FUNCTION socle.release(idle interval) RETURNS void
 declare
 	t record;
 begin
+	perform pg_advisory_xact_lock('socle.captures'::regclass::oid::bigint);
 	for t in
 		select c.relation, g.tgrelid, g.tgname from socle.captures c
 		left join pg_trigger g on g.tgname like 'socle\_capture\_%' and g.tgisinternal
 			and g.tgrelid in (select c.relation union select relid from pg_partition_tree(c.relation::regclass))
-		where c.followed_at < now() - idle
+		where c.followed_at < now() - idle and not exists (
+			select from socle.webhooks w, jsonb_array_elements(w.tables) n
+			where socle.listening(w) and to_regclass(format('%I.%I', n ->> 'schema', n ->> 'table')) = c.relation)
 	loop
 		if t.tgrelid is not null then
 			execute format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass);
@@ -986,6 +1084,16 @@ begin
 	end loop;
 end $$;
 
+CREATE FUNCTION socle.response_fact() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform socle.write_fact(tg_argv[0], json_build_object('id', new.uuid, 'form', new.form_uuid, 'submitted_at', new.submitted_at,
+		'answers', new.answers));
+	return null;
+end $$;
+
 CREATE FUNCTION socle.return_users() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1003,6 +1111,15 @@ begin
 end $$;
 
 COMMENT ON FUNCTION socle.return_users() IS 'takes auth.users back, at the end of the statement';
+
+CREATE FUNCTION socle.session_fact() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	perform socle.write_fact(tg_argv[0], json_build_object('id', new.user_id, 'session', new.id, 'client', new.oauth_client_id));
+	return null;
+end $$;
 
 CREATE FUNCTION socle.small_members(r json) RETURNS json
     LANGUAGE sql IMMUTABLE
@@ -1033,6 +1150,19 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.user_fact() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+	u record;
+begin
+	if tg_op = 'DELETE' then u := old; else u := new; end if;
+	perform socle.write_fact(tg_argv[0], json_build_object('id', u.id, 'email', nullif(u.email, ''), 'phone', nullif(u.phone, ''),
+		'is_anonymous', u.is_anonymous, 'created_at', u.created_at));
+	return null;
+end $$;
+
 CREATE FUNCTION socle.write_audit(new_entry text, new_mac bytea) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1055,6 +1185,15 @@ begin
 		end if;
 	end if;
 end $$;
+
+CREATE FUNCTION socle.write_fact(type text, data json) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+	insert into socle.events (relation, operation, type, record, size, oversized)
+	select 0, 'f', type, case when n > 1048576 then socle.small_members(data) else data end, least(n, 1048576), n > 1048576
+	from (select octet_length(data::text) as n) t;
+$$;
 
 CREATE FUNCTION storage.assign_bucket() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2160,7 +2299,9 @@ CREATE TABLE socle.events (
     record json,
     old json,
     size integer DEFAULT 0 NOT NULL,
-    oversized boolean DEFAULT false NOT NULL
+    oversized boolean DEFAULT false NOT NULL,
+    type text COLLATE pg_catalog."C",
+    id uuid
 )
 PARTITION BY LIST (slot);
 
@@ -2171,6 +2312,15 @@ CREATE TABLE socle.events_removed (
     xid xid8 NOT NULL,
     CONSTRAINT events_removed_single_check CHECK (single)
 );
+
+CREATE VIEW socle.fact_triggers AS
+ SELECT t.type,
+    t.name,
+    t."table",
+    t.event,
+    t.condition,
+    t.function
+   FROM ( VALUES ('socle.file.stored.v1'::text,'file_stored'::text,'storage.files'::text,'insert'::text,'true'::text,'file_fact'::text), ('socle.file.stored.v1'::text,'file_replaced'::text,'storage.files'::text,'update'::text,'old.blob_uuid <> new.blob_uuid'::text,'file_fact'::text), ('socle.file.moved.v1'::text,'file_moved'::text,'storage.files'::text,'update'::text,'old.full_file_name <> new.full_file_name or old.container_uuid <> new.container_uuid'::text,'file_fact'::text), ('socle.file.deleted.v1'::text,'file_deleted'::text,'storage.files'::text,'delete'::text,'true'::text,'file_fact'::text), ('socle.form.submitted.v1'::text,'form_submitted'::text,'forms.responses'::text,'insert'::text,'new.state = ''complete'''::text,'response_fact'::text), ('socle.form.submitted.v1'::text,'form_completed'::text,'forms.responses'::text,'update'::text,'old.state <> ''complete'' and new.state = ''complete'''::text,'response_fact'::text), ('socle.user.created.v1'::text,'user_created'::text,'auth.users'::text,'insert'::text,'true'::text,'user_fact'::text), ('socle.user.deleted.v1'::text,'user_deleted'::text,'auth.users'::text,'delete'::text,'old.deleted_at is null'::text,'user_fact'::text), ('socle.user.deleted.v1'::text,'user_hidden'::text,'auth.users'::text,'update'::text,'old.deleted_at is null and new.deleted_at is not null'::text,'user_fact'::text), ('socle.user.signed_in.v1'::text,'user_signed_in'::text,'auth.sessions'::text,'insert'::text,'true'::text,'session_fact'::text), ('socle.migration.applied.v1'::text,'migration_applied'::text,'socle.applied_migrations'::text,'insert'::text,'new.duration_ms is not null'::text,'migration_fact'::text), ('socle.migration.applied.v1'::text,'migration_ended'::text,'socle.applied_migrations'::text,'update'::text,'old.duration_ms is null and new.duration_ms is not null'::text,'migration_fact'::text)) t(type, name, "table", event, condition, function);
 
 CREATE TABLE socle.migrations (
     id integer NOT NULL,
@@ -2219,6 +2369,44 @@ CREATE TABLE socle.vault_keys (
 );
 
 COMMENT ON TABLE socle.vault_keys IS 'the key of vault.secrets, which the server has sealed for this project';
+
+CREATE TABLE socle.webhook_deliveries (
+    seq bigint NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    webhook uuid NOT NULL,
+    event uuid NOT NULL,
+    type text NOT NULL COLLATE pg_catalog."C",
+    body text NOT NULL,
+    size integer NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    log jsonb DEFAULT '[]'::jsonb NOT NULL,
+    reply text DEFAULT ''::text NOT NULL,
+    CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text])))
+);
+
+COMMENT ON TABLE socle.webhook_deliveries IS 'events for a webhook: some days of them, and at most as many as package webhook keeps';
+
+ALTER TABLE socle.webhook_deliveries ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME socle.webhook_deliveries_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE socle.webhook_states (
+    webhook uuid NOT NULL,
+    cursor text NOT NULL,
+    cursor_at timestamp with time zone DEFAULT now() NOT NULL,
+    captured xid8 NOT NULL,
+    failing_since timestamp with time zone,
+    dead integer DEFAULT 0 NOT NULL
+);
 
 CREATE TABLE storage.containers (
     uuid uuid NOT NULL,
@@ -2603,6 +2791,24 @@ ALTER TABLE ONLY socle.queries
 ALTER TABLE ONLY socle.vault_keys
     ADD CONSTRAINT vault_keys_pkey PRIMARY KEY (only_one);
 
+ALTER TABLE ONLY socle.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_event_key UNIQUE (webhook, event);
+
+ALTER TABLE ONLY socle.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_id_key UNIQUE (id);
+
+ALTER TABLE ONLY socle.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (seq);
+
+ALTER TABLE ONLY socle.webhook_states
+    ADD CONSTRAINT webhook_states_pkey PRIMARY KEY (webhook);
+
+ALTER TABLE ONLY socle.webhooks
+    ADD CONSTRAINT webhooks_name_key UNIQUE (name);
+
+ALTER TABLE ONLY socle.webhooks
+    ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY storage.containers
     ADD CONSTRAINT containers_id_key UNIQUE (id);
 
@@ -2751,6 +2957,10 @@ CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) W
 CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
 CREATE INDEX events_xid_seq ON ONLY socle.events USING btree (xid, seq);
+
+CREATE INDEX webhook_deliveries_listed ON socle.webhook_deliveries USING btree (webhook, seq);
+
+CREATE INDEX webhook_deliveries_pending ON socle.webhook_deliveries USING btree (webhook, seq) INCLUDE (size, next_at) WHERE (status = 'pending'::text);
 
 CREATE UNIQUE INDEX buckets_id_key ON storage.buckets USING btree (id);
 
@@ -2922,6 +3132,12 @@ ALTER TABLE ONLY forms.notifications
 
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_definition FOREIGN KEY (form_uuid, version) REFERENCES forms.definitions(form_uuid, version);
+
+ALTER TABLE ONLY socle.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_webhook_fkey FOREIGN KEY (webhook) REFERENCES socle.webhooks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY socle.webhook_states
+    ADD CONSTRAINT webhook_states_webhook_fkey FOREIGN KEY (webhook) REFERENCES socle.webhooks(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY storage.files
     ADD CONSTRAINT files_container FOREIGN KEY (container_uuid) REFERENCES storage.containers(uuid) ON DELETE CASCADE;
@@ -3141,9 +3357,17 @@ REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.create_event_slots() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.file_fact() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.is_storage_table_unchanged(altered oid) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.lend_users() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.listen(drop_unneeded boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.listening(w socle.webhooks) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash bytea) TO socle_PROJECT_owner;
@@ -3151,6 +3375,8 @@ GRANT ALL ON FUNCTION socle.lock_audit(OUT log text, OUT seq bigint, OUT hash by
 REVOKE ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_auth;
 GRANT ALL ON FUNCTION socle.lock_audit_entries(OUT log text, OUT entries bigint) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.migration_fact() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.record_migration(new_version text, new_name text, new_checksum text, new_applied_by uuid, new_duration_ms double precision) TO socle_PROJECT_owner;
@@ -3171,7 +3397,11 @@ REVOKE ALL ON FUNCTION socle.release(idle interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.remove_events(bytes_limit bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.response_fact() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.return_users() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.session_fact() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.small_members(r json) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.small_members(r json) TO socle_PROJECT_request;
@@ -3180,9 +3410,13 @@ REVOKE ALL ON FUNCTION socle.take_audit_entries(most integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.tell_of_change() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.user_fact() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_auth;
 GRANT ALL ON FUNCTION socle.write_audit(new_entry text, new_mac bytea) TO socle_PROJECT_owner;
+
+REVOKE ALL ON FUNCTION socle.write_fact(type text, data json) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION storage.assign_bucket() FROM PUBLIC;
 

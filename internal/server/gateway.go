@@ -30,7 +30,10 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 		EndUserClaims: domains.EndUsers.ImpersonationClaims,
 		Interfaces: []gateway.Interface{
 			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
-				PoolContended: s.registry.PoolContended, Written: s.events.Wake, Log: s.log}),
+				PoolContended: s.registry.PoolContended, Log: s.log, Written: func(project uuid.UUID) {
+					s.events.Wake(project)
+					domains.Webhooks.Written(project)
+				}}),
 			authapi.New(domains.EndUsers, s.bodies),
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),

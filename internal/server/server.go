@@ -285,9 +285,9 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
-		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
-		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
-		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
+		Webhooks: s.services.Webhooks, Proxy: s.proxy, AuditKey: auditKey, Settings: c.Shown(), Log: s.log,
+		AnswerKey: token.Derive(s.secret, "kept answers"), SigningKey: token.Derive(s.secret, "signed URLs"),
+		ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
 
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: s.bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})
@@ -382,6 +382,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("listener", s.notifications.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
+	run("webhooks", s.services.Webhooks.Run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("telemetry", s.telemetry.Run)

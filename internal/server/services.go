@@ -25,6 +25,7 @@ import (
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/tablejob"
+	"github.com/socle-dev/socle/internal/webhook"
 )
 
 // DomainsConfig has the dependencies of [Domains].
@@ -47,6 +48,7 @@ type Domains struct {
 	Cleaner  *object.Cleaner
 	Notifier *form.Notifier
 	EndUsers *enduser.Service
+	Webhooks *webhook.Service
 	Subjects []projectdb.Subject // with rows in project databases
 }
 
@@ -60,9 +62,13 @@ func NewDomains(c DomainsConfig) *Domains {
 		HookCalls: hook.NewClient(c.Outbound), Leaked: c.Leaked, Sender: c.Accounts.Sender,
 		Attempts: c.Accounts.Attempts, PublicURL: c.Accounts.PublicURL, Log: c.Log})
 
+	webhooks := webhook.New(webhook.Config{Platform: c.Database.Store.DB(), Projects: c.Projects, Admins: c.Accounts,
+		Outbound: c.Outbound, Log: c.Log})
+
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
+		Webhooks: webhooks,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
-			event.Subject()}}
+			event.Subject(), webhook.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].
