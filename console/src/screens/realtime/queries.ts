@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, inProject, read } from '../../api/client'
+import { readRows, writeRows } from '../../components/ownerSQL'
 import { tableIdentifier } from '../../components/sqlText'
 import { listTables } from '../../components/tableList'
 import { queries } from '../../queries'
@@ -18,7 +18,7 @@ export function useWatched(project: string) {
     queryFn: async (): Promise<Watched[]> => {
       const [tables, published] = await Promise.all([
         listTables(project),
-        run(project, `select schemaname || '.' || tablename from pg_publication_tables where pubname = '${publication}'`),
+        readRows(project, `select schemaname || '.' || tablename from pg_publication_tables where pubname = '${publication}'`),
       ])
       const followed = new Set(published.map((r) => r[0]))
       return tables.map((t) => ({ fullName: t.fullName, isFollowed: followed.has(t.fullName) }))
@@ -28,15 +28,6 @@ export function useWatched(project: string) {
 
 /** Adds a table to the publication, or takes it out. */
 export async function setFollowed(project: string, fullName: string, follows: boolean): Promise<void> {
-  await run(project, `alter publication ${publication} ${follows ? 'add' : 'drop'} table ${tableIdentifier(fullName)}`, true)
+  await writeRows(project, `alter publication ${publication} ${follows ? 'add' : 'drop'} table ${tableIdentifier(fullName)}`)
   await queries.invalidateQueries({ queryKey: ['watched', project] })
-}
-
-async function run(project: string, query: string, writes = false): Promise<string[][]> {
-  const { content } = await read(api.POST('/sql', {
-    params: { header: inProject(project) },
-    body: { query, read_only: !writes },
-  }))
-
-  return (content.results[0]?.rows ?? []) as string[][]
 }

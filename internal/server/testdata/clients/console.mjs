@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readLine, withBrowser } from './browser.mjs'
 import { markup, openStoredFiles, plant, refuseFrames } from './consoleattacks.mjs'
+import { followChanges, testWebhook } from './consoleevents.mjs'
 import { editThroughFaults } from './consolefaults.mjs'
 import { screens } from './consolescreens.mjs'
 
@@ -150,6 +151,9 @@ await withBrowser(server, async open => {
 		await page.goto(at(path))
 		await inspect(page, name)
 	}
+	await followChanges(page, at, api, inspect)
+	await testWebhook(page, at, inspect)
+
 	// The diagram as a file.
 	await page.goto(at('diagram'))
 	const [drawn] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export SVG' }).click()])
