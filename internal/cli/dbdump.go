@@ -147,10 +147,14 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 	return errors.Join(err, <-served)
 }
 
-// selectServiceSchemas returns the schemas of services that are not the project's own.
+// selectServiceSchemas returns the schemas of services that are not the project's own. Schema
+// pgmq stays in the dump of a project with queues, which would work nowhere else without it.
 const selectServiceSchemas = `
-	select nspname::text from pg_catalog.pg_namespace where nspname in ('cron', 'net', 'vault') and nspowner = (
-		select nspowner from pg_catalog.pg_namespace where nspname = 'socle')`
+	select nspname::text from pg_catalog.pg_namespace n
+	where nspname in ('cron', 'net', 'pgmq', 'pgmq_public', 'vault')
+		and nspowner = (select nspowner from pg_catalog.pg_namespace where nspname = 'socle')
+		and not (nspname = 'pgmq' and exists (
+			select from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relname like 'q\_%'))`
 
 // inspect names the roles that must exist where the dump is restored. It returns the schemas of
 // services that belong to the platform.
@@ -200,6 +204,25 @@ func isPlatformEntry(e pgdump.Entry) bool {
 		(e.Desc == "PUBLICATION" && e.Tag == "supabase_realtime")
 }
 
+// queueSchema has the tables of queues, among objects of the platform.
+const queueSchema = "pgmq"
+
+// queuePlatform returns the owner of the platform's objects in [queueSchema]. It returns "" if the
+// schema is the project's own, so that its owner also has the tables in it.
+func queuePlatform(entries []pgdump.Entry) string {
+	platform := ""
+	for _, e := range entries {
+		switch {
+		case e.Desc == "SCHEMA" && e.Tag == queueSchema:
+			platform = e.Owner
+		case e.Desc == "TABLE" && e.Namespace == queueSchema && strings.HasPrefix(e.Tag, "q_") && e.Owner == platform:
+			return ""
+		}
+	}
+
+	return platform
+}
+
 // restore turns the archive into text.
 func (d dbDump) restore(cmd *cobra.Command, archive *os.File) error {
 	entries, err := pgdump.ReadTOC(archive)
@@ -213,12 +236,12 @@ func (d dbDump) restore(cmd *cobra.Command, archive *os.File) error {
 	}
 	defer func() { _ = os.Remove(list.Name()) }()
 
-	head := ""
+	head, platform := "", queuePlatform(entries)
 	for _, e := range entries {
 		switch {
-		case isPlatformEntry(e):
-		case e.Desc == "SCHEMA" && e.Tag == extensionsSchema:
-			head = "CREATE SCHEMA IF NOT EXISTS " + extensionsSchema + ";\n\n"
+		case isPlatformEntry(e), e.Namespace == queueSchema && e.Owner == platform:
+		case e.Desc == "SCHEMA" && (e.Tag == extensionsSchema || (e.Tag == queueSchema && platform != "")):
+			head += "CREATE SCHEMA IF NOT EXISTS " + e.Tag + ";\n\n"
 		default:
 			fmt.Fprintf(list, "%d;\n", e.ID)
 		}

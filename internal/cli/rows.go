@@ -66,6 +66,8 @@ func addRows(group *cobra.Command, d *description, e environment) {
 		r.addFlags(cmd)
 		group.AddCommand(cmd)
 	}
+
+	addRowsBatch(group, d, e)
 }
 
 func (r *rowsCommand) addFlags(cmd *cobra.Command) {
@@ -89,7 +91,21 @@ func (r *rowsCommand) addFlags(cmd *cobra.Command) {
 	if r.method == http.MethodPatch || r.method == http.MethodDelete {
 		flags.Bool("all", false, "change all rows, without a filter")
 	}
+	if r.method != http.MethodGet {
+		addIdempotencyKey(cmd)
+	}
 
+	r.addCallerFlags(cmd)
+}
+
+// addIdempotencyKey adds the flag for the key of a write.
+func addIdempotencyKey(cmd *cobra.Command) {
+	cmd.Flags().String("idempotency-key", "", "text that makes the change at most once, however often it is sent within a day")
+}
+
+// addCallerFlags adds the flags that choose whose rights the request has.
+func (r *rowsCommand) addCallerFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.String("role", "service_role", "role in the database: anon, authenticated, or service_role, which bypasses policies")
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions( // the flag exists
 		[]string{"anon", "authenticated", "service_role"}, cobra.ShellCompDirectiveNoFileComp))
@@ -112,34 +128,47 @@ func (r *rowsCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 
-	c, err := r.e.client(cmd)
+	res, text, err := r.exchange(cmd, req)
 	if err != nil {
 		return err
 	}
 
+	return r.print(cmd, res, text)
+}
+
+// exchange sends a request to the rows API of the project. It returns the response with its body.
+func (r *rowsCommand) exchange(cmd *cobra.Command, req client.Request) (*http.Response, []byte, error) {
+	c, err := r.e.client(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+
 	if err := (finder{r.document, c}).selectProject(cmd.Context()); err != nil {
-		return err
+		return nil, nil, err
 	}
 
 	req.Path = "/projects/" + url.PathEscape(c.Project) + "/rest/v1/" + req.Path
 	if c.Token, err = r.e.rowsCredentials(cmd, c, req.Header); err != nil {
-		return err
+		return nil, nil, err
+	}
+	if flag := cmd.Flags().Lookup("idempotency-key"); flag != nil && flag.Changed {
+		req.Header.Set("Idempotency-Key", flag.Value.String())
 	}
 
 	c.Project = ""
 
 	res, err := c.Open(cmd.Context(), req)
 	if err != nil {
-		return r.explain(cmd, err)
+		return nil, nil, r.explain(cmd, err)
 	}
 	defer res.Body.Close()
 
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		return fmt.Errorf("read the response: %w", err)
+		return nil, nil, fmt.Errorf("read the response: %w", err)
 	}
 
-	return r.print(cmd, res, text)
+	return res, text, nil
 }
 
 // request returns the request, whose path is the table.

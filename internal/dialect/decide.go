@@ -50,12 +50,12 @@ type rule func(ts Tokens, s Subject) (Verdict, bool)
 
 // rules are the rules by a statement's first word.
 var rules = map[string][]rule{
-	"create":  {extension, policy, webhook},
+	"create":  {extension, policy, webhook, queues},
 	"alter":   {owner, defaultPrivileges, roleSettings, policy},
 	"drop":    {extension},
 	"grant":   {grants},
 	"revoke":  {grants},
-	"comment": {extensionComment},
+	"comment": {extensionComment, queues},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
 	"select":  {replicationRole, request},
@@ -67,7 +67,7 @@ var rules = map[string][]rule{
 // kinds are the words near the start that identify statements with a rule. Other statements with
 // the same first word need no tokens.
 var kinds = map[string][]string{
-	"create": {"extension", "policy", "trigger"},
+	"create": {"extension", "policy", "trigger", "function", "schema"},
 	"drop":   {"extension"},
 }
 

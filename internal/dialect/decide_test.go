@@ -33,6 +33,9 @@ func TestDecide(t *testing.T) {
 	noRequest := func(name string) decided {
 		return decided{Does: LeaveOut, Notes: name + " is left out: SQL sends no HTTP requests yet"}
 	}
+	existing := func(what string) decided {
+		return decided{Does: LeaveOut, Notes: what + " is left out: every project has it"}
+	}
 	noRows := func(what string) decided {
 		return decided{Does: LeaveOut, Notes: what + " is left out: sessions, tokens and factors belong to the platform"}
 	}
@@ -152,6 +155,15 @@ func TestDecide(t *testing.T) {
 		"insert into t values ('cron.job')":                            {},
 		"insert into net.total values (1)":                             {},
 		"select 1 as \"cron.schedule\"":                                {},
+
+		"create schema if not exists pgmq_public": existing("schema pgmq_public"),
+		`CREATE SCHEMA "pgmq"`:                    existing("schema pgmq"),
+		"create or replace function pgmq_public.pop(queue_name text) returns setof pgmq.message_record language sql as 'x'": existing("function pgmq_public.pop"),
+		"comment on function pgmq_public.pop(queue_name text) is 'x'":                                                       existing("function pgmq_public.pop"),
+		"create function pgmq_public.mine() returns int language sql as 'x'":                                                {},
+		"create function public.send() returns int language sql as 'x'":                                                     {},
+		"create schema pgmq2":                {},
+		"grant usage on schema pgmq to anon": {},
 
 		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {
 			Does: LeaveOut, Notes: "trigger hook on t is left out: there are no database webhooks"},

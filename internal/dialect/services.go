@@ -1,6 +1,9 @@
 package dialect
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // requests are the functions with which Supabase's databases send HTTP requests. They fail with an
 // explanation when other code calls them.
@@ -52,4 +55,19 @@ func (ts Tokens) skipGroup(i int) int {
 	}
 
 	return i
+}
+
+// queueFunctions are the functions in schema pgmq_public that Supabase's dashboard creates.
+var queueFunctions = []string{"archive", "delete", "pop", "read", "send", "send_batch"}
+
+// queues leaves out pgmq's schemas and the functions of pgmq_public, which every project has.
+func queues(_ Tokens, s Subject) (Verdict, bool) {
+	name := s.Name.String()
+	function, ok := strings.CutPrefix(name, "pgmq_public.")
+	isFunction := ok && s.Kind == "function" && slices.Contains(queueFunctions, function)
+	if isFunction || (s.Kind == "schema" && (name == "pgmq" || name == "pgmq_public")) {
+		return leaveOut("%s %s is left out: every project has it", s.Kind, name), true
+	}
+
+	return Verdict{}, false
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // denial is PostgreSQL's message about a missing privilege.
@@ -48,10 +49,10 @@ var privilegesByKind = map[string]string{
 	"function": "execute", "procedure": "execute",
 }
 
-// platformSchemas are the schemas in which a project's owner grants nothing. A schema cron, net or
-// vault can be the owner's own, which is rare.
-var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema", "cron", "net",
-	"vault"}
+// platformSchemas are the schemas in which a project's owner grants nothing. A schema of a
+// service can be the owner's own, which is rare.
+var platformSchemas = append([]string{"auth", "storage", "forms", "realtime", "socle", "information_schema"},
+	projectdb.ServiceSchemas...)
 
 // isPlatform reports whether the object is a schema of the platform.
 func (d denial) isPlatform() bool {

@@ -101,6 +101,10 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 		statements = append(statements, "grant usage on schema "+schema+" to "+grantees,
 			"grant execute on all functions in schema "+schema+" to "+grantees)
 	}
+	if slices.Contains(schemas, "pgmq") {
+		statements = append(statements, "grant create on schema pgmq to "+developer,
+			"grant select, insert, delete on pgmq.meta to "+developer)
+	}
 	if slices.Contains(schemas, "cron") {
 		statements = append(statements, "grant select, delete, update (active) on cron.job to "+developer,
 			"grant select, delete on cron.job_run_details to "+developer)

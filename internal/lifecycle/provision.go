@@ -272,6 +272,8 @@ func (d Databases) migrate(ctx context.Context, conn *pgx.Conn, project uuid.UUI
 	return pgcluster.ExecUntriggered(ctx, conn, []string{
 		"grant usage on schema " + pg.Quote(projectdb.Schema) + " to " + login + ", " + rows,
 		"grant select on socle.catalogue_version, socle.catalogue_changes to " + rows,
+		"grant execute on function socle.find_answer(bytea), socle.claim_answer(bytea), " +
+			"socle.keep_answer(bytea, bytea, smallint, jsonb, bytea) to " + rows,
 		"grant execute on function socle.lock_audit(), socle.append_audit(bigint, text, bytea), " +
 			"socle.write_audit(text, bytea), socle.lock_audit_entries(), " +
 			"socle.record_migration(text, text, text, uuid, double precision) to " + login,

@@ -38,6 +38,9 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		return v, true
 	case r.omittedSchemas[schema]:
 		return v, true
+	case isQueueSchema(schema) && !isQueue(s):
+		v.notes[0].text += ": every project has the functions of pgmq"
+		return v, true
 	case r.omissions.has(s):
 		v.notes[0].topic = Objects
 		return v, true
@@ -61,6 +64,30 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 
 	return refused("the schema %s belongs to the platform: leave it out by --exclude-schema %s, "+
 		"or rename it before you dump", schema, schema), true
+}
+
+// queueSchema is the platform's schema in which the project's owner has the tables of queues.
+const queueSchema = "pgmq"
+
+// isQueueSchema reports whether a schema has pgmq's functions, in every project.
+func isQueueSchema(schema string) bool {
+	return schema == queueSchema || schema == queueSchema+"_public"
+}
+
+// isQueue reports whether a statement in [queueSchema] is about the tables of a queue, or about the
+// list of queues' rows.
+func isQueue(s dialect.Subject) bool {
+	name := s.Name
+	if s.Table != nil {
+		name = s.Table
+	}
+	if len(name) < 2 || name[0] != queueSchema {
+		return false
+	}
+
+	object := name[1]
+	return strings.HasPrefix(object, "q_") || strings.HasPrefix(object, "a_") ||
+		(object == "meta" && s.Action == "copy")
 }
 
 // webhook leaves out triggers for Supabase's database webhooks.

@@ -137,7 +137,7 @@ func (r *rules) decide(s statement) verdict {
 	r.isModified = r.isModified || (v.action != leaveOut && v.action != set)
 
 	switch {
-	case (v.action == leaveOut || v.action == skipRows) && !r.hidden(sub.Schema()):
+	case (v.action == leaveOut || v.action == skipRows) && !r.hidden(sub.Schema()) && !isQueueSchema(sub.Schema()):
 		r.omissions.addStatement(ts, sub)
 	case v.action == run && limit == 0 && r.mayFail(ts, sub):
 		v.action, v.subject = tryRun, sub
@@ -177,7 +177,7 @@ func (r *rules) skipSupabase(h header, s dialect.Subject) {
 	if schema == "-" && h.kind == "SCHEMA" && s.Kind == "schema" {
 		schema = s.Schema()
 	}
-	if schema != "-" && schema != "" && schema != "public" && schema != "extensions" {
+	if schema != "-" && schema != "" && schema != "public" && schema != "extensions" && !isQueueSchema(schema) {
 		r.omittedSchemas[schema] = true
 	}
 }
@@ -294,6 +294,8 @@ func (r *rules) extension(ts dialect.Tokens, s dialect.Subject) (verdict, bool) 
 		return verdict{}, false
 	case s.Action == "create" && s.Name[0] == "plpgsql":
 		return verdict{action: leaveOut}, true
+	case s.Action == "create" && s.Name[0] == queueSchema:
+		return leave(Extensions, "extension pgmq: every project has its functions"), true
 	case s.Action == "create":
 		v := verdict{action: extension, extension: s.Name[0]}
 		if at := ts.Find(s.After, "schema"); at > 0 {

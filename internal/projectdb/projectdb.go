@@ -52,8 +52,8 @@ var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
 
 // ServiceSchemas are the platform's further schemas, with the functions and tables that SQL for
 // Supabase uses. A project can have a schema of its own with that name: then it belongs to the
-// project's owner, as does everything in it.
-var ServiceSchemas = []string{"cron", "net", "vault"}
+// project's owner, as does everything in it. The tables of queues in pgmq are always the owner's.
+var ServiceSchemas = []string{"cron", "net", "pgmq", "pgmq_public", "vault"}
 
 // IsServiceObject reports whether a dump entry, with its owner, is a platform object in one of
 // [ServiceSchemas], or such a schema. owner is the owner's login.

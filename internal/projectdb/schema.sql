@@ -635,6 +635,19 @@ begin
 	end if;
 end $$;
 
+CREATE FUNCTION socle.claim_answer(key bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if not pg_try_advisory_xact_lock(hashtextextended(encode(claim_answer.key, 'hex'), 0)) then
+		raise lock_not_available using message = 'a request with the key is in progress';
+	end if;
+	if exists (select from socle.find_answer(claim_answer.key)) then
+		raise unique_violation using message = 'a request with the key has an answer';
+	end if;
+end $$;
+
 CREATE FUNCTION socle.close_new_tables() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -680,6 +693,29 @@ begin
 	return null;
 end $$;
 
+CREATE TABLE socle.kept_answers (
+    key bytea NOT NULL,
+    fingerprint bytea NOT NULL,
+    kept_at timestamp with time zone DEFAULT now() NOT NULL,
+    status smallint NOT NULL,
+    headers jsonb NOT NULL,
+    body bytea
+);
+
+COMMENT ON TABLE socle.kept_answers IS 'answers of the rows API to requests with an Idempotency-Key';
+
+CREATE FUNCTION socle.find_answer(key bytea) RETURNS TABLE(fingerprint bytea, status smallint, headers jsonb, body bytea)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT a.fingerprint,
+     a.status,
+     a.headers,
+     a.body
+    FROM socle.kept_answers a
+   WHERE ((a.key = find_answer.key) AND (a.kept_at > (now() - '1 day'::interval)));
+END;
+
 CREATE FUNCTION socle.is_storage_table_unchanged(altered oid) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -701,6 +737,24 @@ begin
 end $$;
 
 COMMENT ON FUNCTION socle.is_storage_table_unchanged(altered oid) IS 'reports whether an ALTER TABLE in this transaction has left the table as it was';
+
+CREATE FUNCTION socle.keep_answer(key bytea, fingerprint bytea, status smallint, headers jsonb, body bytea) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	delete from socle.kept_answers a where a.key in (
+		select e.key from socle.kept_answers e where e.kept_at <= now() - interval '1 day'
+		order by e.kept_at limit 20 for update skip locked);
+	insert into socle.kept_answers as a (key, fingerprint, status, headers, body)
+	values (keep_answer.key, keep_answer.fingerprint, keep_answer.status, keep_answer.headers, keep_answer.body)
+	on conflict on constraint kept_answers_pkey do update
+	set fingerprint = excluded.fingerprint, kept_at = now(), status = excluded.status, headers = excluded.headers, body = excluded.body
+	where a.kept_at <= now() - interval '1 day';
+	if not found then
+		raise unique_violation using message = 'a request with the key has an answer';
+	end if;
+end $$;
 
 CREATE FUNCTION socle.lend_users() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -908,6 +962,32 @@ begin
 	where d.classid = 'pg_trigger'::regclass and t.tgrelid = to_regclass('auth.users') and t.tgname like 'socle\_%';
 	if found then
 		raise insufficient_privilege using message = 'triggers of auth.users whose names begin with socle_ belong to the platform';
+	end if;
+end $$;
+
+CREATE FUNCTION socle.refuse_queue_ddl() RETURNS event_trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	if (select rolsuper from pg_authid where rolname = session_user) then
+		return;
+	end if;
+
+	perform from pg_event_trigger_ddl_commands() d
+	where d.schema_name = 'pgmq'
+		and (select n.nspowner from pg_namespace n where n.nspname = 'pgmq') = (
+			select n.nspowner from pg_namespace n where n.nspname = 'socle')
+		and not case d.classid
+			when 'pg_class'::regclass then exists (
+				select from pg_class c left join pg_index i on i.indexrelid = c.oid left join pg_class t on t.oid = i.indrelid
+				where c.oid = d.objid and (c.relkind in ('r', 'S') and c.relname ~ '^[qa]_'
+					or c.relkind = 'i' and c.relname ~ '^([qa]_|archived_at_idx_)' and t.relname ~ '^[qa]_'))
+			else d.classid in ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_constraint'::regclass, 'pg_attrdef'::regclass)
+		end;
+	if found then
+		raise insufficient_privilege using
+			message = 'the schema pgmq belongs to the platform: a project has only tables of queues in it, named q_… and a_…';
 	end if;
 end $$;
 
@@ -2779,6 +2859,9 @@ ALTER TABLE ONLY socle.captures
 ALTER TABLE ONLY socle.events_removed
     ADD CONSTRAINT events_removed_pkey PRIMARY KEY (single);
 
+ALTER TABLE ONLY socle.kept_answers
+    ADD CONSTRAINT kept_answers_pkey PRIMARY KEY (key);
+
 ALTER TABLE ONLY socle.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (id);
 
@@ -2957,6 +3040,8 @@ CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) W
 CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
 CREATE INDEX events_xid_seq ON ONLY socle.events USING btree (xid, seq);
+
+CREATE INDEX kept_answers_kept_at_idx ON socle.kept_answers USING btree (kept_at);
 
 CREATE INDEX webhook_deliveries_listed ON socle.webhook_deliveries USING btree (webhook, seq);
 
@@ -3355,13 +3440,25 @@ REVOKE ALL ON FUNCTION socle.capture_update() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.change_catalogue_version() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.claim_answer(key bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.claim_answer(key bytea) TO socle_PROJECT_request;
+GRANT ALL ON FUNCTION socle.claim_answer(key bytea) TO socle_PROJECT_service;
+
 REVOKE ALL ON FUNCTION socle.close_new_tables() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.create_event_slots() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.file_fact() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.find_answer(key bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.find_answer(key bytea) TO socle_PROJECT_request;
+GRANT ALL ON FUNCTION socle.find_answer(key bytea) TO socle_PROJECT_service;
+
 REVOKE ALL ON FUNCTION socle.is_storage_table_unchanged(altered oid) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.keep_answer(key bytea, fingerprint bytea, status smallint, headers jsonb, body bytea) FROM PUBLIC;
+GRANT ALL ON FUNCTION socle.keep_answer(key bytea, fingerprint bytea, status smallint, headers jsonb, body bytea) TO socle_PROJECT_request;
+GRANT ALL ON FUNCTION socle.keep_answer(key bytea, fingerprint bytea, status smallint, headers jsonb, body bytea) TO socle_PROJECT_service;
 
 REVOKE ALL ON FUNCTION socle.lend_users() FROM PUBLIC;
 
@@ -3386,6 +3483,8 @@ REVOKE ALL ON FUNCTION socle.refuse_auth_ddl() FROM PUBLIC;
 REVOKE ALL ON FUNCTION socle.refuse_extensions() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_platform_triggers() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION socle.refuse_queue_ddl() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.refuse_references() FROM PUBLIC;
 

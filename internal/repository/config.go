@@ -145,7 +145,7 @@ func (r *settingsReader) readVault() {
 // writes it into every configuration.
 var closedSchemas = map[string]string{
 	"graphql_public": "", "auth": "the platform's", "storage": "the platform's", "realtime": "the platform's",
-	"graphql": "not available", "vault": "not available", "pgmq_public": "not available", "cron": "not available",
+	"graphql": "not available", "vault": "not available", "cron": "not available",
 }
 
 // readAPI reads the rows API settings.

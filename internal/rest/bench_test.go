@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,6 +33,30 @@ func BenchmarkReadOne(b *testing.B) {
 			a.server.ServeHTTP(w, r)
 		}
 	})
+}
+
+// BenchmarkUpdateOne shows what an Idempotency-Key costs, and that its absence costs nothing.
+func BenchmarkUpdateOne(b *testing.B) {
+	a := newAPI(b, keysSQL(b), transactions)
+	for _, name := range []string{"plain", "keyed"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+
+			var keys atomic.Int64
+			b.RunParallel(func(p *testing.PB) {
+				w := &discardWriter{http.Header{}}
+				for p.Next() {
+					clear(w.h)
+					r := httptest.NewRequest("PATCH", "/clients?id=eq.2", strings.NewReader(`{"name": "Bea"}`))
+					r.Header.Set("Authorization", "Bearer authenticated:ann")
+					if name == "keyed" {
+						r.Header.Set(idempotencyHeader, strconv.FormatInt(keys.Add(1), 10))
+					}
+					a.server.ServeHTTP(w, r)
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkLimit runs the same round trip with pgx alone.

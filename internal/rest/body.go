@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"hash"
 	"io"
 	"net/http"
 	"net/url"
@@ -25,6 +26,8 @@ type payload struct {
 	raw string
 	// lease is the memory of text.
 	lease bodyLease
+	// sum hashes the body as it was received; nil if nothing needs that.
+	sum hash.Hash
 }
 
 // read reads a body of at most maxSize bytes and converts a form to JSON. Functions also accept
@@ -45,6 +48,10 @@ func (p *payload) read(w http.ResponseWriter, r *http.Request, maxSize int64, fu
 	text, err := readAll(w, r, maxSize, &p.lease)
 	if err != nil {
 		return err
+	}
+
+	if p.sum != nil {
+		p.sum.Write(text)
 	}
 
 	raw := ""

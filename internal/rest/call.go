@@ -34,6 +34,9 @@ type call struct {
 	payload  payload
 	media    media
 	timings  timings
+	key      *idempotencyKey // nil without one
+	batch    *batch          // operations of a batch; nil for other requests
+	inBatch  bool            // the call is an operation of a batch
 
 	planRequest  plan.Request
 	planned      plannedRequest
@@ -93,16 +96,10 @@ func (c *call) serve() error {
 	}
 
 	c.snapshot = current
-	if c.route, err = parseRoute(c.path); err != nil {
-		return err
+	if c.isBatch() {
+		return c.serveBatch(ctx)
 	}
-	if c.route.target.Schema, err = s.profile(r); err != nil {
-		return err
-	}
-	if c.route.target.Schema != s.Schemas[0] {
-		httpx.From(ctx).Schema = c.route.target.Schema
-	}
-	if err := c.route.checkMethod(r.Method); err != nil {
+	if err := c.findTarget(); err != nil {
 		return err
 	}
 
@@ -126,6 +123,10 @@ func (c *call) serve() error {
 		return err
 	}
 
+	if c.key, err = c.readKey(); err != nil {
+		return err
+	}
+
 	defer func() { c.payload.lease.release() }()
 
 	if err := c.readPayload(ctx); err != nil {
@@ -134,6 +135,21 @@ func (c *call) serve() error {
 
 	c.timings.mark(&c.timings.parse)
 	return c.run(ctx)
+}
+
+// findTarget finds the request's target, which takes its method.
+func (c *call) findTarget() (err error) {
+	if c.route, err = parseRoute(c.path); err != nil {
+		return err
+	}
+	if c.route.target.Schema, err = c.server.profile(c.r); err != nil {
+		return err
+	}
+	if c.route.target.Schema != c.server.Schemas[0] {
+		httpx.From(c.r.Context()).Schema = c.route.target.Schema
+	}
+
+	return c.route.checkMethod(c.r.Method)
 }
 
 // parse parses the query string and headers, without the catalog.
@@ -179,9 +195,11 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 		}
 	}
 
-	limits := &s.Limits
-	c.payload.lease = bodyLease{pool: limits.Bodies, owner: limits.BodyOwner, timeout: s.sessions.AcquireTimeout}
-	if err := c.payload.read(c.w, r, limits.MaxBody, c.route.function); err != nil {
+	c.payload.lease = s.bodyLease()
+	if c.key != nil {
+		c.payload.sum = c.key.content
+	}
+	if err := c.payload.read(c.w, r, s.Limits.MaxBody, c.route.function); err != nil {
 		return err
 	}
 
@@ -190,6 +208,11 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 	}
 
 	return nil
+}
+
+// bodyLease returns a lease without memory.
+func (s *Server) bodyLease() bodyLease {
+	return bodyLease{pool: s.Limits.Bodies, owner: s.Limits.BodyOwner, timeout: s.sessions.AcquireTimeout}
 }
 
 // checkTimezone drops an unknown time zone from the preferences.

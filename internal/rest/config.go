@@ -65,6 +65,8 @@ type Features struct {
 	TerseErrors  bool // error bodies have only code and message
 	SharedOrigin bool // with other projects' user code, see shared_origin.go
 	LogSQL       bool // record the statement of each request in its httpx.Request
+	// Transactions turns on Idempotency-Key and batches, for a database with Socle's functions.
+	Transactions bool
 }
 
 // OpenAPI configures the description of the schema.

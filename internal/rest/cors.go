@@ -32,7 +32,11 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	}
 
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		h.Set("Access-Control-Expose-Headers", exposedHeaders)
+		exposed := exposedHeaders
+		if s.Features.Transactions {
+			exposed += ", Idempotency-Replayed, Retry-After"
+		}
+		h.Set("Access-Control-Expose-Headers", exposed)
 		return false
 	}
 

@@ -61,16 +61,24 @@ func (s *Server) Description(ctx context.Context, role, url string) ([]byte, err
 	return recorder.body, nil
 }
 
-// responseRecorder is an http.ResponseWriter that keeps the body.
+// responseRecorder is an http.ResponseWriter that keeps the response.
 type responseRecorder struct {
 	header http.Header
+	status int
 	body   []byte
+	max    int // bytes of the body; 0 means any number
+
+	isCut bool // the body is longer than max, and not kept
 }
 
-func (r *responseRecorder) Header() http.Header { return r.header }
-func (r *responseRecorder) WriteHeader(int)     {}
+func (r *responseRecorder) Header() http.Header    { return r.header }
+func (r *responseRecorder) WriteHeader(status int) { r.status = status }
 func (r *responseRecorder) Write(b []byte) (int, error) {
-	r.body = append(r.body, b...)
+	r.isCut = r.isCut || (r.max > 0 && len(r.body)+len(b) > r.max)
+	if !r.isCut {
+		r.body = append(r.body, b...)
+	}
+
 	return len(b), nil
 }
 
@@ -121,7 +129,7 @@ func (c *call) describe(ctx context.Context) error {
 
 		key.catalog = c.snapshot.Catalog
 		described := openapi.Schema{Catalog: key.catalog, Name: schema, Security: s.OpenAPI.Security,
-			Credentials: s.OpenAPI.Credentials}
+			Credentials: s.OpenAPI.Credentials, Transactions: s.Features.Transactions}
 		if body, err = described.Members(may); err != nil {
 			return err
 		}

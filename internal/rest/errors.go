@@ -36,6 +36,8 @@ type errorBody struct {
 	Details any    `json:"details"`
 	Hint    any    `json:"hint"`
 	Message string `json:"message"`
+	// Operation is the index of the operation that failed in a batch; nil for other requests.
+	Operation *int `json:"operation,omitempty"`
 }
 
 // terseErrorBody is the body with Config.TerseErrors.
@@ -90,7 +92,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 		h.Set("WWW-Authenticate", challenge(&f.Error))
 	}
 
-	var out any = errorBody{f.Code, f.Details, f.Hint, f.Message}
+	var out any = errorBody{f.Code, f.Details, f.Hint, f.Message, operationOf(err)}
 	if s.Features.TerseErrors {
 		out = terseErrorBody{f.Code, f.Message}
 	}
@@ -106,6 +108,14 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, role string,
 	h.Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(f.Status)
 	_, _ = text.WriteTo(w)
+}
+
+// operationOf returns the index of the operation that failed, or nil.
+func operationOf(err error) *int {
+	if e, ok := errors.AsType[*OperationError](err); ok {
+		return &e.Operation
+	}
+	return nil
 }
 
 // isUnreachable reports whether a request failed because the database was unavailable or
@@ -150,7 +160,7 @@ func challenge(e *query.Error) string {
 func (s *Server) failure(role string, err error) failure {
 	if e, ok := errors.AsType[*query.Error](err); ok {
 		f := failure{Error: *e}
-		if e.Status == http.StatusServiceUnavailable {
+		if e.Status == http.StatusServiceUnavailable || e == errInProgress {
 			f.retryAfter = "1"
 		}
 

@@ -126,7 +126,7 @@ func newAPIAt(t testing.TB, url, sql string, configure ...func(*Config)) *api {
 		},
 		Verify: func(_ *http.Request, token string) (Caller, error) {
 			role, sub, _ := strings.Cut(token, ":")
-			return Caller{Role: role, Claims: fmt.Appendf(nil, `{"role":%q,"sub":%q}`, role, sub)}, nil
+			return Caller{Role: role, Subject: sub, Claims: fmt.Appendf(nil, `{"role":%q,"sub":%q}`, role, sub)}, nil
 		},
 	}
 

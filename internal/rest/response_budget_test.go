@@ -69,8 +69,8 @@ func (a *api) occupy(budget *session.Budget, n int) *session.Result {
 	a.Helper()
 
 	res, err := session.New(session.Config{Budget: budget}).Execute(a.Context(), &session.Execution{
-		Pool: a.admin, Deadline: time.Now().Add(time.Minute), Statement: session.Statement{
-			SQL: fmt.Sprintf("select null, 1, null, null, null, null, repeat('x', %d)", n)},
+		Pool: a.admin, Deadline: time.Now().Add(time.Minute), Step: session.Step{Statement: session.Statement{
+			SQL: fmt.Sprintf("select null, 1, null, null, null, null, repeat('x', %d)", n)}},
 	})
 	if err != nil {
 		a.Fatal(err)

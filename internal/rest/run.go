@@ -44,6 +44,10 @@ func (c *call) run(ctx context.Context) error {
 			if err := c.replaceSnapshot(ctx, attempts); err != nil {
 				return err
 			}
+		case isGuard(err):
+			if attempts >= maxReplans || isInProgress(err) {
+				return errInProgress
+			}
 		case attempts >= maxReplans || !((!planned && isQueryError(err)) || isChangedSchema(err)) || !c.refresh(ctx):
 			return err
 		}
@@ -52,11 +56,21 @@ func (c *call) run(ctx context.Context) error {
 
 // attempt runs the request with the current snapshot. It reports whether planning succeeded.
 func (c *call) attempt(ctx context.Context) (planned bool, err error) {
+	if c.batch != nil {
+		return c.attemptBatch(ctx)
+	}
+
 	if err := c.plan(); err != nil {
 		return false, err
 	}
 
 	p := &c.planned
+	if c.key != nil && !p.readOnly {
+		if replayed, err := c.replay(ctx); replayed || err != nil {
+			return true, err
+		}
+	}
+
 	p.streams = p.readOnly && p.check == nil && c.media.handler == nil && c.media.explain == ""
 	c.timings.mark(&c.timings.plan)
 
@@ -144,60 +158,84 @@ func isQueryError(err error) bool {
 
 // execute runs the planned request.
 func (c *call) execute(ctx context.Context) (*session.Result, error) {
-	s, p, explain := c.server, &c.planned, c.media.explain
-	e := &c.execution
-	*e = session.Execution{
+	settings, isolation := c.settings(c.execution.Settings[:0])
+	c.prepare(isolation)
+	c.execution.ReadOnly, c.execution.Streams = c.planned.readOnly, c.planned.streams
+	c.execution.Step = c.step(settings)
+
+	if c.key != nil && !c.planned.readOnly {
+		c.execution.Guard = c.key.claim()
+		c.execution.Next = c.keepAnswer
+	}
+	if c.server.Features.LogSQL {
+		httpx.From(ctx).Statement = c.execution.Statement.SQL
+	}
+
+	return c.server.sessions.Execute(ctx, &c.execution)
+}
+
+// prepare sets the execution's members that do not depend on the statement.
+func (c *call) prepare(isolation string) {
+	s := c.server
+	c.execution = session.Execution{
 		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
-		Version: s.Catalog.require(c.snapshot),
-		Role:    c.caller.Role, Settings: e.Settings[:0], ReadOnly: p.readOnly, Rollback: s.Features.Rollback,
-		PreRequest: s.preRequestSQL, Check: p.check,
+		Version: s.Catalog.require(c.snapshot), Isolation: isolation, Rollback: s.Features.Rollback,
+	}
+
+	if c.skipVersion {
+		c.execution.Version = session.Version{}
+	}
+	if s.Features.TxOverride && c.prefer.Tx != "" {
+		c.execution.Rollback = c.prefer.Tx == "rollback"
+	}
+}
+
+// step returns the planned statement with the transaction's parameters.
+func (c *call) step(settings []actor.Setting) session.Step {
+	s, p, explain := c.server, &c.planned, c.media.explain
+	step := session.Step{
+		Role: c.caller.Role, Settings: settings, PreRequest: s.preRequestSQL, Check: p.check,
 		Statement: session.Statement{SQL: p.SQL, Args: p.Args, CountOnly: p.CountOnly, Inert: p.Inert,
 			MayPrepare: p.function != nil || c.runsUserCode(p), ReleasesLocks: p.ReleasesLocks},
-		Streams: p.streams,
 	}
 
 	if c.skipVersion { // the schema's user code may have changed
-		e.Version, e.Statement.MayPrepare = session.Version{}, true
-	}
-	if s.Features.TxOverride && c.prefer.Tx != "" {
-		e.Rollback = c.prefer.Tx == "rollback"
+		step.Statement.MayPrepare = true
 	}
 
 	if explain != "" {
-		e.Check = nil
-		e.Statement = session.Statement{SQL: explain + p.SQL, Args: p.Args, Explain: true, Inert: p.Inert,
-			MayPrepare: e.Statement.MayPrepare}
+		step.Check = nil
+		step.Statement = session.Statement{SQL: explain + p.SQL, Args: p.Args, Explain: true, Inert: p.Inert,
+			MayPrepare: step.Statement.MayPrepare}
 	} else if p.count == plan.Planned || (p.count == plan.Estimated && s.Limits.MaxRows != nil) {
-		e.Estimate = session.Statement{SQL: p.CountSQL, Args: p.CountArgs}
+		step.Estimate = session.Statement{SQL: p.CountSQL, Args: p.CountArgs}
 	}
 
-	if s.Features.LogSQL {
-		httpx.From(ctx).Statement = e.Statement.SQL
-	}
-
-	c.setSettings()
-	return s.sessions.Execute(ctx, e)
+	return step
 }
 
-// setSettings sets the transaction's parameters: those of the role, the request, the function and
-// the configuration.
-func (c *call) setSettings() {
-	s, e, f := c.server, &c.execution, c.planned.function
-	if path := s.searchPath(c.route.target.Schema); string(path) != c.role.SearchPath {
-		e.Settings = append(e.Settings, actor.Setting{Name: "search_path", Value: path})
+// settings appends the transaction's parameters: those of the role, the request, the function and
+// the configuration. It also returns the isolation level.
+func (c *call) settings(to []actor.Setting) (all []actor.Setting, isolation string) {
+	s, f := c.server, c.planned.function
+	if path := s.searchPath(c.route.target.Schema); c.inBatch || string(path) != c.role.SearchPath {
+		to = append(to, actor.Setting{Name: "search_path", Value: path})
 	}
 
-	e.Settings = appendSettings(e.Settings, c.role.Settings)
-	e.Settings = c.appendRequest(e.Settings)
+	to = appendSettings(to, c.role.Settings)
+	to = c.appendRequest(to)
+	if c.inBatch { // those of the operation before
+		to = append(to, actor.Setting{Name: "response.headers", Value: []byte{}},
+			actor.Setting{Name: "response.status", Value: []byte{}})
+	}
 
-	isolation := c.role.Settings[isolationSetting]
-	if f != nil && len(f.Settings) > 0 {
-		e.Settings = appendSettings(e.Settings, f.Settings)
+	isolation = c.role.Settings[isolationSetting]
+	if f != nil && len(f.Settings) > 0 && !c.inBatch { // they would last to the end of the batch
+		to = appendSettings(to, f.Settings)
 		isolation = cmp.Or(f.Settings[isolationSetting], isolation)
 	}
 
-	e.Settings = append(e.Settings, s.appSettings...)
-	e.Isolation = isolationLevel(isolation)
+	return append(to, s.appSettings...), isolationLevel(isolation)
 }
 
 // appendRequest appends the parameters that describe the request. Their values share a text.

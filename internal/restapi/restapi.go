@@ -145,6 +145,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 			Rollback:   strings.HasPrefix(settings.TxEnd, "rollback"),
 			TxOverride: strings.HasSuffix(settings.TxEnd, "-allow-override"),
 			Aggregates: settings.Aggregates, Plan: settings.Plan, SharedOrigin: true,
+			Transactions: true,
 		},
 		OpenAPI:   rest.OpenAPI{Server: p.URL(Prefix), Security: true, Credentials: credentials},
 		GrantHint: explain.GrantHint,

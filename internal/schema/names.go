@@ -17,8 +17,8 @@ const public = "public"
 var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
 
 // userSchema is the SQL condition that schema n belongs to the user. It is the counterpart to
-// [reserved]; a schema cron, net or vault belongs to its owner.
-const userSchema = `n.nspname not like 'pg\_%' and not (n.nspname in ('cron', 'net', 'vault') and n.nspowner = (
+// [reserved]; a service's schema belongs to its owner.
+const userSchema = `n.nspname not like 'pg\_%' and not (n.nspname in ('cron', 'net', 'pgmq', 'pgmq_public', 'vault') and n.nspowner = (
 	select nspowner from pg_catalog.pg_namespace where nspname = 'socle'))
 	and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
 

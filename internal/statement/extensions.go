@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -50,6 +51,12 @@ func (e extensions) prepare(ctx context.Context, steps []Step) ([]Step, error) {
 	return all, nil
 }
 
+// builtIn are the extensions whose functions every project has, with the note about them.
+var builtIn = map[string]string{
+	"pgmq":           "every project has its functions in schema pgmq",
+	"supabase_vault": "schema vault is the platform's",
+}
+
 // create installs an extension unless it is installed. Another platform's extension is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 	name := s.Extension.Name
@@ -60,11 +67,7 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 			return err
 		case at != "": // installed
 		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
-			reason := "projects can't have it"
-			if name == "supabase_vault" {
-				reason = "schema vault is the platform's"
-			}
-			s = s.leftOut("extension " + name + " is left out: " + reason)
+			s = s.leftOut("extension " + name + " is left out: " + cmp.Or(builtIn[name], "projects can't have it"))
 			return nil
 		case e.full:
 			return projectdb.ErrOverQuota

@@ -64,6 +64,7 @@ const everyKind = `
 	create table public.profiles (id uuid primary key default auth.uid() references auth.users on delete cascade, name text); create policy own on public.profiles to authenticated using (id = auth.uid());
 	create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $f$ begin insert into public.profiles values (new.id, new.email); return new; end $f$; create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user();
 	comment on trigger on_auth_user_created on auth.users is 'of the project';
+	select pgmq.create('tasks'); select pgmq.create_unlogged('fast'); select pgmq.send_batch('tasks', array['{"n": 1}', '{"n": 2}', '{"n": 3}']::jsonb[]); select pgmq.archive('tasks', 1); select pgmq.read('tasks', 0, 1); grant select, update, delete on pgmq.q_tasks to authenticated; create policy worker on pgmq.q_tasks to authenticated using (message ? 'n'); create trigger trail after insert on pgmq.q_tasks for each row execute function public.trail(); create function public.take() returns setof pgmq.message_record language sql begin atomic; select * from pgmq.pop('tasks'); end;
 	create policy listen on realtime.messages for select to authenticated using (realtime.topic() = 'room'); select cron.schedule('nightly', '0 3 * * *', 'select 1');
 	create policy own on storage.objects for select to authenticated using (bucket_id = 'avatars' and owner_id = auth.uid()::text and (storage.foldername(name))[1] in (select name from public.profiles)); create policy seen on storage.buckets for select using (true); comment on policy own on storage.objects is 'theirs'; 
 	create schema "Ünï" authorization current_user; create table "Ünï"."select" ("from" int, "Ä""b" text); comment on column "Ünï"."select"."from" is E'quo''te\\'; comment on constraint part on domain public.share is 'of a whole'; comment on trigger trail on public.booked is 'what came'; comment on policy some_of on public.event_data is 'some'; comment on index public.partly is 'part'; comment on function public.of_text(text, int[]) is 'text'; comment on sequence public.small is 'few'; comment on operator public.===(int, int) is 'pair'; comment on constraint one on public.booked is 'only';`
@@ -130,6 +131,12 @@ func TestRestoreSchema(t *testing.T) {
 	if got, want := pgtest.Value[string](t, restored, jobs), "1|nightly|0 3 * * *|select 1"; got != want {
 		t.Errorf("got the job %s, want %s", got, want)
 	}
+	const queues = `select string_agg(concat_ws(' ', q.queue_name, q.is_unlogged, q.created_at is not null, m.queue_length, m.total_messages), ',')
+		from pgmq.list_queues() q, pgmq.metrics(q.queue_name) m`
+	if got, want := pgtest.Value[string](t, restored, queues), "fast t t 0 0,tasks f t 2 3"; got != want {
+		t.Errorf("got the queues %s, want %s", got, want)
+	}
+	pgtest.Exec(t, restored, `select pgmq.create('more'); select pgmq.send('tasks', '{}')`)
 	pgtest.Exec(t, restored, `insert into auth.users (id, email) values (gen_random_uuid(), 'bob@example.com')`)
 
 	restoreInPlace(t, a, id)

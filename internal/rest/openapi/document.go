@@ -38,6 +38,7 @@ type (
 		In               string   `json:"in"`
 		Type             string   `json:"type,omitempty"`
 		Format           string   `json:"format,omitempty"`
+		MaxLength        int      `json:"maxLength,omitempty"`
 		Default          string   `json:"default,omitempty"`
 		Enum             []string `json:"enum,omitempty"`
 		CollectionFormat string   `json:"collectionFormat,omitempty"`
@@ -129,6 +130,8 @@ type Schema struct {
 	// Credentials goes on in the description of the JWT security, with which tokens it takes; ""
 	// means nothing.
 	Credentials string
+	// Transactions tells that writes take an Idempotency-Key, and the root batches.
+	Transactions bool
 }
 
 // ServerMembers returns the members in a description that depend on its server's URL, as a JSON
@@ -153,21 +156,27 @@ func (s Schema) Members(may Privileges) ([]byte, error) {
 	relations, letters := s.usableRelations(may)
 	functions := s.callableFunctions(may)
 
-	paths := object{{"/",
-		path{Get: &operation{Tags: []string{"Introspection"}, Summary: "OpenAPI description (this document)",
-			Produces:  []string{"application/openapi+json", "application/json"},
-			Responses: object{{"200", response{Description: "OK"}}}}}}}
-
-	var definitions object
+	root := path{Get: &operation{Tags: []string{"Introspection"}, Summary: "OpenAPI description (this document)",
+		Produces:  []string{"application/openapi+json", "application/json"},
+		Responses: object{{"200", response{Description: "OK"}}}}}
 	parameters := sharedParameters()
+	if s.Transactions {
+		root.Post = batchOperation()
+		parameters = append(parameters, member{idempotencyParameter, parameter{Name: "Idempotency-Key",
+			Description: "Makes the request at most once: repeated within a day, it has the first answer",
+			In:          "header", Type: "string", MaxLength: 255}})
+	}
+
+	paths := object{{"/", root}}
+	var definitions object
 	for i, r := range relations {
-		paths = append(paths, member{"/" + r.Name.Name, relationPath(r, letters[i])})
+		paths = append(paths, member{"/" + r.Name.Name, s.repeatable(relationPath(r, letters[i]))})
 		definitions = append(definitions, member{r.Name.Name, s.definition(r)})
 		parameters = append(parameters, relationParameters(r)...)
 	}
 
 	for _, f := range functions {
-		paths = append(paths, member{"/rpc/" + f.Name.Name, functionPath(f)})
+		paths = append(paths, member{"/rpc/" + f.Name.Name, s.repeatable(functionPath(f))})
 	}
 
 	title, rest := summary(s.Catalog.Comments[s.Name])

@@ -149,5 +149,5 @@ func fail(e *pgproto3.ErrorResponse) func(*pgproto3.Backend) {
 // read is an execution of a read on a pool.
 func read(pool *pgxpool.Pool) *Execution {
 	return &Execution{Pool: pool, Deadline: time.Now().Add(time.Minute), ReadOnly: true, Streams: true,
-		Statement: Statement{SQL: "select"}}
+		Step: Step{Statement: Statement{SQL: "select"}}}
 }

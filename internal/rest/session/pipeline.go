@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,7 +30,8 @@ import (
 // At a body to be streamed, the pipeline suspends: resume reads the remaining replies, and abandon
 // discards the connection instead. Pipelines are pooled.
 type pipeline struct {
-	*Execution
+	*Execution            // with the current step
+	first      *Execution // with the first step
 	wire
 	executor *Executor
 	check    func(*Result) error
@@ -61,7 +61,7 @@ var pipelinePool = sync.Pool{New: func() any { return new(pipeline) }}
 // newPipeline returns a pipeline for an execution.
 func newPipeline(ctx context.Context, x *Executor, e *Execution) *pipeline {
 	p := pipelinePool.Get().(*pipeline)
-	p.executor, p.Execution = x, e
+	p.executor, p.first = x, e
 	p.watchdog = newWatchdog(ctx)
 	p.reset()
 
@@ -70,13 +70,14 @@ func newPipeline(ctx context.Context, x *Executor, e *Execution) *pipeline {
 
 // reset prepares the pipeline for an attempt on another connection.
 func (p *pipeline) reset() {
+	p.Execution = p.first
 	p.result.reset(p)
 	p.wire = wire{out: p.out[:0], watchdog: p.watchdog}
 	p.cache, p.deallocateSQL = nil, nil
 	p.inBlock, p.reusesPlan, p.mayDeallocate, p.outcome = false, false, false, nil
 	p.mayPrepare, p.check = p.Statement.MayPrepare, p.Check
 
-	if p.check == nil && p.waitsForBudget() {
+	if p.check == nil && (p.Next != nil || p.waitsForBudget()) {
 		p.check = func(*Result) error { return nil }
 	}
 }
@@ -119,6 +120,7 @@ const (
 	kindClose replyKind = iota
 	kindParse
 	kindBegin
+	kindGuard
 	kindCommit
 	kindVersionCheck // settings, after the schema version check
 	kindOther        // statement without a result, such as settings
@@ -188,6 +190,7 @@ func (p *pipeline) attempt() error {
 
 // runOnce queues the messages, sends them and reads the replies.
 func (p *pipeline) runOnce() error {
+	p.Execution = p.first
 	p.txStatus, p.skipping, p.dirty = txIdle, false, false
 	p.unknown, p.committing, p.commitSent = false, false, false
 	p.out, p.pending = p.out[:0], p.pending[:0]
@@ -209,24 +212,12 @@ func (p *pipeline) runOnce() error {
 
 // queue queues the request's messages, up to the check if it has one.
 func (p *pipeline) queue() error {
-	s := &p.scratch
-	s.reserve(p.Statement.Args, p.Estimate.Args)
-
-	args, err := s.encode(p.Statement.Args)
+	args, err := p.encodeStep()
 	if err != nil {
 		return err
 	}
 
-	estimateArgs, err := s.encode(p.Estimate.Args)
-	if err != nil {
-		return err
-	}
-
-	if strings.IndexByte(p.Statement.SQL, 0) >= 0 {
-		return ErrNUL
-	}
-
-	err = p.queueAll(args, estimateArgs)
+	err = p.queueAll(args)
 	p.broken = err != nil // the statement cache records statements that were not sent
 
 	return err
@@ -234,7 +225,7 @@ func (p *pipeline) queue() error {
 
 // queueAll queues the request's messages with their encoded arguments. The cases after the last
 // statement choose how the transaction ends, see [pipeline].
-func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
+func (p *pipeline) queueAll(args stepArgs) (err error) {
 	if p.cache, err = p.statements(); err != nil {
 		return err
 	}
@@ -249,6 +240,12 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 		}
 	}
 
+	if p.Guard.SQL != "" {
+		if err := p.queueStatement(kindGuard, "", p.Guard.SQL, args.guard); err != nil {
+			return err
+		}
+	}
+
 	kind := kindOther
 	if p.Version.Value != "" {
 		kind = kindVersionCheck
@@ -259,20 +256,7 @@ func (p *pipeline) queueAll(args, estimateArgs [][]byte) (err error) {
 		return err
 	}
 
-	if p.PreRequest != "" {
-		if err := p.queueStatement(kindOther, p.Role, p.PreRequest, nil); err != nil {
-			return err
-		}
-	}
-
-	if p.Estimate.SQL != "" {
-		explain := "explain (format json) " + p.Estimate.SQL
-		if err := p.queueStatement(kindEstimate, p.Role, explain, estimateArgs); err != nil {
-			return err
-		}
-	}
-
-	if err := p.queueStatement(kindMain, p.Role, p.Statement.SQL, args); err != nil {
+	if err := p.queueStep(args); err != nil {
 		return err
 	}
 
@@ -332,12 +316,11 @@ func (p *pipeline) abandon() {
 
 // finishChecked commits, or rolls back if the check fails.
 func (p *pipeline) finishChecked() error {
-	if err := p.waitWritten(); err != nil {
+	checkErr, err := p.runSteps()
+	if err != nil {
 		return err
 	}
 
-	checkErr := p.check(&p.result)
-	var err error
 	switch {
 	case checkErr != nil:
 		err = p.queueEnd(endUndone)
@@ -387,9 +370,11 @@ func (p *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byt
 		}
 	}
 
-	if st.ready {
+	switch {
+	case st.ready:
 		p.reusesPlan = true
-	} else {
+	case p.isQueued(st): // a step sets the same parameters twice
+	default:
 		if err := p.prepare(st.name, sql); err != nil {
 			return err
 		}
@@ -398,6 +383,11 @@ func (p *pipeline) queueStatement(kind replyKind, role, sql string, args [][]byt
 
 	p.pending = append(p.pending, pendingReply{kind, st})
 	return p.execute(st.name, args)
+}
+
+// isQueued reports whether a statement's Parse is queued.
+func (p *pipeline) isQueued(st *preparedStatement) bool {
+	return slices.Contains(p.pending, pendingReply{kindParse, st})
 }
 
 func (p *pipeline) queueClose(st *preparedStatement) error {

@@ -43,7 +43,7 @@ func (p *pipeline) readPending() error {
 		p.dropUnprepared()
 
 		if first == nil && !isFinal {
-			first = asStaleCatalog(a, err)
+			first = asKnown(a, err)
 			p.unknown = p.isOutcomeUnknown(a, err)
 		}
 
@@ -81,9 +81,13 @@ func (p *pipeline) isOutcomeUnknown(a pendingReply, err error) bool {
 	return !isPgError(err) || a.kind == kindCommit || a.kind == kindSimpleQuery || a.kind == kindSync
 }
 
-// asStaleCatalog converts a version check's failure to a [StaleCatalogError].
-func asStaleCatalog(a pendingReply, err error) error {
+// asKnown converts a version check's failure to a [StaleCatalogError], and a guard's to a
+// [GuardError].
+func asKnown(a pendingReply, err error) error {
 	pe, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && a.kind == kindGuard {
+		return &GuardError{pe}
+	}
 	if ok && a.kind == kindVersionCheck && pe.Code == "22P02" && strings.Contains(pe.Message, staleCatalogMarker) {
 		return &StaleCatalogError{pe}
 	}

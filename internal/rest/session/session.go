@@ -64,8 +64,8 @@ func New(c Config) *Executor {
 	return &Executor{Config: c}
 }
 
-// Execution is a request's work in the database: a transaction that sets parameters, runs the
-// pre-request function and the statement.
+// Execution is a request's work in the database: a transaction of one step, and of those that Next
+// returns.
 type Execution struct {
 	Pool     *pgxpool.Pool
 	Deadline time.Time
@@ -74,20 +74,37 @@ type Execution struct {
 	Catalog *catalog.Catalog
 	Version Version // required schema version
 
+	Isolation string // "" means read committed
+	ReadOnly  bool
+	Rollback  bool
+	// Guard is a statement without a result that runs first, as the login, if it has SQL. Its
+	// failure is a [GuardError].
+	Guard Statement
+
+	Step
+	// Next returns the step after the n-th one, counted from 0, whose result is res. nil ends the
+	// transaction; an error rolls it back. The steps can run again from the start. Each one costs a
+	// round trip.
+	Next func(n int, res *Result) (*Step, error)
+	// Streams allows a long body to be streamed. Otherwise it is buffered, as short ones are.
+	Streams bool
+}
+
+// Step is a part of a transaction: it sets parameters, and runs the pre-request function and the
+// statement.
+type Step struct {
 	Role       string // that the settings assume; part of the prepared statements' key
 	Settings   []actor.Setting
-	Isolation  string // "" means read committed
-	ReadOnly   bool
-	Rollback   bool
 	PreRequest string // statement without arguments that runs first, or ""
 
 	Statement Statement
 	// Estimate is a statement for the planner's row estimate, if it has SQL.
 	Estimate Statement
-	// Check inspects the result before COMMIT; an error rolls back. nil saves a round trip.
+	// Check inspects the result before the next step or COMMIT; an error rolls back. nil saves a
+	// round trip.
 	Check func(*Result) error
-	// Streams allows a long body to be streamed. Otherwise it is buffered, as short ones are.
-	Streams bool
+	// Restore is set after a statement without a result.
+	Restore []actor.Setting
 }
 
 // Statement is a statement with its arguments, each a string, []byte or nil.
@@ -99,6 +116,7 @@ type Statement struct {
 	Inert         bool // no user code runs
 	MayPrepare    bool // user code may leave prepared statements
 	ReleasesLocks bool // session advisory locks are released at the end
+	NoResult      bool // its rows are ignored, and the result of the step before stays
 }
 
 // Version requires that Query returns Value. An empty value requires nothing.
@@ -209,6 +227,12 @@ func IsStaleCatalog(err error) bool {
 	_, ok := errors.AsType[*StaleCatalogError](err)
 	return ok
 }
+
+// GuardError reports that an execution's guard failed. Nothing else ran.
+type GuardError struct{ Cause *pgconn.PgError }
+
+func (e *GuardError) Error() string { return e.Cause.Error() }
+func (e *GuardError) Unwrap() error { return e.Cause }
 
 // stalePlanStates are the SQLSTATEs for a prepared statement that a schema change made invalid.
 // Such an error has no context; an error with context comes from a function.
