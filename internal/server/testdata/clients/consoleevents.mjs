@@ -15,7 +15,7 @@ export async function followChanges(page, at, api, inspect) {
 	await page.getByText('following', { exact: true }).waitFor()
 	await change(`insert into authors (name) values ('<b>Mary</b> Shelley')`)
 	const entry = page.getByRole('list', { name: 'Changes, the newest first' }).getByRole('listitem').first()
-	await entry.getByText('<b>Mary</b> Shelley').waitFor()
+	await entry.getByText('<b>Mary</b> Shelley').first().waitFor()
 	await entry.locator('summary').click()
 	await entry.getByRole('heading', { name: 'Row' }).waitFor()
 	await inspect(page, 'changes-log')
@@ -56,4 +56,31 @@ export async function testWebhook(page, at, inspect) {
 	await page.getByRole('link', { name: 'All webhooks' }).click()
 	await page.getByRole('cell', { name: 'paused' }).waitFor()
 	await inspect(page, 'webhooks-list')
+}
+
+// sendMessage creates a queue, sends a message, and archives it.
+export async function sendMessage(page, at, inspect) {
+	await page.goto(at('queues'))
+	await page.getByRole('button', { name: 'Create queue' }).first().click()
+	await page.getByRole('dialog').getByLabel('Name').fill('mails')
+	await page.getByRole('dialog').getByRole('button', { name: 'Create queue' }).click()
+	await page.getByRole('heading', { level: 1, name: 'mails' }).waitFor()
+	await page.getByText('No message waits').waitFor()
+
+	await page.getByRole('button', { name: 'Send a message' }).click()
+	const form = page.getByRole('dialog', { name: 'Send a message' })
+	await form.getByLabel('Message (JSON)').fill('{"to": "<b>ada</b>", "n": 9007199254740993}')
+	await form.getByRole('button', { name: 'Send message' }).click()
+	await page.getByRole('button', { name: '1', exact: true }).click()
+	const message = page.getByRole('dialog', { name: 'Message 1' })
+	await message.getByText('9007199254740993').waitFor()
+	await inspect(page, 'queue-message')
+	await message.getByRole('button', { name: 'Archive' }).click()
+	await page.getByText('No message waits').waitFor()
+	await page.getByRole('link', { name: 'Archive' }).click()
+	await page.getByText('9007199254740993').waitFor()
+	await inspect(page, 'queue')
+	await page.getByRole('link', { name: 'All queues' }).click()
+	await page.getByRole('link', { name: 'mails' }).waitFor()
+	await inspect(page, 'queues-list')
 }
