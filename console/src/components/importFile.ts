@@ -60,7 +60,7 @@ export async function upload(project: string, path: string, query: Record<string
     request.setRequestHeader('Authorization', `Bearer ${token}`)
     request.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total)
     request.onerror = () => reject(new ApiError(0))
-    request.onabort = () => reject(new Error('The import was cancelled.'))
+    request.onabort = () => reject(new Error('The import was canceled.'))
     request.onload = () => {
       record({ method: 'POST', url, headers, body: '', status: request.status })
       const answer = parse(request.responseText)

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import { Code } from '../../components/Bits'
-import { ButtonLink } from '../../components/Button'
+import { Button, ButtonLink } from '../../components/Button'
 import { TextField } from '../../components/Field'
 import { Card } from '../../components/Page'
 import { useRefusal } from '../../components/rights'
@@ -47,7 +47,7 @@ export function FollowedTables({ project }: { project: string }) {
             return (
               <>
                 <TextField label="Search by name" type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                {found.length === 0 ? <Empty title="No table has this name" /> : (
+                {found.length === 0 ? <Empty title="No table has this name" action={<Button onClick={() => setSearch('')}>Clear search</Button>} /> : (
                   <Table label="Tables" rows={found.slice((number - 1) * shown, number * shown)} keyOf={(t) => t.fullName} columns={[
                     { title: 'Table', cell: (t) => <Link to={tablePath(project, t.fullName) as string}>{t.fullName}</Link> },
                     { title: 'Followed', align: 'right', cell: (t) => <Switch project={project} table={t} /> },
