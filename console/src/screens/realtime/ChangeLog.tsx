@@ -49,12 +49,13 @@ export function ChangeLog({ project }: { project: string }) {
         )}
         <SeeAs project={project} value={as} onChange={(next) => setFilters({ as: next })} />
       </FilterBar>
-      <Card>
+      <Card title="Changes" lead={`The last ${kept} since you opened this page.`} actions={
         <Row>
           <span role="status"><FollowingBadge state={state} /></span>
           <Button onClick={() => setFilters({ paused: paused === '' ? '1' : '' })}>{paused === '' ? 'Pause' : 'Continue'}</Button>
           <Button disabled={entries.length === 0} onClick={() => setEntries([])}>Clear</Button>
         </Row>
+      }>
         {entries.length === 0 ? (
           <Empty title={followed?.length === 0 ? 'No table is followed' : 'No change yet'}>
             {followed?.length === 0 ? 'Switch a table on under Tables.' : 'Change a row in another tab or in your application: it appears here at once.'}

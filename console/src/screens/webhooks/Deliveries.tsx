@@ -135,7 +135,7 @@ function OneDelivery({ path, onClose }: {
             <h3>Body of the request</h3>
             <Code label="the body of the request" text={pretty(d.body)} />
             <h3>Last answer</h3>
-            {d.reply === '' ? <p>It had no body.</p> : <Code label="the answer" text={d.reply} />}
+            {d.reply === '' ? <p>{d.log.some((a) => a.status > 0) ? 'It had no body.' : 'None yet.'}</p> : <Code label="the answer" text={d.reply} />}
           </Stack>
         )}
       </Loaded>

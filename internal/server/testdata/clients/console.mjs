@@ -17,7 +17,7 @@ const hostile = `<img src=x onerror="document.title='owned'"><script>document.ti
 
 // inspect checks a screen: its title, no markup from data, nothing wider than the window, and what axe knows.
 async function inspect(page, name) {
-	await page.getByRole('heading', { level: 1 }).first().waitFor()
+	await page.locator('h1').first().waitFor() // also behind a dialog
 	const settled = selector => page.waitForFunction(s => document.querySelector(s) === null, selector)
 	await settled('[role=status][aria-label=Loading], [aria-busy=true]')
 	for (const [kind, width, colorScheme] of [['wide', 1280, 'light'], ['phone', 390, 'dark']]) {

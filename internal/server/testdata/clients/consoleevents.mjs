@@ -36,7 +36,7 @@ export async function testWebhook(page, at, inspect) {
 	await form.getByLabel('Name').fill('<i>orders</i>')
 	await form.getByLabel('Endpoint').fill('https://hooks.invalid/orders')
 	await form.getByRole('button', { name: 'Add a table' }).click()
-	await form.getByLabel('Table').selectOption('public.books')
+	await form.getByLabel('Table', { exact: true }).selectOption('public.books')
 	await form.getByLabel('Condition').fill('price=gt.10')
 	await form.getByLabel('socle.user.created.v1').check()
 	await inspect(page, 'webhook-new')
@@ -81,6 +81,6 @@ export async function sendMessage(page, at, inspect) {
 	await page.getByText('9007199254740993').waitFor()
 	await inspect(page, 'queue')
 	await page.getByRole('link', { name: 'All queues' }).click()
-	await page.getByRole('link', { name: 'mails' }).waitFor()
+	await page.getByRole('link', { name: 'mails', exact: true }).waitFor()
 	await inspect(page, 'queues-list')
 }
