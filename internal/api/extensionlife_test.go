@@ -123,7 +123,7 @@ func TestExtensionScriptsIsolated(t *testing.T) {
 	execute(t, a, `create extension dblink schema extensions; create extension cube schema public`)
 
 	a.Delete("/extensions/dblink").Want(403)
-	// Its script would find public's functions beside cube, which is in schema extensions meanwhile.
+	// Its script would find public's functions beside cube, which is in extensions meanwhile.
 	asOwner(t, a, `create function public.cube_dim(text) returns int language sql as 'select 1'`)
 	a.Post("/extensions", `{"name": "earthdistance"}`).Want(201).Content("schema", "extensions")
 	a.Delete("/extensions/earthdistance").Want(200)

@@ -389,11 +389,14 @@ func TestApplyForeignBlocks(t *testing.T) {
 	}
 
 	// Nothing is created, dropped or moved by a query that only reads.
-	for _, q := range []string{"do 'begin create extension cube; end'", "drop extension pg_trgm", "alter extension pg_trgm set schema public"} {
+	for _, q := range []string{"do 'begin create extension cube; end'", "drop extension pg_trgm",
+		"alter extension pg_trgm set schema public"} {
 		a.Post("/sql", sqlBody(q)).Want(422)
 	}
-	a.Post("/migrations", migrationsBody(t, "", append(files, "alter extension ltree set schema public")...)).Want(422).Field("migrations.3.sql")
-	a.Post("/migrations", migrationsBody(t, "", append(files, "drop extension if exists hstore")...)).Want(422).Field("migrations.3.sql")
+	a.Post("/migrations", migrationsBody(t, "", append(files, "alter extension ltree set schema public")...)).
+		Want(422).Field("migrations.3.sql")
+	a.Post("/migrations", migrationsBody(t, "", append(files, "drop extension if exists hstore")...)).
+		Want(422).Field("migrations.3.sql")
 }
 
 // TestMigrationsShareNoState: a migration finds nothing of the session of the one before it,
@@ -481,7 +484,8 @@ func TestApplyConcurrentIndex(t *testing.T) {
 
 	large := "-- " + strings.Repeat("x", 2<<20) + "\nselect 1"
 	a.Post("/migrations", migrationsBody(t, "", append(files, large)...)).Want(200)
-	r = a.Post("/migrations", migrationsBody(t, "", append(files, large, large+large)...)).Want(422).Field("migrations.5.sql")
+	r = a.Post("/migrations", migrationsBody(t, "", append(files, large, large+large)...)).
+		Want(422).Field("migrations.5.sql")
 	if got := r.Metadata("name"); got != "step_6" {
 		t.Errorf("a text is too large: got the name %v", got)
 	}

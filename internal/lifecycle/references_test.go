@@ -121,8 +121,7 @@ func TestNoReferencesToPlatform(t *testing.T) {
 	}
 }
 
-// viewedTables are the tables that views and rules of the owner's may read, as viewsOfTables matches
-// them.
+// viewedTables are the tables that views and rules of the owner's may read, see viewsOfTables.
 var viewedTables = []string{"storage.buckets", "storage.objects", "cron.job"}
 
 var viewsOfTables = regexp.MustCompile(` view | rule `)

@@ -2,6 +2,10 @@ package realtimeapi
 
 import "time"
 
+// memberSession bounds a stream of a platform user, who may lose the role meanwhile. The client
+// continues at its cursor.
+const memberSession = 5 * time.Minute
+
 // Bounds of sockets. Those of rooms are in package realtime.
 const (
 	// Sockets of one server, of an account's projects, and of a project. Each costs a file

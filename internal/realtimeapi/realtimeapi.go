@@ -169,6 +169,36 @@ func authenticate(ctx context.Context, r *http.Request, p project) (caller, erro
 		return caller{}, err
 	}
 
+	c, err := verify(ctx, p, credentialOf(r))
+	if err != nil {
+		return caller{}, err
+	}
+
+	return c, p.inactive()
+}
+
+// identify is [authenticate] for requests that may have a platform user's token, whose caller
+// expires after [memberSession].
+func identify(r *http.Request, p project) (caller, error) {
+	c, err := p.identify(r, credentialOf(r))
+	if err != nil {
+		return caller{}, err
+	}
+
+	v, err := callerOf(p, c)
+	if err != nil {
+		return caller{}, err
+	}
+
+	if end := time.Now().Add(memberSession); c.Member != nil && (v.expiresAt.IsZero() || v.expiresAt.After(end)) {
+		v.expiresAt = end
+	}
+
+	return v, p.inactive()
+}
+
+// credentialOf returns the key or token of a request.
+func credentialOf(r *http.Request) string {
 	key := cmp.Or(r.Header.Get("Apikey"), r.URL.Query().Get("apikey"))
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	text = strings.TrimSpace(text)
@@ -177,12 +207,7 @@ func authenticate(ctx context.Context, r *http.Request, p project) (caller, erro
 		text = key
 	}
 
-	c, err := verify(ctx, p, text)
-	if err != nil {
-		return caller{}, err
-	}
-
-	return c, p.inactive()
+	return text
 }
 
 // statuses are the statuses of failures.

@@ -61,6 +61,10 @@ func (p *fakeProject) inactive() error {
 	return p.failure
 }
 
+func (p *fakeProject) identify(r *http.Request, text string) (gateway.Caller, error) {
+	return p.verify(r.Context(), text)
+}
+
 func (p *fakeProject) verify(_ context.Context, text string) (gateway.Caller, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // event's id is a cursor: a client that sends it as Last-Event-ID continues after that event.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, p project) error {
 	ctx := r.Context()
-	v, err := authenticate(ctx, r, p)
+	v, err := identify(r, p)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package realtimeapi
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type project interface {
 	id() uuid.UUID
 	share(ctx context.Context) fair.Key
 	verify(ctx context.Context, text string) (gateway.Caller, error)
+	// identify is verify for a request that may have a platform user's token.
+	identify(r *http.Request, text string) (gateway.Caller, error)
 	timeout(role string) time.Duration
 	inactive() error
 	// current returns the project under its current settings. It fails with NotFound if it was
@@ -44,6 +47,10 @@ func (p openProject) share(ctx context.Context) fair.Key { return p.Database.Key
 
 func (p openProject) verify(ctx context.Context, text string) (gateway.Caller, error) {
 	return p.Verify(ctx, text)
+}
+
+func (p openProject) identify(r *http.Request, text string) (gateway.Caller, error) {
+	return p.Identify(r, text)
 }
 
 // timeout returns a role's statement timeout; 0 means none.
@@ -102,6 +109,12 @@ func verify(ctx context.Context, p project, text string) (caller, error) {
 		return caller{}, err
 	}
 
+	return callerOf(p, c)
+}
+
+// callerOf returns the caller of a verified credential. It fails with Forbidden for a role that has
+// no channels, and with Unauthenticated for an expired token.
+func callerOf(p project, c gateway.Caller) (caller, error) {
 	switch c.Role {
 	case "anon", "authenticated", actor.ServiceRole:
 	case "":

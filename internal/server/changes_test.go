@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -73,6 +74,18 @@ func TestStreamOfChanges(t *testing.T) {
 		t.Errorf("after a restore: got %v", e)
 	}
 	events.close()
+
+	// Members follow with their own token, as somebody else too.
+	for i, member := range []*apitest.API{a, a.Member(5)} {
+		events = openStream(t, member, path, "Authorization: Bearer "+member.Token, "X-Socle-As: anon")
+		events.next()
+		insert(`{"id": ` + strconv.Itoa(10+i) + `, "title": "five", "done": false}`)
+		if e := events.next(); e.kind != "INSERT" {
+			t.Errorf("as a member: got %v", e)
+		}
+		events.close()
+	}
+	a.OtherUser().Send("GET", path, "").Want(404)
 
 	a.Anonymous().Send("GET", path, "", "apikey: wrong").Want(401)
 	a.Anonymous().Send("GET", path+"&x=1", "", "apikey: "+key).Want(400)

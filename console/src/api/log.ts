@@ -26,10 +26,24 @@ export function subscribe(f: () => void): () => void {
 export function record(r: { method: string; url: string; headers: Headers; body: string; status: number }): void {
   const { pathname, search } = new URL(r.url)
   const headers = [...r.headers].filter(([name]) => name !== 'authorization')
-  const entry = { id: ++lastID, at: new Date(), method: r.method, path: pathname + search, headers, body: r.body,
+  const entry = { id: ++lastID, at: new Date(), method: r.method, path: pathname + search, headers, body: withoutSecrets(r.body),
     status: r.status }
   requests = [entry, ...requests].slice(0, kept)
   listeners.forEach((f) => f())
+}
+
+/** Members of bodies that are shown once, or never. */
+const secret = /^(secret|password|new_?password|current_?password|token|refresh_?token)$/i
+
+/** Replaces secrets in a body of JSON; the log keeps and shows none. */
+function withoutSecrets(body: string): string {
+  if (body === '' || !/secret|password|token/i.test(body)) return body
+
+  try {
+    return JSON.stringify(JSON.parse(body, (name, value: unknown) => (secret.test(name) && typeof value === 'string' ? '…' : value)))
+  } catch {
+    return body
+  }
 }
 
 /** Returns a request as a curl command. $TOKEN stands for an access token. */

@@ -4,10 +4,10 @@ import { createContext, useContext } from 'react'
 import { access } from '../api/access'
 import { roleName, roles } from './Roles'
 
-/** An operation of the platform API, or a change through a project's own interfaces. */
+/** An operation of the platform API, or a change whose role the document does not state in its usual words. */
 export type Operation = keyof typeof access | keyof typeof changes
 
-const changes = { writeRows: 'developer', writeFiles: 'developer' } as const
+const changes = { writeRows: 'developer', writeFiles: 'developer', createProject: 'admin' } as const
 const needed: Record<Operation, keyof typeof roles> = { ...access, ...changes }
 
 /** The id of the user's role; undefined while it is not known, and then nothing is refused. */

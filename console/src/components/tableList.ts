@@ -1,6 +1,7 @@
 /** The tables of a project, as lists and pictures of them need it. */
 
 import { api, inProject, read } from '../api/client'
+import { queries } from '../queries'
 
 /** A table or view. */
 export interface Entry {
@@ -45,3 +46,6 @@ function page(project: string, number: number) {
 /** Returns the path of a table's screen; the name may have any characters. */
 export const tablePath = (project: string, name: string, rest = '') =>
   `/projects/${project}/tables/${encodeURIComponent(name)}${rest}`
+
+/** Loads what is known of a project's tables again. */
+export const refreshTables = (project: string) => queries.invalidateQueries({ queryKey: ['tables', project] })

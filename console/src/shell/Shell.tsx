@@ -5,6 +5,8 @@ import { api, read } from '../api/client'
 import { currentUser, hasSessionEnded, signOut, subscribe } from '../api/session'
 import { IconButton } from '../components/Button'
 import { Menu } from '../components/Menu'
+import { Guarded } from '../components/Guarded'
+import { Page } from '../components/Page'
 import { HeldRole, refusalOf } from '../components/rights'
 import { roleName, roles } from '../components/Roles'
 import { queries } from '../queries'
@@ -103,7 +105,7 @@ export function Shell() {
         )}
         <main id="content" className={css.main} tabIndex={-1}>
           <HeldRole value={held}>
-            <Outlet />
+            <Screen project={project} held={held} />
           </HeldRole>
         </main>
       </div>
@@ -112,6 +114,19 @@ export function Shell() {
       <RequestPanel open={requests} onClose={() => setRequests(false)} />
     </div>
   )
+}
+
+/** The screen of the address, or why the user's role has nothing to see there. It asks nothing before that is known. */
+function Screen({ project, held }: { project: string | undefined; held: number | undefined }) {
+  const { pathname } = useLocation()
+  const { isError } = useProjectOf(project)
+  const path = /\/projects\/[^/]+\/([^/]+)/.exec(pathname)?.[1]
+  const entry = project === undefined ? undefined : entries.find((e) => e.path === path)
+  if (entry?.needs === undefined || isError) return <Outlet />
+
+  return refusalOf(entry.needs, held) === undefined
+    ? <Guarded needs={entry.needs}><Outlet /></Guarded>
+    : <Page title={entry.text}><Guarded needs={entry.needs}>{null}</Guarded></Page>
 }
 
 const nextTheme = { system: 'light', light: 'dark', dark: 'system' } as const

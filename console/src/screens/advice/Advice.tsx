@@ -5,7 +5,7 @@ import { Badge, Code } from '../../components/Bits'
 import { Button, ButtonLink } from '../../components/Button'
 import { Page, Row } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
-import { identifier } from '../structure/ddl'
+import { identifier } from '../../components/sqlText'
 import { remedyOf, subjectOf, tableOf, type Finding } from './remedies'
 import css from './Advice.module.css'
 

@@ -30,7 +30,7 @@ export function OneEntry({ project, log, seq, names, onClose, onActor }: {
   return (
     <Dialog title={found === undefined ? `Entry ${seq}` : actionText(found.action)} open onClose={onClose} side>
       <Loaded query={query}>
-        {() => found === undefined ? <Empty title="The log has no such entry" />
+        {() => found === undefined ? <Empty title="The log has no such entry">Entries that are older than the log are gone; see which remain in the list.</Empty>
           : <Entry project={project} entry={found} names={names} onActor={onActor} />}
       </Loaded>
     </Dialog>

@@ -39,11 +39,11 @@ export function Access({ project, account }: { project: string; account: Account
   return (
     <Card title="Access" lead={banned && <>Banned, ends <Time at={account.bannedUntil} />.</>}>
       <Row>
-        <Button onClick={() => setAsked('password')}>Set password</Button>
-        {banned ? <Button onClick={() => void lift()}>Lift ban</Button>
-          : <Button onClick={() => setAsked('ban')}>Ban user</Button>}
-        <Button onClick={() => setAsked('sessions')}>End sessions</Button>
-        <Button onClick={() => setAsked('token')}>Create test token</Button>
+        <Button needs="updateEndUser" onClick={() => setAsked('password')}>Set password</Button>
+        {banned ? <Button needs="updateEndUser" onClick={() => void lift()}>Lift ban</Button>
+          : <Button needs="updateEndUser" onClick={() => setAsked('ban')}>Ban user</Button>}
+        <Button needs="deleteEndUserSessions" onClick={() => setAsked('sessions')}>End sessions</Button>
+        <Button needs="createEndUserToken" onClick={() => setAsked('token')}>Create test token</Button>
       </Row>
       {asked === 'password' && <SetPassword {...props} />}
       {asked === 'ban' && <Ban {...props} />}

@@ -54,7 +54,7 @@ export function Functions() {
       )}
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No functions yet" action={create}>
+          <Empty title="No function yet" action={create}>
             A function keeps logic next to the rows. Applications call it at /rpc/ when its role may execute it.
           </Empty>
         ) : (

@@ -1,7 +1,7 @@
 /** Calls of functions, as SQL and as requests to the rows API. */
 
 import type { Schemas } from '../../api/client'
-import { identifier } from '../structure/ddl'
+import { identifier } from '../../components/sqlText'
 
 export type FunctionInfo = Schemas['FunctionInfo']
 

@@ -1,5 +1,7 @@
 /** First calls of a project, as commands and code to copy. */
 
+import { identifier } from '../../components/sqlText'
+
 export const clients = ['curl', 'supabase-js', 'Python', 'psql'] as const
 export type Client = (typeof clients)[number]
 
@@ -58,8 +60,4 @@ function shell(text: string): string {
 /** Quotes a text of JavaScript and Python. */
 function script(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`
-}
-
-function identifier(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }

@@ -78,7 +78,7 @@ export function DatabaseCredentials({ project }: { project: string }) {
       <Card title="Connect" lead={address.note}>
         <h3>With a credential</h3>
         <Code label="the psql command" text={command('USERNAME', 'PASSWORD')} />
-        <h3>With your own log-in, through the API</h3>
+        <h3>With your own account, through the API</h3>
         <Code label="the socle command" text={`socle login --url ${location.origin}\nsocle db psql --project ${project}`} />
       </Card>
       {creates && <NewCredential project={project} onClose={() => setCreates(false)} onCreated={setCreated} />}

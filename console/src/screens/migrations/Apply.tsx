@@ -67,7 +67,7 @@ export function Apply({ project, files, onFiles }: {
         <p className={css.warning}>Left out, since their names do not begin with a version: {skipped.join(', ')}</p>
       )}
       {files.length === 0 ? (
-        <Empty title="No files chosen">
+        <Empty title="No file chosen">
           Choose the files of your migrations folder. Files that the project has are recognized and left alone.
         </Empty>
       ) : (

@@ -50,7 +50,7 @@ function AppliedList({ project, onApply }: { project: string; onApply: () => voi
   return (
     <Loaded query={query}>
       {({ content, metadata }) => content.length === 0 ? (
-        <Empty title="No migrations yet" action={<Button needs="applyMigrations" look="primary" onClick={onApply}>Apply migrations</Button>}>
+        <Empty title="No migration yet" action={<Button needs="applyMigrations" look="primary" onClick={onApply}>Apply migrations</Button>}>
           A migration is a file such as 20261127093000_add_books.sql. The project records which ones it has.
         </Empty>
       ) : (

@@ -10,10 +10,12 @@ import { useURLState } from '../../url'
 import { Invitations } from './Invitations'
 import { Members } from './Members'
 import { OrganizationList } from './OrganizationList'
+import { OrganizationProjects } from './OrganizationProjects'
 import { OrganizationSettings } from './OrganizationSettings'
 
 const tabs = [
   { id: 'members', text: 'Members' },
+  { id: 'projects', text: 'Projects' },
   { id: 'invitations', text: 'Invitations' },
   { id: 'settings', text: 'Settings' },
   { id: 'all', text: 'All organizations' },
@@ -44,6 +46,7 @@ export function Organization() {
           {({ content: o }) => (
             <>
               {tab === 'members' && <Members organization={o} />}
+              {tab === 'projects' && <OrganizationProjects organization={o} />}
               {tab === 'invitations' && <Invitations organization={o} />}
               {tab === 'settings' && <OrganizationSettings organization={o} />}
             </>

@@ -1,4 +1,4 @@
-import { buckets, type Request } from './request'
+import { buckets, microseconds, quantile, type Request } from './request'
 import css from './Requests.module.css'
 
 const bars = 60
@@ -9,7 +9,6 @@ export function RequestChart({ requests }: { requests: Request[] }) {
   const most = Math.max(1, ...all.map((b) => b.good + b.failed))
   const failed = requests.filter((r) => r.status >= 400).length
   const durations = requests.map((r) => r.duration).sort((a, b) => a - b)
-  const median = durations[Math.floor(durations.length / 2)] ?? 0
 
   return (
     <figure className={css.figure}>
@@ -22,7 +21,8 @@ export function RequestChart({ requests }: { requests: Request[] }) {
         ))}
       </div>
       <figcaption className={css.caption}>
-        {requests.length} loaded requests, {failed} failed, median {(median / 1000).toFixed(1)} ms
+        {requests.length} loaded requests, {failed} failed, median {microseconds(quantile(durations, 0.5))}, 99th percentile{' '}
+        {microseconds(quantile(durations, 0.99))}
       </figcaption>
     </figure>
   )

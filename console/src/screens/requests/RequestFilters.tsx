@@ -8,7 +8,7 @@ import css from './Requests.module.css'
 
 const statuses = ['2xx', '3xx', '4xx', '5xx', '401', '403', '404', '409', '422', '429', '500', '504']
 const interfaces = {
-  '': 'All', '/rest/v1': 'Rows', '/rest/v1/rpc': 'Functions', '/storage/v1': 'Files', '/auth/v1': 'Log-in',
+  '': 'All', '/rest/v1': 'Rows', '/rest/v1/rpc': 'Functions', '/storage/v1': 'Files', '/auth/v1': 'Sign-in',
 }
 const times = { '': 'Any time', '15m': '15 minutes', '1h': 'An hour', '24h': 'A day', '7d': 'A week' }
 

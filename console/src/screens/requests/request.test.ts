@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { buckets, filterNames, microseconds, queryOf, type Filters } from './request'
+import { buckets, filterNames, microseconds, quantile, queryOf, type Filters } from './request'
 
 const none = Object.fromEntries(filterNames.map((n) => [n, ''])) as Filters
 const user = '01a21c47-ae22-7089-be0a-04aa0343d995'
@@ -28,4 +28,8 @@ test('buckets count good and failed requests', () => {
 
   expect(all.map((b) => [b.good, b.failed])).toEqual([[1, 0], [0, 2]])
   expect(buckets([], 2)).toEqual([])
+})
+
+test('quantiles', () => {
+  expect([quantile([], 0.5), quantile([7], 0.99), quantile([1, 2, 3, 4], 0.5), quantile([1, 2, 3, 4], 0.99)]).toEqual([0, 7, 2, 4])
 })

@@ -42,6 +42,11 @@ export function microseconds(n: number): string {
   return `${(n / 1_000_000).toFixed(1)} s`
 }
 
+/** Returns the value that a part of sorted numbers does not exceed, such as 0.99 of them; 0 for none. */
+export function quantile(sorted: number[], part: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0
+}
+
 export function toneOf(status: number): 'success' | 'warning' | 'danger' | 'neutral' {
   if (status >= 500) return 'danger'
   if (status >= 400) return 'warning'

@@ -18,6 +18,7 @@ import { SelectionBar } from './SelectionBar'
 import { StatusBar } from './StatusBar'
 import { TableActions, Toolbar } from './Toolbar'
 import type { Column, Reference } from './types'
+import { useLive } from './useLive'
 import { useRowsView, windowRows } from './useRowsView'
 import { useSelection } from './useSelection'
 import css from './RowsView.module.css'
@@ -33,6 +34,7 @@ export function RowsView({ project, relation }: { project: string; relation: Rel
   const state = useRowsView(project, relation)
   const { view, pages, arranged, as, from } = state
   const target = { project, relation, as }
+  const live = useLive(project, relation, as)
   const columns = [...arranged.pinned, ...arranged.free]
   const viewID = JSON.stringify([view.filters, view.sort, view.as, from])
 
@@ -100,7 +102,7 @@ export function RowsView({ project, relation }: { project: string; relation: Rel
 
   return (
     <Page full title={relation.name} lead={<Lead relation={relation} />} actions={<TableActions target={target} />}>
-      <Toolbar target={target} state={state} filters={filters} onFilters={setFilters} />
+      <Toolbar target={target} state={state} live={live} filters={filters} onFilters={setFilters} />
       {selection.rows.length > 0 && <SelectionBar target={target} selection={selection} columns={columns} />}
       <Grid key={viewID} id="cell" label={`Rows of ${relation.name}`} arranged={arranged} pages={pages} from={from}
         count={Math.min(Math.max(0, pages.count - from), windowRows)} onRange={state.onRange} place={place}

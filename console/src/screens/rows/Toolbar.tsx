@@ -1,21 +1,24 @@
 import { useState } from 'react'
 import { Button, ButtonLink } from '../../components/Button'
+import { exportTable } from '../../components/exportTable'
+import { FollowingBadge } from '../../components/FollowingBadge'
+import { ImportDialog } from '../../components/ImportDialog'
 import { Menu } from '../../components/Menu'
 import { SeeAs } from '../../components/SeeAs'
 import { toast } from '../../components/Toast'
-import { exportTable } from '../tables/export'
-import { ImportDialog } from '../tables/ImportDialog'
 import { ColumnsDialog } from './ColumnsDialog'
 import { FilterBar } from './FilterBar'
 import { InsertRow } from './InsertRow'
+import type { Live } from './useLive'
 import type { useRowsView } from './useRowsView'
 import type { Target } from './writes'
 import css from './Toolbar.module.css'
 
 /** Filters, columns and the caller of the grid. */
-export function Toolbar({ target, state, filters, onFilters }: {
+export function Toolbar({ target, state, live, filters, onFilters }: {
   target: Target
   state: ReturnType<typeof useRowsView>
+  live: Live
   filters: boolean
   onFilters: (open: boolean) => void
 }) {
@@ -31,6 +34,8 @@ export function Toolbar({ target, state, filters, onFilters }: {
         <Button aria-expanded={filters} onClick={() => onFilters(!filters)}>{count > 0 ? `Filters (${count})` : 'Filter'}</Button>
         <Button onClick={() => setColumns(true)}>{hidden > 0 ? `Columns (${hidden} hidden)` : 'Columns'}</Button>
         <SeeAs project={project} value={state.as} onChange={state.setAs} />
+        {!relation.isView && <Button aria-pressed={live.isOn} onClick={live.toggle}>{live.isOn ? 'Live: on' : 'Live'}</Button>}
+        {live.isOn && <span role="status"><FollowingBadge state={live.state} /></span>}
         <span className={css.space} />
         {relation.canInsert && <Button look="primary" onClick={() => setInserts(true)}>Insert row</Button>}
       </div>

@@ -1,5 +1,6 @@
 /** Rows as text for other programs. */
 
+import { identifier, literal as quote } from '../../components/sqlText'
 import { isNull, textOf, writeRows, type Raw, type Row } from './json'
 import type { Column } from './types'
 
@@ -66,14 +67,6 @@ function nested(raw: Raw): string {
     if (part === ']') return at === raw.length - 1 ? ']' : '}'
     return `"${(JSON.parse(part) as string).replace(/["\\]/g, '\\$&')}"`
   })
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}
-
-export function identifier(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
 function markdown(columns: Column[], rows: Row[]): string {

@@ -52,7 +52,9 @@ export function useRowPages(view: View, size: number, first: number, last: numbe
     retry: false,
   })
 
-  const pageOf = (page: number) => queries.getQueryData<Page>([...key, page])
+  // Reading data here renders the grid again when a page is loaded once more.
+  const shown = new Map(numbers.map((n, i) => [n, results[i]?.data]))
+  const pageOf = (page: number) => shown.get(page) ?? queries.getQueryData<Page>([...key, page])
   const end = endOf(pageOf, size, numbers)
   const reached = Math.max(0, ...numbers.map((n) => (pageOf(n)?.rows.length ? n * size + pageOf(n)!.rows.length + 1 : 0)))
   const failed = results.find((r) => r.error !== null)

@@ -1,8 +1,8 @@
 /** What the grid knows of a table or view. */
 
 import { useQuery } from '@tanstack/react-query'
-import { api, ApiError, inProject, read, sendJSON } from '../../api/client'
-import { headersOf } from './request'
+import { api, ApiError, inProject, read } from '../../api/client'
+import { describe } from '../../components/relations'
 import { kindOf, splitName, type Column } from './types'
 
 export interface Relation {
@@ -76,19 +76,6 @@ async function loadTable(project: string, fullName: string): Promise<Relation> {
     comment: details.metadata.comment,
     estimatedRows: details.content.estimatedRows,
   }
-}
-
-interface Description {
-  definitions: Record<string, {
-    description?: string
-    properties?: Record<string, { format?: string; enum?: string[]; description?: string }>
-  }>
-  paths: Record<string, object>
-}
-
-/** Loads what the rows API says of the relations in a schema; tables and views alike. */
-export function describe(project: string, schema: string): Promise<Description> {
-  return sendJSON<Description>(`/projects/${project}/rest/v1/`, { headers: headersOf({ schema, as: '' }) })
 }
 
 /** Loads a view. The platform API lists tables only. */

@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router'
+import { Guarded } from '../../components/Guarded'
 import { Page } from '../../components/Page'
 import { Tabs } from '../../components/Tabs'
 import { useURLState } from '../../url'
@@ -27,8 +28,8 @@ export function Settings() {
         text, active: id === tab, to: '.', search: (id === 'general' ? {} : { tab: id }) as never,
       }))} />
       {tab === 'general' && <General project={project} />}
-      {tab === 'rest' && <RestSettings project={project} />}
-      {tab === 'auth' && <AuthSettings project={project} />}
+      {tab === 'rest' && <Guarded needs="getRestSettings"><RestSettings project={project} /></Guarded>}
+      {tab === 'auth' && <Guarded needs="getAuthSettings"><AuthSettings project={project} /></Guarded>}
       {tab === 'quota' && <QuotaSettings project={project} />}
       {tab === 'danger' && <Danger project={project} />}
     </Page>

@@ -26,7 +26,7 @@ export function History({ project, onOpen, onClose }: {
     <Dialog title="History" open side onClose={onClose}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No queries yet">The project keeps the last 1,000 queries, without parameters.</Empty>
+          <Empty title="No query yet">The project keeps the last 1,000 queries, without parameters.</Empty>
         ) : (
           <>
             <ul className={css.list}>

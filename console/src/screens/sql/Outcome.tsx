@@ -21,7 +21,7 @@ export function Outcome({ outcome }: { outcome: State }) {
     case 'running':
       return <Running since={outcome.since} />
     case 'cancelled':
-      return <p className={css.hint} role="status">Cancelled. What had not finished is rolled back.</p>
+      return <p className={css.hint} role="status">Canceled. What had not finished is rolled back.</p>
     case 'failed':
       return <Failed error={outcome.error} readOnly={outcome.readOnly} />
     case 'done':

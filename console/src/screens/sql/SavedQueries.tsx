@@ -31,7 +31,7 @@ export function SavedQueries({ project, text, onOpen, onClose }: {
         </form>
       )}
       {saved.length === 0 ? (
-        <Empty title="No saved queries yet">Saved queries stay in this browser.</Empty>
+        <Empty title="No saved query yet">Saved queries stay in this browser.</Empty>
       ) : (
         <ul className={css.list}>
           {saved.map((s) => (

@@ -32,7 +32,7 @@ export function Columns({ table }: { table: TableRef }) {
       <Loaded query={query}>
         {({ content, metadata }) => (
           <>
-            {content.length === 0 ? <Empty title="No columns yet" action={add} /> : (
+            {content.length === 0 ? <Empty title="No column yet" action={add}>A column holds one value of each row.</Empty> : (
               <ColumnTable table={table} columns={content} comments={metadata.comments} onOpen={setOpened} />
             )}
             {opened?.act === 'add' && <ColumnForm table={table} onClose={() => setOpened(null)} />}

@@ -46,7 +46,7 @@ export function Constraints({ table }: { table: TableRef }) {
       {failure !== null && <FailureNote error={failure} />}
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No constraints yet" action={add}>A constraint refuses rows that must not exist.</Empty>
+          <Empty title="No constraint yet" action={add}>A constraint refuses rows that must not exist.</Empty>
         ) : (
           <Table label={`Constraints of ${table.name}`} rows={content} keyOf={(c) => c.name} columns={[
             { title: 'Name', cell: (c) => <code className={css.wrap}>{c.name}</code> },

@@ -38,7 +38,7 @@ export function Enums() {
       actions={create}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No enums yet" action={create}>A column of an enum takes one of its values.</Empty>
+          <Empty title="No enum yet" action={create}>A column of an enum takes one of its values.</Empty>
         ) : (
           <>
             <EnumTable enums={content} onOpen={setOpened} />

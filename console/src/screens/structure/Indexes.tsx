@@ -31,7 +31,7 @@ export function Indexes({ table }: { table: TableRef }) {
       <Row>{add}</Row>
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No indexes yet" action={add}>An index makes filters and sorts by its columns fast.</Empty>
+          <Empty title="No index yet" action={add}>An index makes filters and sorts by its columns fast.</Empty>
         ) : (
           <Table label={`Indexes of ${table.name}`} rows={content} keyOf={(i) => i.name} columns={[
             { title: 'Name', cell: (i) => <code className={css.wrap}>{i.name}</code> },

@@ -37,7 +37,7 @@ export function Policies({ table, rowLevelSecurity }: { table: TableRef; rowLeve
       <Row>{create}</Row>
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No policies yet" action={create}>
+          <Empty title="No policy yet" action={create}>
             {rowLevelSecurity
               ? 'Without a policy, only the owner and the service role reach rows.'
               : 'Policies have no effect while row level security is off.'}

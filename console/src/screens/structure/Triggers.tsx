@@ -45,7 +45,7 @@ export function Triggers({ table }: { table: TableRef }) {
       {failure !== null && <FailureNote error={failure} />}
       <Loaded query={query}>
         {({ content }) => content.length === 0 ? (
-          <Empty title="No triggers yet" action={add}>
+          <Empty title="No trigger yet" action={add}>
             A trigger calls a function when rows change. The function returns the type trigger; write it at{' '}
             <Link to={`/projects/${table.project}/functions` as string}>Functions</Link> first.
           </Empty>

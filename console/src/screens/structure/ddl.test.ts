@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { addColumn, addConstraint, alterColumn, createIndex, createPolicy, defaultExpression, identifier } from './ddl'
+import { addColumn, addConstraint, alterColumn, createIndex, createPolicy, defaultExpression } from './ddl'
+import { identifier } from '../../components/sqlText'
 
 const draft = {
   name: 'price', type: 'numeric', defaultValue: '', notNull: false, unique: false, primary: false, comment: '',

@@ -1,5 +1,7 @@
 /** The SQL that a change of a table amounts to, and the lock that it takes. */
 
+import { identifier, literal, tableIdentifier } from '../../components/sqlText'
+
 export interface Change {
   sql: string
   lock: string
@@ -22,19 +24,6 @@ const exclusive = 'Reads and writes of the table wait while it runs.'
 const rewrites = 'Reads and writes of the table wait while it checks or rewrites all rows.'
 const writesWait = 'Writes wait while it checks all rows; reads go on.'
 const brief = 'Reads and writes go on, but for an instant.'
-
-/** Returns a name as SQL has it. */
-export function identifier(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
-}
-
-/** Returns schema.name as SQL has it. */
-export function tableIdentifier(full: string): string {
-  const dot = full.indexOf('.')
-  return `${identifier(full.slice(0, dot))}.${identifier(full.slice(dot + 1))}`
-}
-
-export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** Returns a default of the API's form as SQL: calls and literals as they are, bare values quoted. */
 export function defaultExpression(value: string): string {

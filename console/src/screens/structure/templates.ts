@@ -1,6 +1,7 @@
 /** Policies to begin with, in words that people use. */
 
-import { identifier, literal, type PolicyDraft } from './ddl'
+import { identifier, literal } from '../../components/sqlText'
+import type { PolicyDraft } from './ddl'
 
 export interface Template {
   title: string

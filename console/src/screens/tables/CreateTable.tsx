@@ -9,7 +9,8 @@ import { TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
 import { ColumnEditor } from './ColumnEditor'
 import { draft, initial, named, newColumn, problem, statement, types, type Draft } from './definition'
-import { refreshTables, useTables } from './queries'
+import { refreshTables } from '../../components/tableList'
+import { useTables } from './queries'
 import css from './CreateTable.module.css'
 
 /** A dialog that creates a table with its columns. */

@@ -6,7 +6,8 @@ import { CheckField, TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
 import type { Entry } from '../../components/tableList'
 import { queries } from '../../queries'
-import { refreshTables, type Dependent } from './queries'
+import { refreshTables } from '../../components/tableList'
+import type { Dependent } from './queries'
 
 interface Props {
   project: string

@@ -1,11 +1,11 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
+import { exportTable } from '../../components/exportTable'
+import { ImportDialog } from '../../components/ImportDialog'
 import { Menu, type MenuItem } from '../../components/Menu'
 import { toast } from '../../components/Toast'
 import type { Entry } from '../../components/tableList'
 import { DeleteTable, DuplicateTable, RenameTable } from './TableDialogs'
-import { exportTable } from './export'
-import { ImportDialog } from './ImportDialog'
 
 type Open = 'rename' | 'duplicate' | 'delete' | 'import' | null
 

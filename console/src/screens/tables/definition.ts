@@ -1,7 +1,7 @@
 /** The columns of a table to create, as the dialog has them and as the API takes them. */
 
 import type { Schemas } from '../../api/client'
-import { identifier } from '../rows/copy'
+import { identifier } from '../../components/sqlText'
 
 export interface Draft {
   id: number

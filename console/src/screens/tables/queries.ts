@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, inProject, read, type Schemas } from '../../api/client'
 import { listTables, type Entry } from '../../components/tableList'
-import { queries } from '../../queries'
-import { describe } from '../rows/relation'
+import { describe } from '../../components/relations'
 
 /** Lists the tables of a project, all pages, and the views of the exposed schema. The API cannot search in names. */
 export function useTables(project: string) {
@@ -36,7 +35,5 @@ export function useSecurity(project: string, entry: Entry) {
     })),
   })
 }
-
-export const refreshTables = (project: string) => queries.invalidateQueries({ queryKey: ['tables', project] })
 
 export type Dependent = Schemas['Dependent']

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readLine, withBrowser } from './browser.mjs'
 import { markup, openStoredFiles, plant, refuseFrames } from './consoleattacks.mjs'
+import { followChanges, sendMessage, testWebhook } from './consoleevents.mjs'
 import { editThroughFaults } from './consolefaults.mjs'
+import { screens } from './consolescreens.mjs'
 
 const { server, setupToken } = JSON.parse(await readLine())
 const console_ = server + '/console'
@@ -15,7 +17,7 @@ const hostile = `<img src=x onerror="document.title='owned'"><script>document.ti
 
 // inspect checks a screen: its title, no markup from data, nothing wider than the window, and what axe knows.
 async function inspect(page, name) {
-	await page.getByRole('heading', { level: 1 }).first().waitFor()
+	await page.locator('h1').first().waitFor() // also behind a dialog
 	const settled = selector => page.waitForFunction(s => document.querySelector(s) === null, selector)
 	await settled('[role=status][aria-label=Loading], [aria-busy=true]')
 	for (const [kind, width, colorScheme] of [['wide', 1280, 'light'], ['phone', 390, 'dark']]) {
@@ -139,23 +141,55 @@ await withBrowser(server, async open => {
 	await openStoredFiles(page.context(), server, project)
 	await refuseFrames(page.context(), at(''))
 	const structure = encodeURIComponent('public.books')
+	const { sql: _, ...others } = screens
 	for (const [name, path] of Object.entries({
-		home: '', tables: 'tables', structure: `tables/${structure}/structure`, hostile: `tables/${encodeURIComponent('public.<b>x</b> "q" 📚')}`,
-		planted: `tables/${encodeURIComponent(`public.${markup}`)}`, diagram: 'diagram', access: `tables/${encodeURIComponent(`public.${markup}`)}/structure?tab=access`,
-		policies: `tables/${encodeURIComponent(`public.${markup}`)}/structure?tab=policies`,
-		enums: 'enums', functions: 'functions', extensions: 'extensions', migrations: 'migrations', users: 'users', user: `users/${planted.user}`,
-		files: 'files', container: `files/${planted.container}`, forms: 'forms', form: `forms/${planted.form}`, responses: `forms/${planted.form}?tab=responses`, mails: 'mails', backups: 'backups',
-		requests: 'requests', audit: 'audit', advice: 'advice', keys: 'keys', settings: 'settings',
+		...others, structure: `tables/${structure}/structure`, hostile: `tables/${encodeURIComponent('public.<b>x</b> "q" 📚')}`,
+		planted: `tables/${encodeURIComponent(`public.${markup}`)}`, access: `tables/${encodeURIComponent(`public.${markup}`)}/structure?tab=access`,
+		policies: `tables/${encodeURIComponent(`public.${markup}`)}/structure?tab=policies`, user: `users/${planted.user}`,
+		container: `files/${planted.container}`, form: `forms/${planted.form}`, responses: `forms/${planted.form}?tab=responses`,
 	})) {
 		await page.goto(at(path))
 		await inspect(page, name)
 	}
+	await followChanges(page, at, api, inspect)
+	await testWebhook(page, at, inspect)
+	await sendMessage(page, at, inspect)
+
+	// The diagram as a file.
+	await page.goto(at('diagram'))
+	const [drawn] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export SVG' }).click()])
+	const svg = readFileSync(await drawn.path(), 'utf8')
+	assert.match(svg, /^<svg [^]*books[^]*<\/svg>$/)
+	assert.doesNotMatch(svg, /<script|href=/)
+
+	// A secret of the vault: typed once, shown never.
+	await page.goto(at('keys?tab=vault'))
+	await page.getByRole('button', { name: 'Create secret' }).first().click()
+	await page.getByLabel('Name').fill('stripe_key')
+	await page.getByLabel('Secret', { exact: true }).fill('s3cret')
+	await page.getByRole('dialog').getByRole('button', { name: 'Create secret' }).click()
+	await page.getByRole('cell', { name: 'stripe_key', exact: true }).waitFor()
+	await page.getByRole('button', { name: 'Requests' }).click()
+	assert.doesNotMatch(await page.getByRole('dialog').textContent(), /s3cret/)
+	await page.keyboard.press('Escape')
+	await page.getByRole('button', { name: 'Delete secret stripe_key' }).click()
+	await page.getByRole('dialog').getByRole('button', { name: 'Delete secret' }).click()
+	await page.getByText('No secret yet').waitFor()
+
 	for (const [name, path] of Object.entries({ account: '/account', users: '/admin/users', instance: '/admin/settings', health: '/admin/health' })) {
 		await page.goto(console_ + path)
 		await inspect(page, `admin-${name}`)
 	}
 	await page.goto(console_ + '/nothing/here')
 	await page.getByText('There is no page here').waitFor()
+
+	// A deleted project comes back.
+	await api('DELETE', `/projects/${(await api('POST', '/projects', { name: 'Forgotten' })).content.uuid}`)
+	await page.goto(`${console_}/?tab=deleted`)
+	await page.getByRole('button', { name: 'Restore project Forgotten' }).click()
+	await page.getByRole('dialog').getByRole('button', { name: 'Restore project' }).click()
+	await page.getByText('No deleted project').waitFor()
+	await inspect(page, 'projects-deleted')
 
 	// Two tabs share the session, and one signs both out.
 	const other = await page.context().newPage()

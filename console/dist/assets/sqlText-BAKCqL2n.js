@@ -1,0 +1,1 @@
+function e(e){return/^[a-z_][a-z0-9_]*$/.test(e)?e:`"${e.replaceAll(`"`,`""`)}"`}function t(t){let n=t.indexOf(`.`);return`${e(t.slice(0,n))}.${e(t.slice(n+1))}`}var n=e=>`'${e.replaceAll(`'`,`''`)}'`;export{n,t as r,e as t};
