@@ -15,7 +15,7 @@ var openAPI []byte
 
 // Guides has the guides in Markdown.
 //
-//go:embed api.md cli.md operations.md rest.md guides/*.md
+//go:embed api.md cli.md events.md operations.md rest.md guides/*.md
 var Guides embed.FS
 
 // OpenAPI returns the OpenAPI document. To read it takes a tenth of the time of its generation.

@@ -316,3 +316,45 @@ func TestWebhookFacts(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestWebhooksOfRestores: a restored project has its webhooks, paused and without deliveries; the
+// same project can resume them, a copy needs a new secret first.
+func TestWebhooksOfRestores(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	e := newHookEndpoint(t)
+	createHookTable(a)
+	path := "/projects/" + a.Project + "/webhooks"
+	id := a.Create(path, `{"name": "orders", "endpoint": "`+e.URL+`", "tables": [{"table": "orders"}]}`)
+	execSQL(a, `insert into orders values (1)`)
+	e.requests(1)
+
+	backup := a.Create("/backups", `{}`)
+	completed := func(path string) map[string]any {
+		t.Helper()
+
+		var content map[string]any
+		until(t, path+" is completed", func() bool {
+			content = a.Get(path).Want(200).Get("").(map[string]any)
+			return content["status"] == "completed"
+		})
+		return content
+	}
+	completed("/backups/" + backup)
+
+	completed("/restores/" + a.Create("/backups/"+backup+"/restore", `{"target": "in_place"}`))
+	a.Get(path+"/"+id).Want(200).Content("paused", true).Content("pauseReason", "restore").Content("pending", 0)
+	execSQL(a, `insert into orders values (2)`)
+	a.Put(path+"/"+id, `{"paused": false}`).Want(200)
+	execSQL(a, `insert into orders values (3)`)
+	if r := e.requests(2)[1]; !strings.Contains(r.body, `"id":3`) {
+		t.Errorf("after the restore: got %s", r.body)
+	}
+
+	restore := completed("/restores/" + a.Create("/backups/"+backup+"/restore", `{"target": "new", "name": "copy"}`))
+	path = "/projects/" + restore["projectUuid"].(string) + "/webhooks/" + id
+	a.Put(path, `{"paused": false}`).Want(409).Code("secrets_lost")
+	a.Post(path+"/secret", "").Want(200)
+	a.Put(path, `{"paused": false}`).Want(200).Content("paused", false)
+}

@@ -132,12 +132,15 @@ func (l *Log) check(ctx context.Context, h head, from snapshot) error {
 		return ErrResync
 	}
 
-	return checkRemoved(ctx, l.project.Trusted(), from)
+	return checkRemoved(ctx, l.project.Trusted(), from, "")
 }
 
-// checkRemoved fails with [ErrResync] if changes are removed that a snapshot does not see.
-func checkRemoved(ctx context.Context, q pg.Querier, from snapshot) error {
-	removed, err := pg.Values[string](ctx, q, `select xid::text from socle.events_removed`)
+// checkRemoved fails with [ErrResync] if changes are removed that a snapshot does not see, as far as
+// that is known: it errs on the side of failure while old transactions run. known is the removal
+// that the reader has been told of, or "".
+func checkRemoved(ctx context.Context, q pg.Querier, from snapshot, known string) error {
+	removed, err := pg.Values[string](ctx, q, `select xid::text from socle.events_removed where xid::text <> @known::text`,
+		pgx.StrictNamedArgs{"known": known})
 	if err != nil {
 		return err
 	}

@@ -79,8 +79,9 @@ func Present(ctx context.Context, tx pgx.Tx) (string, error) {
 }
 
 // Read returns the next entries after a cursor, up to a state of the log, or with "" up to the
-// present. It fails with [ErrResync] if entries after the cursor are lost.
-func (t *Tail) Read(ctx context.Context, cursor, until string) (Batch, error) {
+// present. It fails with [ErrResync] if entries after the cursor are lost, other than by the removal
+// that the consumer has been told of, "" for none.
+func (t *Tail) Read(ctx context.Context, cursor, until, removed string) (Batch, error) {
 	at, epoch, ok := parseCursor(cursor)
 	if !ok {
 		return Batch{}, ErrResync
@@ -109,7 +110,7 @@ func (t *Tail) Read(ctx context.Context, cursor, until string) (Batch, error) {
 	if p.head.place != epoch {
 		return Batch{}, ErrResync
 	}
-	if err := checkRemoved(ctx, q, at.from); err != nil {
+	if err := checkRemoved(ctx, q, at.from, removed); err != nil {
 		return Batch{}, err
 	}
 

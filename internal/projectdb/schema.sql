@@ -2483,6 +2483,7 @@ CREATE TABLE socle.webhook_states (
     webhook uuid NOT NULL,
     cursor text NOT NULL,
     cursor_at timestamp with time zone DEFAULT now() NOT NULL,
+    removed xid8,
     captured xid8 NOT NULL,
     failing_since timestamp with time zone,
     dead integer DEFAULT 0 NOT NULL

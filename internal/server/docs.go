@@ -89,6 +89,8 @@ var guides = map[string]string{
 	"guides/protect-a-table": "Protect a table", "guides/migrations": "Migrations",
 	"guides/end-users": "End users", "guides/files": "Files of applications", "guides/s3": "S3",
 	"guides/realtime":            "Realtime",
+	"guides/webhooks":            "Webhooks",
+	"events":                     "Types of events",
 	"guides/queues":              "Queues",
 	"guides/transactions":        "Changes that belong together",
 	"guides/back-up-and-restore": "Back up and restore", "guides/deploy": "Deploy",

@@ -28,7 +28,7 @@ func TestGuides(t *testing.T) {
 	a := apitest.SharedUser(t)
 	for _, name := range []string{
 		"back-up-and-restore.md", "protect-a-table.md", "end-users.md", "files.md", "from-supabase.md", "nextjs.md",
-		"s3.md", "realtime.md", "queues.md", "transactions.md",
+		"s3.md", "realtime.md", "webhooks.md", "queues.md", "transactions.md",
 	} {
 		text, err := os.ReadFile(guides + name)
 		if err != nil {

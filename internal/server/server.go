@@ -277,9 +277,8 @@ func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Ser
 // buildInterfaces builds the platform API, the pages and the console.
 func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 	d, auditKey := s.database, s.registry.AuditKey()
-	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs,
-		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts,
-		Notifier: s.services.Notifier, Log: s.log})
+	submissions := submission.New(submission.Config{Platform: d.Store, Projects: s.registry, Blobs: s.blobs, Log: s.log,
+		Attempts: s.services.Accounts.Attempts, Accounts: s.services.Accounts, Notifier: s.services.Notifier})
 
 	s.api = api.New(api.Config{Variants: variants, Platform: d.Store, Accounts: s.services.Accounts, Bodies: s.bodies,
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,

@@ -27,7 +27,7 @@ func (w *worker) collect(ctx context.Context, hooks []*active) (progressed bool,
 	until := ""
 	for _, group := range byCursor(hooks) {
 		cursor := group[0].Cursor
-		batch, err := w.tail.Read(ctx, cursor, until)
+		batch, err := w.tail.Read(ctx, cursor, until, group[0].Removed)
 		if errors.Is(err, event.ErrResync) {
 			if err := w.skip(ctx, group); err != nil {
 				return progressed, err
@@ -63,10 +63,10 @@ func byCursor(hooks []*active) [][]*active {
 			continue
 		}
 
-		i, ok := index[h.Cursor]
+		i, ok := index[h.Cursor+h.Removed]
 		if !ok {
 			i = len(groups)
-			index[h.Cursor] = i
+			index[h.Cursor+h.Removed] = i
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], h)
@@ -103,6 +103,16 @@ func isLasting(err error) bool {
 // skip moves webhooks whose events are lost to the present, and tells them.
 func (w *worker) skip(ctx context.Context, group []*active) error {
 	return pg.InTx(ctx, w.project.Trusted(), func(tx pgx.Tx) error {
+		ids := make([]uuid.UUID, len(group))
+		for i, h := range group {
+			ids[i] = h.UUID
+		}
+		if _, err := pg.Exec(ctx, tx, `
+			update socle.webhook_states set removed = (select xid from socle.events_removed) where webhook = any(@ids::uuid[])`,
+			pgx.StrictNamedArgs{"ids": ids}); err != nil {
+			return err
+		}
+
 		now, err := event.Present(ctx, tx)
 		if err != nil {
 			return err

@@ -151,7 +151,8 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, c Change) (W
 			"tables": append([]WatchedTable{}, valueOf(c.Tables)...), "secrets": sealed,
 			"ordered": valueOf(c.Ordered), "most": maxWebhooks})
 		if fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.Unprocessable, "a project has at most %d webhooks", maxWebhooks).WithCode("quota_exceeded")
+			err = fault.New(fault.Unprocessable, "a project has at most %d webhooks", maxWebhooks).
+				WithCode("quota_exceeded")
 		}
 
 		return w, takenFault(err)

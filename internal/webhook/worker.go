@@ -107,6 +107,7 @@ type active struct {
 	Webhook
 	Cursor   string
 	CursorAt time.Time
+	Removed  string // removal from the log that it has been told of; "": none
 	Dead     int
 	Bytes    int64 // pending bodies together
 	NextAt   *time.Time
@@ -145,7 +146,7 @@ func (w *worker) pass() (progressed bool, due time.Time, err error) {
 func (w *worker) load(ctx context.Context) ([]*active, error) {
 	all, err := pg.All[active](ctx, w.project.Trusted(), `
 		select w.id as uuid, w.name, w.url, w.types as events, w.tables, w.ordered, w.paused, w.pause_reason, w.paused_at,
-			s.failing_since, d.pending, w.created_at, w.updated_at, w.secrets, s.cursor, s.cursor_at, s.dead, d.bytes, d.next_at
+			s.failing_since, d.pending, w.created_at, w.updated_at, w.secrets, s.cursor, s.cursor_at, coalesce(s.removed::text, '') as removed, s.dead, d.bytes, d.next_at
 		from socle.webhooks w
 		join socle.webhook_states s on s.webhook = w.id
 		cross join lateral (

@@ -27,6 +27,7 @@ create table socle.webhook_states (
 	webhook uuid primary key references socle.webhooks on delete cascade,
 	cursor text not null, -- events before it have a delivery
 	cursor_at timestamptz not null default now(),
+	removed xid8, -- what the log had lost when the cursor was last placed at the present
 	captured xid8 not null, -- transaction from which on all of its tables were captured when it was made or resumed
 	failing_since timestamptz, -- first failure after the last success
 	dead integer not null default 0 -- deliveries given up since the last success
