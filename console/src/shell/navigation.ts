@@ -18,6 +18,7 @@ export const entries: Entry[] = [
   { text: 'Users', path: 'users', group: 'Application', needs: 'listEndUsers' },
   { text: 'Realtime', path: 'realtime', group: 'Application', needs: 'runSQL' },
   { text: 'Webhooks', path: 'webhooks', group: 'Application', needs: 'listWebhooks' },
+  { text: 'Schedules', path: 'schedules', group: 'Application', needs: 'listSchedules' },
   { text: 'Queues', path: 'queues', group: 'Application', needs: 'runSQL' },
   { text: 'Files', path: 'files', group: 'Application' },
   { text: 'Forms', path: 'forms', group: 'Application' },

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readLine, withBrowser } from './browser.mjs'
 import { markup, openStoredFiles, plant, refuseFrames } from './consoleattacks.mjs'
-import { followChanges, sendMessage, testWebhook } from './consoleevents.mjs'
+import { followChanges, runSchedule, sendMessage, testWebhook } from './consoleevents.mjs'
 import { editThroughFaults } from './consolefaults.mjs'
 import { screens } from './consolescreens.mjs'
 
@@ -154,6 +154,7 @@ await withBrowser(server, async open => {
 	await followChanges(page, at, api, inspect)
 	await testWebhook(page, at, inspect)
 	await sendMessage(page, at, inspect)
+	await runSchedule(page, at, inspect)
 
 	// The diagram as a file.
 	await page.goto(at('diagram'))

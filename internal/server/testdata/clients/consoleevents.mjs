@@ -84,3 +84,24 @@ export async function sendMessage(page, at, inspect) {
 	await page.getByRole('link', { name: 'mails', exact: true }).waitFor()
 	await inspect(page, 'queues-list')
 }
+
+// runSchedule creates a schedule, runs it now, and pauses it.
+export async function runSchedule(page, at, inspect) {
+	await page.goto(at('schedules'))
+	await page.getByRole('button', { name: 'Create schedule' }).first().click()
+	const form = page.getByRole('dialog', { name: 'New schedule' })
+	await form.getByLabel('Name').fill('<b>nightly</b>/x')
+	await form.getByLabel('SQL', { exact: true }).fill('select 1')
+	await form.getByText('In words: every day at 03:00.').waitFor()
+	await inspect(page, 'schedule-new')
+	await form.getByRole('button', { name: 'Create schedule' }).click()
+	await page.getByRole('heading', { name: '<b>nightly</b>/x' }).waitFor()
+	await page.getByRole('button', { name: 'Run now' }).click()
+	await page.getByText('succeeded').first().waitFor()
+	await inspect(page, 'schedule')
+	await page.getByRole('button', { name: 'Pause' }).click()
+	await page.getByRole('button', { name: 'Resume' }).waitFor()
+	await page.getByRole('link', { name: 'All schedules' }).click()
+	await page.getByRole('link', { name: '<b>nightly</b>/x' }).waitFor()
+	await inspect(page, 'schedules-list')
+}
