@@ -19,6 +19,10 @@ var outgoing = map[string]string{
 	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
 	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
+
+	"internal/function/sandbox/process_linux.go": "a sandbox's own socket",
+	"internal/function/runtime/runtime.go":       "a sandbox's own socket",
+
 	"internal/outbound/outbound.go": "tenants; public networks and SOCLE_OUTBOUND_NETWORKS only",
 	"internal/telemetry/export.go":  "OTEL_EXPORTER_OTLP_ENDPOINT",
 	"internal/standalone/config.go": "the settings of socle rest",
