@@ -59,6 +59,9 @@ func (s *Service) loadPlatform(
 		if err := s.projects.RestoreVaultKey(ctx, tx, manifest.Project, project); err != nil {
 			return err
 		}
+		if err := s.projects.RestoreFunctionSecrets(ctx, tx, manifest.Project, project); err != nil {
+			return err
+		}
 		if newProject || manifest.Imported() {
 			return s.renewRows(ctx, tx, project, newProject)
 		}

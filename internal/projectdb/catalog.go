@@ -39,7 +39,8 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 
 // BookkeepingTables are the tables in [Schema] that describe the database itself, or changes to it.
 // Backups exclude their rows.
-var BookkeepingTables = append([]string{"migrations", "catalogue_version", OpenedVaultKeys}, EventTables...)
+var BookkeepingTables = append([]string{"migrations", "catalogue_version", OpenedVaultKeys, "edge_function_log"},
+	EventTables...)
 
 // EventTables are the tables of package event: a log of changes, which is worthless in another
 // database.

@@ -24,6 +24,9 @@ func Start(context.Context, Config) (*Process, error) { return nil, ErrUnsupport
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return nil }
 
+// HasExited reports whether the process has ended.
+func (p *Process) HasExited() bool { return true }
+
 // State returns how the process ended.
 func (p *Process) State() *os.ProcessState { return nil }
 

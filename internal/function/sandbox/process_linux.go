@@ -69,6 +69,16 @@ func (p *Process) release() {
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
+// HasExited reports whether the process has ended.
+func (p *Process) HasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // State returns how the process ended, after [Process.Exited].
 func (p *Process) State() *os.ProcessState { return p.state }
 
