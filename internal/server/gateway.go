@@ -8,6 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
 	"github.com/socle-dev/socle/internal/event"
+	"github.com/socle-dev/socle/internal/functionapi"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -36,6 +37,7 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
 			s3api.New(s3api.Config{Blobs: s.blobs, Discard: discard, Bodies: s.bodies}),
 			s.realtime.Interface(),
+			functionapi.New(functionapi.Config{Functions: s.functions, PublicURL: publicURL}),
 		},
 	})
 }

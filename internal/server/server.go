@@ -28,6 +28,7 @@ import (
 	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/leaked"
@@ -81,6 +82,7 @@ type Server struct {
 	gateway       *gateway.Gateway
 	events        *event.Logs
 	realtime      *realtimeapi.Server
+	functions     *function.Service
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -193,13 +195,15 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
+	out := outbound.New(c.OutboundNetworks)
 	domains := NewDomains(DomainsConfig{Database: s.database, Projects: s.registry, Blobs: s.blobs,
-		Queue: accounts.Queue, Accounts: accounts, Outbound: outbound.New(c.OutboundNetworks),
+		Queue: accounts.Queue, Accounts: accounts, Outbound: out,
 		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
 	s.realtime = s.newRealtime()
+	s.functions = s.newFunctions(c, out)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -207,7 +211,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		AuditKey: s.registry.AuditKey(), Notifications: s.notifications, Log: s.log})
 	s.services = NewServices(ServicesConfig{Domains: domains, Database: s.database,
 		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
-			OnChange: s.gateway.Invalidate, Log: s.log}),
+			OnChange: func(project uuid.UUID) { s.gateway.Invalidate(project); s.functions.End(project) }, Log: s.log}),
 		Clients: s.proxy, Notifications: s.notifications, Log: s.log})
 	s.buildInterfaces(c, variants)
 
@@ -382,6 +386,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("listener", s.notifications.Run)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
+	run("functions", s.functions.Run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("telemetry", s.telemetry.Run)

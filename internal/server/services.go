@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
@@ -62,7 +63,7 @@ func NewDomains(c DomainsConfig) *Domains {
 
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
-			event.Subject()}}
+			event.Subject(), function.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].
