@@ -8,11 +8,10 @@ import (
 	"syscall"
 
 	"github.com/socle-dev/socle/internal/cli"
-	"github.com/socle-dev/socle/internal/function/sandbox"
 )
 
 func main() {
-	sandbox.Init() // becomes a sandbox if it is started as one
+	becomeSandbox()
 	// Signals stay caught until the end, so that a second one does not interrupt the shutdown.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := cli.Run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)

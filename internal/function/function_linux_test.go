@@ -60,7 +60,7 @@ func newService(t *testing.T) *Service {
 }
 
 // deploy deploys a function.
-func deploy(t *testing.T, s *Service, p *projectdb.Project, name, code string) Function {
+func deploy(t *testing.T, s *Service, p *projectdb.Project, name, code string) EdgeFunction {
 	t.Helper()
 
 	f, err := s.Deploy(t.Context(), p, Deployment{Name: name, Code: []byte(code)})

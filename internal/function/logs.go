@@ -29,8 +29,8 @@ const (
 // streamEvent is the stream of what happened to a process.
 const streamEvent = "event"
 
-// Line is a line of a project's log.
-type Line struct {
+// LogLine is a line of a project's log.
+type LogLine struct {
 	ID       int64     `json:"id"`
 	At       time.Time `json:"at"`
 	Function string    `json:"function" db:"function_name"`
@@ -40,8 +40,8 @@ type Line struct {
 
 // Log returns a page of a project's log and the total number. A name of "" stands for all
 // functions.
-func Log(ctx context.Context, p *projectdb.Project, name string, page pg.Page) ([]Line, int64, error) {
-	return pg.List[Line](ctx, p.Trusted(), pg.Listing{
+func Log(ctx context.Context, p *projectdb.Project, name string, page pg.Page) ([]LogLine, int64, error) {
+	return pg.List[LogLine](ctx, p.Trusted(), pg.Listing{
 		Columns: `id, at, function_name, stream, message`,
 		From:    `socle.edge_function_log where (@name = '' or function_name = @name)`,
 		Sorts:   map[string]string{"id": "id"}, Tie: "id",

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxConnections = 1024 // of all functions to other hosts
+	maxConnections = 1024 // all functions to other hosts
 	dialTimeout    = 10 * time.Second
 )
 

@@ -22,8 +22,8 @@ const (
 	reservedPrefix = "SUPABASE_"
 )
 
-// Secret is a secret without its value, which only functions read.
-type Secret struct {
+// EdgeFunctionSecret is a secret without its value, which only functions read.
+type EdgeFunctionSecret struct {
 	Name      string    `json:"name"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }
@@ -31,45 +31,46 @@ type Secret struct {
 var validSecretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
 
 // Secrets returns a page of a project's secrets and the total number.
-func Secrets(ctx context.Context, p *projectdb.Project, page pg.Page) ([]Secret, int64, error) {
-	return pg.List[Secret](ctx, p.Trusted(), pg.Listing{
+func Secrets(ctx context.Context, p *projectdb.Project, page pg.Page) ([]EdgeFunctionSecret, int64, error) {
+	return pg.List[EdgeFunctionSecret](ctx, p.Trusted(), pg.Listing{
 		Columns: `name, updated_at`, From: `socle.edge_function_secrets`,
 		Sorts: map[string]string{"name": "name", "updatedAt": "updated_at"}, Tie: "name",
 	}, page, pgx.StrictNamedArgs{})
 }
 
 // setSecret is [Service.SetSecret].
-func setSecret(ctx context.Context, p *projectdb.Project, name, value string) (Secret, error) {
+func setSecret(ctx context.Context, p *projectdb.Project, name, value string) (EdgeFunctionSecret, error) {
+	var none EdgeFunctionSecret
 	switch {
 	case !validSecretName.MatchString(name):
-		return Secret{}, fault.OnField(fault.Unprocessable, "name", "invalid_name",
+		return none, fault.OnField(fault.Unprocessable, "name", "invalid_name",
 			"must have letters, digits and underscores only, and at most 255 characters")
 	case strings.HasPrefix(name, reservedPrefix):
-		return Secret{}, fault.OnField(fault.Unprocessable, "name", "reserved_name", "must not begin with %s",
+		return none, fault.OnField(fault.Unprocessable, "name", "reserved_name", "must not begin with %s",
 			reservedPrefix)
 	case len(value) > maxSecret:
-		return Secret{}, fault.OnField(fault.Unprocessable, "value", "too_long", "must have at most %d bytes",
+		return none, fault.OnField(fault.Unprocessable, "value", "too_long", "must have at most %d bytes",
 			maxSecret)
 	case strings.ContainsRune(value, 0):
-		return Secret{}, fault.OnField(fault.Unprocessable, "value", "invalid_text", "must have no null characters")
+		return none, fault.OnField(fault.Unprocessable, "value", "invalid_text", "must have no null characters")
 	}
 
 	sealed, err := token.Seal(p.FunctionSecretKey(), []byte(value))
 	if err != nil {
-		return Secret{}, err
+		return EdgeFunctionSecret{}, err
 	}
 
-	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Secret, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (EdgeFunctionSecret, error) {
 		if _, err := pg.Exec(ctx, tx, `lock table socle.edge_function_secrets in share row exclusive mode`); err != nil {
-			return Secret{}, err
+			return EdgeFunctionSecret{}, err
 		}
 
-		s, err := pg.One[Secret](ctx, tx, `
+		s, err := pg.One[EdgeFunctionSecret](ctx, tx, `
 			insert into socle.edge_function_secrets (name, sealed, updated_at) values (@name, @sealed, clock_timestamp())
 			on conflict (name) do update set sealed = excluded.sealed, updated_at = excluded.updated_at
 			returning name, updated_at`, pgx.StrictNamedArgs{"name": name, "sealed": sealed})
 		if err != nil {
-			return Secret{}, err
+			return EdgeFunctionSecret{}, err
 		}
 
 		count, err := pg.Value[int64](ctx, tx, `select count(*) from socle.edge_function_secrets`)
@@ -83,9 +84,9 @@ func setSecret(ctx context.Context, p *projectdb.Project, name, value string) (S
 }
 
 // deleteSecret is [Service.DeleteSecret].
-func deleteSecret(ctx context.Context, p *projectdb.Project, name string) (Secret, error) {
-	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Secret, error) {
-		return pg.One[Secret](ctx, tx, `
+func deleteSecret(ctx context.Context, p *projectdb.Project, name string) (EdgeFunctionSecret, error) {
+	return pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (EdgeFunctionSecret, error) {
+		return pg.One[EdgeFunctionSecret](ctx, tx, `
 			delete from socle.edge_function_secrets where name = @name returning name, updated_at`,
 			pgx.StrictNamedArgs{"name": name})
 	})

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	maxProcesses  = 64 // of all projects
+	maxProcesses  = 64 // all projects together
 	maxBlank      = 2  // processes that wait for a function
 	processWait   = 10 * time.Second
 	bootTimeout   = 10 * time.Second
@@ -209,13 +209,13 @@ func (s *Service) End(project uuid.UUID) {
 // Deploy makes a new version of a function the current one, once it has started. It fails with
 // Unprocessable and its errors if it does not start, and with Unavailable if the server can't run
 // functions.
-func (s *Service) Deploy(ctx context.Context, p *projectdb.Project, d Deployment) (Function, error) {
+func (s *Service) Deploy(ctx context.Context, p *projectdb.Project, d Deployment) (EdgeFunction, error) {
 	if err := d.check(); err != nil {
-		return Function{}, err
+		return EdgeFunction{}, err
 	}
 
 	if err := s.try(ctx, p, d); err != nil {
-		return Function{}, bootFault(err)
+		return EdgeFunction{}, bootFault(err)
 	}
 
 	f, err := record(ctx, p, d)
@@ -231,25 +231,29 @@ func (s *Service) Deploy(ctx context.Context, p *projectdb.Project, d Deployment
 // without the version.
 func (s *Service) Update(
 	ctx context.Context, p *projectdb.Project, name string, version *string, verifyJWT *bool,
-) (Function, error) {
+) (EdgeFunction, error) {
 	defer s.Forget(p.UUID)
 	return update(ctx, p, name, version, verifyJWT)
 }
 
 // Delete deletes a function with its versions. It fails with NotFound without it.
-func (s *Service) Delete(ctx context.Context, p *projectdb.Project, name string) (Function, error) {
+func (s *Service) Delete(ctx context.Context, p *projectdb.Project, name string) (EdgeFunction, error) {
 	defer s.Forget(p.UUID)
 	return remove(ctx, p, name)
 }
 
 // SetSecret sets a secret. It fails with Unprocessable beyond a limit.
-func (s *Service) SetSecret(ctx context.Context, p *projectdb.Project, name, value string) (Secret, error) {
+func (s *Service) SetSecret(
+	ctx context.Context, p *projectdb.Project, name, value string,
+) (EdgeFunctionSecret, error) {
 	defer s.Forget(p.UUID)
 	return setSecret(ctx, p, name, value)
 }
 
 // DeleteSecret deletes a secret. It fails with NotFound without it.
-func (s *Service) DeleteSecret(ctx context.Context, p *projectdb.Project, name string) (Secret, error) {
+func (s *Service) DeleteSecret(
+	ctx context.Context, p *projectdb.Project, name string,
+) (EdgeFunctionSecret, error) {
 	defer s.Forget(p.UUID)
 	return deleteSecret(ctx, p, name)
 }

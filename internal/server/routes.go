@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/authapi"
+	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/operation"
@@ -106,4 +109,16 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 func writeBytes(w http.ResponseWriter, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	_, _ = w.Write(body)
+}
+
+// newHandler returns the root handler.
+func (s *Server) newHandler(c config.Config) http.Handler {
+	return httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
+		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
+		Answered: func(a httpx.Finished) {
+			if a.Project != uuid.Nil {
+				s.readiness.observe(a.Status)
+			}
+			s.requests.Record(a)
+		}})
 }

@@ -312,18 +312,6 @@ func (s *Server) listenPostgres(c config.Config) error {
 	return nil
 }
 
-// newHandler returns the root handler.
-func (s *Server) newHandler(c config.Config) http.Handler {
-	return httpx.Wrap(s.metrics.instrument(s.routes()), httpx.Config{Log: s.log,
-		TrustedProxies: c.TrustedProxies, Slow: c.SlowRequest, Panicked: s.api.ServePanic,
-		Answered: func(a httpx.Finished) {
-			if a.Project != uuid.Nil {
-				s.readiness.observe(a.Status)
-			}
-			s.requests.Record(a)
-		}})
-}
-
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
