@@ -44,7 +44,7 @@ var levels = [][]string{
 	{"internal/authapi", "internal/console", "internal/web"},
 	{"internal/api/accounts", "internal/api/organizations", "internal/api/projects", "internal/api/tables",
 		"internal/api/keys", "internal/api/endusers", "internal/api/rows", "internal/api/sql", "internal/api/files",
-		"internal/api/forms", "internal/api/backups", "internal/api/instance"},
+		"internal/api/edgefunctions", "internal/api/forms", "internal/api/backups", "internal/api/instance"},
 	{"internal/api"},
 	{"internal/server", "internal/standalone"},
 	{"internal/cli"},
