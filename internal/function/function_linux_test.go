@@ -225,6 +225,43 @@ func TestSecrets(t *testing.T) {
 	want(t, s, p, "show", "undefined "+url)
 }
 
+// TestRestoredSecrets: secrets in a backup of another project are sealed anew, and those of another
+// install are left out.
+func TestRestoredSecrets(t *testing.T) {
+	t.Parallel()
+
+	s := newService(t)
+	r := projectdbtest.Registry(t)
+	from, to := projectdbtest.New(t), projectdbtest.New(t)
+	if _, err := s.SetSecret(t.Context(), from, "KEY", "value"); err != nil {
+		t.Fatal(err)
+	}
+
+	sealed, err := pg.Value[[]byte](t.Context(), from.Trusted(), `select sealed from socle.edge_function_secrets`)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	err = to.InTx(t.Context(), func(tx pgx.Tx) error {
+		_, err := pg.Exec(t.Context(), tx, `
+			insert into socle.edge_function_secrets (name, sealed) values ('KEY', @sealed), ('FOREIGN', 'sealed elsewhere')`,
+			pgx.StrictNamedArgs{"sealed": sealed})
+		if err != nil {
+			return err
+		}
+
+		return r.RestoreFunctionSecrets(t.Context(), tx, from.UUID, to.UUID)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got, err := openSecrets(t.Context(), to)
+	if err != nil || len(got) != 1 || got["KEY"] != "value" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 // TestLimits: a function that takes too much ends, and its next request has a new process.
 func TestLimits(t *testing.T) {
 	t.Parallel()

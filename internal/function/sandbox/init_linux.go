@@ -102,13 +102,13 @@ func become(control *os.File) error {
 
 	_ = unix.Close(listener)
 	unix.CloseOnExec(controlFile)
-	if err := limit(s.Limits); err != nil {
-		return err
-	}
 
 	filter, err := seccompFilter()
 	if err != nil {
 		return fmt.Errorf("assemble the filter of system calls: %w", err)
+	}
+	if err := limit(s.Limits); err != nil {
+		return err
 	}
 	if err := dropRights(); err != nil {
 		return err
