@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -37,6 +38,19 @@ func findDeno(c config.Config) string {
 	}
 
 	return runtime.Find(filepath.Join(c.DataDir, "deno"), beside, "/usr/lib/socle/deno")
+}
+
+// CheckFunctions starts a function as the server would. It fails with the reason why the server runs
+// none.
+func CheckFunctions(ctx context.Context, c config.Config) error {
+	p, err := runtime.Start(ctx, runtime.Config{Program: findDeno(c), Outward: http.NotFoundHandler(),
+		Log: func(runtime.Line) {}})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+
+	return p.Load(ctx, runtime.Module{Code: []byte("Deno.serve(() => new Response());")})
 }
 
 // self returns the server's own address, by which functions call their project.
