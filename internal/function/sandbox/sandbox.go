@@ -11,7 +11,7 @@ var ErrUnsupported = errors.New("functions need Linux on amd64 or arm64")
 
 // ErrRefused reports that the kernel refuses the namespaces, which an administrator can allow.
 var ErrRefused = errors.New("the kernel refuses user namespaces: allow them with " +
-	"sysctl user.max_user_namespaces=65536, on Ubuntu also with " +
+	"sysctl user.max_user_namespaces=65536, in a systemd unit by RestrictNamespaces=no, on Ubuntu also with " +
 	"sysctl kernel.apparmor_restrict_unprivileged_userns=0, in a container with a seccomp and AppArmor profile for them")
 
 // ProxyAddress is the address inside at which the program reaches the server, see [Process.Proxy].
