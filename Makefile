@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak failover full release deploy postgresql postgis pgbackrest chromium compiler node clients s3 progress
+.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak failover full release deploy postgresql postgis pgbackrest chromium compiler node deno clients s3 progress
 
 ##@ While developing
 
@@ -63,14 +63,14 @@ console-dev: node ## serve the web console while its sources change; SOCLE_URL=h
 # The longest tests begin first, so that none of them runs alone at the end.
 # SOCLE_TEST_CLUSTER: initdb runs once, see package pgtest.
 # GOFLAGS, rather than arguments: the go list of package laws would otherwise compile all packages once more.
-test: go postgresql postgis pgbackrest chromium compiler clients s3 progress ## run all tests with the race detector on a private PostgreSQL
+test: go postgresql postgis pgbackrest chromium compiler clients deno s3 progress ## run all tests with the race detector on a private PostgreSQL
 	@rm -rf bin/cluster && mkdir -p bin/cluster
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=400 GOMEMLIMIT=1GiB SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster GOFLAGS="$(testflags)" \
 	bin/gotestsum-$(gotestsum) --format pkgname --hide-summary skipped -- -parallel 4 -timeout 30m $(tested)
 
 # Left out are packages whose tests start whole servers, kill programs, or need more than Go and PostgreSQL; so does
 # TestGeoJSON. The tests of an operation are those of its name in internal/api.
-served = api authapi backup/integration blob cli pgserver pgtest server standalone
+served = api authapi backup/integration blob cli function function/runtime function/sandbox functionapi pgserver pgtest server standalone
 quick: go postgresql ## run the tests of packages' own rules, without the race detector: they need Go and PostgreSQL only
 	@rm -rf bin/cluster && mkdir -p bin/cluster
 	GOGC=400 SOCLE_TEST_CLUSTER=$(CURDIR)/bin/cluster $(go) test -vet=off -skip '^TestGeoJSON$$' \
@@ -154,6 +154,9 @@ compiler: ## install a C compiler, which the race detector needs
 
 node: ## install Node.js, for tests of the JavaScript clients
 	@scripts/install-node.sh
+
+deno: node ## install Deno, for tests of functions
+	@scripts/install-deno.sh
 
 # The S3 service that storage is tested with. Built with the flags of the tests it shares with them the standard library, and
 # the AWS SDK as long as both go.mod name the same versions.

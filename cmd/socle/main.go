@@ -11,6 +11,8 @@ import (
 )
 
 func main() {
+	becomeSandbox()
+
 	ctx, cancel := context.WithCancelCause(context.Background())
 
 	// Signals stay caught until the end, so that a second one does not interrupt the shutdown.

@@ -261,10 +261,19 @@ var rights = map[string]right{
 	"getMail":               {3, ""},
 
 	// rows API
-	"createVaultSecret": {3, `{"name": "secret {n}", "secret": "s3cret"}`},
-	"listVaultSecrets":  {3, ""},
-	"updateVaultSecret": {3, `{"secret": "s3cret"}`},
-	"deleteVaultSecret": {3, ""},
+	"deployEdgeFunction":       {4, `{"code": "Deno.serve(() => new Response());"}`},
+	"listEdgeFunctions":        {5, ""},
+	"listEdgeFunctionVersions": {5, ""},
+	"updateEdgeFunction":       {4, `{"verify_jwt": false}`},
+	"deleteEdgeFunction":       {4, ""},
+	"listEdgeFunctionLog":      {4, ""},
+	"setEdgeFunctionSecret":    {3, `{"value": "s3cret"}`},
+	"listEdgeFunctionSecrets":  {3, ""},
+	"deleteEdgeFunctionSecret": {3, ""},
+	"createVaultSecret":        {3, `{"name": "secret {n}", "secret": "s3cret"}`},
+	"listVaultSecrets":         {3, ""},
+	"updateVaultSecret":        {3, `{"secret": "s3cret"}`},
+	"deleteVaultSecret":        {3, ""},
 	"createJWTKey": {3,
 		`{"kty": "EC", "kid": "{n}", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`},
 	"listJWTKeys":        {3, ""},
@@ -332,6 +341,10 @@ func operations(t *testing.T, a *apitest.API) []operation {
 					}, p[1])
 			}
 
+			if o.id == "deployEdgeFunction" || o.id == "setEdgeFunctionSecret" {
+				o.thing = false // it creates what its path names
+			}
+
 			all = append(all, o)
 		}
 	}
@@ -381,7 +394,8 @@ func parameterNames(f fixture, table string) map[string]string {
 		"requestUUID": apitest.MissingUUID,
 		"jwtKeyUUID":  apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
 		"scheduleName": "schedule",
-		"folder":       "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
+		"edgeFunction": "hello", "secretName": "KEY",
+		"folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
 		"restoreUUID": f.restore, "tableUUID": f.tableUUID, "fullTableName": table, "columnName": "note",
 		"constraintName": "noted", "policyName": "own", "indexName": "noted_index", "enumName": table + "_mood",
 		"enumValue":     "good",
@@ -550,6 +564,13 @@ func provide(
 		return map[string]string{
 			"keyUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/s3-keys", `{"name": "to go `+n+`"}`),
 		}
+	case id == "updateEdgeFunction" || id == "deleteEdgeFunction" || id == "listEdgeFunctionVersions":
+		targetOwner.Put("/projects/"+targetOwner.Project+"/edge-functions/f"+n,
+			`{"code": "Deno.serve(() => new Response());"}`).Want(200)
+		return map[string]string{"edgeFunction": "f" + n}
+	case id == "deleteEdgeFunctionSecret":
+		targetOwner.Put("/projects/"+targetOwner.Project+"/edge-function-secrets/S"+n, `{"value": "s3cret"}`).Want(200)
+		return map[string]string{"secretName": "S" + n}
 	case id == "updateVaultSecret" || id == "deleteVaultSecret":
 		return map[string]string{
 			"vaultSecretUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/vault-secrets",

@@ -24,6 +24,7 @@ var examples = map[string]any{
 	"definition":       "select net * 1.19",
 	"description":      "Books and their authors",
 	"detail":           "",
+	"edgeFunction":     "hello",
 	"email":            "ada@example.com",
 	"enumName":         "status",
 	"enumValue":        "draft",

@@ -4,17 +4,25 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/function/sandbox"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestMain checks after a full run that the tests have provoked every declared response of every
 // operation.
 func TestMain(m *testing.M) {
+	sandbox.Init()
+
+	if deno, err := filepath.Abs("../../bin/deno"); err == nil {
+		_ = os.Setenv("SOCLE_DENO_BIN", deno) // fails only for an invalid name
+	}
+
 	code := pgtest.Run(m, apitest.StopShared)
 	if code == 0 && allTestsRun() {
 		code = provoked()

@@ -18,6 +18,7 @@ import (
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/api/accounts"
 	"github.com/socle-dev/socle/internal/api/backups"
+	"github.com/socle-dev/socle/internal/api/edgefunctions"
 	"github.com/socle-dev/socle/internal/api/endusers"
 	"github.com/socle-dev/socle/internal/api/files"
 	"github.com/socle-dev/socle/internal/api/forms"
@@ -36,6 +37,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/object"
@@ -70,6 +72,7 @@ type Config struct {
 	EndUsers    *enduser.Service
 	Schedules   *schedule.Service
 	Webhooks    *webhook.Service
+	Functions   *function.Service
 
 	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
@@ -117,6 +120,7 @@ func New(c Config) *Server {
 		&rows.Server{Blobs: c.Blobs, DescribeRows: c.DescribeRows, Platform: c.Platform},
 		&sql.Server{Accounts: c.Accounts, Migrations: c.Migrations, Platform: c.Platform, Proxy: c.Proxy},
 		&schedules.Server{Schedules: c.Schedules},
+		&edgefunctions.Server{Functions: c.Functions},
 		files,
 		forms,
 		&webhooks.Server{Webhooks: c.Webhooks},

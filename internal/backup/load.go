@@ -59,6 +59,9 @@ func (s *Service) loadPlatform(
 		if err := s.projects.RestoreVaultKey(ctx, tx, manifest.Project, project); err != nil {
 			return err
 		}
+		if err := s.projects.RestoreFunctionSecrets(ctx, tx, manifest.Project, project); err != nil {
+			return err
+		}
 		if manifest.Project != project {
 			if err := s.detachRows(ctx, tx); err != nil {
 				return err

@@ -38,7 +38,7 @@ type finding struct {
 func doctor(e environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [flags]",
-		Short: "Check programs, storage, mail, database, clock and access for problems",
+		Short: "Check programs, storage, mail, edge functions, database, clock and access",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, _, err := e.config(cmd)
@@ -77,7 +77,23 @@ func doctor(e environment) *cobra.Command {
 }
 
 func runChecks(ctx context.Context, c config.Config) []finding {
-	return append([]finding{checkBinaries(c), checkStorage(ctx, c), checkMail(c)}, checkDatabase(ctx, c)...)
+	return append([]finding{checkBinaries(c), checkStorage(ctx, c), checkMail(c), checkFunctions(ctx, c)},
+		checkDatabase(ctx, c)...)
+}
+
+// functionCheckTimeout bounds the start of a function.
+const functionCheckTimeout = 10 * time.Second
+
+// checkFunctions starts an edge function. Without Deno everything else works.
+func checkFunctions(ctx context.Context, c config.Config) finding {
+	ctx, cancel := context.WithTimeout(ctx, functionCheckTimeout)
+	defer cancel()
+
+	if err := server.CheckFunctions(ctx, c); err != nil {
+		return finding{subject: "functions", warn: true, detail: "edge functions are off: " + err.Error()}
+	}
+
+	return finding{subject: "functions", detail: "edge functions run, each in a sandbox of its own"}
 }
 
 func checkMail(c config.Config) finding {

@@ -41,6 +41,7 @@ type Config struct {
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
 	PostgresBin    string        // folder with PostgreSQL's programs, absolute; "": search for it
+	DenoBin        string        // folder with Deno, absolute; "": search for it
 	MetricsAddr    string        // host:port for metrics; "": none
 	Drain          time.Duration // after SIGTERM, see server.Server.Drain
 	SlowRequest    time.Duration // requests that are logged as slow; 0: none

@@ -98,6 +98,8 @@ var settings = []Setting{
 		}, logLevel, func(l slog.Level) string { return strings.ToLower(l.String()) }),
 	setting("SOCLE_POSTGRES_BIN", "", "folder of PostgreSQL's programs; empty: search the standard locations",
 		func(c *Config) *string { return &c.PostgresBin }, filepath.Abs, identity),
+	setting("SOCLE_DENO_BIN", "", "folder of Deno, which runs edge functions; empty: search the standard locations",
+		func(c *Config) *string { return &c.DenoBin }, filepath.Abs, identity),
 	setting("SOCLE_POSTGRES_ADDR", "",
 		"listen address for PostgreSQL clients with database credentials, host:port; empty: disabled",
 		func(c *Config) *string { return &c.PostgresAddr }, address, identity),

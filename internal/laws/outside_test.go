@@ -13,13 +13,18 @@ import (
 // operator decides which private hosts the server can reach: addresses that tenants choose are for
 // package outbound, which rejects them on connect.
 var outgoing = map[string]string{
-	"client/client.go":              "the operator",
-	"client/upgrade.go":             "the operator",
-	"internal/cli/db.go":            "the file of a proxy on the same machine",
-	"internal/blob/s3.go":           "SOCLE_STORAGE_URL",
-	"internal/bus/transport.go":     "servers of the install, SOCLE_NATS_URL",
-	"internal/certificate/auto.go":  "SOCLE_ACME_DIRECTORY",
-	"internal/mail/mail.go":         "SOCLE_SMTP_URL",
+	"client/client.go":             "the operator",
+	"client/upgrade.go":            "the operator",
+	"internal/cli/db.go":           "the file of a proxy on the same machine",
+	"internal/blob/s3.go":          "SOCLE_STORAGE_URL",
+	"internal/bus/transport.go":    "servers of the install, SOCLE_NATS_URL",
+	"internal/certificate/auto.go": "SOCLE_ACME_DIRECTORY",
+	"internal/mail/mail.go":        "SOCLE_SMTP_URL",
+
+	"internal/function/outward.go":               "functions; package outbound's rules, or the server itself",
+	"internal/function/sandbox/process_linux.go": "a sandbox's own socket",
+	"internal/function/runtime/runtime.go":       "a sandbox's own socket",
+
 	"internal/outbound/outbound.go": "tenants; public networks and SOCLE_OUTBOUND_NETWORKS only",
 	"internal/telemetry/export.go":  "OTEL_EXPORTER_OTLP_ENDPOINT",
 	"internal/standalone/config.go": "the settings of socle rest",

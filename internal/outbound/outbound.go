@@ -102,6 +102,12 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return &boundedConn{conn, MaxResponse}, nil
 }
 
+// Connect connects to an address for a tenant's own use: neither bytes nor time are bounded after
+// that. It fails with ErrNetwork, or a connection error.
+func (c *Client) Connect(ctx context.Context, address string) (net.Conn, error) {
+	return c.dialer.DialContext(ctx, "tcp", address)
+}
+
 // boundedConn is a connection from which at most some bytes can be read.
 type boundedConn struct {
 	net.Conn

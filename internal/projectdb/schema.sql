@@ -2501,6 +2501,53 @@ COMMENT ON TABLE socle.catalogue_version IS 'bit_xor(n) is the version of the sc
 
 COMMENT ON COLUMN socle.catalogue_version.xact IS 'the transaction that inserted the row; null of a row that others were folded into';
 
+CREATE TABLE socle.edge_function_log (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    function_name text NOT NULL,
+    stream text NOT NULL,
+    message text NOT NULL
+);
+
+COMMENT ON TABLE socle.edge_function_log IS 'what functions wrote; no backup has its rows';
+
+ALTER TABLE socle.edge_function_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME socle.edge_function_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE socle.edge_function_secrets (
+    name text NOT NULL,
+    sealed bytea NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT edge_function_secrets_name CHECK (((name COLLATE "C") ~ '^[A-Za-z_][A-Za-z0-9_]{0,254}$'::text))
+);
+
+COMMENT ON COLUMN socle.edge_function_secrets.sealed IS 'the value, which the server has sealed for this project';
+
+CREATE TABLE socle.edge_function_versions (
+    function_name text NOT NULL,
+    sha256 bytea NOT NULL,
+    code bytea NOT NULL,
+    deployed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT edge_function_versions_code CHECK ((octet_length(code) <= 20971520))
+);
+
+CREATE TABLE socle.edge_functions (
+    name text NOT NULL,
+    verify_jwt boolean DEFAULT true NOT NULL,
+    sha256 bytea NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT edge_functions_name CHECK (((name COLLATE "C") ~ '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$'::text))
+);
+
+COMMENT ON COLUMN socle.edge_functions.sha256 IS 'the current version';
+
 CREATE SEQUENCE socle.event_seq
     START WITH 1
     INCREMENT BY 1
@@ -3022,6 +3069,18 @@ ALTER TABLE ONLY socle.audit
 ALTER TABLE ONLY socle.captures
     ADD CONSTRAINT captures_pkey PRIMARY KEY (relation);
 
+ALTER TABLE ONLY socle.edge_function_log
+    ADD CONSTRAINT edge_function_log_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY socle.edge_function_secrets
+    ADD CONSTRAINT edge_function_secrets_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY socle.edge_function_versions
+    ADD CONSTRAINT edge_function_versions_pkey PRIMARY KEY (function_name, sha256);
+
+ALTER TABLE ONLY socle.edge_functions
+    ADD CONSTRAINT edge_functions_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY socle.events_removed
     ADD CONSTRAINT events_removed_pkey PRIMARY KEY (single);
 
@@ -3213,6 +3272,8 @@ CREATE UNIQUE INDEX audit_pending_key ON socle.audit_pending USING btree (key) W
 
 CREATE UNIQUE INDEX catalogue_version_xact ON socle.catalogue_version USING btree (xact);
 
+CREATE INDEX edge_function_log_function ON socle.edge_function_log USING btree (function_name, id);
+
 CREATE INDEX events_xid_seq ON ONLY socle.events USING btree (xid, seq);
 
 CREATE INDEX http_responses_created ON socle.http_responses USING btree (created);
@@ -3397,6 +3458,9 @@ ALTER TABLE ONLY forms.notifications
 
 ALTER TABLE ONLY forms.responses
     ADD CONSTRAINT responses_definition FOREIGN KEY (form_uuid, version) REFERENCES forms.definitions(form_uuid, version);
+
+ALTER TABLE ONLY socle.edge_function_versions
+    ADD CONSTRAINT edge_function_versions_function_name_fkey FOREIGN KEY (function_name) REFERENCES socle.edge_functions(name) ON DELETE CASCADE;
 
 ALTER TABLE ONLY socle.webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_webhook_fkey FOREIGN KEY (webhook) REFERENCES socle.webhooks(id) ON DELETE CASCADE;

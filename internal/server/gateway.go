@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/bus"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/event"
+	"github.com/socle-dev/socle/internal/functionapi"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbox"
@@ -40,6 +41,7 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),
 			s3api.New(s3api.Config{Blobs: s.blobs, Discard: discard, Bodies: s.bodies}),
 			s.realtime.Interface(),
+			functionapi.New(functionapi.Config{Functions: s.functions, PublicURL: publicURL}),
 		},
 	})
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/blob"
@@ -28,6 +30,7 @@ import (
 	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httprequest"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -87,6 +90,7 @@ type Server struct {
 	hub           *realtime.Hub
 	bus           *bus.Bus
 	realtime      *realtimeapi.Server
+	functions     *function.Service
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -185,6 +189,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.realtime = s.newRealtime(c)
 	s.requestsBySQL = httprequest.NewSender(internet, s.log)
 	s.outbox = s.newOutbox(domains)
+	s.functions = s.newFunctions(c, internet)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -192,7 +197,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		AuditKey: s.registry.AuditKey(), Notifications: s.notifications, Log: s.log})
 	s.services = NewServices(ServicesConfig{Domains: domains, Database: s.database,
 		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
-			OnChange: s.gateway.Invalidate, Log: s.log}),
+			OnChange: func(project uuid.UUID) { s.gateway.Invalidate(project); s.functions.End(project) }, Log: s.log}),
 		Clients: s.proxy, Outbox: s.outbox, Notifications: s.notifications, Log: s.log})
 	s.registry.OnWrite(s.written)
 	s.buildInterfaces(c, variants)
@@ -274,7 +279,7 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
-		Schedules: s.services.Schedules, Webhooks: s.services.Webhooks,
+		Schedules: s.services.Schedules, Webhooks: s.services.Webhooks, Functions: s.functions,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
@@ -350,6 +355,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("requests", s.requests.Run)
 	run("schedules", s.services.Schedules.Run)
 	run("webhooks", s.services.Webhooks.Run)
+	run("functions", s.functions.Run)
 	run("metrics", s.metrics.run)
 	run("redirect", s.redirect.run)
 	run("telemetry", s.telemetry.Run)

@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/form"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/httprequest"
 	"github.com/socle-dev/socle/internal/idp"
@@ -77,7 +78,7 @@ func NewDomains(c DomainsConfig) *Domains {
 		Schedules: schedules, Webhooks: webhooks,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
 			event.Subject(), broadcast.Subject(), httprequest.Subject(), schedule.Subject(),
-			webhook.Subject()}}
+			webhook.Subject(), function.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].

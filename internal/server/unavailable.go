@@ -8,7 +8,6 @@ import (
 // unavailable has the APIs in a Supabase project that Socle lacks or has elsewhere, by the path
 // after the project. Their clients show the message.
 var unavailable = []struct{ path, message string }{
-	{"functions/v1", "Functions outside of the database are not available yet. Those in it are called by rpc."},
 	{"graphql/v1", "There is no GraphQL. The rows API at rest/v1 embeds related rows in one request: " +
 		"select=title,author(name)."},
 	{"analytics/v1", "There is no interface of Supabase's logs. GET /projects/{projectUUID}/requests lists requests."},

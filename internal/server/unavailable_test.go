@@ -13,7 +13,7 @@ func TestFindUnavailable(t *testing.T) {
 	for path, want := range map[string]string{
 		"/projects/x/graphql/v1":        "There is no GraphQL.",
 		"/projects/x/graphql/v1/":       "There is no GraphQL.",
-		"/projects/x/functions/v1/hi":   "Functions outside",
+		"/projects/x/functions/v1/hi":   "",
 		"/projects/x/analytics/v1/x":    "There is no interface of Supabase's logs.",
 		"/projects/x/pg/tables":         "There is no interface of Supabase's console.",
 		"/projects/x/pgx":               "",

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,7 +123,7 @@ func settings(url, dir string) (config.Config, error) {
 	return config.Load([]string{"SOCLE_ADDR=127.0.0.1:0", "SOCLE_DATA_DIR=" + dir, "SOCLE_DATABASE_URL=" + url,
 		"SOCLE_SECRET_KEY=" + secretKey, "SOCLE_RATE_LIMIT=off",
 		"SOCLE_OUTBOUND_NETWORKS=127.0.0.0/8", "SOCLE_LEAKED_PASSWORDS=" + filepath.Join(dir, "leaked"),
-		"SOCLE_POSTGRES_BIN=" + pgtest.BinDir()}, nil)
+		"SOCLE_POSTGRES_BIN=" + pgtest.BinDir(), "SOCLE_DENO_BIN=" + os.Getenv("SOCLE_DENO_BIN")}, nil) // "": none
 }
 
 // Start starts a server with this configuration and stops it when the test ends.

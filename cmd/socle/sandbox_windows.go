@@ -1,0 +1,4 @@
+package main
+
+// becomeSandbox does nothing: there is no server for Windows.
+func becomeSandbox() {}

@@ -1,0 +1,83 @@
+package function
+
+import "time"
+
+const (
+	idleTimeout   = time.Minute
+	maxAge        = time.Hour
+	maxServed     = 100_000
+	drainTimeout  = 30 * time.Second
+	memoryLimit   = 448 << 20 // resident bytes: what the function may allocate, and Deno with its files
+	cpuPerRequest = 2 * time.Second
+	maxBudget     = 10 * time.Second
+)
+
+// budget is the processor time that a worker may still use. Each request adds to it, up to a
+// maximum, so that neither a loop nor the work of a timer goes on.
+type budget struct {
+	left, seen time.Duration
+}
+
+// begin starts the budget of a process that has used some time before.
+func (b *budget) begin(used time.Duration) {
+	b.left, b.seen = min(b.left+cpuPerRequest, maxBudget), used
+}
+
+func (b *budget) grant() { b.left = min(b.left+cpuPerRequest, maxBudget) }
+
+// spend takes what was used since the last call. It reports whether something is left.
+func (b *budget) spend(used time.Duration) bool {
+	b.left -= used - b.seen
+	b.seen = used
+
+	return b.left >= 0
+}
+
+// check ends the processes beyond a limit, and forgets states that are old.
+func (s *Service) check(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for k, st := range s.states {
+		if now.Sub(st.at) > stateTTL {
+			delete(s.states, k)
+		}
+	}
+
+	for w := range s.all {
+		w.checkLocked(now)
+	}
+}
+
+func (w *worker) checkLocked(now time.Time) {
+	select {
+	case <-w.ready:
+	default:
+		return // it starts, which has its own timeout
+	}
+
+	if w.err != nil {
+		if now.Sub(w.started) > bootErrorTTL {
+			w.service.removeLocked(w)
+		}
+
+		return
+	}
+
+	usage, err := w.process.Usage()
+	switch {
+	case err != nil: // it has ended
+	case usage.Memory > memoryLimit:
+		w.killLocked("memory")
+	case !w.budget.spend(usage.CPU):
+		w.killLocked("processor time")
+	case !w.drainedBy.IsZero():
+		if now.After(w.drainedBy) {
+			w.killLocked("draining took too long")
+		}
+	case w.served >= maxServed, now.Sub(w.started) > maxAge:
+		w.drainLocked("age")
+	case w.inFlight == 0 && now.Sub(w.lastUsed) > idleTimeout:
+		w.endLocked("idle")
+	}
+}

@@ -1,0 +1,405 @@
+package function
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/function/runtime"
+	"github.com/socle-dev/socle/internal/projectdb"
+)
+
+// worker is a process with a function, or one that is about to have it.
+type worker struct {
+	service *Service
+	key     key
+	project *projectdb.Project
+	state   state
+	started time.Time
+
+	ready   chan struct{}    // closed when process or err is set
+	process *runtime.Process // nil if err is not
+	err     error
+
+	log throttle
+
+	// Guarded by the service's mu.
+	inFlight  int
+	served    int
+	lastUsed  time.Time
+	drainedBy time.Time // zero: it takes requests
+	ending    bool
+	reason    string // why it was killed, "" if it was not
+	budget    budget
+}
+
+// blank is a process without a function.
+type blank struct {
+	process *runtime.Process
+	owner   atomic.Pointer[worker] // whose lines and connections the process's are
+}
+
+// LimitError reports that a process was killed at a limit.
+type LimitError struct{ Limit string }
+
+func (e *LimitError) Error() string { return "the function exceeded its limit: " + e.Limit }
+
+// Call is a request's use of a process.
+type Call struct{ worker *worker }
+
+// Acquire returns a process of a function, which it starts if there is none. The caller must call
+// [Call.Release]. It fails with NotFound without the function, and with ErrBusy, a
+// *runtime.BootError or an *UnavailableError.
+func (s *Service) Acquire(ctx context.Context, p *projectdb.Project, name string) (*Call, error) {
+	st, err := s.find(ctx, p, name)
+	if err != nil {
+		return nil, err
+	}
+
+	w, err := s.assign(p, key{p.UUID, name}, st)
+	if err != nil {
+		return nil, err
+	}
+
+	c := &Call{w}
+	select {
+	case <-w.ready:
+		if w.err != nil {
+			c.Release()
+			return nil, w.err
+		}
+
+		return c, nil
+	case <-ctx.Done():
+		c.Release()
+		return nil, ctx.Err()
+	}
+}
+
+// assign returns the worker of a function, with the request counted.
+func (s *Service) assign(p *projectdb.Project, k key, st state) (*worker, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if s.closed {
+		return nil, ErrBusy
+	}
+
+	w := s.current[k]
+	if w != nil && w.state != st {
+		w.drainLocked("replaced")
+		w = nil
+	}
+	if w == nil {
+		w = &worker{service: s, key: k, project: p, state: st, started: time.Now(), ready: make(chan struct{})}
+		s.current[k], s.all[w] = w, struct{}{}
+		s.open.Go(w.run)
+	}
+	if w.inFlight >= runtime.MaxConcurrent {
+		return nil, ErrBusy
+	}
+
+	w.inFlight++
+	w.served++
+	w.lastUsed = time.Now()
+	w.budget.grant()
+
+	return w, nil
+}
+
+// Release ends the use.
+func (c *Call) Release() {
+	w := c.worker
+	w.service.mu.Lock()
+	defer w.service.mu.Unlock()
+
+	w.inFlight--
+	w.lastUsed = time.Now()
+	if w.inFlight == 0 && !w.drainedBy.IsZero() {
+		w.endLocked("replaced")
+	}
+}
+
+// RoundTrip sends a request to the function. It fails with a *LimitError if the process was killed
+// at a limit, with ErrNoAnswer if it ended or broke HTTP, and with the error of the request's body.
+func (c *Call) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.worker.process.RoundTrip(r)
+	if err != nil && r.Context().Err() == nil {
+		return nil, c.failure(err)
+	}
+
+	return res, err
+}
+
+// failure returns why the process does not answer.
+func (c *Call) failure(err error) error {
+	w := c.worker
+	w.service.mu.Lock()
+	defer w.service.mu.Unlock()
+
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return err
+	}
+	if w.reason != "" {
+		return &LimitError{w.reason}
+	}
+
+	return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+}
+
+// Kill kills the process, because a request exceeds a limit that the caller watches.
+func (c *Call) Kill(limit string) {
+	c.worker.service.mu.Lock()
+	defer c.worker.service.mu.Unlock()
+
+	c.worker.killLocked(limit)
+}
+
+// run starts the process and returns when it has ended.
+func (w *worker) run() {
+	s := w.service
+	lease, err := s.acquirePlace(s.stopping, w.project.Key(s.stopping))
+	if err == nil {
+		defer lease.Release()
+		err = w.boot()
+	}
+
+	w.err = err
+	close(w.ready)
+	if err != nil {
+		w.event("Does not start: " + err.Error())
+		return // check removes it after bootErrorTTL
+	}
+
+	select {
+	case <-w.process.Exited():
+	case <-lease.Revoked():
+		s.mu.Lock()
+		w.killLocked("processes")
+		s.mu.Unlock()
+	}
+	w.process.Close()
+
+	s.mu.Lock()
+	reason := w.reason
+	s.removeLocked(w)
+	s.mu.Unlock()
+
+	if reason == "" {
+		reason = w.process.State().String()
+	}
+	w.event("Ended: " + reason)
+}
+
+// boot loads the function into a blank process.
+func (w *worker) boot() error {
+	ctx, cancel := context.WithTimeout(w.service.stopping, bootTimeout)
+	defer cancel()
+
+	code, err := readCode(ctx, w.project, w.key.name, w.state.Version)
+	if err != nil {
+		return err
+	}
+
+	env, err := w.service.environment(ctx, w.project)
+	if err != nil {
+		return err
+	}
+
+	b, err := w.service.takeBlank(ctx)
+	if err != nil {
+		return err
+	}
+
+	b.owner.Store(w)
+	if err := b.process.Load(ctx, runtime.Module{Code: code, Env: env}); err != nil {
+		b.process.Close()
+		return err
+	}
+
+	usage, _ := b.process.Usage() // the function's own time begins here
+
+	w.service.mu.Lock()
+	defer w.service.mu.Unlock()
+
+	w.process = b.process
+	w.budget.begin(usage.CPU)
+	if w.reason != "" { // killed while it started
+		b.process.Kill()
+	}
+	w.service.open.Go(w.service.refill)
+
+	return nil
+}
+
+// acquirePlace returns the place of a process. If none is free, the process that is idle longest
+// ends.
+func (s *Service) acquirePlace(ctx context.Context, owner fair.Key) (*fair.Lease, error) {
+	if lease := s.places.TryAcquire(owner, 1); lease != nil {
+		return lease, nil
+	}
+
+	s.endIdle()
+	lease, err := s.places.Acquire(ctx, owner, 1)
+	if errors.Is(err, fair.ErrBusy) {
+		return nil, ErrBusy
+	}
+
+	return lease, err
+}
+
+// endIdle ends the process that is idle longest.
+func (s *Service) endIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	var oldest *worker
+	for _, w := range s.current {
+		if w.inFlight == 0 && w.process != nil && (oldest == nil || w.lastUsed.Before(oldest.lastUsed)) {
+			oldest = w
+		}
+	}
+
+	if oldest != nil {
+		oldest.endLocked("idle")
+	}
+}
+
+// takeBlank returns a process that waits for its function, or starts one.
+func (s *Service) takeBlank(ctx context.Context) (*blank, error) {
+	s.mu.Lock()
+	for len(s.blank) > 0 {
+		b := s.blank[0]
+		s.blank = s.blank[1:]
+		if !b.process.HasExited() {
+			s.mu.Unlock()
+			return b, nil
+		}
+	}
+	s.mu.Unlock()
+
+	return s.startBlank(ctx)
+}
+
+func (s *Service) startBlank(ctx context.Context) (*blank, error) {
+	b := &blank{}
+	process, err := runtime.Start(ctx, runtime.Config{Program: s.Program,
+		Outward: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if owner := b.owner.Load(); owner != nil {
+				s.serveOutward(w, r, owner)
+			}
+		}),
+		Log: func(line runtime.Line) {
+			if owner := b.owner.Load(); owner != nil {
+				owner.record(line)
+			}
+		}})
+	if err != nil && ctx.Err() == nil {
+		return nil, &UnavailableError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	b.process = process
+	return b, nil
+}
+
+// refill starts blank processes until there are maxBlank.
+func (s *Service) refill() {
+	for {
+		s.mu.Lock()
+		enough := s.closed || len(s.blank) >= maxBlank
+		s.mu.Unlock()
+
+		if enough {
+			return
+		}
+
+		b, err := s.startBlank(s.stopping)
+		if err != nil {
+			return // the next request that needs one reports it
+		}
+
+		s.mu.Lock()
+		enough = s.closed || len(s.blank) >= maxBlank
+		if !enough {
+			s.blank = append(s.blank, b)
+		}
+		s.mu.Unlock()
+
+		if enough {
+			b.process.Close()
+		}
+	}
+}
+
+// drainLocked lets a worker finish its requests, and take no more.
+func (w *worker) drainLocked(reason string) {
+	if w.service.current[w.key] == w {
+		delete(w.service.current, w.key)
+	}
+	if w.drainedBy = time.Now().Add(drainTimeout); w.inFlight == 0 {
+		w.endLocked(reason)
+	}
+}
+
+// endLocked ends a worker without requests, after its background work.
+func (w *worker) endLocked(reason string) {
+	if w.service.current[w.key] == w {
+		delete(w.service.current, w.key)
+	}
+	if w.process == nil || w.ending {
+		return
+	}
+
+	w.ending, w.drainedBy = true, time.Now().Add(drainTimeout)
+	w.service.open.Go(func() {
+		ctx, cancel := context.WithTimeout(w.service.stopping, drainTimeout)
+		defer cancel()
+
+		w.process.End(ctx, reason)
+	})
+}
+
+// killLocked ends a worker at once.
+func (w *worker) killLocked(reason string) {
+	if w.service.current[w.key] == w {
+		delete(w.service.current, w.key)
+	}
+	if w.reason == "" {
+		w.reason = reason
+	}
+	if w.process != nil {
+		w.process.Kill()
+	}
+}
+
+func (s *Service) removeLocked(w *worker) {
+	delete(s.all, w)
+	if s.current[w.key] == w {
+		delete(s.current, w.key)
+	}
+}
+
+// record logs a line of the function.
+func (w *worker) record(line runtime.Line) {
+	ok, dropped := w.log.admit(time.Now(), len(line.Text))
+	if dropped > 0 {
+		w.event(strconv.Itoa(dropped) + " lines were not logged: the limit is " + strconv.Itoa(windowLines) +
+			" lines in 10 seconds")
+	}
+	if ok {
+		w.service.logs.add(w.project, w.key.name, line)
+	}
+}
+
+// event logs what happened to the process.
+func (w *worker) event(text string) {
+	w.service.logs.add(w.project, w.key.name, runtime.Line{Stream: streamEvent, Text: text})
+}

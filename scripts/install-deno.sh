@@ -1,0 +1,37 @@
+#!/bin/sh
+# Installs Deno, which runs functions, into bin/deno. Socle itself starts without it.
+#
+# Like install-postgres.sh it does nothing if it is installed. Otherwise it takes the release of
+# internal/function/runtime/releases.txt from npm's registry and checks its sum.
+set -eu
+
+cd "$(dirname "$0")/.."
+machine=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
+	echo "install-deno: there is no Deno for Linux on $machine" >&2
+	exit 1
+}
+# shellcheck disable=SC2086 # the fields of the line
+set -- $release
+package=$2 version=$3 sum=$4
+if [ "$(cat bin/deno/version 2>/dev/null)" = "$version" ]; then
+	exit 0
+fi
+
+echo "install-deno: fetching Deno $version" >&2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+if ! said=$(cd "$folder" && npm pack --silent "@deno/$package@$version" 2>&1); then
+	echo "$said" >&2
+	echo "install-deno: the tests of functions need Deno; let npm reach its registry, then try again" >&2
+	exit 1
+fi
+if [ "sha512-$(openssl dgst -sha512 -binary "$folder"/*.tgz | base64 -w0)" != "$sum" ]; then
+	echo "install-deno: @deno/$package@$version has another sum than releases.txt" >&2
+	exit 1
+fi
+tar -xzf "$folder"/*.tgz -C "$folder"
+mkdir -p bin/deno
+chmod 755 "$folder/package/deno"
+mv "$folder/package/deno" bin/deno/deno
+echo "$version" >bin/deno/version
