@@ -21,6 +21,7 @@ var unprotected = map[string]string{
 	"deleteFile":    "a single thing", "deleteResponse": "a single thing", "deleteField": "the answers stay",
 	"unlinkForm": "a setting", "deleteKey": "a setting", "deleteJWTKey": "a setting",
 	"deleteS3Key": "a setting", "deleteVaultSecret": "a setting", "deleteSchedule": "a setting",
+	"deleteWebhook":      "a setting",
 	"deleteEdgeFunction": "code, which is deployed again", "deleteEdgeFunctionSecret": "a setting",
 	"deleteDatabaseCredential": "a setting", "deleteEndUser": "one user", "deleteEndUserSessions": "sessions",
 

@@ -27,6 +27,11 @@ func (r *Registry) RestoreFunctionSecrets(ctx context.Context, tx pgx.Tx, from, 
 		return nil
 	}
 
+	exists, err := pg.Value[bool](ctx, tx, `select to_regclass('socle.edge_function_secrets') is not null`)
+	if err != nil || !exists { // a backup of an older release
+		return err
+	}
+
 	type secret struct {
 		Name   string
 		Sealed []byte
