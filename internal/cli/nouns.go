@@ -94,6 +94,11 @@ var nouns = []noun{
 		"socle end-users list --search example.com"},
 	{"auth-settings", "people", "Rules for the users of your application",
 		"socle auth-settings update --site-url https://app.example.com"},
+	{"webhooks", "operations", "Webhooks: your endpoints are told of events",
+		"socle webhooks create --name orders --endpoint https://example.com/hook --tables '[{\"table\": \"orders\"}]'"},
+	{"webhook-deliveries", "operations", "Deliveries of a webhook: list, look at, retry",
+		"socle webhook-deliveries list orders --status dead"},
+	{"webhook-secrets", "operations", "The signing secret of a webhook", "socle webhook-secrets rotate orders"},
 	{"mails", "people", "Mails to the users of your application that were not sent", "socle mails list"},
 
 	{"backups", "operations", "Backups: make, prove, move, restore", "socle backups create --wait"},

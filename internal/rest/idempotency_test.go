@@ -18,7 +18,7 @@ import (
 func keysSQL(t testing.TB) string {
 	t.Helper()
 
-	migration, err := fs.ReadFile(projectdb.Migrations(), "00064_kept_answers.sql")
+	migration, err := fs.ReadFile(projectdb.Migrations(), "00062_kept_answers.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
