@@ -35,6 +35,7 @@ func TestDatabaseQuota(t *testing.T) {
 	a.CreateTable("spare", "note text")
 	a.CreateTable("doomed", "note text")
 
+	hook := a.Create("/projects/"+a.Project+"/webhooks", `{"name": "hook", "endpoint": "https://example.com/"}`)
 	form := a.Create("/forms", `{"name": "Survey"}`)
 	field := a.Create("/forms/"+form+"/fields", `{"label": "Name", "type": "text"}`)
 	a.Put("/forms/"+form, `{"state": "open"}`).Want(200)
@@ -61,6 +62,9 @@ func TestDatabaseQuota(t *testing.T) {
 	refused(a.Put("/tables/orders/columns/note", `{"type": "varchar(10)"}`), 413)
 	refused(a.Put("/tables/orders/columns/note", `{"unique": true}`), 413)
 	refused(a.Post("/extensions", `{"name": "postgis"}`), 413)
+	refused(a.Post("/projects/"+a.Project+"/webhooks", `{"name": "more", "endpoint": "https://example.com/"}`), 413)
+	refused(a.Post("/projects/"+a.Project+"/webhooks/"+hook+"/test", ""), 413)
+	refused(a.Put("/projects/"+a.Project+"/edge-functions/more", `{"code": "Deno.serve(() => new Response());"}`), 413)
 	refused(a.Post("/tables/orders/columns", `{"name": "more", "type": "uuid", "defaultValue": "gen_random_uuid()"}`),
 		400)
 

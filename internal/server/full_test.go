@@ -81,7 +81,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	for i, size := range []int{fits, 5 * fits, 100, 20 * fits} {
 		want := 201
 		if size > fits {
-			want = 500
+			want = 503
 		}
 
 		if got := upload(fmt.Sprint(i), size); got != want {
@@ -115,7 +115,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 
 	part(0, 100, 204)
-	part(100, 5*fits-100, 500) // not stored
+	part(100, 5*fits-100, 503) // not stored
 
 	if _, h, _ := c.do(t, "HEAD", location, nil, tus); h.Get("Upload-Offset") != "100" {
 		t.Errorf("the upload is at %q, want 100", h.Get("Upload-Offset"))

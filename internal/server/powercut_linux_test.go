@@ -241,8 +241,8 @@ func TestDiskLosesWrites(t *testing.T) {
 	_, folder := c.container(t, "reports")
 	c.put(t, folder+"a", 200)
 	broken.Store(true)
-	c.put(t, folder+"a", 500)
-	c.put(t, folder+"b", 500)
+	c.put(t, folder+"a", 503)
+	c.put(t, folder+"b", 503)
 	c.wantComplete(t, folder+"a", []byte(folder+"a"), false)
 
 	if status, _, _ := c.do(t, "GET", folder+"b", nil); status != 404 {

@@ -98,8 +98,8 @@ func TestReadOnlyStorage(t *testing.T) {
 	}
 
 	writable(false)
-	put("a", "changed", 500)
-	put("c", "new", 500)
+	put("a", "changed", 503)
+	put("c", "new", 503)
 	c.wantComplete(t, folder+"a", []byte("as it was"), false)
 	c.want(t, 200, "DELETE", of+"/"+files[0].Content[1].UUID, "") // its bytes are deleted later
 

@@ -53,7 +53,7 @@ func (s *Server) deployEdgeFunction(
 var listEdgeFunctions = operation.Operation{
 	ID: "listEdgeFunctions", Method: "GET",
 	Path: "/projects/{projectUUID}/edge-functions", Summary: "List edge functions",
-	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 403, 404, 500},
+	Access: operation.ProjectInPath(account.Viewer), Errors: operation.MemberErrors,
 }
 
 type listEdgeFunctionsInput struct {
@@ -74,7 +74,7 @@ var listEdgeFunctionVersions = operation.Operation{
 	ID: "listEdgeFunctionVersions", Method: "GET",
 	Path:    "/projects/{projectUUID}/edge-functions/{edgeFunction}/versions",
 	Summary: "List the versions of an edge function",
-	Access:  operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 403, 404, 500},
+	Access:  operation.ProjectInPath(account.Viewer), Errors: operation.MemberErrors,
 }
 
 type listEdgeFunctionVersionsInput struct {
