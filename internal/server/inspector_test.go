@@ -81,7 +81,8 @@ func (p *process) inspect(t *testing.T) *inspector {
 		Accounts: account.New(account.Config{Store: d.Store, Queue: b.queue, Log: log}),
 		Outbound: outbound.New(nil), Leaked: leaked.New(""), Log: log})
 	server.NewServices(server.ServicesConfig{Domains: domains, Database: d, Lifecycle: projects, Clients: clients,
-		Outbox: outbox.New(outbox.Config{Store: d.Store, Projects: b.registry, Log: log}), Notifications: notifications, Log: log})
+		Outbox:        outbox.New(outbox.Config{Store: d.Store, Projects: b.registry, Log: log}),
+		Notifications: notifications, Log: log})
 
 	return b
 }
