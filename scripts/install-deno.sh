@@ -26,7 +26,9 @@ if ! said=$(cd "$folder" && npm pack --silent "@deno/$package@$version" 2>&1); t
 	echo "install-deno: the tests of functions need Deno; let npm reach its registry, then try again" >&2
 	exit 1
 fi
-if [ "sha512-$(openssl dgst -sha512 -binary "$folder"/*.tgz | base64 -w0)" != "$sum" ]; then
+actual=$(node -p 'const { createHash } = require("crypto")
+"sha512-" + createHash("sha512").update(require("fs").readFileSync(process.argv[1])).digest("base64")' "$folder"/*.tgz)
+if [ "$actual" != "$sum" ]; then
 	echo "install-deno: @deno/$package@$version has another sum than releases.txt" >&2
 	exit 1
 fi
