@@ -102,7 +102,7 @@ func (i *install) serve(_ context.Context, n int) (*socle.Process, error) {
 		"SOCLE_STORAGE_URL=file://"+filepath.Join(i.dir, "storage"), "SOCLE_DATABASE_URL="+i.databases[n],
 		"SOCLE_PUBLIC_URL="+i.url)
 
-	return socle.StartProcess(cmd)
+	return socle.StartSocle(cmd)
 }
 
 func (i *install) stop() {

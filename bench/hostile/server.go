@@ -63,7 +63,7 @@ func start(ctx context.Context, dir string) (*server, error) {
 		"SOCLE_POSTGRES_TLS_KEY="+key, "SOCLE_OUTBOUND_NETWORKS=127.0.0.0/8")
 	cmd.Stderr = logs
 
-	if s.process, err = socle.StartProcess(cmd); err != nil {
+	if s.process, err = socle.StartSocle(cmd); err != nil {
 		text, _ := os.ReadFile(logs.Name())
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}

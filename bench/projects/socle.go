@@ -57,7 +57,7 @@ func (b *bench) start() (time.Duration, error) {
 	cmd.Env, cmd.Stderr = append(os.Environ(), b.settings()...), os.Stderr
 
 	begun := time.Now()
-	process, err := socle.StartProcess(cmd)
+	process, err := socle.StartSocle(cmd)
 	if err != nil {
 		return 0, err
 	}

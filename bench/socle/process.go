@@ -53,7 +53,7 @@ func Serve(ctx context.Context, program, dir string, settings []string) (*Proces
 	cmd := exec.Command(program, "serve")
 	cmd.Env, cmd.Stderr = append(os.Environ(), settings...), os.Stderr
 
-	return StartProcess(cmd)
+	return StartSocle(cmd)
 }
 
 // Process is a server in a separate process.
@@ -63,8 +63,15 @@ type Process struct {
 	cmd   *exec.Cmd
 }
 
-// StartProcess starts a server, and waits until it prints its address as the last word of a line.
-func StartProcess(cmd *exec.Cmd) (*Process, error) {
+// StartSocle starts Socle, and waits until it prints that it is ready.
+func StartSocle(cmd *exec.Cmd) (*Process, error) { return startProcess(cmd, "Socle is ready at ") }
+
+// StartProcess starts a server that prints its address as the last word of its first line, and
+// waits for that line.
+func StartProcess(cmd *exec.Cmd) (*Process, error) { return startProcess(cmd, "") }
+
+// startProcess takes the address from the first line with a prefix.
+func startProcess(cmd *exec.Cmd, prefix string) (*Process, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -76,6 +83,10 @@ func StartProcess(cmd *exec.Cmd) (*Process, error) {
 
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
+	for err == nil && !strings.HasPrefix(line, prefix) {
+		line, err = lines.ReadString('\n')
+	}
+
 	p := &Process{Ended: make(chan struct{}), cmd: cmd}
 
 	go func() {
