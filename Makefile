@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak failover full release deploy postgresql postgis pgbackrest chromium compiler node deno clients s3 progress
+.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak failover full release deploy chart postgresql postgis pgbackrest chromium compiler node deno clients s3 progress
 
 ##@ While developing
 
@@ -128,6 +128,10 @@ deploy: go ## check what is in deploy/: install the package in a fresh Debian, l
 	promtool check rules deploy/prometheus/alerts.yaml
 	promtool test rules deploy/prometheus/alerts_test.yaml
 	npx --yes $(dockerfilelint) deploy/Dockerfile
+	@$(MAKE) --no-print-directory chart
+
+chart: bin/tools/kubectl-validate ## check the Helm chart against the schemas of Kubernetes and CloudNativePG
+	$(go) test -C tools/chart . -kubectl-validate $(CURDIR)/$<
 
 ##@ Installing what the targets above need, which they run themselves
 
@@ -168,6 +172,10 @@ bin/s3: $(wildcard tools/s3/*) | compiler
 # go test prints packages in their order, so a slow one holds back the lines of all that follow; gotestsum does not. Like the
 # S3 service it is built with the flags of the tests.
 progress: bin/gotestsum-$(gotestsum) ## compile gotestsum, which prints the progress of make test
+
+# The checker of the Helm chart.
+bin/tools/kubectl-validate:
+	@GOBIN=$(CURDIR)/bin/tools CGO_ENABLED=0 $(go) install sigs.k8s.io/kubectl-validate@v0.0.4
 
 bin/gotestsum-$(gotestsum): | compiler
 	@mkdir -p bin/tools && CGO_ENABLED=1 GOFLAGS="$(testflags)" GOBIN=$(CURDIR)/bin/tools $(go) install gotest.tools/gotestsum@$(gotestsum) && mv bin/tools/gotestsum $@
