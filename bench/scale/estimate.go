@@ -81,7 +81,7 @@ func (m machine) estimate(l load) estimate {
 func meanTime() float64 { return reads*readTime + writes*writeTime + platform*platformTime }
 
 // simulate returns the share of requests that need a new session, and the sessions open at the end.
-// A project has one session for its rows and one for the platform API. Within the budget the session
+// A project has one session for its rows and one for the platform API. Within the budget the one
 // that was not used for longest makes room.
 func simulate(projects, budget int, rate float64) (cold float64, sessions int) {
 	const requests = 200_000

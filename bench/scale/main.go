@@ -44,7 +44,8 @@ func main() {
 		for _, n := range counts {
 			e := m.estimate(load{projects: n, sockets: *sockets, size: *size, busy: *busy})
 			fmt.Fprintf(w, "%.0f\t%.0f GB\t%.0f GB\t%d\t%.0f\t%.0f %%\t%d\t%.1f GB\t%.0f GB\t%.0f GB\t%.1f h\t%s\n",
-				m.cores, m.memory, m.disk, n, e.rate, 100*e.cold, e.sessions, e.memory, e.disk, e.wal, e.backups, e.first)
+				m.cores, m.memory, m.disk, n, e.rate, 100*e.cold, e.sessions, e.memory, e.disk, e.wal, e.backups,
+				e.first)
 		}
 	}
 	_ = w.Flush()

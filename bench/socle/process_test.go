@@ -11,7 +11,7 @@ func TestAddressOfProcess(t *testing.T) {
 		lines string
 		want  string // "" for an error
 	}{
-		"Socle": {StartSocle, `Console: http://h:1/console\nSocle is ready at http://h:1\nAPI reference: x\n`, "http://h:1"},
+		"Socle":            {StartSocle, `Console: http://h:1/console\nSocle is ready at http://h:1\nAPI reference: x\n`, "http://h:1"},
 		"Socle that fails": {StartSocle, `Console: http://h:1/console\n`, ""},
 		"another server":   {StartProcess, `ready at http://h:2\nmore\n`, "http://h:2"},
 		"empty line":       {StartProcess, `\n`, ""},
