@@ -180,6 +180,7 @@ func (c *call) prepare(isolation string) {
 	c.execution = session.Execution{
 		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
 		Version: s.Catalog.require(c.snapshot), Isolation: isolation, Rollback: s.Features.Rollback,
+		Owner: s.Limits.Owner,
 	}
 
 	if c.skipVersion {
