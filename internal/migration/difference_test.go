@@ -285,7 +285,8 @@ func TestCompare(t *testing.T) {
 				"-- warning: " + warnScan + " ALTER DOMAIN public.d ADD CONSTRAINT b CHECK ((VALUE < 8));",
 		},
 		"text search configuration": {
-			entries(configuration("asciiword WITH english_stem", "word WITH simple, english_stem", "email WITH simple")),
+			entries(configuration("asciiword WITH english_stem", "word WITH simple, english_stem",
+				"email WITH simple")),
 			entries(configuration("asciiword WITH english_stem", "word WITH simple", "url WITH simple")),
 			"ALTER TEXT SEARCH CONFIGURATION public.c DROP MAPPING FOR email; " +
 				"ALTER TEXT SEARCH CONFIGURATION public.c ADD MAPPING FOR url WITH simple; " +

@@ -80,8 +80,8 @@ func TestShares(t *testing.T) {
 	close(release)
 }
 
-// TestSharesWithoutProject runs jobs that block, of shares without a project: one per share, however
-// many one of them has.
+// TestSharesWithoutProject runs jobs that block, without a project: one per share, however many
+// jobs a share has.
 func TestSharesWithoutProject(t *testing.T) {
 	t.Parallel()
 

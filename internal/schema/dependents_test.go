@@ -288,7 +288,7 @@ func TestUpdateTypeNamesTheReason(t *testing.T) {
 	} {
 		_, err := p.update("t", test.column, schema.ColumnUpdate{Type: &test.to})
 		if f := fault.Of(err); f.CodeWord() != test.code || f.Fields[0].Name != "type" {
-			t.Errorf("%s to %s: got %v (%s), want %s of the field type", test.column, test.to, err, f.CodeWord(), test.code)
+			t.Errorf("%s to %s: got %v, want %s of the field type", test.column, test.to, err, test.code)
 		}
 	}
 

@@ -228,8 +228,8 @@ func explainType(state string) *fault.Error {
 	case "42846": // cannot_coerce
 		return fault.OnField(fault.Unprocessable, "type", "no_cast",
 			"can't be cast to from the column's type: choose another using")
-		// feature_not_supported: used by a view, rule or policy, or by a column of the table's row type;
-		// invalid_table_definition: inherited; wrong_object_type: of a table that has a type
+		// feature_not_supported: used by a view, rule or policy, or by a column of the row type;
+		// invalid_table_definition: inherited; wrong_object_type: the table has a type
 	case "0A000", "42P16", "42809":
 		return fault.New(fault.Conflict, "other objects depend on the column's type: delete them, change the type, "+
 			"and create them again").WithCode("in_use")

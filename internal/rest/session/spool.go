@@ -39,14 +39,14 @@ var errSlowClient = errors.New("the client stopped reading while other requests 
 // early; without budget PostgreSQL waits.
 type spool struct {
 	budget *Budget
-	owner  fair.Key // of the response
+	owner  fair.Key // that the response is charged to
 	out    Writer
 
 	mu        sync.Mutex
 	pending   [][]byte      // to be written, in order
 	free      [][]byte      // to be read into
 	chunks    int           // number of allocated chunks
-	leases    []*fair.Lease // of chunks taken from budget
+	leases    []*fair.Lease // chunks taken from budget
 	lastWrite time.Time     // time of the last write
 	complete  bool          // the body was read
 	err       error         // ended the writing
