@@ -33,8 +33,11 @@ const (
 
 const (
 	maxPasswordSize = 1024            // bytes
-	maxQueued       = 512             // queued hashes; a few seconds of work
 	queueTimeout    = 6 * time.Second // below the request timeout
+
+	// maxQueued is far more than the hashes of queueTimeout: a queued one costs little, and a
+	// client that is refused at once asks again at once.
+	maxQueued = 4096
 )
 
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
