@@ -298,7 +298,8 @@ func TestUpdateTypeNamesTheReason(t *testing.T) {
 	}
 
 	to = "public.mood"
-	if got, err := p.update("t", "m", schema.ColumnUpdate{Type: &to, Using: using}); err != nil || got.DefaultValue != "1" {
+	got, err := p.update("t", "m", schema.ColumnUpdate{Type: &to, Using: using})
+	if err != nil || got.DefaultValue != "1" {
 		t.Errorf("an enum by text: got the default %q, %v, want 1", got.DefaultValue, err)
 	}
 }
