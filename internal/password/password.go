@@ -50,15 +50,11 @@ type Hasher struct {
 // New returns a Hasher for passwords with at least min characters.
 func New(min int) *Hasher {
 	return &Hasher{min: min, places: fair.New(fair.Config{Name: "password_hashes",
-		Capacity: maxHashes(runtime.GOMAXPROCS(0)), Waiting: maxQueued, Timeout: queueTimeout})}
+		Capacity: int64(runtime.GOMAXPROCS(0)), Waiting: maxQueued, Timeout: queueTimeout})}
 }
 
 // Pools returns the pools that accounts share, for metrics.
 func (h *Hasher) Pools() []*fair.Pool { return []*fair.Pool{h.places} }
-
-// maxHashes is the number of concurrent hashes. They leave a processor to everything else: Go
-// interrupts a hash after 10 ms only, and a request waits for that at each of its steps.
-func maxHashes(processors int) int64 { return int64(max(processors-1, 1)) }
 
 // For returns a Hasher for an owner's passwords, in the queue of h: owners take turns.
 func (h *Hasher) For(owner fair.Key) *Hasher { return &Hasher{h.places, h.min, owner} }

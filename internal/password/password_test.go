@@ -229,14 +229,3 @@ func (h *Hasher) fill() (held []*fair.Lease) {
 
 	return held
 }
-
-// TestHashesLeaveAProcessor: hashing takes all processors but one.
-func TestHashesLeaveAProcessor(t *testing.T) {
-	t.Parallel()
-
-	for processors, want := range map[int]int64{1: 1, 2: 1, 3: 2, 8: 7} {
-		if got := maxHashes(processors); got != want {
-			t.Errorf("%d processors: got %d hashes at once, want %d", processors, got, want)
-		}
-	}
-}
