@@ -31,7 +31,8 @@ func (s *Service) MailAdmins(ctx context.Context, project uuid.UUID, template st
 		for _, a := range admins {
 			values := maps.Clone(data)
 			values["username"], values["project"] = a.Username, a.Project
-			if _, err := s.Queue.InsertTx(ctx, tx, Mail{Template: template, To: a.Email, Data: values}); err != nil {
+			if _, err := s.Queue.InsertTx(ctx, tx, Mail{Template: template, To: a.Email, Data: values,
+				Project: someUUID(project)}); err != nil {
 				return err
 			}
 		}

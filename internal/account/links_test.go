@@ -153,7 +153,8 @@ func TestForgetPassword(t *testing.T) {
 		t.Errorf("unknown address: got statements %q, want %q", unknown, known)
 	}
 	resets := takeJobs[passwordResetArgs](i)
-	if wanted := []passwordResetArgs{{ada.Email}, {"nobody@example.com"}}; !slices.Equal(resets, wanted) {
+	wanted := []passwordResetArgs{{ada.Email, "to " + ada.Email}, {"nobody@example.com", "to nobody@example.com"}}
+	if !slices.Equal(resets, wanted) {
 		t.Errorf("got jobs %v, want %v", resets, wanted)
 	}
 

@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/queue"
 )
 
 // mailOptions allow retries, since the mail server can be down for a while.
 var mailOptions = queue.Options{
-	Workers:     queue.Workers{Queue: "mails", PerServer: 4},
+	Workers:     queue.Workers{Queue: "mails", PerServer: 8, PerAccount: 2},
 	MaxAttempts: 8, // with River's backoff, the last one 75 minutes after the first
 	Timeout:     time.Minute,
 }
@@ -27,6 +28,21 @@ type Mail struct {
 	To       string            `json:"to"`       // the bare address
 	Data     map[string]string `json:"data,omitempty"`
 	Link     uuid.NullUUID     `json:"link"`
+
+	// Project and Share decide whose share of the workers the mail takes: that of the project, else
+	// that of whoever asked for it.
+	Project uuid.NullUUID `json:"project"`
+	Share   string        `json:"share,omitempty"`
+}
+
+// mailShare returns the share of a mail that a request asks for: its account's, or its network's. A
+// mail of the server's own counts to its recipient.
+func mailShare(ctx context.Context, to string) string {
+	if httpx.From(ctx).Client.IsValid() {
+		return httpx.Share(ctx).Account
+	}
+
+	return "to " + to
 }
 
 // Kind returns the job kind.
@@ -36,6 +52,7 @@ func (Mail) Kind() string { return "mail" }
 // takes the same time for known and unknown addresses.
 type passwordResetArgs struct {
 	Email string `json:"email"`
+	Share string `json:"share,omitempty"`
 }
 
 // Kind returns the job kind.
@@ -51,6 +68,7 @@ func (s *Service) registerMails() {
 
 // mail enqueues a mail in the transaction.
 func (s *Service) mail(ctx context.Context, m Mail) error {
+	m.Share = mailShare(ctx, m.To)
 	_, err := s.Queue.InsertTx(ctx, s.db.PgxTx(), m)
 	return err
 }

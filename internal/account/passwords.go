@@ -37,7 +37,7 @@ func (s *Service) ForgetPassword(ctx context.Context, client Client, address str
 	}
 
 	return s.inTx(ctx, func(tx *Service) error {
-		_, err := s.Queue.InsertTx(ctx, tx.db.PgxTx(), passwordResetArgs{Email: email})
+		_, err := s.Queue.InsertTx(ctx, tx.db.PgxTx(), passwordResetArgs{Email: email, Share: mailShare(ctx, email)})
 		return err
 	})
 }

@@ -15,7 +15,8 @@ func (s *Service) MailRecipient(ctx context.Context, form uuid.UUID, email strin
 		return err
 	}
 
-	_, err = s.Queue.Insert(ctx, Mail{Template: "form-recipient", To: email, Link: someUUID(link.UUID)})
+	_, err = s.Queue.Insert(ctx, Mail{Template: "form-recipient", To: email, Link: someUUID(link.UUID),
+		Share: mailShare(ctx, email)})
 	return err
 }
 

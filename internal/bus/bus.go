@@ -105,6 +105,9 @@ func New(c Config) *Bus {
 	return b
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (b *Bus) Pools() []*fair.Pool { return []*fair.Pool{b.bytes} }
+
 // CheckAddr fails if the server can't listen on a configured address: it listens only once there is
 // another server.
 func CheckAddr(addr string) error {

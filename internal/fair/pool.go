@@ -149,6 +149,23 @@ func (p *Pool) TryAcquire(key Key, n int64) *Lease {
 	return p.grant(key, n)
 }
 
+// Take takes n units for a key at once, beyond every limit if need be: for work that can't be
+// refused any more.
+func (p *Pool) Take(key Key, n int64) *Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.hold(key, n)
+}
+
+// Available returns the units that [Pool.TryAcquire] would grant a key.
+func (p *Pool) Available(key Key) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return max(p.available(key), 0)
+}
+
 // Revoke revokes leases for a waiter that needs n units, unless the revoked leases suffice for all
 // waiters.
 func (p *Pool) Revoke(key Key, n int64) {
@@ -212,6 +229,10 @@ func (p *Pool) Held(key Key) (account, part int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
+	return p.held(key)
+}
+
+func (p *Pool) held(key Key) (account, part int64) {
 	a := p.accounts[key.Account]
 	if a == nil {
 		return 0, 0

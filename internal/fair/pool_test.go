@@ -99,6 +99,28 @@ func TestReserve(t *testing.T) {
 	}
 }
 
+// TestTake: work that can't be refused may overdraw the pool, and others wait until it has ended.
+func TestTake(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{Pool: New(Config{Capacity: 4, PerAccount: 2, Waiting: 4}), t: t}
+		taken := q.Take(key("a"), 6)
+		if got := q.Stats().InUse; got != 6 || q.Available(key("b")) != 0 {
+			t.Errorf("got %d in use, %d available, want 6, 0", got, q.Available(key("b")))
+		}
+
+		q.wait(t.Context(), "b")
+		q.want(nil, nil)
+		taken.Release()
+		q.want([]string{"b"}, nil)
+
+		if got := q.Available(key("a")); got != 2 {
+			t.Errorf("got %d available, want 2 per account", got)
+		}
+	})
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 
@@ -312,6 +334,7 @@ func TestPoolInvariants(t *testing.T) {
 					<-time.After(time.Duration(r.Int64N(int64(time.Second))))
 
 					k := Key{fmt.Sprint(r.IntN(4)), fmt.Sprint(r.IntN(3))}
+					checkAvailable(t, p, k)
 					lease, err := p.Acquire(t.Context(), k, 1+r.Int64N(2))
 					check(t, p)
 					if err != nil {
@@ -336,6 +359,18 @@ func TestPoolInvariants(t *testing.T) {
 					p.waiting.Load(), len(p.accounts))
 			}
 		})
+	}
+}
+
+// checkAvailable checks that a key can take what is available, and no more.
+func checkAvailable(t *testing.T, p *Pool, k Key) {
+	n := p.Available(k)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if (n > 0 && !p.admits(k, n)) || p.admits(k, n+1) {
+		t.Errorf("%+v: %d available for %+v, admitted %t, one more %t", p.config, n, k, p.admits(k, n), p.admits(k, n+1))
 	}
 }
 

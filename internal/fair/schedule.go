@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// reserveShare is the share of the free units, as a divisor, up to which an account may use the
+// reserve.
+const reserveShare = 4
+
 // Callers of the functions in this file hold p.mu, except those of cancel.
 
 // grant returns a lease if the key may have n units now, or nil.
@@ -13,6 +17,11 @@ func (p *Pool) grant(key Key, n int64) *Lease {
 		return nil
 	}
 
+	return p.hold(key, n)
+}
+
+// hold returns a lease of n units for a key.
+func (p *Pool) hold(key Key, n int64) *Lease {
 	a, s := p.entry(key)
 	p.serial++
 	a.units, a.lastGrant = a.units+n, p.serial
@@ -30,23 +39,19 @@ func (p *Pool) grant(key Key, n int64) *Lease {
 }
 
 // admits reports whether the key may have n units now.
-func (p *Pool) admits(key Key, n int64) bool {
-	a := p.accounts[key.Account]
-	if a == nil {
-		return n <= p.free && n <= p.config.PerPart
-	}
+func (p *Pool) admits(key Key, n int64) bool { return n <= p.available(key) }
 
-	if s := a.parts[key.Part]; s != nil && s.units+n > p.config.PerPart {
-		return false
-	}
-
-	if a.units == 0 {
-		return n <= p.free && n <= p.config.PerPart
+// available returns the units that the key may have now. It is negative if none are left.
+func (p *Pool) available(key Key) int64 {
+	account, part := p.held(key)
+	n := min(p.free, p.config.PerPart-part)
+	if account == 0 {
+		return n
 	}
 
 	// An account that holds little may use some reserve, so that newcomers get more than one unit.
-	fits := n+p.config.Reserve <= p.free || 4*(a.units+n) <= p.free
-	return fits && a.units+n <= p.config.PerAccount
+	beyond := max(p.free-p.config.Reserve, p.free/reserveShare-account)
+	return min(n, beyond, p.config.PerAccount-account)
 }
 
 // entry returns the entries for a key and creates them if needed.

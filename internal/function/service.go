@@ -106,6 +106,9 @@ func New(c Config) *Service {
 		states: map[key]cachedState{}, current: map[key]*worker{}, all: map[*worker]struct{}{}}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Service) Pools() []*fair.Pool { return []*fair.Pool{s.places, s.connections} }
+
 // Run watches the limits of processes and writes logs until ctx ends. Then it ends all processes.
 func (s *Service) Run(ctx context.Context) error {
 	var loops sync.WaitGroup

@@ -47,6 +47,9 @@ func NewSender(client *outbound.Client, log *slog.Logger) *Sender {
 	return s
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Sender) Pools() []*fair.Pool { return s.client.Pools() }
+
 // Close ends the requests in flight. Their outcome says so.
 func (s *Sender) Close() {
 	s.stop(errStopped)

@@ -63,6 +63,9 @@ func New(c Config) *Service {
 			PerAccount: maxProvisioning / 2, Reserve: 1, Waiting: maxWaiting}), log: c.Log}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Service) Pools() []*fair.Pool { return []*fair.Pool{s.provisioning} }
+
 // Create creates a project and returns when it is ready for use. After a failure nothing remains.
 // It fails as [platform.Store.CreateProject] does.
 func (s *Service) Create(ctx context.Context, user uuid.UUID, n platform.NewProject) (platform.Project, error) {

@@ -133,6 +133,9 @@ func (c *comparison) classify(old *pgdump.Entry) {
 	case old.Desc == "DOMAIN":
 		changes, ok := alterDomain(parseDomain(trimmed(old.Definition)), parseDomain(trimmed(now.Definition)))
 		c.altered[k], c.dropped[k] = changes, !ok
+	case old.Desc == "TEXT SEARCH CONFIGURATION":
+		changes, ok := alterConfiguration(old, now)
+		c.altered[k], c.dropped[k] = changes, !ok
 	case old.Desc == "ACL", old.Desc == "DEFAULT ACL":
 		c.altered[k] = regrant(old.Definition, now.Definition)
 	case old.Desc == "COMMENT", old.Desc == "DEFAULT":

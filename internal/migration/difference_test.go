@@ -73,6 +73,16 @@ func partitioned(columns string) []pgdump.Entry {
 	}
 }
 
+// configuration returns a text search configuration with mappings.
+func configuration(mappings ...string) pgdump.Entry {
+	sql := "CREATE TEXT SEARCH CONFIGURATION public.c (\n    PARSER = pg_catalog.\"default\" );\n"
+	for _, m := range mappings {
+		sql += "\nALTER TEXT SEARCH CONFIGURATION public.c\n    ADD MAPPING FOR " + m + ";\n"
+	}
+
+	return entry("TEXT SEARCH CONFIGURATION", "c", sql, "DROP TEXT SEARCH CONFIGURATION public.c;\n")
+}
+
 // serial returns a table with a serial column, whose sequence is t_id_seq.
 func serial(table string) []pgdump.Entry {
 	return []pgdump.Entry{
@@ -267,6 +277,20 @@ func TestCompare(t *testing.T) {
 				"ALTER DOMAIN public.d SET DEFAULT 5; -- warning: " + warnScan + " ALTER DOMAIN public.d SET NOT NULL; " +
 				"-- warning: " + warnScan + " ALTER DOMAIN public.d ADD CONSTRAINT a CHECK ((VALUE > 1)); " +
 				"-- warning: " + warnScan + " ALTER DOMAIN public.d ADD CONSTRAINT c CHECK ((VALUE IS NOT NULL));",
+		},
+		"renamed constraint of a domain": {
+			entries(domainEntry("integer\n\tCONSTRAINT a CHECK ((VALUE > 0))\n\tCONSTRAINT b CHECK ((VALUE < 9))"), books("n public.d[]")),
+			entries(domainEntry("integer\n\tCONSTRAINT b CHECK ((VALUE < 8))\n\tCONSTRAINT \"C d\" CHECK ((VALUE > 0))"), books("n public.d[]")),
+			`ALTER DOMAIN public.d RENAME CONSTRAINT a TO "C d"; ALTER DOMAIN public.d DROP CONSTRAINT b; ` +
+				"-- warning: " + warnScan + " ALTER DOMAIN public.d ADD CONSTRAINT b CHECK ((VALUE < 8));",
+		},
+		"text search configuration": {
+			entries(configuration("asciiword WITH english_stem", "word WITH simple, english_stem",
+				"email WITH simple")),
+			entries(configuration("asciiword WITH english_stem", "word WITH simple", "url WITH simple")),
+			"ALTER TEXT SEARCH CONFIGURATION public.c DROP MAPPING FOR email; " +
+				"ALTER TEXT SEARCH CONFIGURATION public.c ADD MAPPING FOR url WITH simple; " +
+				"ALTER TEXT SEARCH CONFIGURATION public.c ALTER MAPPING FOR word WITH simple;",
 		},
 		"domain without its default": {
 			entries(domainEntry(`character varying(3) COLLATE pg_catalog."C" NOT NULL DEFAULT 'a'::character varying`)),

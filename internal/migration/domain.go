@@ -61,6 +61,7 @@ func alterDomain(from, to domain) (all []change, ok bool) {
 	}
 
 	alter := "ALTER DOMAIN " + to.name + " "
+	all = from.renameConstraints(alter, to)
 	for _, name := range sortedKeys(from.constraints) {
 		if from.constraints[name] != to.constraints[name] {
 			all = append(all, change{sql: alter + "DROP CONSTRAINT " + name})
@@ -88,4 +89,27 @@ func alterDomain(from, to domain) (all []change, ok bool) {
 	}
 
 	return all, true
+}
+
+// renameConstraints returns the statements that give d's constraints the names that they have in
+// to, and renames them in d. PostgreSQL adds none to a domain that arrays or composite types use.
+func (d domain) renameConstraints(alter string, to domain) (all []change) {
+	for _, name := range sortedKeys(to.constraints) {
+		if d.constraints[name] != "" {
+			continue
+		}
+
+		check := strings.TrimPrefix(to.constraints[name], "CONSTRAINT "+name)
+		for _, former := range sortedKeys(d.constraints) {
+			if to.constraints[former] == "" && d.constraints[former] == "CONSTRAINT "+former+check {
+				delete(d.constraints, former)
+				d.constraints[name] = to.constraints[name]
+				all = append(all, change{sql: alter + "RENAME CONSTRAINT " + former + " TO " + name})
+
+				break
+			}
+		}
+	}
+
+	return all
 }

@@ -127,6 +127,12 @@ var kinds = []struct{ name, before, after string }{
 		alter default privileges in schema rights revoke select on tables from anon; create table u (a int)`},
 	{"statistics", `create table t (a int, b int); create statistics st on a, b from t; create collation c (locale = 'C'); create table u (x text collate c)`,
 		`drop statistics st; create statistics st (ndistinct) on a, b from t; alter table t alter a type bigint; alter table u alter x type text collate "C"; drop collation c`},
+	{"domain_of_arrays", `create domain d as int constraint c check (value > 0); create table t (y d[])`,
+		`alter domain d rename constraint c to positive; alter domain d set default 4`},
+	{"text_search", `create text search configuration c (copy = pg_catalog.english);
+		create table t (a text, v tsvector generated always as (to_tsvector('text_search.c', a)) stored); create index on t using gin (v)`,
+		`create text search dictionary d (template = simple); alter text search configuration c alter mapping for asciiword with text_search.d;
+		alter text search configuration c drop mapping for email`},
 	{"ranges", `create type r as range (subtype = int); create table t (x r, y int4multirange)`, `create type q as range (subtype = float8); alter table t add z q`},
 }
 

@@ -79,6 +79,9 @@ func New(l *lifecycle.Service, binaries pgserver.Binaries, log *slog.Logger) *Se
 	}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Service) Pools() []*fair.Pool { return []*fair.Pool{s.requests, s.scratches} }
+
 const migrationColumns = `version, name, checksum, applied_at, applied_by, duration_ms`
 
 // List returns a page of the applied migrations, sorted by version or appliedAt, and the total

@@ -33,13 +33,14 @@ type ContainerListing struct {
 	Limit      int
 }
 
-var containerSorts = []string{"id", "name", "created_at", "updated_at"}
+// ContainerSorts are the columns that a list can have its order by.
+var ContainerSorts = []string{"id", "name", "created_at", "updated_at"}
 
 // SearchContainers returns the containers that the policies show.
 func SearchContainers(
 	ctx context.Context, p *projectdb.Project, a actor.Actor, l ContainerListing,
 ) ([]Container, error) {
-	if !slices.Contains(containerSorts, l.Sort) {
+	if !slices.Contains(ContainerSorts, l.Sort) {
 		l.Sort = "name"
 	}
 

@@ -65,6 +65,9 @@ func New(networks []netip.Prefix) *Client {
 	}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (c *Client) Pools() []*fair.Pool { return []*fair.Pool{c.places} }
+
 // newPlaces returns the pool for a client's requests. A network in a project gets a quarter of the
 // places, an account half.
 func newPlaces(name string, maxResponse int64) *fair.Pool {

@@ -96,6 +96,9 @@ func New(c Config) *Outbox {
 		watches: map[uuid.UUID]*watch{}, used: map[uuid.UUID]time.Time{}}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (o *Outbox) Pools() []*fair.Pool { return []*fair.Pool{o.places} }
+
 // Close ends all looks, and waits for them.
 func (o *Outbox) Close() {
 	o.mu.Lock()

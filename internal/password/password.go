@@ -33,8 +33,11 @@ const (
 
 const (
 	maxPasswordSize = 1024            // bytes
-	maxQueued       = 512             // queued hashes; a few seconds of work
 	queueTimeout    = 6 * time.Second // below the request timeout
+
+	// maxQueued is far more than the hashes of queueTimeout: a queued one costs little, and a
+	// client that is refused at once asks again at once.
+	maxQueued = 4096
 )
 
 // Hasher hashes passwords with bounded concurrency. Its methods are safe for concurrent use.
@@ -49,6 +52,9 @@ func New(min int) *Hasher {
 	return &Hasher{min: min, places: fair.New(fair.Config{Name: "password_hashes",
 		Capacity: int64(runtime.GOMAXPROCS(0)), Waiting: maxQueued, Timeout: queueTimeout})}
 }
+
+// Pools returns the pools that accounts share, for metrics.
+func (h *Hasher) Pools() []*fair.Pool { return []*fair.Pool{h.places} }
 
 // For returns a Hasher for an owner's passwords, in the queue of h: owners take turns.
 func (h *Hasher) For(owner fair.Key) *Hasher { return &Hasher{h.places, h.min, owner} }

@@ -178,6 +178,11 @@ func (c *Cluster) Connections() *fair.Pool { return c.budget.places }
 // Sessions returns the places for client sessions.
 func (c *Cluster) Sessions() *fair.Pool { return c.sessions }
 
+// Pools returns the pools that accounts share, for metrics.
+func (c *Cluster) Pools() []*fair.Pool {
+	return []*fair.Pool{c.budget.places, c.budget.starts, c.sessions}
+}
+
 // Cancel cancels the running statement in a project login's session.
 func (c *Cluster) Cancel(ctx context.Context, login string, pid uint32) error {
 	return c.supervisor.Cancel(ctx, login, pid)

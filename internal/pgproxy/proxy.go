@@ -106,6 +106,9 @@ func New(c Config) *Proxy {
 	return p
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (p *Proxy) Pools() []*fair.Pool { return []*fair.Pool{p.strangers, p.starting, p.cancels} }
+
 // Admit admits an authenticated client's connection to a project, until the session begins or the
 // lease is released. It fails with TooMany beyond the limits.
 func (p *Proxy) Admit(ctx context.Context, project uuid.UUID) (*fair.Lease, error) {

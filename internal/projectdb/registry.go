@@ -218,6 +218,16 @@ func (r *Registry) Stats() Stats {
 	return s
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (r *Registry) Pools() []*fair.Pool {
+	var all []*fair.Pool
+	for _, c := range r.clusters {
+		all = append(all, c.Pools()...)
+	}
+
+	return all
+}
+
 // PoolContended reports whether a request waits for a connection to any project because a budget is
 // used up.
 func (r *Registry) PoolContended() bool {

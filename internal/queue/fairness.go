@@ -34,15 +34,18 @@ type fairness struct {
 	shares map[string]*fair.Pool // by queue; none for a queue without shares
 }
 
-// jobOwner is a job's project and account. Both are nil if the project is purged or if an earlier
-// release, whose arguments name no project, inserted the job. Such jobs share one worker.
-type jobOwner struct{ Project, Account uuid.UUID }
+// jobOwner is a job's project and the account that it counts to. Without a project the account is
+// the arguments' share, or "" for the jobs of an earlier release, which share one worker.
+type jobOwner struct {
+	Project uuid.UUID
+	Account string
+}
 
 // selectOwner selects the owner of job j.
 const selectOwner = `
 	select coalesce(p.uuid, '00000000-0000-0000-0000-000000000000') as project,
-		coalesce(platform.account_of(p.organization_uuid), '00000000-0000-0000-0000-000000000000') as account
-	from (select (j.args ->> 'project')::uuid as project) a left join platform.projects p on p.uuid = a.project`
+		coalesce(platform.account_of(p.organization_uuid)::text, a.share, '') as account
+	from (select (j.args ->> 'project')::uuid as project, j.args ->> 'share' as share) a left join platform.projects p on p.uuid = a.project`
 
 // newShares returns a pool of the queue's workers, or nil if the queue has no shares.
 func (w Workers) newShares() *fair.Pool {
@@ -69,12 +72,12 @@ func (f *fairness) Work(ctx context.Context, job *rivertype.JobRow, run func(con
 		return f.snooze(job, err)
 	}
 
-	key := fair.Key{Account: owner.Account.String(), Part: owner.Project.String()}
+	key := fair.Key{Account: owner.Account, Part: owner.Project.String()}
 	lease := share.TryAcquire(key, 1)
 	if lease == nil {
 		full := owner.Account
-		if _, running := share.Held(key); running > 0 {
-			full = owner.Project
+		if _, running := share.Held(key); running > 0 && owner.Project != uuid.Nil {
+			full = owner.Project.String()
 		}
 
 		return f.snooze(job, f.delayBacklog(ctx, job, full))
@@ -93,12 +96,12 @@ func (f *fairness) snooze(job *rivertype.JobRow, err error) error {
 }
 
 // delayBacklog delays the queue's other due jobs for the full project or account.
-func (f *fairness) delayBacklog(ctx context.Context, job *rivertype.JobRow, full uuid.UUID) error {
+func (f *fairness) delayBacklog(ctx context.Context, job *rivertype.JobRow, full string) error {
 	_, err := pg.Exec(ctx, f.pool, `
 		with due as (
 			select j.id, j.scheduled_at
 			from river.river_job j cross join lateral (`+selectOwner+`) o
-			where j.queue = @queue and j.state = 'available' and j.scheduled_at <= now() and @full in (o.project, o.account)
+			where j.queue = @queue and j.state = 'available' and j.scheduled_at <= now() and @full in (o.project::text, o.account)
 			for update of j skip locked
 		), backlog as (
 			select id, row_number() over (order by scheduled_at, id) as n from due

@@ -79,3 +79,42 @@ func TestShares(t *testing.T) {
 
 	close(release)
 }
+
+// TestSharesWithoutProject runs jobs that block, without a project: one per share, however many
+// jobs a share has.
+func TestSharesWithoutProject(t *testing.T) {
+	t.Parallel()
+
+	q := newQueue(t, newPool(t))
+	started, release := make(chan string, 20), make(chan struct{})
+	Register(q, Options{Workers: Workers{Queue: "notes", PerServer: 3, PerAccount: 2}, MaxAttempts: 1},
+		func(ctx context.Context, job *Job[noteArgs]) error {
+			started <- job.Args.Share
+
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+
+			return nil
+		})
+
+	for range 8 {
+		insert(t, q, noteArgs{Share: "many"})
+	}
+
+	start(t, q)
+
+	if got := receive(t, started, "a job of the share with many starts"); got != "many" {
+		t.Fatalf("got a job of %q, want many", got)
+	}
+
+	for _, share := range []string{"one", ""} {
+		insert(t, q, noteArgs{Share: share})
+		if got := receive(t, started, "the job of another share starts"); got != share {
+			t.Errorf("got a job of %q, want %q", got, share)
+		}
+	}
+
+	close(release)
+}

@@ -29,7 +29,8 @@ type Workers struct {
 
 	// PerAccount is the maximum that work for one account on each server. A project then has one
 	// worker, a quarter is reserved for accounts without a running job, and the arguments have a
-	// member project. 0: no maximum.
+	// member project; or a member share, a text that stands for an account with one project. 0: no
+	// maximum.
 	PerAccount int
 }
 
@@ -72,7 +73,10 @@ func (j *Job[A]) Complete(ctx context.Context) error {
 // unless the error comes from [Cancel] or [Snooze]. The error text is stored with the job.
 func Register[A Args](q *Queue, o Options, work func(context.Context, *Job[A]) error) {
 	var args A
-	q.queues[o.Workers.Queue] = o.Workers
+	if _, exists := q.queues[o.Workers.Queue]; !exists {
+		q.queues[o.Workers.Queue], q.shares[o.Workers.Queue] = o.Workers, o.Workers.newShares()
+	}
+
 	q.options[args.Kind()] = o
 	river.AddWorker(q.workers, &worker[A]{queue: q, timeout: o.Timeout, work: work})
 }

@@ -126,6 +126,7 @@ func until(t *testing.T, condition string, met func() bool) {
 type noteArgs struct {
 	Text    string    `json:"text" river:"unique"`
 	Project uuid.UUID `json:"project"`
+	Share   string    `json:"share,omitempty"`
 }
 
 func (noteArgs) Kind() string { return "note" }

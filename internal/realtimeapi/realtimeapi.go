@@ -94,6 +94,9 @@ func New(c Config) *Server {
 			PerAccount: maxBacklogs / 2, PerPart: maxBacklogs / 4, Reserve: maxBacklogs / 4})}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Server) Pools() []*fair.Pool { return []*fair.Pool{s.places, s.backlogs} }
+
 // Interface returns the gateway interface.
 func (s *Server) Interface() gateway.Interface {
 	open := func(p *gateway.Project, _ gateway.Cache) (gateway.Handler, error) {

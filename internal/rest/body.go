@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/socle-dev/socle/internal/fair"
-	"github.com/socle-dev/socle/internal/httpx"
 )
 
 // payload is a request body.
@@ -217,10 +216,7 @@ type bodyLease struct {
 // take takes n more bytes. It waits up to timeout for others to release theirs.
 func (l *bodyLease) take(ctx context.Context, n int64) error {
 	exhausted := newError(http.StatusServiceUnavailable, "53200", "too many bodies of requests are under way")
-	key := httpx.Stranger(ctx)
-	if l.owner != nil {
-		key = l.owner(ctx)
-	}
+	key := l.owner(ctx)
 
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()

@@ -212,7 +212,7 @@ func (c *call) readPayload(ctx context.Context) (err error) {
 
 // bodyLease returns a lease without memory.
 func (s *Server) bodyLease() bodyLease {
-	return bodyLease{pool: s.Limits.Bodies, owner: s.Limits.BodyOwner, timeout: s.sessions.AcquireTimeout}
+	return bodyLease{pool: s.Limits.Bodies, owner: s.Limits.Owner, timeout: s.sessions.AcquireTimeout}
 }
 
 // checkTimezone drops an unknown time zone from the preferences.

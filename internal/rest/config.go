@@ -47,11 +47,13 @@ type Auth struct {
 
 // Limits bound a request. session.Config has those of its work in the database.
 type Limits struct {
-	MaxRows   *int64                         // rows of a response; nil means any
-	Timeout   time.Duration                  // limit for a request in the database; 0 means 30 s
-	MaxBody   int64                          // bytes of a request body; 0 means 10 MiB
-	Bodies    *fair.Pool                     // bytes of bodies; nil means 256 MiB for this server alone
-	BodyOwner func(context.Context) fair.Key // that Bodies is charged to; nil means the client's network
+	MaxRows *int64        // rows of a response; nil means any
+	Timeout time.Duration // limit for a request in the database; 0 means 30 s
+	MaxBody int64         // bytes of a request body; 0 means 10 MiB
+	Bodies  *fair.Pool    // bytes of bodies; nil means 256 MiB for this server alone
+	// Owner returns the key that bodies and long responses are charged to. nil means the client's
+	// network.
+	Owner func(context.Context) fair.Key
 }
 
 // Features are optional behaviors of PostgREST, off by default.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -20,7 +21,11 @@ import (
 
 // maxReplans limits how often a request is planned again because the schema changed after the
 // catalog was read. The last plan runs with the newest catalog, current or not.
-const maxReplans = 4
+const maxReplans = 8
+
+// errSchemaChanges answers a request whose last plan was outdated too. Nothing was changed.
+var errSchemaChanges = newError(http.StatusServiceUnavailable, "PGRST002",
+	"The schema changes faster than it can be read. Repeat the request.")
 
 // run plans, executes and answers the request. It retries a failure caused by an outdated catalog
 // with a newer one.
@@ -48,7 +53,11 @@ func (c *call) run(ctx context.Context) error {
 			if attempts >= maxReplans || isInProgress(err) {
 				return errInProgress
 			}
-		case attempts >= maxReplans || !((!planned && isQueryError(err)) || isChangedSchema(err)) || !c.refresh(ctx):
+		case !((!planned && isQueryError(err)) || isChangedSchema(err)) || !c.refresh(ctx):
+			return err
+		case attempts >= maxReplans && planned && !inUserCode(err):
+			return errSchemaChanges
+		case attempts >= maxReplans:
 			return err
 		}
 	}
@@ -107,6 +116,12 @@ func (c *call) clearWrite(ctx context.Context) error {
 
 	c.cleared = true
 	return nil
+}
+
+// inUserCode reports whether an error comes from a function.
+func inUserCode(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Where != ""
 }
 
 // refresh switches to a newer snapshot. It reports whether there is one.
@@ -180,6 +195,7 @@ func (c *call) prepare(isolation string) {
 	c.execution = session.Execution{
 		Pool: c.role.Pool, Deadline: c.deadline, Catalog: c.snapshot.Catalog,
 		Version: s.Catalog.require(c.snapshot), Isolation: isolation, Rollback: s.Features.Rollback,
+		Owner: s.Limits.Owner,
 	}
 
 	if c.skipVersion {

@@ -43,6 +43,9 @@ func New(c Config) *Server {
 	if c.Limits.Bodies == nil {
 		c.Limits.Bodies = httpx.NewBodyPool(BodyPoolSize)
 	}
+	if c.Limits.Owner == nil {
+		c.Limits.Owner = httpx.Stranger
+	}
 	if c.Hooks.Quota == nil {
 		c.Hooks.Quota = func() (over, far bool) { return false, false }
 	}

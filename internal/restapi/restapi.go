@@ -140,7 +140,7 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 		Catalog: c, Schemas: settings.Schemas, SearchPath: extraSearchPath,
 		Auth: rest.Auth{Role: roles(p.Database, settings), Verify: verifier(p), APIKeys: true},
 		Limits: rest.Limits{MaxRows: maxRows, Bodies: a.Bodies,
-			BodyOwner: func(ctx context.Context) fair.Key { return httpx.In(ctx, p.Database.Key(ctx)) }},
+			Owner: func(ctx context.Context) fair.Key { return httpx.In(ctx, p.Database.Key(ctx)) }},
 		Features: rest.Features{
 			Rollback:   strings.HasPrefix(settings.TxEnd, "rollback"),
 			TxOverride: strings.HasSuffix(settings.TxEnd, "-allow-override"),

@@ -75,6 +75,9 @@ func New(c Config) *Service {
 	}
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Service) Pools() []*fair.Pool { return []*fair.Pool{s.places, s.looks} }
+
 // Kind returns the work that SQL leaves by changing jobs: to compute when they are due.
 func (s *Service) Kind() outbox.Kind {
 	return outbox.Kind{Name: "schedules", Pending: `socle.has_unplanned_jobs()`, Run: s.plan}

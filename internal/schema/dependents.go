@@ -108,11 +108,21 @@ type columnUser struct {
 	Follows bool // PostgreSQL changes it with the column's type
 }
 
-// usersOf returns the objects that use a column. PostgreSQL rebuilds indexes and constraints when
-// the column's type changes, and refuses the change for all others.
+// usersOf returns the objects that use a column, with columns of its table's row type, and the
+// tables or the type that it comes from. PostgreSQL rebuilds indexes and constraints when the
+// column's type changes, and refuses the change for all others.
 func usersOf(ctx context.Context, tx pgx.Tx, table uint32, column int16) ([]columnUser, error) {
 	return pg.All[columnUser](ctx, tx, `
-		with found as (
+		with recursive row_types as (
+			select c.reltype as id from pg_catalog.pg_class c where c.oid = @table
+			union
+			select u.id from row_types r cross join lateral (
+				select t.oid from pg_catalog.pg_type t where r.id in (t.typelem, t.typbasetype)
+				union all
+				select c.reltype from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid and c.relkind = 'c'
+				where a.atttypid = r.id and not a.attisdropped
+			) u (id)
+		), found as (
 			select d.classid, d.objid, d.objsubid from pg_catalog.pg_depend d
 			where d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refobjid = @table and d.refobjsubid = @column
 			union
@@ -139,7 +149,25 @@ func usersOf(ctx context.Context, tx pgx.Tx, table uint32, column int16) ([]colu
 			left join lateral pg_catalog.pg_identify_object('pg_catalog.pg_class'::pg_catalog.regclass, d.adrelid, 0) g on true
 			where (d.oid is null or a.attnum is not null) and i.type not in ('sequence', 'statistics object', 'table column', 'toast table')
 		)
-		select distinct kind, name, follows from named order by kind, name`,
+		select kind, name, follows from named
+		union
+		select 'column', pg_catalog.format('%s.%I', i.identity, a.attname), false
+		from pg_catalog.pg_attribute a join row_types r on r.id = a.atttypid
+		join pg_catalog.pg_class c on c.oid = a.attrelid and c.relkind in ('r', 'p', 'm')
+		cross join lateral pg_catalog.pg_identify_object('pg_catalog.pg_class'::pg_catalog.regclass, c.oid, 0) i
+		where not a.attisdropped
+		union
+		select i.type, i.identity, false
+		from pg_catalog.pg_attribute a join pg_catalog.pg_inherits h on h.inhrelid = a.attrelid
+		join pg_catalog.pg_attribute o on o.attrelid = h.inhparent and o.attname = a.attname and not o.attisdropped
+		cross join lateral pg_catalog.pg_identify_object('pg_catalog.pg_class'::pg_catalog.regclass, h.inhparent, 0) i
+		where a.attrelid = @table and a.attnum = @column and a.attinhcount > 0
+		union
+		select i.type, i.identity, false
+		from pg_catalog.pg_class c
+		cross join lateral pg_catalog.pg_identify_object('pg_catalog.pg_type'::pg_catalog.regclass, c.reloftype, 0) i
+		where c.oid = @table and c.reloftype <> 0
+		order by kind, name`,
 		pgx.StrictNamedArgs{"table": table, "column": column})
 }
 

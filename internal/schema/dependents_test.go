@@ -42,7 +42,14 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 		`create index on public.t (f) where f > 0`, `alter table public.t add constraint positive check (f > 0)`,
 		`create table public.lines (t integer references public.t)`,
 		`create table public.keyed (id serial primary key)`, `create table public.keys (id integer references public.keyed)`,
-		`create rule noted as on insert to public.t where new.g > 0 do also insert into public.lines values (1)`)
+		`create rule noted as on insert to public.t where new.g > 0 do also insert into public.lines values (1)`,
+		`create table public.row_of (a integer)`, `create domain public.rows as public.row_of[]`,
+		`create type public.holder as (r public.rows)`,
+		`create table public.holders (h public.holder, list public.row_of[], "A b" public.row_of)`,
+		`create table public.parent (a integer)`, `create table public.other (a integer)`,
+		`create table public.child (b integer) inherits (public.parent, public.other)`,
+		`create table public.parts_1 partition of public.parts default partition by range (at)`,
+		`create type public.form as (a integer)`, `create table public.formed of public.form`)
 
 	for _, test := range []struct{ table, column, to, want string }{
 		{"t", "a", "bigint", "generated column public.t.twice"},
@@ -53,6 +60,10 @@ func TestUpdateTypeListsDependents(t *testing.T) {
 		{"t", "g", "bigint", "rule noted on public.t"},
 		{"parts", "k", "bigint", "partition key public.parts"},
 		{"keyed", "id", "text", "table constraint keyed_pkey on public.keyed, table constraint keys_id_fkey on public.keys"},
+		{"row_of", "a", "bigint", `column public.holders."A b", column public.holders.h, column public.holders.list`},
+		{"child", "a", "bigint", "table public.other, table public.parent"},
+		{"parts_1", "k", "bigint", "table public.parts"},
+		{"formed", "a", "bigint", "type public.form"},
 		{"t", "f", "jsonb", "index public.t_f_idx, table constraint positive on public.t"},
 		{"t", "id", "text", "table constraint lines_t_fkey on public.lines, table constraint t_pkey on public.t"},
 	} {
@@ -256,5 +267,39 @@ func TestAnswersAreAccepted(t *testing.T) {
 
 	if c, err := p.add("again", schema.NewColumn{Name: "bare", Type: "Mood[]"}); err != nil || c.Type != `"Mood"[]` {
 		t.Errorf("Mood[]: got %+v, %v", c, err)
+	}
+}
+
+// TestUpdateTypeNamesTheReason: a type that the column can't have is told as such, not as values or
+// a default that can't be converted.
+func TestUpdateTypeNamesTheReason(t *testing.T) {
+	t.Parallel()
+
+	p := newProject(t)
+	p.sql(`create type public.mood as enum ('1')`, `create domain public.positive as integer check (value > 0)`,
+		`create table public.t (id integer generated always as identity primary key, m integer default 1)`)
+
+	for _, test := range []struct{ column, to, code string }{
+		{"id", "text", "invalid_type"},
+		{"id", "numeric", "invalid_type"},
+		{"id", "public.positive", "invalid_type"},
+		{"m", "public.mood", "no_cast"},
+		{"m", "integer[]", "no_cast"},
+	} {
+		_, err := p.update("t", test.column, schema.ColumnUpdate{Type: &test.to})
+		if f := fault.Of(err); f.CodeWord() != test.code || f.Fields[0].Name != "type" {
+			t.Errorf("%s to %s: got %v, want %s of the field type", test.column, test.to, err, test.code)
+		}
+	}
+
+	to, using := "bigint", "trimmed"
+	if _, err := p.update("t", "id", schema.ColumnUpdate{Type: &to}); err != nil {
+		t.Errorf("bigint for an identity column: %v", err)
+	}
+
+	to = "public.mood"
+	got, err := p.update("t", "m", schema.ColumnUpdate{Type: &to, Using: using})
+	if err != nil || got.DefaultValue != "1" {
+		t.Errorf("an enum by text: got the default %q, %v, want 1", got.DefaultValue, err)
 	}
 }

@@ -3,8 +3,10 @@ package schema
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -27,6 +29,9 @@ var conversions = map[string]func(v, to string) string{
 	"one_element": func(v, to string) string { return "array[" + v + "]::" + to },
 }
 
+// identityTypes are the types that an identity column can have.
+var identityTypes = []uint32{pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID}
+
 // updateType changes the type, and the default with it.
 func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn) error {
 	if u.Type == nil {
@@ -37,6 +42,10 @@ func (u ColumnUpdate) updateType(ctx context.Context, tx pgx.Tx, c storedColumn)
 	to, err := types.getNonSerial(ctx, "type", *u.Type)
 	if err != nil {
 		return err
+	}
+	if c.Identity && !slices.Contains(identityTypes, to.OID) {
+		return fault.OnField(fault.Unprocessable, "type", "invalid_type",
+			"must be smallint, integer or bigint for an identity column")
 	}
 
 	// The type has no modifier: a cast to varchar(3) would truncate silently, but the assignment
@@ -185,7 +194,10 @@ func (t *types) convert(ctx context.Context, expression string, to dataType) (st
 		text, err = pg.Value[*string](ctx, part, "select ("+expression+")::pg_catalog.text")
 		return err
 	})
-	if state := pg.State(err); state != "" && blamesUser(state) {
+	switch state := pg.State(err); {
+	case state == "42846": // cannot_coerce, which the rows' values meet too
+		return "", explainType(state).WithCause(err)
+	case state != "" && blamesUser(state):
 		return "", unconverted().WithCause(err)
 	}
 	if err != nil || text == nil {
@@ -216,9 +228,9 @@ func explainType(state string) *fault.Error {
 	case "42846": // cannot_coerce
 		return fault.OnField(fault.Unprocessable, "type", "no_cast",
 			"can't be cast to from the column's type: choose another using")
-		// feature_not_supported: used by a view, rule or policy; part of a partitioned or inherited
-		// table
-	case "0A000", "42P16":
+		// feature_not_supported: used by a view, rule or policy, or by a column of the row type;
+		// invalid_table_definition: inherited; wrong_object_type: the table has a type
+	case "0A000", "42P16", "42809":
 		return fault.New(fault.Conflict, "other objects depend on the column's type: delete them, change the type, "+
 			"and create them again").WithCode("in_use")
 		// foreign keys, checks, indexes and generated columns that do not accept the type

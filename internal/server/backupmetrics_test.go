@@ -53,6 +53,9 @@ func TestBackupMetrics(t *testing.T) {
 		`socle_build_info{go="go1.`, `socle_database_connections_max{pool="platform"} 20`, "socle_project_connections ",
 		"socle_project_connections_waiting 0", "socle_open_projects 1", "socle_watchdog_alive 1",
 		"socle_watchdog_terminated_sessions_total 0", `socle_memory_budget_bytes{budget="requests"} 0`,
+		`socle_share_capacity{pool="row_responses"} 1.34217728e+08`, `socle_share_capacity{pool="mails"} 8`,
+		`socle_share_in_use{pool="password_hashes"} 0`, `socle_share_waiting{pool="project_connections"} 0`,
+		`socle_share_refused_total{pool="outbound_requests"} 0`, `socle_share_revoked_total{pool="webhook_batches"} 0`,
 		`socle_jobs{state="failed"} 0`, "socle_storage_free_bytes ",
 	} {
 		if text := shown(); !strings.Contains(text, "\n"+want) {

@@ -47,6 +47,7 @@ type Database struct {
 	QueuePool *pgxpool.Pool // the queue's own pool, so that neither pool blocks the other
 	Store     *platform.Store
 	Binaries  pgserver.Binaries
+	places    *fair.Pool       // connections of Pool
 	private   *pgserver.Server // nil unless PostgreSQL is private
 	lock      *os.File         // data folder lock, if a command opened the database
 	hasOwner  bool             // another process started PostgreSQL and will stop it
@@ -240,7 +241,9 @@ func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) e
 	river := pool.Copy()
 	river.MaxConns = queuePool
 
-	pg.Share(pool, newPlatformPlaces(), httpx.Share)
+	d.places = newPlatformPlaces()
+	pg.Share(pool, d.places, httpx.Share)
+
 	if d.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}

@@ -86,6 +86,7 @@ type Server struct {
 	gateway       *gateway.Gateway
 	events        *event.Logs
 	outbox        *outbox.Outbox
+	internet      *outbound.Client
 	requestsBySQL *httprequest.Sender
 	hub           *realtime.Hub
 	bus           *bus.Bus
@@ -179,17 +180,17 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		return err
 	}
 
-	internet := outbound.New(c.OutboundNetworks)
+	s.internet = outbound.New(c.OutboundNetworks)
 	domains := NewDomains(DomainsConfig{Database: s.database, Projects: s.registry, Blobs: s.blobs,
-		Queue: accounts.Queue, Accounts: accounts, Outbound: internet,
+		Queue: accounts.Queue, Accounts: accounts, Outbound: s.internet,
 		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
-	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewBudget(session.BudgetSize)
+	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewSharedBudget(session.BudgetSize)
 	s.events = event.NewLogs(s.log)
 	s.realtime = s.newRealtime(c)
-	s.requestsBySQL = httprequest.NewSender(internet, s.log)
+	s.requestsBySQL = httprequest.NewSender(s.internet, s.log)
 	s.outbox = s.newOutbox(domains)
-	s.functions = s.newFunctions(c, internet)
+	s.functions = s.newFunctions(c, s.internet)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 

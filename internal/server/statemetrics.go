@@ -71,7 +71,7 @@ type state struct{ *Server }
 // watchState registers the state metrics.
 func (m *metrics) watchState(s *Server) {
 	if m.registry != nil {
-		m.registry.MustRegister(state{s})
+		m.registry.MustRegister(state{s}, pools{s})
 	}
 }
 

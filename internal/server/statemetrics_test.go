@@ -26,7 +26,7 @@ func TestDeployedMetricsExist(t *testing.T) {
 	}
 	defer m.listener.Close()
 
-	for _, c := range []prometheus.Collector{m.requests, state{}, backupAges{}} {
+	for _, c := range []prometheus.Collector{m.requests, state{}, pools{}, backupAges{}} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)
 		close(descs)

@@ -16,6 +16,9 @@ const (
 // responses bounds the memory of this process's responses until they are written.
 var responses = newResponsePool()
 
+// Pools returns the pools that accounts share, for metrics.
+func Pools() []*fair.Pool { return []*fair.Pool{responses} }
+
 func newResponsePool() *fair.Pool {
 	return fair.New(fair.Config{Name: "sql_responses", Capacity: responsesMemory, PerAccount: responsesMemory / 2,
 		PerPart: projectShare, Reserve: responsesMemory / 4})

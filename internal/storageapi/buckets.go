@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,8 +49,16 @@ func newBucketRow(b object.Container) bucketRow {
 
 func (c *call) listBuckets(string) error {
 	query := c.r.URL.Query()
-	l := object.ContainerListing{Search: query.Get("search"), Sort: query.Get("sortColumn"),
-		Descending: strings.EqualFold(query.Get("sortOrder"), "desc"), Limit: maxBucketList}
+	l := object.ContainerListing{Search: query.Get("search"), Sort: query.Get("sortColumn"), Limit: maxBucketList}
+	if l.Sort != "" && !slices.Contains(object.ContainerSorts, l.Sort) {
+		return fault.New(fault.Invalid, "querystring/sortColumn must be equal to one of the allowed values")
+	}
+
+	var err error
+	if l.Descending, err = isDescending(query.Get("sortOrder"), "querystring/sortOrder"); err != nil {
+		return err
+	}
+
 	for name, value := range map[string]*int{"limit": &l.Limit, "offset": &l.Offset} {
 		text := query.Get(name)
 		n, err := strconv.ParseInt(text, 10, 32)

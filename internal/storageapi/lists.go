@@ -50,8 +50,22 @@ func (s sortBy) apply(l *object.EntryListing) error {
 		return fault.New(fault.Invalid, "body/sortBy/column must be equal to one of the allowed values")
 	}
 
-	l.Descending = strings.EqualFold(s.Order, "desc")
-	return nil
+	var err error
+	l.Descending, err = isDescending(s.Order, "body/sortBy/order")
+
+	return err
+}
+
+// isDescending reads a list's direction, asc or desc. name is the parameter's.
+func isDescending(order, name string) (bool, error) {
+	switch strings.ToLower(order) {
+	case "", "asc":
+		return false, nil
+	case "desc":
+		return true, nil
+	}
+
+	return false, fault.New(fault.Invalid, "%s must be equal to one of the allowed values", name)
 }
 
 // pageSize returns the entries per page for a requested limit. As in Supabase, a larger limit is

@@ -64,6 +64,9 @@ func New(c Config) *Service {
 	return s
 }
 
+// Pools returns the pools that accounts share, for metrics.
+func (s *Service) Pools() []*fair.Pool { return []*fair.Pool{s.batches} }
+
 // WatchedTable selects changes of a table's rows.
 type WatchedTable struct {
 	Schema string `json:"schema"`

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -86,7 +87,16 @@ func (p *pipeline) reset() {
 // to wait for the budget.
 func (p *pipeline) waitsForBudget() bool {
 	s := &p.Statement
-	return !p.ReadOnly && !s.CountOnly && !s.Explain && p.executor.Budget.isLow()
+	return !p.ReadOnly && !s.CountOnly && !s.Explain && p.executor.Budget.isLow(p.owner)
+}
+
+// owner returns the key that the response is charged to.
+func (p *pipeline) owner() fair.Key {
+	if p.Owner == nil {
+		return fair.Key{}
+	}
+
+	return p.Owner(p.watchdog.ctx)
 }
 
 // release returns the pipeline to the pool, and its result's bytes to the budget. It discards the

@@ -270,13 +270,13 @@ func (p *pipeline) readBody() error {
 	usesBudget := r.Size > uncountedResponse
 	switch {
 	case p.Streams && !p.inBlock: // a block's COMMIT can still fail
-		if r.Size > min(maxBufferedBody, in.maxValue) || (usesBudget && !p.executor.Budget.tryShare(r.Size, 0)) {
-			p.isSuspended = true
-			return nil
+		if usesBudget && r.Size <= min(maxBufferedBody, in.maxValue) {
+			r.lease = p.executor.Budget.tryShare(p.owner(), r.Size, 0)
 		}
 
-		if usesBudget {
-			r.budgetBytes = r.Size
+		if r.Size > min(maxBufferedBody, in.maxValue) || (usesBudget && r.lease == nil) {
+			p.isSuspended = true
+			return nil
 		}
 	case r.Size > in.maxValue && !p.commitPipelined():
 		// A committed change is answered in any case: its statement has checked the length, to

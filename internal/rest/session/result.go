@@ -1,8 +1,10 @@
 package session
 
 import (
+	"context"
 	"strconv"
-	"time"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // Result is the row that a statement from package plan returns. Its slices are valid until Release.
@@ -17,9 +19,9 @@ type Result struct {
 	Size     int    // body size in bytes
 	Body     []byte // nil if the body is streamed
 
-	pipeline    *pipeline
-	buffer      []byte
-	budgetBytes int // taken from the budget
+	pipeline *pipeline
+	buffer   []byte
+	lease    *fair.Lease // bytes of the budget; nil without
 }
 
 // Streamed reports whether Stream must read the body. Until then, and unless the result is
@@ -32,7 +34,7 @@ func (r *Result) Streamed() bool { return r.pipeline != nil && r.pipeline.isSusp
 func (r *Result) Stream(w Writer) error {
 	p := r.pipeline
 	x := p.executor
-	s := newSpool(x.Budget, w)
+	s := newSpool(x.Budget, p.owner(), w)
 
 	go s.drain()
 
@@ -57,8 +59,8 @@ func (r *Result) Release() { r.pipeline.release() }
 
 // reset drops the content and returns its bytes to the budget.
 func (r *Result) reset(p *pipeline) {
-	if r.budgetBytes > 0 {
-		r.pipeline.executor.Budget.release(r.budgetBytes)
+	if r.lease != nil {
+		r.pipeline.executor.Budget.release(r.lease)
 	}
 
 	*r = Result{Total: -1, Estimate: -1, Inserted: -1, pipeline: p, buffer: pooled(r.buffer)}
@@ -68,43 +70,26 @@ func (r *Result) reset(p *pipeline) {
 // COMMIT was sent. Others wait until the execution's deadline, and in a block, which holds locks,
 // at most for SlowClientTimeout.
 func (p *pipeline) reserve(size int) error {
-	budget := p.executor.Budget
+	budget, owner := p.executor.Budget, p.owner()
 	if p.commitPipelined() {
-		budget.forceTake(size)
-		p.result.budgetBytes = size
-
+		p.result.lease = budget.forceTake(owner, size)
 		return nil
 	}
 
-	if budget.tryTake(size) { // nearly always
-		p.result.budgetBytes = size
-		return nil
-	}
-
-	var timeout <-chan time.Time
+	var ctx context.Context = p.watchdog
 	if p.inBlock {
-		timer := time.NewTimer(p.executor.SlowClientTimeout)
-		defer timer.Stop()
-
-		timeout = timer.C
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.executor.SlowClientTimeout)
+		defer cancel()
 	}
 
-	for {
-		onFree := budget.onRelease()
-
-		if budget.tryTake(size) {
-			p.result.budgetBytes = size
-			return nil
-		}
-
-		select {
-		case <-onFree:
-		case <-timeout:
-			return ErrNoBudget
-		case <-p.watchdog.Done():
-			return ErrNoBudget
-		}
+	lease, err := budget.take(ctx, owner, size)
+	if err != nil {
+		return ErrNoBudget
 	}
+
+	p.result.lease = lease
+	return nil
 }
 
 func parseCount(b []byte, absent int64) (int64, error) {

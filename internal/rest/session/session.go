@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 )
@@ -73,6 +74,8 @@ type Execution struct {
 	// catalog resets the session and its prepared statements.
 	Catalog *catalog.Catalog
 	Version Version // required schema version
+	// Owner returns the key that a long response is charged to. nil means the zero key.
+	Owner func(context.Context) fair.Key
 
 	Isolation string // "" means read committed
 	ReadOnly  bool

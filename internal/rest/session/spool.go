@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 const (
@@ -37,16 +39,17 @@ var errSlowClient = errors.New("the client stopped reading while other requests 
 // early; without budget PostgreSQL waits.
 type spool struct {
 	budget *Budget
+	owner  fair.Key // that the response is charged to
 	out    Writer
 
-	mu          sync.Mutex
-	pending     [][]byte  // to be written, in order
-	free        [][]byte  // to be read into
-	chunks      int       // number of allocated chunks
-	budgetBytes int       // taken from budget
-	lastWrite   time.Time // time of the last write
-	complete    bool      // the body was read
-	err         error     // ended the writing
+	mu        sync.Mutex
+	pending   [][]byte      // to be written, in order
+	free      [][]byte      // to be read into
+	chunks    int           // number of allocated chunks
+	leases    []*fair.Lease // chunks taken from budget
+	lastWrite time.Time     // time of the last write
+	complete  bool          // the body was read
+	err       error         // ended the writing
 
 	// readable signals a pending chunk, or the end of reading.
 	readable chan struct{}
@@ -55,9 +58,10 @@ type spool struct {
 	done     chan struct{} // closed at the end of writing
 }
 
-func newSpool(budget *Budget, w Writer) *spool {
+func newSpool(budget *Budget, owner fair.Key, w Writer) *spool {
 	return &spool{
 		budget:    budget,
+		owner:     owner,
 		out:       w,
 		lastWrite: time.Now(),
 		readable:  make(chan struct{}, 1),
@@ -101,7 +105,7 @@ func (s *spool) fill(body io.Reader, deadline time.Time, slowClientTimeout time.
 
 		if err != nil {
 			s.complete = true
-			s.returnBudget(len(s.free) * ChunkSize)
+			s.returnBudget(len(s.free))
 		}
 
 		s.mu.Unlock()
@@ -166,12 +170,15 @@ func (s *spool) takeChunk(slowClientTimeout time.Duration) ([]byte, time.Duratio
 
 		return chunk[:ChunkSize], 0, nil
 	case s.chunks < minChunks:
-	case s.budgetBytes == 0 && idle < slowAfter:
+	case len(s.leases) == 0 && idle < slowAfter:
 		return nil, slowAfter - idle, nil
-	case s.budget.tryShare(ChunkSize, s.budgetBytes):
-		s.budgetBytes += ChunkSize
 	default:
-		return nil, slowClientTimeout - idle, nil
+		lease := s.budget.tryShare(s.owner, ChunkSize, len(s.leases)*ChunkSize)
+		if lease == nil {
+			return nil, slowClientTimeout - idle, nil
+		}
+
+		s.leases = append(s.leases, lease)
 	}
 
 	s.chunks++
@@ -188,7 +195,7 @@ func (s *spool) drain() {
 		if len(s.pending) == 0 {
 			isDone := s.complete || s.err != nil
 			if isDone {
-				s.returnBudget(s.budgetBytes)
+				s.returnBudget(len(s.leases))
 				s.free = nil
 			}
 
@@ -216,7 +223,7 @@ func (s *spool) drain() {
 		case err != nil:
 			s.stop(ClientError{err})
 		case s.complete:
-			s.returnBudget(ChunkSize)
+			s.returnBudget(1)
 		default:
 			s.free = append(s.free, chunk)
 		}
@@ -226,11 +233,12 @@ func (s *spool) drain() {
 	}
 }
 
-// returnBudget returns up to n bytes to the budget.
+// returnBudget returns up to n chunks to the budget.
 func (s *spool) returnBudget(n int) {
-	n = min(n, s.budgetBytes)
-	s.budgetBytes -= n
-	s.budget.release(n)
+	rest := len(s.leases) - min(n, len(s.leases))
+	s.budget.release(s.leases[rest:]...)
+	clear(s.leases[rest:])
+	s.leases = s.leases[:rest]
 }
 
 // stop discards pending chunks.

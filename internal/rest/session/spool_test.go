@@ -8,6 +8,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 func never() bool  { return false }
@@ -20,7 +22,7 @@ func TestSpoolReadsAhead(t *testing.T) {
 
 	budget := NewBudget(8 * ChunkSize * 8)
 	client, server := net.Pipe()
-	s := newSpool(budget, server)
+	s := newSpool(budget, fair.Key{}, server)
 	go s.drain()
 
 	body := bytes.Repeat([]byte("0123456789abcdef"), 8*ChunkSize/16)
@@ -60,7 +62,7 @@ func TestSpoolAborts(t *testing.T) {
 		{"database", io.MultiReader(bytes.NewReader(make([]byte, ChunkSize)), failing{broken}), hour, never, broken},
 	} {
 		client, server := net.Pipe()
-		s := newSpool(NewBudget(0), server)
+		s := newSpool(NewBudget(0), fair.Key{}, server)
 		go s.drain()
 
 		err := s.fill(test.body, test.deadline, time.Millisecond, test.contended)
@@ -83,7 +85,7 @@ func TestSpoolClientFails(t *testing.T) {
 
 	client, server := net.Pipe()
 	_ = client.Close()
-	s := newSpool(NewBudget(0), server)
+	s := newSpool(NewBudget(0), fair.Key{}, server)
 	go s.drain()
 
 	body := bytes.NewReader(make([]byte, 64*ChunkSize))
