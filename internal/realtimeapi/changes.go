@@ -121,7 +121,7 @@ func (c *channel) followOnce(ctx context.Context, bindings []event.Binding, curs
 		}
 
 		for i := range list {
-			c.socket.send(c.joinRef, nil, c.topic, changesEvent, encodeChange(&list[i]))
+			c.socket.send(c.joinRef, nil, c.topic, changesEvent, list[i].Encode(encodeChange))
 		}
 	}
 }
