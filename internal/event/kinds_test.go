@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pgcluster"
@@ -190,4 +191,49 @@ func TestClockBack(t *testing.T) {
 	w.exec(`insert into prices (id) values (2)`)
 	wantNext(w, f, `[0] INSERT prices {"id":2} `)
 	wantNext(w, w.follow(anon, after, binding), `[0] INSERT prices {"id":2} `)
+}
+
+// TestEqualFollowersShare: followers with the same caller and bindings share the encoding of a
+// change, others do not.
+func TestEqualFollowersShare(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	whole := event.Binding{Event: "*", Schema: "public", Table: "prices"}
+	part := whole
+	part.Select = "id"
+	var followers []*event.Follower
+	for _, f := range []struct {
+		caller actor.Actor
+		event.Binding
+	}{{anon, whole}, {anon, whole}, {anon, part}, {ann, whole}} {
+		followers = append(followers, w.follow(f.caller, "", f.Binding))
+	}
+
+	// Followers share what the log's reader gives them, and not what they read by themselves at first.
+	row, calls := 0, 0
+	pgtest.Eventually(t, "equal followers share", func() bool {
+		row++
+		w.exec(fmt.Sprintf(`insert into prices (id) values (%d)`, row))
+		calls = 0
+		var texts []string
+		for _, f := range followers {
+			changes, err := f.Next(t.Context())
+			if err != nil || len(changes) != 1 {
+				t.Fatalf("got %d changes, %v", len(changes), err)
+			}
+			texts = append(texts, string(changes[0].Encode(func(c *event.Change) []byte {
+				calls++
+				return c.Record
+			})))
+		}
+		if texts[0] != texts[1] || texts[1] != texts[3] || texts[2] != fmt.Sprintf(`{"id":%d}`, row) {
+			t.Fatalf("got %q", texts)
+		}
+
+		return calls < len(followers)
+	})
+	if calls != len(followers)-1 {
+		t.Errorf("%d followers encoded %d times, want the first two once", len(followers), calls)
+	}
 }
