@@ -273,7 +273,7 @@ func (w *worker) record(h *active, outcomes []outcome) error {
 
 	seqs, attempts := make([]int64, n), make([]int32, n)
 	states, replies, logs, delays := make([]string, n), make([]string, n), make([]string, n), make([]time.Duration, n)
-	succeeded, dead := false, 0
+	failed, dead := 0, 0
 	for i, o := range outcomes {
 		seqs[i], attempts[i], replies[i] = o.delivery.Seq, int32(o.delivery.Attempts), o.reply
 		text, err := json.Marshal([]Attempt{o.attempt})
@@ -283,10 +283,10 @@ func (w *worker) record(h *active, outcomes []outcome) error {
 		logs[i], states[i] = string(text), Delivered
 
 		if o.attempt.succeeded() {
-			succeeded = true
 			continue
 		}
 
+		failed++
 		var more bool
 		if delays[i], more = retryDelay(o.delivery.Attempts+1, o.asked); more {
 			states[i] = Pending
@@ -311,6 +311,7 @@ func (w *worker) record(h *active, outcomes []outcome) error {
 	w.mu.Lock()
 	w.recorded += n
 	w.mu.Unlock()
+	w.service.add(n, failed, dead)
 
-	return w.recordHealth(ctx, h, succeeded, dead)
+	return w.recordHealth(ctx, h, failed < n, dead)
 }
