@@ -332,7 +332,8 @@ func TestReplayOfLog(t *testing.T) {
 	first, later := newHookEndpoint(t), newHookEndpoint(t)
 	createHookTable(a)
 	path := "/projects/" + a.Project + "/webhooks"
-	firstPath := path + "/" + a.Create(path, `{"name": "first", "endpoint": "`+first.URL+`", "tables": [{"table": "orders"}]}`)
+	firstPath := path + "/" + a.Create(path,
+		`{"name": "first", "endpoint": "`+first.URL+`", "tables": [{"table": "orders"}]}`)
 	execSQL(a, `insert into orders select n, 'new', n from generate_series(1, 3) n`)
 	ids := map[string]bool{}
 	for _, r := range first.requests(3) {
@@ -342,7 +343,8 @@ func TestReplayOfLog(t *testing.T) {
 	laterPath := path + "/" + a.Create(path, `{"name": "later", "endpoint": "`+later.URL+`",
 		"tables": [{"table": "orders", "filter": "total=gt.1"}]}`)
 	const whole = `{"from": "2020-01-01T00:00:00Z", "source": "log"}`
-	a.Post(laterPath+"/replay", whole).Want(200).Content("deliveries", 2.0).Content("next", nil).Content("incomplete", false)
+	a.Post(laterPath+"/replay", whole).Want(200).Content("deliveries", 2.0).Content("next", nil).
+		Content("incomplete", false)
 	for _, r := range later.requests(2) {
 		if !ids[r.header.Get("Webhook-Id")] || strings.Contains(r.body, `"id":1,`) {
 			t.Errorf("got %s %s, want an event that the first one had", r.header.Get("Webhook-Id"), r.body)

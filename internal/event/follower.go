@@ -158,8 +158,8 @@ func (f *Follower) join(at position, end bool) (read <-chan struct{}) {
 	return nil
 }
 
-// match returns the changes that the follower gets. Followers of one group with equal bindings share
-// them.
+// match returns the changes that the follower gets. Followers of one group with equal bindings
+// share them.
 func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error) {
 	caller, group, views, err := f.currentViews(ctx)
 	if err != nil {

@@ -44,7 +44,8 @@ func TestKindsOfStatements(t *testing.T) {
 		alter publication supabase_realtime add table parents, children, moved`)
 	f := w.followTables("parents", "children", "moved")
 
-	if _, err := w.owner.PgConn().CopyFrom(t.Context(), strings.NewReader("1\n2\n"), "copy parents from stdin"); err != nil {
+	_, err := w.owner.PgConn().CopyFrom(t.Context(), strings.NewReader("1\n2\n"), "copy parents from stdin")
+	if err != nil {
 		t.Fatal(err)
 	}
 	wantNext(w, f, `[0] INSERT parents {"id":1} `, `[0] INSERT parents {"id":2} `)
@@ -71,8 +72,8 @@ func TestKindsOfStatements(t *testing.T) {
 		`[4] UPDATE moved {"id":1,"kind":"b"} {"id":1,"kind":"a"}`)
 
 	w.exec(`truncate parents cascade`)
-	got := next(w, f, 2)
-	if all := strings.Join(got, ""); !strings.Contains(all, "TRUNCATE parents") || !strings.Contains(all, "TRUNCATE children") {
+	got := strings.Join(next(w, f, 2), "")
+	if !strings.Contains(got, "TRUNCATE parents") || !strings.Contains(got, "TRUNCATE children") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -142,7 +143,8 @@ func TestRenames(t *testing.T) {
 
 	w := newWorld(t)
 	whole := w.follow(anon, "", event.Binding{Event: "INSERT", Schema: "public", Table: "prices"})
-	filtered := w.follow(anon, "", event.Binding{Event: "INSERT", Schema: "public", Table: "prices", Filter: "price=gt.1"})
+	filtered := w.follow(anon, "",
+		event.Binding{Event: "INSERT", Schema: "public", Table: "prices", Filter: "price=gt.1"})
 
 	w.exec(`alter table prices drop column tags; insert into prices (id, price) values (1, 2)`)
 	for _, f := range []*event.Follower{whole, filtered} {
@@ -210,7 +212,7 @@ func TestEqualFollowersShare(t *testing.T) {
 		followers = append(followers, w.follow(f.caller, "", f.Binding))
 	}
 
-	// Followers share what the log's reader gives them, and not what they read by themselves at first.
+	// Followers share what the log's reader gives them, not what they read by themselves at first.
 	row, calls := 0, 0
 	pgtest.Eventually(t, "equal followers share", func() bool {
 		row++

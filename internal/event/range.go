@@ -17,8 +17,8 @@ type Range struct {
 	Cursor        string // "": the beginning of the log
 }
 
-// ReadRange returns the next entries of a range. It fails with Invalid for a text that is no cursor,
-// and with [ErrResync] for a cursor whose events are lost.
+// ReadRange returns the next entries of a range. It fails with Invalid for a text that is no
+// cursor, and with [ErrResync] for a cursor whose events are lost.
 func (t *Tail) ReadRange(ctx context.Context, r Range) (Batch, error) {
 	q := t.project.Trusted()
 	at, epoch := position{from: beginning}, ""

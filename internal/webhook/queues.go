@@ -22,7 +22,7 @@ const (
 	maxMessage      = 1 << 20         // bytes; longer ones are told of without their text
 	messageTimeout  = 5 * time.Second // for a read and for a removal, as the project's owner
 	hiddenSeconds   = 60              // until a message that was read and not removed comes again
-	messagesPerPass = 1000            // of a queue
+	messagesPerPass = 1000            // from a queue
 	undefinedTable  = "42P01"
 	undefinedSchema = "3F000"
 )

@@ -170,8 +170,8 @@ func (w *worker) send(b *batch) {
 	}
 }
 
-// reload reads a webhook's address and secrets again, which a member may have changed since the pass
-// began. It fails with NotFound.
+// reload reads a webhook's address and secrets again, which a member may have changed since the
+// pass began. It fails with NotFound.
 func (w *worker) reload(h *active) error {
 	now, err := pg.One[struct {
 		URL     string

@@ -152,8 +152,8 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, c Change) (W
 			select @name, @url, @types, @tables, @queues, @secrets, @ordered where (select count(*) from socle.webhooks) < @most::bigint
 			returning`+returned, pgx.StrictNamedArgs{"name": *c.Name, "url": *c.URL,
 			"types":  append([]string{}, valueOf(c.Events)...),
-			"tables": append([]WatchedTable{}, valueOf(c.Tables)...), "queues": append([]string{}, valueOf(c.Queues)...),
-			"secrets": sealed,
+			"tables": append([]WatchedTable{}, valueOf(c.Tables)...),
+			"queues": append([]string{}, valueOf(c.Queues)...), "secrets": sealed,
 			"ordered": valueOf(c.Ordered), "most": maxWebhooks})
 		if fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.Unprocessable, "a project has at most %d webhooks", maxWebhooks).
@@ -208,8 +208,8 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 				paused_at = case when not coalesce(@paused, paused) then null when paused then paused_at else now() end,
 				secrets = case when @reseal then @secrets else secrets end, updated_at = now()
 			where id = @id returning`+returned, pgx.StrictNamedArgs{"id": id, "name": c.Name, "url": c.URL, "types": c.Events,
-			"tables": c.Tables, "queues": c.Queues, "ordered": c.Ordered, "paused": c.Paused, "reseal": c.Headers != nil,
-			"secrets": sealed})
+			"tables": c.Tables, "queues": c.Queues, "ordered": c.Ordered, "paused": c.Paused,
+			"reseal": c.Headers != nil, "secrets": sealed})
 		return w, takenFault(err)
 	})
 	if err != nil {

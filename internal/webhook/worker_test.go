@@ -488,7 +488,7 @@ func TestQueues(t *testing.T) {
 
 	w.exec(`insert into pgmq.q_tasks (vt, message) values (now(), jsonb_build_object('long', repeat('x', 1 << 20)))`)
 	w.deliver(w.service)
-	if got := e.bodies[len(e.bodies)-1]; !strings.Contains(got, `"oversized":true`) && !strings.Contains(got, `"oversized" : true`) {
+	if got := e.bodies[len(e.bodies)-1]; !strings.Contains(strings.ReplaceAll(got, " ", ""), `"oversized":true`) {
 		t.Errorf("a long message: got %.300s", got)
 	}
 }
