@@ -128,8 +128,8 @@ func (p position) arguments() pgx.StrictNamedArgs {
 		xid = p.from.xmin - 1
 	}
 
-	return pgx.StrictNamedArgs{"from": p.from.text, "to": p.to.text, "xid": strconv.FormatUint(xid, 10), "seq": int64(p.seq),
-		"max": maxPage, "bytes": maxPageBytes}
+	return pgx.StrictNamedArgs{"from": p.from.text, "to": p.to.text, "xid": strconv.FormatUint(xid, 10),
+		"seq": int64(p.seq), "max": maxPage, "bytes": maxPageBytes}
 }
 
 func read(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (page, error) {

@@ -45,7 +45,8 @@ func (p *Project) RecordSize(bytes, quota int64) {
 	}
 }
 
-// Size returns the database's size and quota in bytes when this server last measured them, 0 before.
+// Size returns the database's size and quota in bytes when this server last measured them, 0
+// before.
 func (p *Project) Size() (bytes, quota int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,7 +22,8 @@ func TestRemoveAnswers(t *testing.T) {
 	if err := Subject().Sweep(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := pg.Value[int64](t.Context(), p.Trusted(), `select count(*) from socle.kept_answers`); err != nil || n != 1 {
+	n, err := pg.Value[int64](t.Context(), p.Trusted(), `select count(*) from socle.kept_answers`)
+	if err != nil || n != 1 {
 		t.Errorf("got %d answers, %v, want the one of a day", n, err)
 	}
 }

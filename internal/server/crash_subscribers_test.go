@@ -95,7 +95,8 @@ func (s *subscriber) difference(rows []int) string {
 		return ""
 	}
 
-	return fmt.Sprintf("of %d rows missing %v, told twice %v, told of and not committed %v", len(rows), missing, twice, unknown)
+	return fmt.Sprintf("of %d rows missing %v, told twice %v, told of and not committed %v", len(rows), missing, twice,
+		unknown)
 }
 
 // followStream follows by Server-Sent Events.
@@ -243,7 +244,8 @@ func (k *killRounds) insert(ctx context.Context, url string, rows int) bool {
 		body[i] = fmt.Sprintf(`{"id":%d,"text":"some text"}`, last-i)
 	}
 
-	r, err := http.NewRequestWithContext(ctx, "POST", url+"/rest/v1/notes", strings.NewReader("["+strings.Join(body, ",")+"]"))
+	r, err := http.NewRequestWithContext(ctx, "POST", url+"/rest/v1/notes",
+		strings.NewReader("["+strings.Join(body, ",")+"]"))
 	if err != nil {
 		k.t.Error(err)
 		return false

@@ -23,8 +23,6 @@ const (
 	messageTimeout  = 5 * time.Second // for a read and for a removal, as the project's owner
 	hiddenSeconds   = 60              // until a message that was read and not removed comes again
 	messagesPerPass = 1000            // from a queue
-	undefinedTable  = "42P01"
-	undefinedSchema = "3F000"
 )
 
 // takeMessages makes deliveries of messages in queues, for the webhooks that name them and have
@@ -77,10 +75,12 @@ const readMessages = `
 // the project's owner, and so does the login. After a crash between the steps a message is read
 // again, and its delivery is there already.
 func (w *worker) takeFrom(ctx context.Context, h *active, queue string) (n int, size int64, err error) {
-	rows, err := projectdb.OwnerChanges(ctx, w.project, messageTimeout, readMessages, []byte(queue),
-		strconv.AppendInt(nil, maxMessages, 10), strconv.AppendInt(nil, maxMessage, 10), strconv.AppendInt(nil, hiddenSeconds, 10))
-	if state := pg.State(err); state == undefinedTable || state == undefinedSchema || state == "42883" {
-		return 0, 0, nil // no such queue yet, or no more
+	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+	rows, err := projectdb.OwnerChanges(ctx, w.project, messageTimeout, readMessages, []byte(queue), number(maxMessages),
+		number(maxMessage), number(hiddenSeconds))
+	switch pg.State(err) {
+	case "42P01", "42883", "3F000": // undefined_table, _function, _schema: no such queue yet, or no more
+		return 0, 0, nil
 	}
 	if err != nil || len(rows) == 0 {
 		return 0, 0, err
@@ -94,15 +94,16 @@ func (w *worker) takeFrom(ctx context.Context, h *active, queue string) (n int, 
 			return 0, 0, err
 		}
 		ids = append(ids, strconv.FormatInt(m.ID, 10))
-		events = append(events, event.Event{ID: messageID(w.project.UUID, m), Type: event.QueueMessage, At: time.Now(), Data: row[0]})
+		events = append(events, event.Event{ID: messageID(w.project.UUID, m), Type: event.QueueMessage, At: time.Now(),
+			Data: row[0]})
 		size += int64(len(row[0]))
 	}
 	if _, _, err := deliver(ctx, w.project, h.UUID, events, false); err != nil {
 		return 0, 0, err
 	}
 
-	_, err = projectdb.OwnerChanges(ctx, w.project, messageTimeout, `select pgmq.delete($1::text, $2::bigint[])`, []byte(queue),
-		[]byte("{"+strings.Join(ids, ",")+"}"))
+	_, err = projectdb.OwnerChanges(ctx, w.project, messageTimeout, `select pgmq.delete($1::text, $2::bigint[])`,
+		[]byte(queue), []byte("{"+strings.Join(ids, ",")+"}"))
 	return len(rows), size, err
 }
 

@@ -26,8 +26,8 @@ type LogReplay struct {
 
 // ReplayLog delivers the events of a part of the log to a webhook that it selects now, also those
 // that it did not select then. Events that it had keep their IDs. It stops when as many deliveries
-// wait as a webhook may have. It fails with NotFound, with Invalid for a text that is no cursor, and
-// with Conflict while so many wait already or if events after the cursor are lost.
+// wait as a webhook may have. It fails with NotFound, with Invalid for a text that is no cursor,
+// and with Conflict while so many wait already or if events after the cursor are lost.
 func (s *Service) ReplayLog(
 	ctx context.Context, p *projectdb.Project, webhook uuid.UUID, r event.Range,
 ) (out LogReplay, err error) {
@@ -40,14 +40,16 @@ func (s *Service) ReplayLog(
 	}
 	room := maxPending - w.Pending
 	if room <= 0 {
-		return out, fault.New(fault.Conflict, "%d deliveries of the webhook wait already", w.Pending).WithCode("too_many_pending")
+		return out, fault.New(fault.Conflict, "%d deliveries of the webhook wait already", w.Pending).
+			WithCode("too_many_pending")
 	}
 
 	tail, end, bytes := event.NewTail(p), time.Now().Add(replayTime), 0
 	for {
 		batch, err := tail.ReadRange(ctx, r)
 		if errors.Is(err, event.ErrResync) {
-			return out, fault.New(fault.Conflict, "events after the cursor are no longer kept").WithCode("events_removed")
+			return out, fault.New(fault.Conflict, "events after the cursor are no longer kept").
+				WithCode("events_removed")
 		}
 		if err != nil {
 			return out, err

@@ -16,21 +16,28 @@ for (const name of ['ann', 'bob', 'eve']) {
 const files = { '/supabase.js': 'node_modules/@supabase/supabase-js/dist/umd/supabase.js', '/chat': 'apps/chat.html', '/todos': 'apps/todos.html' }
 const server = createServer(async (request, response) => {
 	const script = request.url.endsWith('.js')
-	response.setHeader('Content-Type', script ? 'text/javascript' : 'text/html')
+	response.setHeader('Content-Type', `text/${script ? 'javascript' : 'html'}; charset=utf-8`)
 	response.end(request.url === '/config.js' ? `const config = ${JSON.stringify({ url: project, key })}` : await readFile(files[request.url]))
 })
 await new Promise(listening => server.listen(0, '127.0.0.1', listening))
 const site = `http://127.0.0.1:${server.address().port}`
 
 // shows waits until a list has the texts.
-const shows = (page, list, ...texts) => page.waitForFunction(([list, texts]) => {
-	const lines = [...document.querySelectorAll(`#${list} li`)].map(line => line.textContent)
-	return JSON.stringify(lines) === JSON.stringify(texts)
-}, [list, texts])
+async function shows(page, list, ...texts) {
+	const read = list => [...document.querySelectorAll(`#${list} li`)].map(line => line.textContent)
+	const deadline = Date.now() + 60_000
+	for (;;) {
+		const lines = await page.evaluate(read, list)
+		if (JSON.stringify(lines) === JSON.stringify(texts)) return
+		if (Date.now() > deadline) assert.deepEqual(lines, texts)
+		await page.waitForTimeout(50)
+	}
+}
 
 await withBrowser(site, async open => {
 	const enter = async (path, name) => {
 		const page = await open({ scripts: true, origins: [new URL(project).origin] })
+		page.on('console', message => message.type() === 'error' && console.error(name, path, message.text()))
 		await page.goto(site + path)
 		await page.evaluate(name => signIn(`${name}@example.com`, 'correct horse battery'), name)
 		return page
