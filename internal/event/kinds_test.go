@@ -96,6 +96,15 @@ func TestLargeChanges(t *testing.T) {
 		t.Fatalf("a row of a megabyte: got %d changes, %v: %.200s", len(changes), err, changes[0].Record)
 	}
 
+	// A row that package json can't read, and PostgreSQL can.
+	w.exec(`alter table large add column nested json;
+		insert into large values (-1, 'x', null, (repeat('[', 12000) || repeat(']', 12000))::json)`)
+	changes, err = f.Next(t.Context())
+	if err != nil || len(changes) != 1 || !changes[0].Oversized ||
+		string(changes[0].Record) != `{"id":-1,"short":"x","long":null}` {
+		t.Fatalf("a row of 12,000 levels: got %d changes, %v: %.200s", len(changes), err, changes[0].Record)
+	}
+
 	const rows = 100_000
 	w.exec(fmt.Sprintf(`insert into large select generate_series(1, %d)`, rows))
 	ctx, cancel := context.WithTimeout(t.Context(), pgtest.Patience)

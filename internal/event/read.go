@@ -162,6 +162,7 @@ func read(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArg
 		e.XID, _ = strconv.ParseUint(*xid, 10, 64)
 		e.ID = id.UUID
 		e.Seq, e.At, e.Relation, e.Operation, e.Oversized = *seq, *at, uint32(*relation), *operation, *oversized
+		e.flatten()
 		found = *count
 		p.entries = append(p.entries, &e)
 	}

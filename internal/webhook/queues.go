@@ -56,16 +56,18 @@ func (w *worker) drain(ctx context.Context, h *active, queue string) (all int, e
 	return all, nil
 }
 
-// message is a message of a queue.
+// message is a message of a queue, as far as the server needs it.
 type message struct {
-	Queue string `json:"queue"`
-	ID    int64  `json:"msg_id"`
-	At    string `json:"enqueued_at"`
+	Queue     string `json:"queue"`
+	ID        string `json:"msg_id"`
+	At        string `json:"enqueued_at"`
+	Oversized bool   `json:"oversized"`
 }
 
-// readMessages selects messages as JSON objects. They are hidden from other readers for a while.
+// readMessages selects messages with their JSON objects. They are hidden from other readers for a
+// while.
 const readMessages = `
-	select pg_catalog.json_build_object('queue', $1::text, 'msg_id', msg_id, 'read_ct', read_ct, 'enqueued_at', enqueued_at,
+	select msg_id::text, enqueued_at::text, pg_catalog.json_build_object('queue', $1::text, 'msg_id', msg_id, 'read_ct', read_ct, 'enqueued_at', enqueued_at,
 		'message', case when pg_catalog.octet_length(message::text) <= $3::int then message end,
 		'headers', case when pg_catalog.octet_length(headers::text) <= 65536 then headers end,
 		'oversized', coalesce(pg_catalog.octet_length(message::text) > $3::int, false))::text
@@ -76,8 +78,8 @@ const readMessages = `
 // again, and its delivery is there already.
 func (w *worker) takeFrom(ctx context.Context, h *active, queue string) (n int, size int64, err error) {
 	number := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-	rows, err := projectdb.OwnerChanges(ctx, w.project, messageTimeout, readMessages, []byte(queue), number(maxMessages),
-		number(maxMessage), number(hiddenSeconds))
+	rows, err := projectdb.OwnerChanges(ctx, w.project, messageTimeout, readMessages, []byte(queue),
+		number(maxMessages), number(maxMessage), number(hiddenSeconds))
 	switch pg.State(err) {
 	case "42P01", "42883", "3F000": // undefined_table, _function, _schema: no such queue yet, or no more
 		return 0, 0, nil
@@ -89,14 +91,15 @@ func (w *worker) takeFrom(ctx context.Context, h *active, queue string) (n int, 
 	var events []event.Event
 	var ids []string
 	for _, row := range rows {
-		var m message
-		if err := json.Unmarshal(row[0], &m); err != nil {
-			return 0, 0, err
+		m := message{queue, string(row[0]), string(row[1]), true}
+		data := row[2]
+		if !json.Valid(data) { // nested too deeply
+			data, _ = json.Marshal(m) // texts have no error
 		}
-		ids = append(ids, strconv.FormatInt(m.ID, 10))
+		ids = append(ids, m.ID)
 		events = append(events, event.Event{ID: messageID(w.project.UUID, m), Type: event.QueueMessage, At: time.Now(),
-			Data: row[0]})
-		size += int64(len(row[0]))
+			Data: data})
+		size += int64(len(data))
 	}
 	if _, _, err := deliver(ctx, w.project, h.UUID, events, false); err != nil {
 		return 0, 0, err
@@ -109,6 +112,6 @@ func (w *worker) takeFrom(ctx context.Context, h *active, queue string) (n int, 
 
 // messageID derives the ID of an event about a message.
 func messageID(project uuid.UUID, m message) uuid.UUID {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s", project, m.ID, m.At, m.Queue))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %s", project, m.ID, m.At, m.Queue))
 	return event.Versioned(uuid.UUID(sum[:16]))
 }

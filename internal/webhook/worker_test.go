@@ -491,6 +491,12 @@ func TestQueues(t *testing.T) {
 	if got := e.bodies[len(e.bodies)-1]; !strings.Contains(strings.ReplaceAll(got, " ", ""), `"oversized":true`) {
 		t.Errorf("a long message: got %.300s", got)
 	}
+
+	w.exec(`insert into pgmq.q_tasks (vt, message) values (now(), (repeat('[', 12000) || repeat(']', 12000))::jsonb)`)
+	w.deliver(w.service)
+	if got := e.bodies[len(e.bodies)-1]; !strings.Contains(got, `"oversized":true`) || strings.Contains(got, "[[[") {
+		t.Errorf("a message of 12,000 levels: got %.300s", got)
+	}
 }
 
 // TestQuotaFact: a webhook is told once a day that the database is near its quota.
