@@ -89,6 +89,7 @@ func (s *Service) registerWorkers() {
 		MaxAttempts: 6,
 		Unique:      true, // per backup
 	}, s.runProof)
+	register(s, factOptions, s.runFact)
 }
 
 // register registers a worker whose errors are final. A job is retried only if the server stopped

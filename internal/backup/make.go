@@ -11,6 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -58,7 +59,7 @@ func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
 // backup.
 func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) error {
 	err := s.inTx(ctx, func(tx *store) error {
-		if _, err := tx.backupTasks().fail(ctx, b.UUID, reason); err != nil {
+		if err := s.fail(ctx, tx, b, reason); err != nil {
 			return err
 		}
 
@@ -76,8 +77,20 @@ func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) er
 	failCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 
-	_, failErr := s.backupTasks().fail(failCtx, b.UUID, reason)
-	return errors.Join(err, failErr)
+	return errors.Join(err, s.unaudited(failCtx, func(tx *store) error { return s.fail(failCtx, tx, b, reason) }))
+}
+
+// fail sets an unfinished backup to failed, and enqueues that fact.
+func (s *Service) fail(ctx context.Context, tx *store, b Backup, reason string) error {
+	failed, err := tx.backupTasks().fail(ctx, b.UUID, reason)
+	if err != nil || !failed {
+		return err
+	}
+
+	fact := factOf(event.BackupFailed, b)
+	fact.Error = reason
+
+	return s.recordFact(ctx, tx, fact)
 }
 
 const (
@@ -131,7 +144,16 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout) // see postpone
 	defer cancel()
 
-	return s.complete(recordCtx, b.UUID, object.Size, object.SHA256, warnings)
+	return s.unaudited(recordCtx, func(tx *store) error {
+		if err := tx.complete(recordCtx, b.UUID, object.Size, object.SHA256, warnings); err != nil {
+			return err
+		}
+
+		fact := factOf(event.BackupCompleted, b)
+		fact.Size = &object.Size
+
+		return s.recordFact(recordCtx, tx, fact)
+	})
 }
 
 // attempt dumps one database snapshot, copies the files' bytes, and reads the dump back. It also

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/pg"
@@ -141,7 +142,19 @@ func (s *Service) Prove(ctx context.Context, id uuid.UUID, isRequest bool) error
 		failure = restoreFailure(ctx, err)
 	}
 
-	if recordErr := s.recordProof(finishCtx, id, failure, missing); recordErr != nil {
+	recordErr := s.unaudited(finishCtx, func(tx *store) error {
+		if err := tx.recordProof(finishCtx, id, failure, missing); err != nil {
+			return err
+		}
+
+		fact := factOf(event.BackupProven, b)
+		if failure != "" {
+			fact.Type, fact.Error = event.BackupProofFailed, failure
+		}
+
+		return s.recordFact(finishCtx, tx, fact)
+	})
+	if recordErr != nil {
 		return &RetryError{Err: errors.Join(err, recordErr)}
 	}
 

@@ -4,6 +4,7 @@ package event
 
 import (
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -38,6 +39,25 @@ type Change struct {
 	Old           json.RawMessage // JSON object: the key, or the whole row under REPLICA IDENTITY FULL; nil for Insert
 	Oversized     bool            // Record and Old have the key only
 	Cursor        string          // position after the change, see [Logs.Follow]
+
+	encoding *encoding
+}
+
+// encoding is what [Change.Encode] has returned, for all followers that share a change.
+type encoding struct {
+	once sync.Once
+	data []byte
+}
+
+// Encode returns what f makes of the change. Followers of one group with equal bindings share the
+// result of the first call, so all callers pass the same function and don't change the bytes.
+func (c *Change) Encode(f func(*Change) []byte) []byte {
+	if c.encoding == nil {
+		return f(c)
+	}
+
+	c.encoding.once.Do(func() { c.encoding.data = f(c) })
+	return c.encoding.data
 }
 
 // Column is a column of a change's table.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,6 +25,7 @@ const (
 type Follower struct {
 	log      *Log
 	bindings []Binding
+	key      string        // identifies the bindings
 	signal   chan struct{} // has an element when the fields below have changed
 
 	mu          sync.Mutex
@@ -156,11 +158,17 @@ func (f *Follower) join(at position, end bool) (read <-chan struct{}) {
 	return nil
 }
 
-// match returns the changes that the follower gets.
+// match returns the changes that the follower gets. Followers of one group with equal bindings
+// share them.
 func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error) {
 	caller, group, views, err := f.currentViews(ctx)
 	if err != nil {
 		return nil, err
+	}
+
+	key := selectionKey{group, f.key}
+	if changes, ok := shared.selected[key]; ok {
+		return changes, nil
 	}
 
 	matched := map[*entry]Change{}
@@ -173,9 +181,11 @@ func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error
 	var changes []Change
 	for _, e := range shared.entries {
 		if c, ok := matched[e]; ok {
+			c.encoding = &encoding{}
 			changes = append(changes, c)
 		}
 	}
+	shared.selected[key] = changes
 
 	return changes, nil
 }
@@ -310,6 +320,18 @@ func (f *Follower) Cursor() string {
 func (f *Follower) Close() {
 	f.log.remove(f)
 	f.end(fault.New(fault.Unavailable, "the follower is closed"))
+}
+
+// bindingsKey identifies a list of bindings.
+func bindingsKey(bindings []Binding) string {
+	var key strings.Builder
+	for _, b := range bindings {
+		for _, s := range []string{b.Event, b.Schema, b.Table, b.Filter, b.Select} {
+			key.WriteString(strconv.Quote(s))
+		}
+	}
+
+	return key.String()
 }
 
 // groupOf identifies a caller by its role and claims.

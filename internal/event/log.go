@@ -118,8 +118,8 @@ func (l *Logs) Follow(
 		return nil, err
 	}
 
-	f := &Follower{log: log, bindings: bindings, caller: caller, group: groupOf(caller), views: views,
-		signal: make(chan struct{}, 1), at: position{from: log.position()}}
+	f := &Follower{log: log, bindings: bindings, key: bindingsKey(bindings), caller: caller, group: groupOf(caller),
+		views: views, signal: make(chan struct{}, 1), at: position{from: log.position()}}
 	if cursor != "" {
 		if f.at, err = log.resume(ctx, cursor, views); err != nil {
 			return nil, err

@@ -14,7 +14,11 @@ type matchers struct {
 	entries    []*entry
 	byRelation map[uint32][]*entry
 	all        map[matcherKey]*matcher
+	selected   map[selectionKey][]Change
 }
+
+// selectionKey identifies followers that get the same changes.
+type selectionKey struct{ group, bindings string }
 
 type matcherKey struct {
 	group    string
@@ -22,7 +26,8 @@ type matcherKey struct {
 }
 
 func (l *Log) newMatchers(entries []*entry) *matchers {
-	m := &matchers{log: l, entries: entries, byRelation: map[uint32][]*entry{}, all: map[matcherKey]*matcher{}}
+	m := &matchers{log: l, entries: entries, byRelation: map[uint32][]*entry{}, all: map[matcherKey]*matcher{},
+		selected: map[selectionKey][]Change{}}
 	for _, e := range entries {
 		m.byRelation[e.Relation] = append(m.byRelation[e.Relation], e)
 	}

@@ -95,6 +95,14 @@ const selectBetween = selectHead + `
 					and (xid >= pg_snapshot_xmax(@from::pg_snapshot) or xid = any(array(select pg_snapshot_xip(@from::pg_snapshot))))` +
 	selectEnd
 
+// selectRange selects what a snapshot sees, after a change, and was written in a range of time.
+const selectRange = selectHead + `
+				select xid, seq, at, relation, operation, record, old, size, oversized, type, id from socle.events
+				where (xid, seq) > (@xid::xid8, @seq::bigint) and pg_visible_in_snapshot(xid, @to::pg_snapshot)
+					and (xid >= pg_snapshot_xmax(@from::pg_snapshot) or xid = any(array(select pg_snapshot_xip(@from::pg_snapshot))))
+					and at >= @since and at < @before` +
+	selectEnd
+
 // readNew reads the first changes that a snapshot does not see.
 func readNew(ctx context.Context, q pg.Querier, from snapshot) (page, error) {
 	return read(ctx, q, selectNew, pgx.StrictNamedArgs{"from": from.text, "max": maxPage, "bytes": maxPageBytes})
@@ -102,13 +110,26 @@ func readNew(ctx context.Context, q pg.Querier, from snapshot) (page, error) {
 
 // readBetween reads the next changes at a position that has both snapshots.
 func readBetween(ctx context.Context, q pg.Querier, p position) (page, error) {
+	return read(ctx, q, selectBetween, p.arguments())
+}
+
+// readRange reads the next changes at a position that were written in a range of time.
+func readRange(ctx context.Context, q pg.Querier, p position, since, before time.Time) (page, error) {
+	args := p.arguments()
+	args["since"], args["before"] = since, before
+
+	return read(ctx, q, selectRange, args)
+}
+
+// arguments returns the position as arguments of a statement.
+func (p position) arguments() pgx.StrictNamedArgs {
 	xid := p.xid
 	if xid == 0 && p.from.xmin > 0 {
 		xid = p.from.xmin - 1
 	}
 
-	return read(ctx, q, selectBetween, pgx.StrictNamedArgs{"from": p.from.text, "to": p.to.text,
-		"xid": strconv.FormatUint(xid, 10), "seq": int64(p.seq), "max": maxPage, "bytes": maxPageBytes})
+	return pgx.StrictNamedArgs{"from": p.from.text, "to": p.to.text, "xid": strconv.FormatUint(xid, 10),
+		"seq": int64(p.seq), "max": maxPage, "bytes": maxPageBytes}
 }
 
 func read(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArgs) (page, error) {
@@ -141,6 +162,7 @@ func read(ctx context.Context, q pg.Querier, sql string, args pgx.StrictNamedArg
 		e.XID, _ = strconv.ParseUint(*xid, 10, 64)
 		e.ID = id.UUID
 		e.Seq, e.At, e.Relation, e.Operation, e.Oversized = *seq, *at, uint32(*relation), *operation, *oversized
+		e.flatten()
 		found = *count
 		p.entries = append(p.entries, &e)
 	}

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -114,15 +112,20 @@ func (t *Tail) Read(ctx context.Context, cursor, until, removed string) (Batch, 
 		return Batch{}, err
 	}
 
-	b := Batch{More: p.more, Until: at.to.text, entries: p.entries, place: epoch, version: p.head.version}
+	return batchOf(p, at), nil
+}
+
+// batchOf returns the batch of a page that was read at a position.
+func batchOf(p page, at position) Batch {
+	b := Batch{More: p.more, Until: at.to.text, entries: p.entries, place: p.head.place, version: p.head.version}
 	if n := len(p.entries); p.more && n > 0 {
 		at.xid, at.seq = p.entries[n-1].XID, uint64(p.entries[n-1].Seq)
 	} else {
 		at = position{from: at.to}
 	}
-	b.Next = at.cursor(epoch)
+	b.Next = at.cursor(p.head.place)
 
-	return b, nil
+	return b
 }
 
 // Bind returns the OIDs of a subscription's tables. It fails with Invalid for a table, a column
@@ -240,10 +243,7 @@ func (t *Tail) eventID(place string, e *entry) uuid.UUID {
 	text = binary.BigEndian.AppendUint64(text, uint64(e.Seq))
 	sum := sha256.Sum256(text)
 
-	id := uuid.UUID(sum[:16])
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8 of RFC 9562
-
-	return id
+	return Versioned(uuid.UUID(sum[:16]))
 }
 
 // currentViews returns the views of bindings at a version of the catalog.
@@ -253,14 +253,8 @@ func (t *Tail) currentViews(ctx context.Context, version string, bindings []Bind
 		clear(t.views)
 	}
 
-	var key strings.Builder
-	for _, b := range bindings {
-		for _, s := range []string{b.Event, b.Schema, b.Table, b.Filter} {
-			key.WriteString(strconv.Quote(s))
-		}
-	}
-
-	views, ok := t.views[key.String()]
+	key := bindingsKey(bindings)
+	views, ok := t.views[key]
 	if ok {
 		return views, nil
 	}
@@ -272,7 +266,7 @@ func (t *Tail) currentViews(ctx context.Context, version string, bindings []Bind
 		}
 		views = append(views, bound...)
 	}
-	t.views[key.String()] = views
+	t.views[key] = views
 
 	return views, nil
 }

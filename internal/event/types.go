@@ -22,9 +22,22 @@ const (
 	WebhookTest = "socle.webhook.test.v1"
 )
 
-// RowTypes and WebhookTypes are the types of events other than facts.
+// Types of facts that the server writes, see [Write]. Triggers write the others, see migration 60.
+const (
+	BackupCompleted   = "socle.backup.completed.v1"
+	BackupFailed      = "socle.backup.failed.v1"
+	BackupProven      = "socle.backup.proven.v1"
+	BackupProofFailed = "socle.backup.proof_failed.v1"
+	QuotaNear         = "socle.quota.near.v1"
+)
+
+// QueueMessage is the type of events about messages of queues that a webhook names.
+const QueueMessage = "socle.queue.message.v1"
+
+// RowTypes, QueueTypes and WebhookTypes are the types of events other than facts.
 var (
-	RowTypes = []Type{
+	QueueTypes = []Type{{QueueMessage, "A message was sent to a queue."}}
+	RowTypes   = []Type{
 		{RowInserted, "A row was inserted."},
 		{RowUpdated, "A row was updated."},
 		{RowDeleted, "A row was deleted."},
@@ -46,6 +59,11 @@ var Facts = []Type{
 	{"socle.user.signed_in.v1", "An end user began a session."},
 	{"socle.user.deleted.v1", "An end user was deleted."},
 	{"socle.migration.applied.v1", "A migration of the project's schema was applied."},
+	{BackupCompleted, "A backup was made."},
+	{BackupFailed, "A backup failed."},
+	{BackupProven, "A trial restore of a backup succeeded."},
+	{BackupProofFailed, "A trial restore of a backup failed."},
+	{QuotaNear, "The database has reached four fifths of its quota; once a day while that is so."},
 }
 
 // IsFact reports whether a name is one of [Facts].

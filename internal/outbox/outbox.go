@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,6 +68,8 @@ type Outbox struct {
 	pending string // statement: which kinds have work
 	places  *fair.Pool
 	sweeps  sweeps
+	runs    atomic.Int64 // batches of a kind in a project
+	failed  atomic.Int64 // looks and batches
 
 	mu      sync.Mutex
 	watches map[uuid.UUID]*watch
@@ -108,6 +111,21 @@ func (o *Outbox) Close() {
 	o.done.Wait()
 }
 
+// Stats describe the work of this server.
+type Stats struct {
+	Projects int   // that are looked into
+	Runs     int64 // work that was found, of a kind in a project, since the server started
+	Failures int64 // failed looks and runs
+}
+
+// Stats returns what this server looks into and has found.
+func (o *Outbox) Stats() Stats {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	return Stats{len(o.watches), o.runs.Load(), o.failed.Load()}
+}
+
 // Written makes the outbox look into a project, because a statement that may have left work has
 // committed. It does not wait.
 func (o *Outbox) Written(project uuid.UUID) {
@@ -136,6 +154,7 @@ func (o *Outbox) watch(project uuid.UUID, w *watch) {
 			failures = 0
 		case o.ctx.Err() == nil && !errors.Is(err, projectdb.ErrClosed):
 			o.Log.Warn("look for work in a project", "project", project, "error", err)
+			o.failed.Add(1)
 			interval = retryInterval << failures
 			failures = min(failures+1, maxFailures)
 		}
@@ -202,6 +221,7 @@ func (o *Outbox) look(ctx context.Context, p *projectdb.Project) (found bool, er
 			o.mark(looking, p.UUID)
 		}
 		found = true
+		o.runs.Add(1)
 		errs = append(errs, run(ctx, k, p))
 	}
 

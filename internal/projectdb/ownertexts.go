@@ -19,6 +19,19 @@ const ownerGrace = 500 * time.Millisecond
 func OwnerTexts(
 	ctx context.Context, p *Project, timeout time.Duration, sql string, args ...[]byte,
 ) ([][][]byte, error) {
+	return ownerTexts(ctx, p, timeout, "on", sql, args)
+}
+
+// OwnerChanges is [OwnerTexts] in a transaction that may write.
+func OwnerChanges(
+	ctx context.Context, p *Project, timeout time.Duration, sql string, args ...[]byte,
+) ([][][]byte, error) {
+	return ownerTexts(ctx, p, timeout, "off", sql, args)
+}
+
+func ownerTexts(
+	ctx context.Context, p *Project, timeout time.Duration, readOnly, sql string, args [][]byte,
+) ([][][]byte, error) {
 	conn, err := pg.Acquire(ctx, p.Owner())
 	if err != nil {
 		return nil, err
@@ -30,8 +43,8 @@ func OwnerTexts(
 
 	var b pgconn.Batch
 	b.ExecParams("select pg_catalog.set_config('statement_timeout', $1, true), "+
-		"pg_catalog.set_config('transaction_read_only', 'on', true)",
-		[][]byte{strconv.AppendInt(nil, timeout.Milliseconds(), 10)}, nil, nil, nil)
+		"pg_catalog.set_config('transaction_read_only', $2, true)",
+		[][]byte{strconv.AppendInt(nil, timeout.Milliseconds(), 10), []byte(readOnly)}, nil, nil, nil)
 	b.ExecParams(sql, args, nil, nil, nil)
 
 	results, err := conn.Conn().PgConn().ExecBatch(ctx, &b).ReadAll()

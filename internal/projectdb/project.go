@@ -40,6 +40,7 @@ type Project struct {
 	full, overgrown atomic.Bool  // see [Project.RecordSize]
 	unchained       atomic.Bool  // see [Registry.WatchAudit]
 	writes          atomic.Int64 // rows written until the last measurement
+	bytes, quota    int64        // measured last; 0: not yet
 	minFullBytes    int64        // smallest size in bytes measured since the database became full
 }
 

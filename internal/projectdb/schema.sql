@@ -878,6 +878,7 @@ CREATE TABLE socle.webhooks (
     paused_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    queues text[],
     CONSTRAINT webhooks_check CHECK (((paused = (paused_at IS NOT NULL)) AND (paused = (pause_reason <> ''::text)))),
     CONSTRAINT webhooks_pause_reason_check CHECK ((pause_reason = ANY (ARRAY[''::text, 'member'::text, 'failures'::text, 'restore'::text])))
 );

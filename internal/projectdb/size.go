@@ -30,6 +30,7 @@ func (p *Project) RecordSize(bytes, quota int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
+	p.bytes, p.quota = bytes, quota
 	full := bytes > quota
 	if !full || !p.full.Load() {
 		p.minFullBytes = bytes
@@ -42,6 +43,15 @@ func (p *Project) RecordSize(bytes, quota int64) {
 	if p.overgrown.Load() {
 		p.endSessionsLocked(ErrOverQuota)
 	}
+}
+
+// Size returns the database's size and quota in bytes when this server last measured them, 0
+// before.
+func (p *Project) Size() (bytes, quota int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.bytes, p.quota
 }
 
 // usedSince reports whether a pool was requested after since or a connection is in use.

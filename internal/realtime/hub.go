@@ -264,6 +264,19 @@ type Stats struct {
 	Rooms, Members int
 }
 
+// Members returns the number of members of all projects on this server.
+func (h *Hub) Members() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	n := 0
+	for _, p := range h.projects {
+		n += p.members
+	}
+
+	return n
+}
+
 // Stats returns the counts of a project on this server.
 func (h *Hub) Stats(id uuid.UUID) Stats {
 	h.mu.Lock()

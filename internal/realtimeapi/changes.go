@@ -121,7 +121,7 @@ func (c *channel) followOnce(ctx context.Context, bindings []event.Binding, curs
 		}
 
 		for i := range list {
-			c.socket.send(c.joinRef, nil, c.topic, changesEvent, encodeChange(&list[i]))
+			c.socket.send(c.joinRef, nil, c.topic, changesEvent, list[i].Encode(encodeChange))
 		}
 	}
 }
@@ -160,8 +160,9 @@ func encodeChange(c *event.Change) []byte {
 	}
 
 	b, err := json.Marshal(payload)
-	if err != nil { // a record that is no JSON: our own mistake
-		panic("realtimeapi: " + err.Error())
+	if err != nil { // package event keeps rows that can't be encoded away; a panic here would end the server
+		payload.Data.Record, payload.Data.OldRecord, payload.Data.Errors = nil, nil, oversized
+		b, _ = json.Marshal(payload) // texts and numbers have no error
 	}
 
 	return b

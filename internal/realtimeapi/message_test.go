@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/realtime"
 )
 
@@ -181,4 +182,15 @@ func FuzzFrames(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestEncodeUnreadableChange: a row that can't be encoded is left out, and ends nothing.
+func TestEncodeUnreadableChange(t *testing.T) {
+	t.Parallel()
+
+	deep := strings.Repeat("[", 12_000) + strings.Repeat("]", 12_000)
+	got := string(encodeChange(&event.Change{Type: event.Insert, Record: []byte(`{"a":` + deep + `}`), Cursor: "c1"}))
+	if strings.Contains(got, "[[[") || !strings.Contains(got, `"cursor":"c1"`) || !strings.Contains(got, "413") {
+		t.Errorf("got %.300s", got)
+	}
 }

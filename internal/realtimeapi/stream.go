@@ -150,7 +150,7 @@ func (st *stream) forward(ctx context.Context, f Follower) error {
 	}
 
 	for _, c := range changes {
-		if err := st.send(c.Type, c.Cursor, encodeChange(&c)); err != nil {
+		if err := st.send(c.Type, c.Cursor, c.Encode(encodeChange)); err != nil {
 			return err
 		}
 	}

@@ -151,8 +151,9 @@ func (s *Service) finish(ctx context.Context, p *projectdb.Project, w work, mess
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 
-	status := "succeeded"
+	status, count := "succeeded", &s.succeeded
 	if failure != nil {
+		count = &s.failed
 		status, message = "failed", s.describe(p, w, failure)
 	}
 
@@ -169,6 +170,7 @@ func (s *Service) finish(ctx context.Context, p *projectdb.Project, w work, mess
 	if err != nil {
 		s.log.Warn("record run of a schedule", "project", p.UUID, "job", w.Job, "error", err)
 	}
+	count.Add(1)
 }
 
 // describe returns a run's failure for the project's developers: PostgreSQL's report in full.

@@ -16,6 +16,7 @@ package schedule
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +61,8 @@ type Service struct {
 	places    *fair.Pool    // for runs on this server, with the looks between them
 	looks     *fair.Pool    // for looks without a place for a run
 	wake      chan struct{} // a due time has changed
+	succeeded atomic.Int64  // runs on this server
+	failed    atomic.Int64
 	log       *slog.Logger
 }
 
@@ -77,6 +80,9 @@ func New(c Config) *Service {
 
 // Pools returns the pools that accounts share, for metrics.
 func (s *Service) Pools() []*fair.Pool { return []*fair.Pool{s.places, s.looks} }
+
+// RunCounts returns the numbers of runs of schedules on this server since it started.
+func (s *Service) RunCounts() (succeeded, failed int64) { return s.succeeded.Load(), s.failed.Load() }
 
 // Kind returns the work that SQL leaves by changing jobs: to compute when they are due.
 func (s *Service) Kind() outbox.Kind {

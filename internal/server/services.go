@@ -28,6 +28,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/requestlog"
+	"github.com/socle-dev/socle/internal/restapi"
 	"github.com/socle-dev/socle/internal/schedule"
 	"github.com/socle-dev/socle/internal/tablejob"
 	"github.com/socle-dev/socle/internal/webhook"
@@ -78,7 +79,7 @@ func NewDomains(c DomainsConfig) *Domains {
 		Schedules: schedules, Webhooks: webhooks,
 		Subjects: []projectdb.Subject{cleaner.Subject(), notifier.Subject(), users.Subject(), oauth.Subject(users),
 			event.Subject(), broadcast.Subject(), httprequest.Subject(), schedule.Subject(),
-			webhook.Subject(), function.Subject()}}
+			webhook.Subject(), function.Subject(), restapi.Subject()}}
 }
 
 // ServicesConfig has the dependencies of [Services].

@@ -40,6 +40,17 @@ var (
 
 	realtimeSockets = gauge("realtime_sockets", "WebSockets of applications.")
 
+	realtimeChannels = gauge("realtime_channels", "Channels that WebSockets have joined.")
+
+	webhookProjects   = gauge("webhook_projects", "Projects whose webhooks this server delivers.")
+	webhookWaiting    = gauge("webhook_waiting_deliveries", "Deliveries of these that wait for an attempt.")
+	webhookDeliveries = gauge("webhook_attempts_total", "Attempts of deliveries: delivered, failed and repeated, or given up.",
+		"outcome")
+	scheduleRuns   = gauge("schedule_runs_total", "Runs of schedules on this server.", "outcome")
+	outboxProjects = gauge("outbox_projects", "Projects that this server looks into for work that SQL has left.")
+	outboxRuns     = gauge("outbox_runs_total", "Batches of such work: requests, messages, changed schedules.")
+	outboxFailures = gauge("outbox_failures_total", "Looks and batches that failed.")
+
 	clusterServers  = gauge("cluster_servers", "Other servers of the install that this one reaches.")
 	clusterSent     = gauge("cluster_sent_messages_total", "Messages to other servers.")
 	clusterReceived = gauge("cluster_received_messages_total", "Messages of other servers.")
@@ -60,7 +71,8 @@ var (
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
-	realtimeSockets, clusterServers, clusterSent, clusterReceived, clusterDropped,
+	realtimeSockets, realtimeChannels, webhookProjects, webhookWaiting, webhookDeliveries, scheduleRuns,
+	outboxProjects, outboxRuns, outboxFailures, clusterServers, clusterSent, clusterReceived, clusterDropped,
 	storageFree, storageSize, droppedSpans,
 	jobs, oldestJob, certificateExpiry,
 }
@@ -115,6 +127,9 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	send(cachedKeys, float64(stats.Lookups))
 	send(realtimeSockets, float64(s.realtime.Sockets()))
 
+	send(realtimeChannels, float64(s.hub.Members()))
+	s.collectWork(to, send)
+
 	cluster := s.bus.Stats()
 	send(clusterServers, float64(cluster.Servers))
 	for desc, count := range map[*prometheus.Desc]int64{clusterSent: cluster.Sent, clusterReceived: cluster.Received,
@@ -138,6 +153,29 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 
 	to <- prometheus.MustNewConstMetric(droppedSpans, prometheus.CounterValue, float64(s.telemetry.LostSpans()))
 	s.collectJobs(send)
+}
+
+// collectWork sends the metrics of webhooks, schedules and the outbox.
+func (s state) collectWork(to chan<- prometheus.Metric, send func(*prometheus.Desc, float64, ...string)) {
+	count := func(d *prometheus.Desc, value int64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	}
+
+	webhooks := s.services.Webhooks.Stats()
+	send(webhookProjects, float64(webhooks.Projects))
+	send(webhookWaiting, float64(webhooks.Waiting))
+	count(webhookDeliveries, webhooks.Delivered, "delivered")
+	count(webhookDeliveries, webhooks.Failed, "failed")
+	count(webhookDeliveries, webhooks.Dead, "dead")
+
+	succeeded, failed := s.services.Schedules.RunCounts()
+	count(scheduleRuns, succeeded, "succeeded")
+	count(scheduleRuns, failed, "failed")
+
+	outbox := s.outbox.Stats()
+	send(outboxProjects, float64(outbox.Projects))
+	count(outboxRuns, outbox.Runs)
+	count(outboxFailures, outbox.Failures)
 }
 
 func (s state) collectJobs(send func(*prometheus.Desc, float64, ...string)) {

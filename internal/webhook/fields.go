@@ -34,6 +34,9 @@ func (c *Change) clean() error {
 	if len(valueOf(c.Tables)) > maxTables {
 		return fault.OnField(fault.Unprocessable, "tables", "too_many", "must have at most %d items", maxTables)
 	}
+	if err := checkQueues(valueOf(c.Queues)); err != nil {
+		return err
+	}
 	for i := range valueOf(c.Tables) {
 		(*c.Tables)[i].setDefaults()
 	}
@@ -51,6 +54,20 @@ func (t *WatchedTable) setDefaults() {
 	}
 }
 
+// checkQueues checks the names of queues, which need not exist yet.
+func checkQueues(names []string) error {
+	if len(names) > maxQueues {
+		return fault.OnField(fault.Unprocessable, "queues", "too_many", "must have at most %d items", maxQueues)
+	}
+	for i, name := range names {
+		if !queueName.MatchString(name) || len(name) > maxQueueName || slices.Contains(names[:i], name) {
+			return fault.OnField(fault.Unprocessable, "queues", "invalid_value", "can't have the name %q", name)
+		}
+	}
+
+	return nil
+}
+
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err == nil && len(text) <= maxURL {
@@ -66,12 +83,14 @@ func checkURL(text string) error {
 }
 
 const (
+	maxQueueName   = 47 // bytes
 	maxHeaders     = 20
 	maxHeaderValue = 2000 // bytes
 )
 
 var (
 	headerName  = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
+	queueName   = regexp.MustCompile(`^[^A-Z$;'\x00-\x1f]+$`) // see pgmq.validate_queue_name
 	headerValue = regexp.MustCompile(`^[\x20-\x7e]*$`)
 	// ownHeaders are those that Socle and HTTP itself set.
 	ownHeaders = []string{"connection", "content-length", "content-type", "host", "te", "trailer", "transfer-encoding",

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 )
@@ -156,11 +157,31 @@ func (w *worker) send(b *batch) {
 		select seq, event, body, attempts from socle.webhook_deliveries
 		where seq = any(@seqs::bigint[]) and status = 'pending' order by seq`, pgx.StrictNamedArgs{"seqs": b.seqs})
 	if err == nil {
+		err = w.reload(b.hook)
+	}
+	if err == nil {
 		err = w.record(b.hook, w.attemptAll(b.hook, deliveries))
+	}
+	if fault.Is(err, fault.NotFound) {
+		return // deleted meanwhile
 	}
 	if err != nil && w.ctx.Err() == nil {
 		w.service.Log.Warn("deliver webhooks", "project", w.project.UUID, "webhook", b.hook.UUID, "error", err)
 	}
+}
+
+// reload reads a webhook's address and secrets again, which a member may have changed since the
+// pass began. It fails with NotFound.
+func (w *worker) reload(h *active) error {
+	now, err := pg.One[struct {
+		URL     string
+		Secrets []byte
+	}](w.ctx, w.project.Trusted(), `select url, secrets from socle.webhooks where id = @id`, pgx.StrictNamedArgs{"id": h.UUID})
+	if err == nil {
+		h.URL, h.Secrets = now.URL, now.Secrets
+	}
+
+	return err
 }
 
 // attemptAll attempts deliveries, several at a time, or in order until one fails.
@@ -273,7 +294,7 @@ func (w *worker) record(h *active, outcomes []outcome) error {
 
 	seqs, attempts := make([]int64, n), make([]int32, n)
 	states, replies, logs, delays := make([]string, n), make([]string, n), make([]string, n), make([]time.Duration, n)
-	succeeded, dead := false, 0
+	failed, dead := 0, 0
 	for i, o := range outcomes {
 		seqs[i], attempts[i], replies[i] = o.delivery.Seq, int32(o.delivery.Attempts), o.reply
 		text, err := json.Marshal([]Attempt{o.attempt})
@@ -283,10 +304,10 @@ func (w *worker) record(h *active, outcomes []outcome) error {
 		logs[i], states[i] = string(text), Delivered
 
 		if o.attempt.succeeded() {
-			succeeded = true
 			continue
 		}
 
+		failed++
 		var more bool
 		if delays[i], more = retryDelay(o.delivery.Attempts+1, o.asked); more {
 			states[i] = Pending
@@ -311,6 +332,7 @@ func (w *worker) record(h *active, outcomes []outcome) error {
 	w.mu.Lock()
 	w.recorded += n
 	w.mu.Unlock()
+	w.service.add(n, failed, dead)
 
-	return w.recordHealth(ctx, h, succeeded, dead)
+	return w.recordHealth(ctx, h, failed < n, dead)
 }

@@ -21,6 +21,7 @@ import (
 const (
 	maxWebhooks = 20   // per project
 	maxTables   = 50   // per webhook
+	maxQueues   = 20   // per webhook
 	maxURL      = 2000 // bytes
 	maxName     = 100  // characters
 )
@@ -47,6 +48,7 @@ type Service struct {
 	client  *outbound.Client
 	batches *fair.Pool    // KiB of bodies in memory
 	wakeup  chan struct{} // has an element when a project may be free
+	counters
 
 	mu      sync.Mutex
 	workers map[uuid.UUID]*worker
@@ -82,6 +84,7 @@ type Webhook struct {
 	URL          string         `json:"endpoint" doc:"Its URL."`
 	Events       []string       `json:"events" doc:"Types of events, other than those of rows."`
 	Tables       []WatchedTable `json:"tables" doc:"Tables whose changes it gets."`
+	Queues       []string       `json:"queues" doc:"Queues whose messages it gets."`
 	Headers      []string       `json:"headers" db:"-" doc:"Names of the headers that its requests have. Their values are not shown."`
 	Ordered      bool           `json:"ordered" doc:"Whether an event waits until all before it are delivered or given up."`
 	Paused       bool           `json:"paused"`
@@ -108,11 +111,11 @@ func subscriptionOf(tables []WatchedTable, events []string) event.Subscription {
 }
 
 const (
-	webhookColumns = ` w.id as uuid, w.name, w.url, w.types as events, w.tables, w.ordered, w.paused, w.pause_reason, w.paused_at,
+	webhookColumns = ` w.id as uuid, w.name, w.url, w.types as events, w.tables, coalesce(w.queues, '{}') as queues, w.ordered, w.paused, w.pause_reason, w.paused_at,
 		(select s.failing_since from socle.webhook_states s where s.webhook = w.id) as failing_since,
 		(select count(*) from socle.webhook_deliveries d where d.webhook = w.id and d.status = 'pending') as pending,
 		w.created_at, w.updated_at, w.secrets `
-	returned = ` id as uuid, name, url, types as events, tables, ordered, paused, pause_reason, paused_at, null::timestamptz as failing_since,
+	returned = ` id as uuid, name, url, types as events, tables, coalesce(queues, '{}') as queues, ordered, paused, pause_reason, paused_at, null::timestamptz as failing_since,
 		0::bigint as pending, created_at, updated_at, secrets `
 )
 
@@ -122,6 +125,7 @@ type Change struct {
 	Name, URL *string
 	Events    *[]string
 	Tables    *[]WatchedTable
+	Queues    *[]string
 	Headers   *map[string]string
 	Ordered   *bool
 	Paused    *bool
@@ -147,11 +151,12 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, c Change) (W
 		}
 
 		w, err := pg.One[Webhook](ctx, tx, `
-			insert into socle.webhooks (name, url, types, tables, secrets, ordered)
-			select @name, @url, @types, @tables, @secrets, @ordered where (select count(*) from socle.webhooks) < @most::bigint
+			insert into socle.webhooks (name, url, types, tables, queues, secrets, ordered)
+			select @name, @url, @types, @tables, @queues, @secrets, @ordered where (select count(*) from socle.webhooks) < @most::bigint
 			returning`+returned, pgx.StrictNamedArgs{"name": *c.Name, "url": *c.URL,
 			"types":  append([]string{}, valueOf(c.Events)...),
-			"tables": append([]WatchedTable{}, valueOf(c.Tables)...), "secrets": sealed,
+			"tables": append([]WatchedTable{}, valueOf(c.Tables)...),
+			"queues": append([]string{}, valueOf(c.Queues)...), "secrets": sealed,
 			"ordered": valueOf(c.Ordered), "most": maxWebhooks})
 		if fault.Is(err, fault.NotFound) {
 			err = fault.New(fault.Unprocessable, "a project has at most %d webhooks", maxWebhooks).
@@ -201,13 +206,13 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 	w, err := s.change(ctx, p, next.subscription(), former.Paused, func(tx pgx.Tx) (Webhook, error) {
 		w, err := pg.One[Webhook](ctx, tx, `
 			update socle.webhooks set name = coalesce(@name, name), url = coalesce(@url, url), types = coalesce(@types, types),
-				tables = coalesce(@tables, tables), ordered = coalesce(@ordered, ordered), paused = coalesce(@paused, paused),
+				tables = coalesce(@tables, tables), queues = coalesce(@queues, queues), ordered = coalesce(@ordered, ordered), paused = coalesce(@paused, paused),
 				pause_reason = case when not coalesce(@paused, paused) then '' when paused then pause_reason else 'member' end,
 				paused_at = case when not coalesce(@paused, paused) then null when paused then paused_at else now() end,
 				secrets = case when @reseal then @secrets else secrets end, updated_at = now()
 			where id = @id returning`+returned, pgx.StrictNamedArgs{"id": id, "name": c.Name, "url": c.URL, "types": c.Events,
-			"tables": c.Tables, "ordered": c.Ordered, "paused": c.Paused, "reseal": c.Headers != nil,
-			"secrets": sealed})
+			"tables": c.Tables, "queues": c.Queues, "ordered": c.Ordered, "paused": c.Paused,
+			"reseal": c.Headers != nil, "secrets": sealed})
 		return w, takenFault(err)
 	})
 	if err != nil {

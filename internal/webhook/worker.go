@@ -3,7 +3,9 @@ package webhook
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +29,7 @@ const (
 	pruneInterval   = 10 * time.Minute
 	pruneDeliveries = 1000 // recorded deliveries until the next pruning
 	keepInterval    = 5 * time.Minute
+	quotaInterval   = time.Minute // between looks at the project's size
 )
 
 // worker delivers for a project.
@@ -39,8 +42,11 @@ type worker struct {
 	stop    context.CancelFunc
 
 	prunedAt time.Time
+	sizedAt  time.Time // last look at the project's size
 	keptAt   time.Time // last renewal of the captures
 	catalog  string    // the catalog's version then
+
+	waiting atomic.Int64 // pending deliveries, at the last pass
 
 	mu       sync.Mutex
 	sending  map[uuid.UUID]bool // webhooks with a batch under way
@@ -126,11 +132,19 @@ func (w *worker) pass() (progressed bool, due time.Time, err error) {
 	if err != nil {
 		return false, due, err
 	}
+	var waiting int64
+	for _, h := range hooks {
+		waiting += h.Pending
+	}
+	w.waiting.Store(waiting)
 	if len(hooks) == 0 {
 		return false, due, w.service.forget(ctx, w.project.UUID)
 	}
 
+	quotaErr := w.writeQuota(ctx, hooks)
 	progressed, collectErr := w.collect(ctx, hooks)
+	taken, takeErr := w.takeMessages(ctx, hooks)
+	progressed = progressed || taken
 	started, err := w.startBatches(ctx, hooks)
 
 	for _, h := range hooks {
@@ -139,13 +153,24 @@ func (w *worker) pass() (progressed bool, due time.Time, err error) {
 		}
 	}
 
-	return progressed || started, due, errors.Join(collectErr, err, w.prune(ctx))
+	return progressed || started, due, errors.Join(quotaErr, collectErr, takeErr, err, w.prune(ctx))
+}
+
+// writeQuota writes the fact that the database is near its quota, if a webhook wants it.
+func (w *worker) writeQuota(ctx context.Context, hooks []*active) error {
+	isWanted := slices.ContainsFunc(hooks, func(h *active) bool { return slices.Contains(h.Events, event.QuotaNear) })
+	if !isWanted || time.Since(w.sizedAt) < quotaInterval {
+		return nil
+	}
+
+	w.sizedAt = time.Now()
+	return event.WriteQuota(ctx, w.project, w.sizedAt)
 }
 
 // load returns the active webhooks.
 func (w *worker) load(ctx context.Context) ([]*active, error) {
 	all, err := pg.All[active](ctx, w.project.Trusted(), `
-		select w.id as uuid, w.name, w.url, w.types as events, w.tables, w.ordered, w.paused, w.pause_reason, w.paused_at,
+		select w.id as uuid, w.name, w.url, w.types as events, w.tables, coalesce(w.queues, '{}') as queues, w.ordered, w.paused, w.pause_reason, w.paused_at,
 			s.failing_since, d.pending, w.created_at, w.updated_at, w.secrets, s.cursor, s.cursor_at, coalesce(s.removed::text, '') as removed, s.dead, d.bytes, d.next_at
 		from socle.webhooks w
 		join socle.webhook_states s on s.webhook = w.id

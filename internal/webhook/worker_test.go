@@ -13,10 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/event"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
@@ -438,5 +441,125 @@ func TestPrune(t *testing.T) {
 	}
 	if left != 9999 || oldest != 6 {
 		t.Errorf("got %d deliveries, the oldest %d, want 9999 and 6", left, oldest)
+	}
+}
+
+// TestQueues: a webhook takes the messages of its queues once, as far as it has room, and gives up
+// what its endpoint never takes.
+func TestQueues(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	e := newEndpoint(t)
+	w.create("tasks", e.URL, Change{Queues: &[]string{"tasks", "absent"}})
+	w.deliver(w.service)
+
+	w.exec(`select pgmq.create('tasks'); select pgmq.send('tasks', jsonb_build_object('n', n)) from generate_series(1, 40) n`)
+	w.deliver(w.service)
+	w.deliver(w.newService())
+	if n := len(e.bodies); n != 40 {
+		t.Fatalf("got %d requests, want 40", n)
+	}
+	var body struct {
+		Type string
+		Data struct {
+			Queue   string
+			Message struct{ N int }
+		}
+	}
+	if err := json.Unmarshal([]byte(e.bodies[0]), &body); err != nil || body.Type != event.QueueMessage ||
+		body.Data.Queue != "tasks" || body.Data.Message.N == 0 {
+		t.Errorf("got %s, %v", e.bodies[0], err)
+	}
+	if n := pgtest.Value[int64](t, w.owner, `select queue_length from pgmq.metrics('tasks')`); n != 0 {
+		t.Errorf("the queue has %d messages, want none", n)
+	}
+
+	// A message that was read by a server that was killed then: its delivery is there.
+	w.exec(`insert into pgmq.q_tasks (msg_id, enqueued_at, vt, message) overriding system value
+		values (100, '2026-01-01', now(), '{"n": 100}')`)
+	w.deliver(w.service)
+	w.exec(`insert into pgmq.q_tasks (msg_id, enqueued_at, vt, message) overriding system value
+		values (100, '2026-01-01', now(), '{"n": 100}')`)
+	w.deliver(w.service)
+	if n := len(e.bodies); n != 41 {
+		t.Errorf("a message that was read twice: got %d requests, want 41", n)
+	}
+
+	w.exec(`insert into pgmq.q_tasks (vt, message) values (now(), jsonb_build_object('long', repeat('x', 1 << 20)))`)
+	w.deliver(w.service)
+	if got := e.bodies[len(e.bodies)-1]; !strings.Contains(strings.ReplaceAll(got, " ", ""), `"oversized":true`) {
+		t.Errorf("a long message: got %.300s", got)
+	}
+
+	w.exec(`insert into pgmq.q_tasks (vt, message) values (now(), (repeat('[', 12000) || repeat(']', 12000))::jsonb)`)
+	w.deliver(w.service)
+	if got := e.bodies[len(e.bodies)-1]; !strings.Contains(got, `"oversized":true`) || strings.Contains(got, "[[[") {
+		t.Errorf("a message of 12,000 levels: got %.300s", got)
+	}
+}
+
+// TestQuotaFact: a webhook is told once a day that the database is near its quota.
+func TestQuotaFact(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	e := newEndpoint(t)
+	w.create("quota", e.URL, Change{Events: &[]string{event.QuotaNear}})
+	w.project.RecordSize(79, 100)
+	w.deliver(w.service)
+	w.want(e)
+
+	w.project.RecordSize(80, 100)
+	w.deliver(w.service)
+	w.deliver(w.newService())
+	w.want(e, "quota.near 0")
+	if want := `"data":{"database_bytes":80,"max_database_bytes":100}`; !strings.Contains(e.bodies[0], want) {
+		t.Errorf("got %s, want %s", e.bodies[0], want)
+	}
+
+	if err := event.WriteQuota(t.Context(), w.project, time.Now().Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	w.deliver(w.service)
+	w.want(e, "quota.near 0", "quota.near 0")
+}
+
+// TestReplayLog: the log is replayed as far as a webhook has room, and then from there on.
+func TestReplayLog(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	e := newEndpoint(t)
+	w.create("first", e.URL, notes("id=eq.0"))
+	w.exec(`insert into notes select n from generate_series(1, 1700) n`)
+	hook := w.create("late", e.URL, notes(""))
+
+	whole := event.Range{Before: time.Now().Add(time.Hour)}
+	out, err := w.service.ReplayLog(t.Context(), w.project, hook.UUID, whole)
+	if err != nil || out.Deliveries != 1000 || out.Next == "" || out.Incomplete {
+		t.Fatalf("got %+v, %v, want 1000 deliveries and a cursor", out, err)
+	}
+	_, err = w.service.ReplayLog(t.Context(), w.project, hook.UUID, whole)
+	if f := fault.Of(err); f.Kind != fault.Conflict || f.Code != "too_many_pending" {
+		t.Errorf("while all wait: got %v", err)
+	}
+	w.deliver(w.service)
+
+	whole.Cursor = out.Next
+	out, err = w.service.ReplayLog(t.Context(), w.project, hook.UUID, whole)
+	if err != nil || out.Deliveries != 700 || out.Next != "" {
+		t.Fatalf("the rest: got %+v, %v, want 700 deliveries and no cursor", out, err)
+	}
+	w.deliver(w.service)
+	if n := len(e.summaries()); n != 1700 {
+		t.Errorf("the endpoint got %d events, want 1700", n)
+	}
+
+	// What the log has lost is no secret.
+	w.execTrusted(`insert into socle.events_removed (xid) values ('5')`)
+	out, err = w.service.ReplayLog(t.Context(), w.project, hook.UUID, event.Range{Before: time.Unix(0, 0)})
+	if err != nil || !out.Incomplete || out.Deliveries != 0 {
+		t.Errorf("after a removal: got %+v, %v", out, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -109,9 +110,11 @@ func (s *Server) retryWebhookDelivery(
 
 var replayWebhook = operation.Operation{
 	ID: "replayWebhook", Method: "POST", Path: webhookPath + "/replay", Summary: "Replay a webhook's deliveries",
-	Access: operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 422, 500}, Success: 200,
+	Access: operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500}, Success: 200,
 	Notes: "Delivers the ended deliveries again that were created in a range of time, with the same ids: an endpoint " +
-		"that keeps ids ignores those that it has.",
+		"that keeps ids ignores those that it has. From `log` it delivers what the webhook selects now of the events " +
+		"in the log, which has a day at most: also those that it did not select then. `next` is the `cursor` for the " +
+		"rest if as many deliveries wait as a webhook may have.",
 	Example: `{"from": "2026-11-27T00:00:00Z", "status": "dead"}`,
 }
 
@@ -121,13 +124,17 @@ type replayWebhookInput struct {
 	Body    struct {
 		From   string `json:"from" maxLength:"40" doc:"Start of the range, inclusive (RFC 3339)."`
 		To     string `json:"to,omitempty" maxLength:"40" doc:"End of the range, exclusive (RFC 3339). Default: now."`
-		Status string `json:"status,omitempty" enum:"delivered,dead" doc:"Default: both."`
+		Status string `json:"status,omitempty" enum:"delivered,dead" doc:"Only for deliveries. Default: both."`
+		Source string `json:"source,omitempty" enum:"deliveries,log" doc:"Default: deliveries."`
+		Cursor string `json:"cursor,omitempty" maxLength:"100000" doc:"Only for the log: a place in it, from next or from a change that Realtime sent."`
 	}
 }
 
 // replay is the result of replayWebhook.
 type replay struct {
-	Deliveries int64 `json:"deliveries" doc:"Number of deliveries that are made again."`
+	Deliveries int64   `json:"deliveries" doc:"Number of deliveries that are made, or made again."`
+	Next       *string `json:"next" nullable:"true" doc:"Cursor for the rest of the log; null at the end of the range."`
+	Incomplete bool    `json:"incomplete" doc:"Whether the log may no longer have the beginning of the range."`
 }
 
 func (s *Server) findReplayed(ctx context.Context, p *projectdb.Project, in *replayWebhookInput) error {
@@ -148,8 +155,18 @@ func (s *Server) replayWebhook(ctx context.Context, p *projectdb.Project, in *re
 		to = time.Now()
 	}
 
-	n, err := s.Webhooks.Replay(ctx, p, in.UUID, from, to, in.Body.Status)
-	return replay{n}, err
+	if in.Body.Source != "log" {
+		n, err := s.Webhooks.Replay(ctx, p, in.UUID, from, to, in.Body.Status)
+		return replay{Deliveries: n}, err
+	}
+
+	r, err := s.Webhooks.ReplayLog(ctx, p, in.UUID, event.Range{Since: from, Before: to, Cursor: in.Body.Cursor})
+	out := replay{Deliveries: r.Deliveries, Incomplete: r.Incomplete}
+	if r.Next != "" {
+		out.Next = &r.Next
+	}
+
+	return out, err
 }
 
 // parseTime parses an RFC 3339 text; an empty one is the zero time.

@@ -77,6 +77,7 @@ type createWebhookInput struct {
 		URL     string             `json:"endpoint" maxLength:"2000" doc:"Its https URL."`
 		Events  *[]string          `json:"events,omitempty" maxItems:"100" doc:"Types of events, other than those of rows."`
 		Tables  *[]tableInput      `json:"tables,omitempty" maxItems:"50" doc:"Tables whose changes it gets: whole rows, past policies."`
+		Queues  *[]string          `json:"queues,omitempty" maxItems:"20" doc:"Queues whose messages it takes: each goes to the endpoint and leaves the queue."`
 		Headers *map[string]string `json:"headers,omitempty" doc:"Headers for its requests, such as Authorization. They are stored sealed."`
 		Ordered bool               `json:"ordered,omitempty" doc:"Whether an event waits until all before it are delivered or given up."`
 	}
@@ -87,7 +88,7 @@ func (s *Server) createWebhook(
 ) (secretAnswer, error) {
 	b := in.Body
 	return answerSecret(s.Webhooks.Create(ctx, p, webhook.Change{Name: &b.Name, URL: &b.URL, Events: b.Events,
-		Tables: tables(b.Tables), Headers: b.Headers, Ordered: &b.Ordered}))
+		Tables: tables(b.Tables), Queues: b.Queues, Headers: b.Headers, Ordered: &b.Ordered}))
 }
 
 var listWebhooks = operation.Operation{
@@ -140,6 +141,7 @@ type updateWebhookInput struct {
 		URL     *string            `json:"endpoint,omitempty" maxLength:"2000" doc:"Its https URL."`
 		Events  *[]string          `json:"events,omitempty" maxItems:"100" doc:"Types of events, other than those of rows."`
 		Tables  *[]tableInput      `json:"tables,omitempty" maxItems:"50" doc:"Tables whose changes it gets: whole rows, past policies."`
+		Queues  *[]string          `json:"queues,omitempty" maxItems:"20" doc:"Queues whose messages it takes: each goes to the endpoint and leaves the queue."`
 		Headers *map[string]string `json:"headers,omitempty" doc:"Headers for its requests; they replace all former ones."`
 		Ordered *bool              `json:"ordered,omitempty" doc:"Whether an event waits until all before it are delivered or given up."`
 		Paused  *bool              `json:"paused,omitempty"`
@@ -156,7 +158,7 @@ func (s *Server) updateWebhook(
 ) (webhook.Webhook, error) {
 	b := in.Body
 	return s.Webhooks.Update(ctx, p, in.UUID, webhook.Change{Name: b.Name, URL: b.URL, Events: b.Events,
-		Tables: tables(b.Tables), Headers: b.Headers, Ordered: b.Ordered, Paused: b.Paused})
+		Tables: tables(b.Tables), Queues: b.Queues, Headers: b.Headers, Ordered: b.Ordered, Paused: b.Paused})
 }
 
 var deleteWebhook = operation.Operation{

@@ -19,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/pgserver"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
@@ -221,6 +222,7 @@ func TestBackupFails(t *testing.T) {
 
 	dir := programFolder(t, passThrough)
 	a := apitest.New(t, func(c *config.Config) { c.PostgresBin = dir })
+	webhook := factWebhook(a)
 	for name, c := range map[string]struct{ program, script, reason string }{
 		"at once":       {"pg_dump", `echo "canary" >&2; exit 1`, failed},
 		"in the middle": {"pg_dump", `"$real" "$@" | head -c 5000; echo "canary" >&2; exit 1`, failed},
@@ -255,6 +257,7 @@ func TestBackupFails(t *testing.T) {
 			replaceProgram(t, dir, c.program, passThrough) // the failed backup does not block the next
 		})
 	}
+	waitForFact(t, a, webhook, event.BackupFailed, `"error":"the dump`)
 }
 
 // TestBackupRunsDump inspects the arguments and environment of pg_dump. It also prints

@@ -114,16 +114,18 @@ func TestProofComparesRows(t *testing.T) {
 		create table public.looked (id int check (public.look(id)));
 		insert into public.looked values (1)`) // restored after the row counts
 
+	webhook := factWebhook(a)
 	id := makeBackup(t, a)
 	waitUntil(t, "the proof has ended", func() bool {
 		return a.Get("/backups/"+id).Want(200).Metadata("triedAt") != nil
 	})
 
+	const why = "the restored rows of table public.counts differ from the backup"
 	r := a.Get("/backups/" + id).Want(200)
-	if proven, why := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil ||
-		why != "the restored rows of table public.counts differ from the backup" {
-		t.Errorf("got provenAt %v and proofError %v", proven, why)
+	if proven, got := r.Metadata("provenAt"), r.Metadata("proofError"); proven != nil || got != why {
+		t.Errorf("got provenAt %v and proofError %v", proven, got)
 	}
+	waitForFact(t, a, webhook, "socle.backup.proof_failed.v1", `"id":"`+id, `"error":"`+why+`"`)
 }
 
 // TestProofIsNoOrphan looks for orphaned copies while a requested proof fills one.
@@ -261,4 +263,29 @@ func TestInterruptedProof(t *testing.T) {
 
 	a.Post("/projects/"+a.Project+"/resume", "").Want(200)
 	proven(waiting)
+}
+
+// factWebhook creates a webhook for the facts of backups, whose endpoint does not answer.
+func factWebhook(a *apitest.API) string {
+	path := "/projects/" + a.Project + "/webhooks"
+	return path + "/" + a.Create(path, `{"name": "backups", "endpoint": "https://127.0.0.1:1/", "events": ["socle.backup.failed.v1",
+		"socle.backup.proof_failed.v1"]}`)
+}
+
+// waitForFact waits until a webhook has a delivery of a type, whose body has texts.
+func waitForFact(t *testing.T, a *apitest.API, webhook, typ string, texts ...string) {
+	t.Helper()
+
+	var all []any
+	waitUntil(t, typ, func() bool {
+		all, _ = a.Get(webhook + "/deliveries?type=" + typ).Want(200).Get("").([]any)
+		return len(all) > 0
+	})
+	delivery, _ := all[0].(map[string]any)["uuid"].(string)
+	body, _ := a.Get(webhook + "/deliveries/" + delivery).Want(200).Get("body").(string)
+	for _, text := range texts {
+		if !strings.Contains(body, text) {
+			t.Errorf("%s: got %s, want it to have %s", typ, body, text)
+		}
+	}
 }
