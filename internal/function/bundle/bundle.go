@@ -149,7 +149,7 @@ func (b *Bundler) run(ctx context.Context, f repository.Function, args ...string
 	cmd := exec.CommandContext(ctx, b.Program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.root, &out, &errs
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(append([]string{}, b.Environ...), "NO_COLOR=1", "DENO_NO_UPDATE_CHECK=1")
+	cmd.Env = Environ(b.Environ)
 	if !b.hasManifest(f) {
 		cmd.Env = append(cmd.Env, "DENO_NO_PACKAGE_JSON=1") // that of the application is not the function's
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	goruntime "runtime"
 	"strings"
 
@@ -42,6 +43,23 @@ func Find(folders ...string) (string, error) {
 	}
 
 	return filepath.Abs(program)
+}
+
+// kept matches the variables that Deno needs or heeds. It gets no others, since an .npmrc of the
+// repository could send them elsewhere.
+var kept = regexp.MustCompile(`(?i)^(PATH|HOME|USERPROFILE|(LOCAL)?APPDATA|SYSTEMROOT|TMPDIR|TE?MP|XDG_\w+|DENO_\w+|` +
+	`NPM_\w+|SSL_CERT_\w+|(HTTPS?|ALL|NO)_PROXY)=`)
+
+// Environ returns the environment of Deno, given that of a command.
+func Environ(environ []string) []string {
+	var all []string
+	for _, variable := range environ {
+		if kept.MatchString(variable) {
+			all = append(all, variable)
+		}
+	}
+
+	return append(all, "NO_COLOR=1", "DENO_NO_UPDATE_CHECK=1")
 }
 
 // Install puts the release of Deno that functions run by into a folder, unless it is there. from is

@@ -55,8 +55,7 @@ func startOpen(
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", address)
 		}}
-	p.cmd.Env = append(append([]string{}, b.Environ...), "DENO_NO_UPDATE_CHECK=1", "NO_COLOR=1",
-		"DENO_SERVE_ADDRESS=tcp:"+address)
+	p.cmd.Env = append(bundle.Environ(b.Environ), "DENO_SERVE_ADDRESS=tcp:"+address)
 	for name, value := range env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
