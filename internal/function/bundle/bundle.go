@@ -80,6 +80,10 @@ func (b *Bundler) Bundle(ctx context.Context, f repository.Function) (Bundle, er
 	}
 	defer os.RemoveAll(out)
 
+	if out, err = filepath.EvalSymlinks(out); err != nil { // as Deno sees it
+		return Bundle{}, err
+	}
+
 	options, err := b.options(f, out)
 	if err != nil {
 		return Bundle{}, err

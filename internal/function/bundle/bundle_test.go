@@ -99,12 +99,14 @@ func output(t *testing.T, b *Bundler, code []byte) string {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, code, 0o600); err != nil {
+	program := filepath.Join(filepath.Dir(file), "main.js")
+	if err := errors.Join(os.WriteFile(file, code, 0o600),
+		os.WriteFile(program, []byte(`await import("./index.js");`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 
 	cmd := exec.CommandContext(t.Context(), b.Program, "run", "--quiet", "--no-config", "--no-remote",
-		"--no-npm", "-A", file)
+		"--no-npm", "-A", program)
 	cmd.Env = append(b.Environ, "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
@@ -136,13 +138,14 @@ func TestBundle(t *testing.T) {
 		"supabase/functions/config/deno.json":     `{"imports": {"id": "npm:nanoid@5.0.9"}}`,
 		"supabase/functions/files/index.ts": `console.log(Deno.readTextFileSync(new URL("./a.html", import.meta.url)),
 			Deno.readTextFileSync(new URL("../_shared/texts/de.txt", import.meta.url)));`,
-		"supabase/functions/files/a.html": "<p>ä</p>",
-		"src/fn.ts":                       `console.log("elsewhere");`,
-		"package.json":                    `{"dependencies": {"nothing-of-this-name-exists": "1.0.0"}}`,
+		"supabase/functions/files/a.html":  "<p>ä</p>",
+		"src/fn.ts":                        `console.log("elsewhere");`,
+		"supabase/functions/main/index.ts": `if (import.meta.main) console.log("main");`,
+		"package.json":                     `{"dependencies": {"nothing-of-this-name-exists": "1.0.0"}}`,
 	})
 
 	for name, want := range map[string]string{"shared": "hello shared\n", "npm": "21\n", "mapped": "hello map\n",
-		"config": "function\n", "files": "<p>ä</p> hallo\n", "elsewhere": "elsewhere\n"} {
+		"config": "function\n", "files": "<p>ä</p> hallo\n", "elsewhere": "elsewhere\n", "main": "main\n"} {
 		if got := output(t, b, bundleOf(t, b, name).Code); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}

@@ -76,19 +76,33 @@ func (b *Bundler) sourceName(source, folder string) string {
 	return filepath.Base(file)
 }
 
-// prelude returns a line of code that writes a function's static files beside its module, where
-// import.meta.url leads. Without such files it is empty.
+// prelude returns the lines of code that stand before those of a function, mostly none.
 func (b *Bundler) prelude(f repository.Function) ([]byte, error) {
-	if len(f.StaticFiles) == 0 {
-		return nil, nil
-	}
-
 	root, err := os.OpenRoot(b.root)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 
+	var lines []byte
+	entry, err := root.ReadFile(filepath.FromSlash(f.Entry))
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(entry, []byte("import.meta.main")) { // the server imports the module
+		lines = append(lines, "import.meta.main = true;\n"...)
+	}
+	if len(f.StaticFiles) == 0 {
+		return lines, nil
+	}
+
+	files, err := staticFiles(root, f)
+	return append(lines, files...), err
+}
+
+// staticFiles returns a line of code that writes a function's static files beside its module, where
+// import.meta.url leads.
+func staticFiles(root *os.Root, f repository.Function) ([]byte, error) {
 	files, size := map[string][]byte{}, 0
 	for _, name := range f.StaticFiles {
 		to, err := filepath.Rel(filepath.FromSlash(path.Dir(f.Entry)), filepath.FromSlash(name))
