@@ -2,7 +2,8 @@
 # Installs Deno, which runs functions, into bin/deno. Socle itself starts without it.
 #
 # Like install-postgres.sh it does nothing if it is installed. Otherwise it takes the release of
-# internal/function/runtime/releases.txt from npm's registry and checks its sum.
+# internal/function/runtime/releases.txt from npm's registry and checks its sum. Packages that the
+# functions of tests import go into bin/deno/cache.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -14,7 +15,8 @@ release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
 # shellcheck disable=SC2086 # the fields of the line
 set -- $release
 package=$2 version=$3 sum=$4
-if [ "$(cat bin/deno/version 2>/dev/null)" = "$version" ]; then
+functions=internal/server/testdata/functions/supabase/functions
+if [ "$(cat bin/deno/version 2>/dev/null)" = "$version" ] && [ -e bin/deno/cache/npm ]; then
 	exit 0
 fi
 
@@ -37,3 +39,8 @@ mkdir -p bin/deno
 chmod 755 "$folder/package/deno"
 mv "$folder/package/deno" bin/deno/deno
 echo "$version" >bin/deno/version
+
+for module in "$functions"/*/index.ts; do
+	DENO_DIR=$PWD/bin/deno/cache bin/deno/deno bundle --quiet --no-lock --node-modules-dir=none \
+		--config "$functions/deno.json" --output "$folder/out.js" "$module"
+done

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,10 +19,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/function/sandbox"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Init()
+
+	if deno, err := filepath.Abs("../../bin/deno"); err == nil && os.Getenv(denoBin) == "" { // no script
+		_ = os.Setenv(denoBin, deno) // fails only for an invalid name
+	}
+
 	testscript.Main(withPostgres{m}, map[string]func(){"socle": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) // as package main does
 		defer stop()

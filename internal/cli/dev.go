@@ -5,11 +5,8 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -30,7 +27,6 @@ import (
 
 const (
 	devFolder     = ".socle" // in the folder of the repository
-	devAddr       = "127.0.0.1:54321"
 	devEmail      = "dev@example.com"
 	watchInterval = 500 * time.Millisecond
 )
@@ -49,7 +45,7 @@ func newDev(e environment) *cobra.Command {
 		GroupID: groupRepository,
 		Long: "Start a server with a private PostgreSQL in the folder .socle of the repository, which git ignores. It makes " +
 			"an administrator and a project, pushes the files, and pushes again whenever config.toml, a migration, a " +
-			"seed or a template changes. Mails are kept in the mailbox of the project. Ctrl-C stops everything; the data " +
+			"seed, a template or an edge function changes. Mails are kept in the mailbox of the project. Ctrl-C stops everything; the data " +
 			"stay for the next start, unless it has --reset.\n\nPostgreSQL's programs must be installed. Settings of " +
 			"other servers in the environment, such as SOCLE_URL, are not used.",
 		Example: "  socle dev --open-tables --types src/database.ts",
@@ -69,6 +65,9 @@ func newDev(e environment) *cobra.Command {
 
 		d := &dev{cmd: cmd, root: root, folder: filepath.Join(root, devFolder)}
 		d.e.environ = append(slices.DeleteFunc(slices.Clone(e.environ), isForeign), "XDG_CONFIG_HOME="+d.folder)
+		if program, err := d.e.deno(); err == nil { // the server looks elsewhere
+			d.e.environ = append(d.e.environ, denoBin+"="+filepath.Dir(program))
+		}
 
 		return d.run(cmd.Context())
 	}
@@ -79,7 +78,8 @@ func newDev(e environment) *cobra.Command {
 // isForeign reports whether a variable selects another server or its log-in.
 func isForeign(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return name == "XDG_CONFIG_HOME" || (strings.HasPrefix(name, "SOCLE_") && name != "SOCLE_POSTGRES_BIN")
+	return name == "XDG_CONFIG_HOME" || (strings.HasPrefix(name, "SOCLE_") && name != "SOCLE_POSTGRES_BIN" &&
+		name != denoBin)
 }
 
 // run serves until ctx ends.
@@ -154,13 +154,13 @@ func (d *dev) follow(ctx context.Context, s *server.Server) error {
 		return err
 	}
 
-	pushed := d.fingerprint()
+	pushed := d.changed()
 	d.push(ctx, s)
 	d.printReady(ctx, s)
 
 	before := pushed
 	for range tick.Every(ctx, watchInterval) {
-		now := d.fingerprint()
+		now := d.changed()
 		if now != pushed && now == before { // no file is still being written
 			pushed = now
 			d.push(ctx, s)
@@ -241,7 +241,7 @@ func (d *dev) push(ctx context.Context, s *server.Server) {
 			return err
 		}
 
-		p.hidesVariables = true
+		p.hidesVariables, p.follows = true, true
 		return p.run()
 	}); err != nil && ctx.Err() == nil {
 		fail(d.cmd.ErrOrStderr(), err)
@@ -292,32 +292,9 @@ func (d *dev) printReady(ctx context.Context, s *server.Server) {
 		shortPath(filepath.Join(d.folder, "server.log")), shortPath(filepath.Join(d.root, repository.Folder)))
 }
 
-// fingerprint returns a hash of the names, sizes and times of the files that a push reads.
-func (d *dev) fingerprint() string {
-	sum := sha256.New()
-	add := func(path string, info fs.FileInfo) {
-		fmt.Fprintln(sum, path, info.Size(), info.ModTime().UnixNano())
-	}
-
-	_ = filepath.WalkDir(filepath.Join(d.root, repository.Folder), func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil // removed meanwhile
-		case e.IsDir() && (e.Name() == "functions" || e.Name() == "node_modules"):
-			return filepath.SkipDir
-		}
-
-		if info, err := e.Info(); err == nil && !e.IsDir() {
-			add(path, info)
-		}
-		return nil
-	})
-
-	for _, name := range []string{".env", ".env.local"} {
-		if info, err := os.Stat(filepath.Join(d.root, name)); err == nil {
-			add(name, info)
-		}
-	}
-
-	return hex.EncodeToString(sum.Sum(nil))
+// changed returns what differs after a change of the files that a push reads.
+func (d *dev) changed() string {
+	skips := func(folder string) bool { return folder == "node_modules" }
+	return fingerprint(filepath.Join(d.root, repository.Folder), skips, filepath.Join(d.root, ".env"),
+		filepath.Join(d.root, ".env.local"))
 }

@@ -32,6 +32,8 @@ type noun struct{ name, group, short, example string }
 var nouns = []noun{
 	{"projects", groupStart, "Projects, each with a database of its own", "socle projects create --name Newspaper"},
 	{"account", groupStart, "Your own user account", "socle account get"},
+	{"functions", groupStart, "Edge functions: write, try, deploy, roll back, their secrets and log",
+		"socle functions new hello\n  socle functions deploy hello\n  socle functions logs hello --follow"},
 
 	{"tables", "database", "Tables: change, import, export, compact",
 		"socle tables create --name books --column 'id bigint primary key' --column 'title text not null'"},
@@ -50,7 +52,7 @@ var nouns = []noun{
 	{"indexes", "database", "Indexes of a table", "socle indexes create books --columns title"},
 	{"enums", "database", "Enums and their values",
 		"socle enums create --name status --values draft --values published"},
-	{"functions", "database", "SQL and PL/pgSQL functions", "socle functions list"},
+	{"sql-functions", "database", "SQL and PL/pgSQL functions", "socle sql-functions list"},
 	{"triggers", "database", "Triggers of a table",
 		"socle triggers create books --name stamp --timing before --events update --function stamp"},
 	{"policies", "database", "Row level security of a table",
@@ -84,12 +86,6 @@ var nouns = []noun{
 	{"jwt-secret", "people", "The secret that signs your users' JWTs", "socle jwt-secret get"},
 	{"vault-secrets", "people", "Secrets that SQL of the project reads",
 		"socle vault-secrets create --name stripe_key"},
-	{"edge-functions", "database", "Edge functions: deploy, list, update, delete",
-		"socle edge-functions deploy hello --code @hello.js"},
-	{"edge-function-versions", "database", "Versions of an edge function", "socle edge-function-versions list hello"},
-	{"edge-function-secrets", "people", "Secrets in the environment of edge functions",
-		"socle edge-function-secrets set STRIPE_KEY --value sk_live_1"},
-	{"edge-function-log", "operations", "What edge functions logged", "socle edge-function-log list --function hello"},
 	{"end-users", "people", "Users of your application: list, ban, end their sessions",
 		"socle end-users list --search example.com"},
 	{"auth-settings", "people", "Rules for the users of your application",
@@ -123,6 +119,10 @@ func findNoun(name string) *noun {
 
 // renamed are the commands of operations whose id does not tell a usable one.
 var renamed = map[string]string{
+	"deleteEdgeFunctionSecret": "functions secrets delete",
+	"listEdgeFunctionSecrets":  "functions secrets list",
+	"listEdgeFunctionVersions": "functions versions",
+
 	"rotateAuthKey":         "auth-settings rotate-key",
 	"deleteEndUserSessions": "end-users end-sessions",
 	"changeEmail":           "account change-email",
@@ -131,25 +131,32 @@ var renamed = map[string]string{
 	"createEndUserToken":    "end-users create-token",
 	"createEnumValue":       "enums add-value",
 	"createSignedURL":       "files sign",
+	"createFunction":        "sql-functions create",
 	"createSignedUpload":    "files sign-upload",
+	"deleteEdgeFunction":    "functions delete",
+	"deleteFunction":        "sql-functions delete",
 	"deleteOtherSessions":   "sessions delete-others",
 	"forgetPassword":        "account forgot-password",
 	"getBackupRecipient":    "backups recipient",
+	"getFunction":           "sql-functions get",
 	"getCompaction":         "tables compaction",
 	"getFormStatistics":     "forms statistics",
 	"getProjectOpenAPI":     "projects openapi",
 	"getPublicForm":         "forms preview",
 	"getStatistics":         "projects statistics",
 	"importRows":            "rows import",
+	"listEdgeFunctions":     "functions list",
 	"listEnvironment":       "instance environment",
+	"listFunctions":         "sql-functions list",
 	"listInstanceAudit":     "instance audit",
-	"listLanguages":         "functions languages",
+	"listLanguages":         "sql-functions languages",
 	"listParts":             "instance health",
 	"listQueries":           "sql history",
 	"listScheduleRuns":      "schedules runs",
 	"renameEnumValue":       "enums rename-value",
 	"resetPassword":         "account reset-password",
 	"resetSecondFactor":     "users reset-second-factor",
+	"updateEdgeFunction":    "functions update",
 	"updateStanding":        "users set-status",
 }
 
@@ -158,6 +165,8 @@ var handWritten = map[string]string{
 	"login": "login", "logout": "logout", "getTypes": "gen types", "runSQL": "sql run",
 	"connectDatabase": "db proxy", "explainRequest": "explain", "importEndUsers": "end-users import",
 	"listMigrations": "migrations status", "applyMigrations": "migrations up", "diffMigrations": "migrations diff",
+	"deployEdgeFunction": "functions deploy", "setEdgeFunctionSecret": "functions secrets set",
+	"listEdgeFunctionLog": "functions logs",
 }
 
 // words returns the verb and the noun of the command of the operation with an id: createFormField

@@ -38,7 +38,11 @@ func addRemote(root *cobra.Command, e environment, noun string) error {
 			return fmt.Errorf("socle %s is already a command and cannot group the operation %s", name, o.ID)
 		}
 
-		groupOf(root, name).AddCommand(newRemote(d, o, verb, e).command())
+		group := groupOf(root, name)
+		if inner, last, ok := strings.Cut(verb, " "); ok { // functions secrets list
+			group, verb = groupOf(group, inner), last
+		}
+		group.AddCommand(newRemote(d, o, verb, e).command())
 	}
 
 	for name, add := range map[string]func(group *cobra.Command){
@@ -46,6 +50,7 @@ func addRemote(root *cobra.Command, e environment, noun string) error {
 		"db":         func(group *cobra.Command) { addDatabase(group, e) },
 		"end-users":  func(group *cobra.Command) { group.AddCommand(newEndUserImport(d, e)) },
 		"migrations": func(group *cobra.Command) { addMigrations(group, d, e) },
+		"functions":  func(group *cobra.Command) { addFunctions(group, d, e) },
 	} {
 		if noun == "" || name == noun {
 			add(groupOf(root, name))
@@ -141,8 +146,8 @@ func (r *remote) command() *cobra.Command {
 
 	r.addFlags(cmd)
 	cmd.Long += r.jsonForms()
-	_, noun := words(r.ID)
-	cmd.Example = r.example("socle " + noun + " " + r.verb)
+	verb, noun := words(r.ID)
+	cmd.Example = r.example("socle " + noun + " " + verb)
 	r.e.addConnectionFlags(cmd)
 
 	return cmd

@@ -90,7 +90,8 @@ func await(ts *testscript.TestScript, pattern string, text func() []byte) {
 func environ(ts *testscript.TestScript) []string {
 	var all []string
 	for _, name := range []string{
-		"HOME", "XDG_CONFIG_HOME", "SOCLE_URL", "SOCLE_TOKEN", "SOCLE_PROJECT", "SOCLE_PASSPHRASE",
+		"HOME", "XDG_CONFIG_HOME", "SOCLE_URL", "SOCLE_TOKEN", "SOCLE_PROJECT", "SOCLE_PASSPHRASE", "PATH", "DENO_DIR",
+		denoBin,
 	} {
 		if v := ts.Getenv(name); v != "" {
 			all = append(all, name+"="+v)
@@ -113,6 +114,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PASSWORD", apitest.Password)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("SOCLE_PROJECT", a.CreateProject("script"))
+			env.Setenv(denoBin, os.Getenv(denoBin))
+			env.Setenv("DENO_DIR", filepath.Join(os.Getenv(denoBin), "cache"))
 			env.Setenv("ELSEWHERE", pgtest.URL(t)) // a database that is no project
 
 			return nil

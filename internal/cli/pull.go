@@ -98,6 +98,10 @@ func (p *pull) run() error {
 		snapshot.OpenTables = &open
 	}
 
+	if err := p.addFunctions(&snapshot); err != nil {
+		return err
+	}
+
 	p.files, p.notes = repository.Render(snapshot)
 
 	replaced, err := p.compare()
@@ -125,6 +129,33 @@ func (p *pull) run() error {
 	}
 
 	return p.pullSchema()
+}
+
+// addFunctions adds what a configuration says of functions. Their files are not the project's.
+func (p *pull) addFunctions(s *repository.Snapshot) error {
+	deployed, err := deployedFunctions(p.cmd.Context(), p.client)
+	if err != nil {
+		return err
+	}
+
+	s.Functions = map[string]bool{}
+	for name, f := range deployed {
+		s.Functions[name] = f.VerifyJWT
+	}
+
+	if s.FunctionTables, err = repository.FunctionTables(p.repo.Root); err != nil {
+		return err
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(deployed)) {
+		folder := p.repo.Path(repository.FunctionsFolder + "/" + name)
+		if _, err := os.Stat(folder); err != nil && s.FunctionTables[name]["entrypoint"] == nil {
+			fmt.Fprintf(p.cmd.ErrOrStderr(), "note: the files of the edge function %s are not here: a project has its bundle only\n",
+				name)
+		}
+	}
+
+	return nil
 }
 
 // compare drops the files that are as they should be, and returns those that differ.

@@ -35,17 +35,21 @@ type push struct {
 	types      string // file for types; ""
 	quiet      bool   // prints no more than what fails
 
+	functions       []deployment        // of the repository; none with --no-functions
+	functionSecrets []repository.Secret // of the file of a flag
+
 	hidesVariables bool
+	follows        bool // the push is one of socle dev
 }
 
 func newPush(e environment) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "push", Short: "Bring a project to what a repository says: settings, schema, rows, buckets",
+		Use: "push", Short: "Bring a project to what a repository says: settings, schema, rows, buckets, functions",
 		Args: noArgs, GroupID: groupRepository,
 		Long: "Read the folder supabase of a repository, compare it with its project, show what changes, and change " +
 			"it. Without a project, one is created.\n\n" +
 			"config.toml has the settings and buckets, migrations the schema, seed.sql the rows of a new database, " +
-			"which run once. What the files do not name stays as it is. Values such as env(SECRET) come from the environment, " +
+			"which run once, functions the edge functions, which Deno bundles. What the files do not name stays as it is. Values such as env(SECRET) come from the environment, " +
 			"or from a file .env of the repository. A mistake in a file stops the push before anything has changed; a push " +
 			"that was interrupted is repeated. What a project can't have is listed with file and line.\n\n" +
 			"The project is that of --project or " + config.ClientProject + ", or the one that the repository was " +
@@ -60,6 +64,9 @@ func newPush(e environment) *cobra.Command {
 	cmd.Flags().Bool("closed-tables", false, "grant no privileges on new tables")
 	cmd.Flags().Bool("allow-out-of-order", false, "apply a migration although a newer one is applied")
 	cmd.Flags().String("types", "", "file to write types to, such as src/database.ts")
+	cmd.Flags().Bool("no-functions", false, "leave edge functions as they are")
+	cmd.Flags().String("env-file", "", "file of secrets of edge functions, such as supabase/functions/.env")
+	cmd.Flags().StringSlice("allow-import", nil, "further host that modules of functions may be imported from")
 	cmd.MarkFlagsMutuallyExclusive("open-tables", "closed-tables")
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -231,6 +238,10 @@ func (p *push) changeLink(f func(l *repositoryLink)) error {
 
 // run shows the plan, asks, and carries it out.
 func (p *push) run() error {
+	if err := p.bundleFunctions(); err != nil {
+		return err
+	}
+
 	unlock, err := p.lock()
 	if err != nil {
 		return err

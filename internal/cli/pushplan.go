@@ -45,6 +45,7 @@ type pushPlan struct {
 	migrations []migration
 	buckets    []bucketChange
 	seeds      []repository.Seed
+	functions  []deployment
 	writeTypes bool
 	unchanged  int
 	notes      []repository.Remark
@@ -59,7 +60,7 @@ type bucketChange struct {
 
 func (p *pushPlan) empty() bool {
 	return !p.create && p.mode == "" && len(p.rest.Body)+len(p.auth.Body)+len(p.hooks.Body)+len(p.secrets)+
-		len(p.migrations)+len(p.buckets)+len(p.seeds) == 0 && !p.writeTypes
+		len(p.migrations)+len(p.buckets)+len(p.seeds)+len(p.functions) == 0 && !p.writeTypes
 }
 
 // plan compares the repository with the project.
@@ -89,6 +90,7 @@ func (p *push) plan() (*pushPlan, error) {
 	}
 
 	p.planSeeds(plan)
+	p.planFunctions(plan)
 	p.planTables(plan)
 
 	return plan, p.planTypes(plan)
@@ -141,6 +143,10 @@ func (p *push) load() error {
 		return err
 	}
 	if p.state.seeds, err = p.loadSeeds(); err != nil {
+		return err
+	}
+
+	if err := p.loadFunctions(); err != nil {
 		return err
 	}
 
@@ -291,7 +297,7 @@ func (p *push) planSettings(plan *pushPlan) (err error) {
 		plan.unchanged += part.update.Unchanged
 	}
 
-	for _, s := range p.repo.Config.Secrets {
+	for _, s := range slices.Concat(p.repo.Config.Secrets, p.functionSecrets) {
 		switch isSet := slices.Contains(p.state.secrets, s.Name); {
 		case s.Missing != "", isSet && p.link.Secrets[s.Name] == p.link.hash(s):
 			plan.unchanged++

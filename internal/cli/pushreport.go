@@ -63,6 +63,7 @@ func (p *push) lines(plan *pushPlan) []planLine {
 		}
 	}
 
+	all = append(all, p.functionLines(plan)...)
 	for _, b := range plan.buckets {
 		if b.uuid == "" {
 			all = append(all, planLine{Action: "create", What: "bucket " + b.bucket.Name})

@@ -38,8 +38,8 @@ func (p *push) execute(plan *pushPlan) error {
 	}
 
 	for _, step := range []func(*pushPlan) error{
-		p.updateRest, p.updateAuth, p.updateMode, p.updateVault, p.applyMigrations, p.updateHooks, p.changeBuckets,
-		p.runSeeds, p.writeTypes,
+		p.updateRest, p.updateAuth, p.updateMode, p.updateVault, p.applyMigrations, p.deployFunctions, p.updateHooks,
+		p.changeBuckets, p.runSeeds, p.writeTypes,
 	} {
 		if err := step(plan); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (p *push) updateHooks(plan *pushPlan) error {
 func (p *push) updateSettings(plan *pushPlan, body map[string]any, hooks bool) error {
 	secrets := map[string]string{}
 	for _, s := range plan.secrets {
-		if !isOfVault(s) && strings.HasPrefix(s.Name, "hooks.") == hooks {
+		if !isOfVault(s) && !isOfFunctions(s) && strings.HasPrefix(s.Name, "hooks.") == hooks {
 			secrets[s.Name] = s.Value
 		}
 	}

@@ -387,3 +387,13 @@ func printIndented(w io.Writer, text json.RawMessage) error {
 	_, err := fmt.Fprintln(w, b.String())
 	return err
 }
+
+// printContent prints what a command has made of several requests as the content of a response.
+func printContent(w io.Writer, content any) error {
+	text, err := json.Marshal(map[string]any{"content": content, "metadata": map[string]any{}})
+	if err != nil {
+		return err
+	}
+
+	return printIndented(w, text)
+}

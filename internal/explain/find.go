@@ -47,7 +47,7 @@ func findCauses(r requestlog.Request, t target, f facts, policies []schema.Polic
 		return findMissingTable(t, f)
 	case code == "PGRST202", code == "42883":
 		return []Cause{cause("No function of this name takes these arguments. Names and number of arguments must match.",
-			"socle functions list")}
+			"socle sql-functions list")}
 	case advice[code] != "":
 		return []Cause{cause(advice[code], commandsByCode[code])}
 	case code != "":

@@ -21,6 +21,11 @@ var outgoing = map[string]string{
 	"internal/certificate/auto.go": "SOCLE_ACME_DIRECTORY",
 	"internal/mail/mail.go":        "SOCLE_SMTP_URL",
 
+	"internal/cli/functionsserve.go":     "the server of the developer's project",
+	"internal/function/bundle/deno.go":   "the operator: npm's registry, or --from",
+	"internal/function/local/open.go":    "a function's own socket, on its developer's machine",
+	"internal/function/local/outward.go": "functions on their developer's machine; package outbound's rules, or the project",
+
 	"internal/function/outward.go":               "functions; package outbound's rules, or the server itself",
 	"internal/function/sandbox/process_linux.go": "a sandbox's own socket",
 	"internal/function/runtime/runtime.go":       "a sandbox's own socket",

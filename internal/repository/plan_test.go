@@ -130,7 +130,7 @@ func TestPlanBucket(t *testing.T) {
 func TestVariables(t *testing.T) {
 	t.Parallel()
 
-	got := parseVariables("A=1\r\n# B=2\nexport C = \"x # y\" # z\nD='it''s\nE=a b # c\nnot a line\nF=\n")
+	got := ParseVariables("A=1\r\n# B=2\nexport C = \"x # y\" # z\nD='it''s\nE=a b # c\nnot a line\nF=\n")
 	want := map[string]string{"A": "1", "C": "x # y", "D": "it", "E": "a b", "F": ""}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)

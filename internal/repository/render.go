@@ -20,6 +20,9 @@ type Snapshot struct {
 	SecretNames []string // see [Secret.Name]
 	Containers  []Container
 	OpenTables  *bool // nil: neither, by the project's own statements
+
+	Functions      map[string]bool           // whether requests need a key or token, by name
+	FunctionTables map[string]map[string]any // of the configuration that is replaced, see [FunctionTables]
 }
 
 // Files are texts by path from a repository's folder.
@@ -56,6 +59,7 @@ func Render(s Snapshot) (files Files, notes []string) {
 	w.writePhone()
 	w.writeHooks()
 	w.writeProviders()
+	w.writeFunctions(s)
 	w.writeRest()
 
 	w.files[ConfigFile] = w.text.String()
@@ -117,6 +121,34 @@ func (w *configWriter) writeVault() {
 		}
 
 		w.secret(name, secret, "VAULT_"+notLetters.ReplaceAllString(strings.ToUpper(name), "_"))
+	}
+}
+
+// writeFunctions writes which functions need no key, beside what the configuration says of them: a
+// project knows nothing of their files.
+func (w *configWriter) writeFunctions(s Snapshot) {
+	tables := map[string]map[string]any{}
+	for name, table := range s.FunctionTables {
+		tables[name] = maps.Clone(table)
+	}
+	for name, verify := range s.Functions {
+		if tables[name] == nil {
+			tables[name] = map[string]any{}
+		}
+		if _, said := tables[name]["verify_jwt"]; said || !verify {
+			tables[name]["verify_jwt"] = verify
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if len(tables[name]) == 0 {
+			continue
+		}
+
+		w.table("functions", name)
+		for _, key := range slices.Sorted(maps.Keys(tables[name])) {
+			w.value(key, tables[name][key])
+		}
 	}
 }
 

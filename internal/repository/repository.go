@@ -4,7 +4,7 @@
 //	supabase/config.toml    settings of a project
 //	supabase/migrations/    files of the schema
 //	supabase/seed.sql       rows of a new database
-//	supabase/functions/     edge functions, which are listed only
+//	supabase/functions/     edge functions, see package function/bundle
 //
 // Everything is checked before the first request: [Open] reports each mistake with its file and
 // line, so a broken repository changes nothing. Keys without a counterpart are noted, unless their
@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +27,6 @@ const (
 	Folder     = "supabase"
 	ConfigFile = Folder + "/config.toml"
 	Migrations = Folder + "/migrations"
-	functions  = Folder + "/functions"
 	roles      = Folder + "/roles.sql"
 	schemas    = Folder + "/schemas"
 )
@@ -73,6 +71,8 @@ type Repository struct {
 	Config Config
 	Seeds  []Seed   // in the order in which they run
 	Notes  []Remark // what a project can't have, by file and line
+
+	Functions []Function // by name
 }
 
 // Name returns a new project's name: the configuration's, or the folder's.
@@ -135,9 +135,9 @@ func Open(root string, lookup func(name string) (string, bool)) (*Repository, er
 
 	r.Config = readSettings(d, files)
 	r.readSeeds(d, files)
+	r.Functions = readFunctions(d, files)
 	d.noteRest()
 	r.noteSchemas(d)
-	r.noteFunctions(d)
 	if _, err := files.Stat(roles); err == nil {
 		d.notes = append(d.notes, Remark{File: roles, Text: "is left out: a project has no roles of its own"})
 	}
@@ -187,21 +187,6 @@ func (r *Repository) noteSchemas(d *document) {
 	if len(files) > 0 && len(applied) == 0 {
 		d.notes = append(d.notes, Remark{File: schemas,
 			Text: "has the schema, but no migration does: write the first one from these files"})
-	}
-}
-
-// noteFunctions notes each edge function.
-func (r *Repository) noteFunctions(d *document) {
-	entries, err := os.ReadDir(r.Path(functions))
-	if err != nil {
-		return // none
-	}
-
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), "_") && !strings.HasPrefix(e.Name(), ".") {
-			d.notes = append(d.notes, Remark{File: path.Join(functions, e.Name()),
-				Text: "is an edge function: these are not available yet"})
-		}
 	}
 }
 

@@ -300,7 +300,6 @@ func TestRest(t *testing.T) {
 		"supabase/config.toml:8: db.seed.sql_paths names no file in the repository: ../none.sql",
 		"supabase/config.toml:14: storage.buckets.my files is not created: the name of a new bucket has 3 to 63 letters, digits, _ or -",
 		"supabase/config.toml:17: storage.buckets.logs.objects_path names files: upload them by socle files create logs",
-		"supabase/functions/hello: is an edge function: these are not available yet",
 		"supabase/schemas: has the schema, but no migration does: write the first one from these files",
 	}
 	if diff := cmp.Diff(texts(r.Notes), want); diff != "" {

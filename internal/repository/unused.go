@@ -66,7 +66,6 @@ var unusedKeys = []unusedKey{
 	{"auth.secret_key", "is not used: a project has keys of its own", nil},
 
 	{"edge_runtime", "", nil},
-	{"functions", "", nil},
 	{"realtime", "", nil},
 	{"studio", "", nil},
 	{"inbucket", "", nil},

@@ -26,7 +26,7 @@ func readVariables(files *os.Root) (map[string]string, error) {
 			return nil, Problems{{File: name, Text: "can't be read"}}
 		}
 
-		for name, value := range parseVariables(string(bytes.TrimPrefix(text, byteOrderMark))) {
+		for name, value := range ParseVariables(string(bytes.TrimPrefix(text, byteOrderMark))) {
 			if _, ok := all[name]; !ok {
 				all[name] = value
 			}
@@ -39,28 +39,20 @@ func readVariables(files *os.Root) (map[string]string, error) {
 // assignment matches a line of a file with variables.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$`)
 
-// parseVariables returns the variables in a text with lines NAME=value. A value may stand in
+// assignments matches the lines of a file with variables. A value in quotes may have several.
+var assignments = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*` +
+	`(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\r\n]*))`)
+
+// escapes are what double quotes have for characters.
+var escapes = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`)
+
+// ParseVariables returns the variables in a text with lines NAME=value. A value may stand in
 // quotes; without them it ends before a comment.
-func parseVariables(text string) map[string]string {
+func ParseVariables(text string) map[string]string {
 	all := map[string]string{}
-	for line := range strings.Lines(text) {
-		m := assignment.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-		if m == nil {
-			continue
-		}
-
-		value := m[2]
-		if quote := strings.TrimLeft(value, `"'`); quote != value {
-			inner, _, closed := strings.Cut(value[1:], value[:1])
-			if closed {
-				value = inner
-			}
-		} else {
-			value, _, _ = strings.Cut(value, " #")
-			value = strings.TrimSpace(value)
-		}
-
-		all[m[1]] = value
+	for _, m := range assignments.FindAllStringSubmatch(text, -1) {
+		bare, _, _ := strings.Cut(m[4], " #")
+		all[m[1]] = escapes.Replace(m[2]) + m[3] + strings.TrimSpace(bare)
 	}
 
 	return all

@@ -28,7 +28,7 @@ func TestGuides(t *testing.T) {
 	a := apitest.SharedUser(t)
 	for _, name := range []string{
 		"back-up-and-restore.md", "protect-a-table.md", "end-users.md", "files.md", "from-supabase.md", "nextjs.md",
-		"s3.md", "realtime.md", "schedules.md", "queues.md", "transactions.md", "webhooks.md",
+		"s3.md", "realtime.md", "schedules.md", "queues.md", "transactions.md", "webhooks.md", "functions.md",
 	} {
 		text, err := os.ReadFile(guides + name)
 		if err != nil {
@@ -44,6 +44,8 @@ func TestGuides(t *testing.T) {
 		bash := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
 		bash.Dir = dir
 		bash.Env = []string{"PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "HOME=" + dir,
+			"SOCLE_DENO_BIN=" + os.Getenv("SOCLE_DENO_BIN"),
+			"DENO_DIR=" + filepath.Join(os.Getenv("SOCLE_DENO_BIN"), "cache"),
 			"SOCLE_URL=" + a.URL, "SOCLE_TOKEN=" + a.Token, "SOCLE_PROJECT=" + project,
 			"NODE_OPTIONS=--experimental-websocket"} // which supabase-js needs, and Node.js 20 has no other
 

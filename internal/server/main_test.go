@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/function/sandbox"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/pgtest/tmpdir"
 )
@@ -13,6 +15,12 @@ import (
 var testDir string
 
 func TestMain(m *testing.M) {
+	sandbox.Init()
+
+	if deno, err := filepath.Abs("../../bin/deno"); err == nil {
+		_ = os.Setenv("SOCLE_DENO_BIN", deno) // fails only for an invalid name
+	}
+
 	dir, err := tmpdir.New("")
 	if err != nil {
 		panic(err)

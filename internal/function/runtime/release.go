@@ -9,7 +9,8 @@ import (
 )
 
 // releases has a line for each system: the system, the package @deno/… in npm's registry, its
-// version and the sum of its archive. scripts/install-deno.sh reads it too.
+// version and the sum of its archive. Those of Linux run functions, the others only bundle them.
+// scripts/install-deno.sh reads it too.
 //
 //go:embed releases.txt
 var releases string
@@ -29,10 +30,19 @@ func CurrentRelease() (Release, bool) {
 	return Release{}, false
 }
 
+// ProgramName returns the name of Deno's file.
+func ProgramName() string {
+	if goruntime.GOOS == "windows" {
+		return "deno.exe"
+	}
+
+	return "deno"
+}
+
 // Find returns the path of Deno in the first folder that has it, or "".
 func Find(folders ...string) string {
 	for _, folder := range folders {
-		path := filepath.Join(folder, "deno")
+		path := filepath.Join(folder, ProgramName())
 		if info, err := os.Stat(path); folder != "" && err == nil && info.Mode().IsRegular() {
 			return path
 		}
