@@ -23,8 +23,13 @@ import (
 	"github.com/socle-dev/socle/internal/function/sandbox"
 )
 
-//go:embed bootstrap.js
-var bootstrap []byte
+// Modules of the process: the first one is its program.
+var (
+	//go:embed bootstrap.js
+	bootstrap []byte
+	//go:embed network.js
+	network []byte
+)
 
 const (
 	// Memory is what a function may allocate, in bytes.
@@ -60,8 +65,16 @@ type Config struct {
 
 // Module is a function, as its process needs it.
 type Module struct {
-	Code []byte            // JavaScript
-	Env  map[string]string // with secrets
+	Code    []byte            // JavaScript
+	Env     map[string]string // with secrets
+	Origins Origins
+}
+
+// Origins are the server's own addresses. Requests to the public one go to the inner one, which
+// [Config.Outward] serves. The zero value has none.
+type Origins struct {
+	Public string `json:"public"`
+	Inside string `json:"inside"`
 }
 
 // BootError reports that a module does not load.
@@ -102,7 +115,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	p := &Process{outward: c.Outward, booted: make(chan string, 1)}
 	p.Process, err = sandbox.Start(ctx, sandbox.Config{
 		Program: c.Program, Args: arguments(), Env: environment(), Stdout: out, Stderr: errors,
-		Files: []sandbox.File{{Path: "/rt/main.js", Content: bootstrap}},
+		Files: []sandbox.File{{Path: "/rt/main.js", Content: bootstrap}, {Path: "/rt/network.js", Content: network}},
 		Limits: sandbox.Limits{Data: baseline + Memory, Temporary: temporary, Files: maxFiles,
 			Threads: maxThreads},
 	})
@@ -181,7 +194,7 @@ func (p *Process) report(w http.ResponseWriter, r *http.Request) {
 // Load gives a blank process its function, once. It returns when the function answers requests, and
 // fails with a *BootError if the module does not load before ctx ends.
 func (p *Process) Load(ctx context.Context, m Module) error {
-	settings, err := json.Marshal(map[string]any{"env": m.Env})
+	settings, err := json.Marshal(map[string]any{"env": m.Env, "origins": m.Origins})
 	if err != nil {
 		return err
 	}
