@@ -1,12 +1,14 @@
 #!/bin/sh
-# Installs Deno, which runs functions, into bin/deno. Socle itself starts without it.
+# Installs Deno, which runs functions, into bin/deno, or that of machine $1 (amd64, arm64) into folder
+# $2. Socle itself starts without it.
 #
 # Like install-postgres.sh it does nothing if it is installed. Otherwise it takes the release of
 # internal/function/runtime/releases.txt from npm's registry and checks its sum.
 set -eu
 
 cd "$(dirname "$0")/.."
-machine=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+machine=${1:-$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')}
+target=${2:-bin/deno}
 release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
 	echo "install-deno: there is no Deno for Linux on $machine" >&2
 	exit 1
@@ -14,7 +16,7 @@ release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
 # shellcheck disable=SC2086 # the fields of the line
 set -- $release
 package=$2 version=$3 sum=$4
-if [ "$(cat bin/deno/version 2>/dev/null)" = "$version" ]; then
+if [ "$(cat "$target/version" 2>/dev/null)" = "$version" ]; then
 	exit 0
 fi
 
@@ -33,7 +35,7 @@ if [ "$actual" != "$sum" ]; then
 	exit 1
 fi
 tar -xzf "$folder"/*.tgz -C "$folder"
-mkdir -p bin/deno
+mkdir -p "$target"
 chmod 755 "$folder/package/deno"
-mv "$folder/package/deno" bin/deno/deno
-echo "$version" >bin/deno/version
+mv "$folder/package/deno" "$target/deno"
+echo "$version" >"$target/version"
