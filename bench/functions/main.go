@@ -43,7 +43,8 @@ func main() {
 
 	folder, err := filepath.Abs(*deno)
 	if err == nil {
-		err = socle.Run(context.Background(), "", []string{"SOCLE_DENO_BIN=" + folder}, slog.New(slog.DiscardHandler), run)
+		err = socle.Run(context.Background(), "", []string{"SOCLE_DENO_BIN=" + folder},
+			slog.New(slog.DiscardHandler), run)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -70,8 +71,8 @@ func run(_ context.Context, s *socle.Socle) error {
 		}
 	}
 	slices.Sort(first)
-	fmt.Printf("first call of %d functions: p50 %v, max %v\n", *functions, first[len(first)/2].Round(time.Millisecond/10),
-		first[len(first)-1].Round(time.Millisecond/10))
+	fmt.Printf("first call of %d functions: p50 %v, max %v\n", *functions,
+		first[len(first)/2].Round(time.Millisecond/10), first[len(first)-1].Round(time.Millisecond/10))
 
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")

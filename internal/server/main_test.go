@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/function/sandbox"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/pgtest/tmpdir"
 )
@@ -13,6 +15,14 @@ import (
 var testDir string
 
 func TestMain(m *testing.M) {
+	sandbox.Init()
+
+	deno, err := filepath.Abs("../../bin/deno")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("SOCLE_DENO_BIN", deno) // fails only for an invalid name
+
 	dir, err := tmpdir.New("")
 	if err != nil {
 		panic(err)

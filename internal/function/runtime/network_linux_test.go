@@ -71,7 +71,7 @@ func run(t *testing.T, outward http.Handler, code string) string {
 	t.Helper()
 
 	log := &record{}
-	p, err := Start(t.Context(), Config{Program: program(t), Log: log.add, Outward: outward})
+	p, err := Start(t.Context(), Config{Program: program(t), MemoryMB: 256, Log: log.add, Outward: outward})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,8 @@ func run(t *testing.T, outward http.Handler, code string) string {
 // echo answers with what it was asked, and echoes messages of WebSockets.
 func echo(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") != "" {
-		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"chat"}, InsecureSkipVerify: true})
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"chat"},
+			InsecureSkipVerify: true})
 		if err != nil {
 			return
 		}

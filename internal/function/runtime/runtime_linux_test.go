@@ -70,7 +70,7 @@ func start(t *testing.T, code string, env map[string]string) (*Process, *record,
 	t.Helper()
 
 	log := &record{}
-	p, err := Start(t.Context(), Config{Program: program(t), Log: log.add,
+	p, err := Start(t.Context(), Config{Program: program(t), MemoryMB: 256, Log: log.add,
 		Outward: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Asked", r.Method+" "+r.Host)
 			w.WriteHeader(http.StatusTeapot)
