@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs Deno, which runs functions, into bin/deno. Socle itself starts without it.
+# Installs Deno, which runs functions, into bin/deno, or that of machine $1 (amd64, arm64) into folder
+# $2. Socle itself starts without it.
 #
 # Like install-postgres.sh it does nothing if it is installed. Otherwise it takes the release of
 # internal/function/runtime/releases.txt from npm's registry and checks its sum. Packages that the
@@ -7,7 +8,8 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-machine=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+machine=${1:-$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')}
+target=${2:-bin/deno}
 release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
 	echo "install-deno: there is no Deno for Linux on $machine" >&2
 	exit 1
@@ -16,7 +18,7 @@ release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
 set -- $release
 package=$2 version=$3 sum=$4
 functions=internal/server/testdata/functions/supabase/functions
-if [ "$(cat bin/deno/version 2>/dev/null)" = "$version" ] && [ -e bin/deno/cache/npm ]; then
+if [ "$(cat "$target/version" 2>/dev/null)" = "$version" ] && { [ -n "${2:-}" ] || [ -e bin/deno/cache/npm ]; }; then
 	exit 0
 fi
 
@@ -35,11 +37,12 @@ if [ "$actual" != "$sum" ]; then
 	exit 1
 fi
 tar -xzf "$folder"/*.tgz -C "$folder"
-mkdir -p bin/deno
+mkdir -p "$target"
 chmod 755 "$folder/package/deno"
-mv "$folder/package/deno" bin/deno/deno
-echo "$version" >bin/deno/version
+mv "$folder/package/deno" "$target/deno"
+echo "$version" >"$target/version"
 
+[ -z "${2:-}" ] || exit 0
 for module in "$functions"/*/index.ts; do
 	DENO_DIR=$PWD/bin/deno/cache bin/deno/deno bundle --quiet --no-lock --node-modules-dir=none \
 		--config "$functions/deno.json" --output "$folder/out.js" "$module"

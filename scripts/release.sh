@@ -68,9 +68,12 @@ for target in $targets; do
 	if [ "$GOOS" = linux ]; then
 		rm -rf "$work/package"
 		cp -R "$work/$name" "$work/package"
-		for kind in deb rpm; do
-			(unset GOOS; PACKAGE=$work/package ARCH=$GOARCH GOARCH='' go run $nfpm package \
-				--config deploy/package/nfpm.yaml --packager $kind --target "$dist" >/dev/null)
+		scripts/install-deno.sh "$GOARCH" "$work/package/deno"
+		for config in nfpm functions.nfpm; do
+			for kind in deb rpm; do
+				(unset GOOS; PACKAGE=$work/package ARCH=$GOARCH GOARCH='' go run $nfpm package \
+					--config deploy/package/$config.yaml --packager $kind --target "$dist" >/dev/null)
+			done
 		done
 	fi
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian package $1 in a fresh Debian $2 (default bookworm), and uses it: serve, sign up,
-# reinstall, remove. Checks the unit too. Needs root, debootstrap, systemd-analyze and curl, and a
+# reinstall, remove. Checks the unit too, also with that of package socle-functions beside it. Needs root, debootstrap, systemd-analyze and curl, and a
 # mirror of Debian (MIRROR).
 set -eu
 
@@ -69,6 +69,19 @@ curl -sf "$url/users" -o /dev/null \
 kill "$served"
 wait "$served" || fail "socle serve did not stop cleanly"
 served=
+
+functions=$(dirname "$package")/socle-functions${package##*/socle}
+cp "$functions" "$system/functions.deb"
+quiet inside apt-get install --yes --no-install-recommends /functions.deb
+inside /usr/lib/socle/deno/deno --version >/dev/null || fail "Deno does not start"
+systemd-analyze verify --root="$system" --man=no socle.service || fail "the unit is wrong with functions"
+systemd-analyze security --offline=true --threshold=40 --root="$system" --no-pager socle.service | tail -n 1
+[ ! -e "$system/etc/apparmor.d/socle" ] || fail "an AppArmor profile where its rules are unknown"
+# The kernel refuses user namespaces in a chroot, so doctor must say that functions are off.
+inside setpriv --reuid=socle --regid=socle --clear-groups sh -c 'set -a; SOCLE_DATA_DIR=/var/lib/socle socle doctor' |
+	grep -q 'edge functions are off: the kernel refuses user namespaces' || fail "doctor does not say why functions are off"
+quiet inside apt-get remove --yes socle-functions
+[ ! -e "$system/usr/lib/systemd/system/socle.service.d" ] || fail "a removed package left its settings of the unit"
 
 echo '#changed' >>"$system/etc/socle/socle.env"
 quiet inside apt-get install --yes --reinstall /socle.deb

@@ -270,6 +270,9 @@ var rights = map[string]right{
 	"setEdgeFunctionSecret":    {3, `{"value": "s3cret"}`},
 	"listEdgeFunctionSecrets":  {3, ""},
 	"deleteEdgeFunctionSecret": {3, ""},
+	"getEdgeFunctionLimits":    {5, ""},
+	"updateEdgeFunctionLimits": {1, `{"memory_mb": 512}`},
+	"listEdgeFunctionMetrics":  {5, ""},
 	"createVaultSecret":        {3, `{"name": "secret {n}", "secret": "s3cret"}`},
 	"listVaultSecrets":         {3, ""},
 	"updateVaultSecret":        {3, `{"secret": "s3cret"}`},
@@ -694,7 +697,8 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 	switch {
 	case r.minRole == anyone:
 		return done
-	case r.minRole == administrator && o.id != "updateQuota": // an operation in a project
+	case r.minRole == administrator && o.id != "updateQuota" && o.id != "updateEdgeFunctionLimits":
+		// an operation in a project
 		return o.wantOfAdministrator(v, at, done)
 	case v.name == "anonymous" && o.bearer:
 		return 401

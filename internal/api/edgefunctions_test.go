@@ -110,3 +110,46 @@ func TestEdgeFunctionSecrets(t *testing.T) {
 	a.Delete(path + "/KEY").Want(404)
 	a.Delete(path + "/" + strings.Repeat("A", 256)).Want(400)
 }
+
+// TestEdgeFunctionLimits changes limits, which hold from the next call on.
+func TestEdgeFunctionLimits(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	administrator := a.Administrator()
+	project := "/projects/" + a.Project
+	path := project + "/edge-function-limits"
+	a.Get(path).Want(200).Content("memoryMb", 256).Content("bodyMb", 20).Content("mailPorts", false)
+
+	a.Put(project+"/edge-functions/size",
+		`{"code": "Deno.serve(async (r) => new Response((await r.bytes()).length));", "verify_jwt": false}`).Want(200)
+	status := func() int {
+		res, err := http.Post(a.URL+project+"/functions/v1/size", "", strings.NewReader(strings.Repeat("x", 2<<20)))
+		if err != nil {
+			return 0 // the server closes the connection
+		}
+		defer res.Body.Close()
+
+		return res.StatusCode
+	}
+	if got := status(); got != 200 {
+		t.Errorf("before: got %d", got)
+	}
+
+	administrator.Put(path, `{"body_mb": 1, "memory_mb": 320}`).Want(200).Content("bodyMb", 1).Content("memoryMb", 320)
+	administrator.Put(path, `{"concurrency": 2, "mail_ports": true}`).Want(200).Content("bodyMb", 1).
+		Content("concurrency", 2)
+	a.Get(path).Want(200).Content("bodyMb", 1).Content("cpuMilliseconds", 2000).Content("mailPorts", true)
+	if got := status(); got == 200 {
+		t.Error("a body beyond the limit was taken")
+	}
+
+	a.Put(path, `{"memory_mb": 512}`).Want(403)
+	administrator.Put(path, `{}`).Want(422).Code("nothing_to_change")
+	administrator.Put(path, `{"memory_mb": 1}`).Want(422).Field("memory_mb")
+	a.Get(project + "/edge-function-metrics?hours=0").Want(400)
+	until(t, "the metrics count the call", func() bool {
+		body := string(a.Get(project + "/edge-function-metrics").Want(200).Body)
+		return strings.Contains(body, `"function":"size"`) && !strings.Contains(body, `"calls":0`)
+	})
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/idp"
 	"github.com/socle-dev/socle/internal/leaked"
@@ -35,8 +36,9 @@ type Config struct {
 	Passwords *password.Hasher
 	Queue     *queue.Queue
 	Providers *idp.Client
-	Outbound  *outbound.Client // requests to text message senders and captchas
-	HookCalls *outbound.Client // requests to hooks, see [hook.NewClient]
+	Outbound  *outbound.Client  // requests to text message senders and captchas
+	HookCalls *outbound.Client  // requests to hooks, see [hook.NewClient]
+	Functions *function.Service // that hooks may name; nil: none
 	Leaked    *leaked.Passwords
 	Sender    *mail.Sender
 	Attempts  ratelimit.Attempts // install-wide limits

@@ -54,7 +54,7 @@ func (d *Directory) askAs(ctx context.Context, name string, id uuid.UUID, event 
 	address := d.Hooks[name]
 	var answer []byte
 	if hook.IsEndpoint(address) {
-		answer, err = hook.CallEndpoint(ctx, d.service.HookCalls, d.Key(ctx),
+		answer, err = hook.CallEndpoint(ctx, d.service.Functions.Endpoints(d.db, d.service.HookCalls), d.Key(ctx),
 			hook.Webhook{URL: address, Secrets: d.Secrets.Hook(name), ID: id, Body: text})
 	} else {
 		answer, err = hook.CallFunction(ctx, d.db.Owner(), address, text)

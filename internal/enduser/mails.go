@@ -130,7 +130,8 @@ func markSent(ctx context.Context, tx pgx.Tx, id uuid.UUID, column string) error
 // outbox returns the project's outbox.
 func (d *Directory) outbox() (*message.Outbox, error) {
 	return message.New(message.Config{Project: d.db, Settings: d.Config, Install: d.service.Sender,
-		Client: d.service.Outbound, Log: d.service.Log})
+		Client: d.service.Outbound, Senders: d.service.Functions.Endpoints(d.db, d.service.Outbound),
+		Log: d.service.Log})
 }
 
 // messageID returns a job's message id, the same in all attempts.

@@ -17,12 +17,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -58,11 +58,8 @@ type EdgeFunctionVersion struct {
 	DeployedAt time.Time `json:"deployedAt"`
 }
 
-// validName matches names of functions. The table has the same rule.
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
-
-// IsName reports whether a function can have a name.
-func IsName(name string) bool { return validName.MatchString(name) }
+// IsName reports whether a function can have a name. The table has the same rule.
+func IsName(name string) bool { return outbound.IsFunctionName(name) }
 
 // List returns a page of functions and the total number.
 func List(ctx context.Context, p *projectdb.Project, page pg.Page) ([]EdgeFunction, int64, error) {

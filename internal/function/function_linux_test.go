@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -43,7 +46,8 @@ func newService(t *testing.T) *Service {
 
 	s := New(Config{Program: program, Outbound: outbound.New(nil), Log: slog.New(slog.DiscardHandler),
 		Environment: func(_ context.Context, p *projectdb.Project) (map[string]string, error) {
-			return map[string]string{"SUPABASE_URL": "http://socle.test/projects/" + p.UUID.String()}, nil
+			return map[string]string{"SUPABASE_URL": "http://socle.test/projects/" + p.UUID.String(),
+				"SUPABASE_SERVICE_ROLE_KEY": "key of the service"}, nil
 		}})
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -316,18 +320,29 @@ func TestOutward(t *testing.T) {
 
 	s, p := newService(t), projectdbtest.New(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, "the server, ", r.Header.Get("X-Forwarded-For"))
+		fmt.Fprint(w, r.Host, " of the server", r.Header.Get("X-Forwarded-For"))
 	}))
 	t.Cleanup(server.Close)
-	listener := strings.TrimPrefix(server.URL, "http://")
-	s.Self = Self{Host: "socle.test:80", Address: listener}
+	listener := server.Listener.Addr().String()
+	s.Self = Self{URL: "http://socle.test",
+		Connect: func(ctx context.Context, client netip.Addr) (net.Conn, error) {
+			if client != clientAddress(p.UUID) {
+				t.Errorf("got client %v", client)
+			}
+			return new(net.Dialer).DialContext(ctx, "tcp", listener)
+		},
+		ServeDatabase: func(conn net.Conn, project uuid.UUID, function string) {
+			_, _ = fmt.Fprint(conn, "database of ", project, " for ", function)
+			_ = conn.Close()
+		}}
 
 	deploy(t, s, p, "reach", `
 		Deno.serve(async (r) => {
 			const url = decodeURIComponent(new URL(r.url).search.slice(1));
 			if (url.startsWith("tcp:")) {
 				const [, hostname, port] = url.split(":");
-				const outcome = Deno.connect({ hostname, port: Number(port) }).then(() => "open", (e) => e.message);
+				const outcome = Deno.connect({ hostname, port: Number(port) })
+					.then((conn) => new Response(conn.readable).text(), (e) => e.message);
 				return new Response(await outcome);
 			}
 			const res = await fetch(url, { headers: { "x-forwarded-for": "1.2.3.4" } });
@@ -336,7 +351,9 @@ func TestOutward(t *testing.T) {
 
 	const closed = "the address is closed to functions"
 	for query, answer := range map[string]string{
-		"http://socle.test/":            "200 the server, " + address(p.UUID).String(),
+		"http://socle.test/":            "200 socle.internal of the server",
+		"http://socle.internal/":        "200 socle.internal of the server",
+		"tcp:db.socle.internal:5432":    "database of " + p.UUID.String() + " for reach",
 		"http://" + listener + "/":      "403 " + closed,
 		"http://169.254.169.254/latest": "403 " + closed,
 		"http://[::1]:80/":              "403 " + closed,
@@ -393,19 +410,20 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 
 	var b budget
-	b.grant()
-	b.begin(time.Second)
-	if !b.spend(time.Second + 2*cpuPerRequest) {
+	const request = 2 * time.Second
+	b.grant(request)
+	b.begin(time.Second, request)
+	if !b.spend(time.Second + 2*request) {
 		t.Error("the budget of the start and one request is used up too early")
 	}
-	if b.spend(time.Second + 2*cpuPerRequest + 1) {
+	if b.spend(time.Second + 2*request + 1) {
 		t.Error("more than the budget was spent")
 	}
 
 	for range 1000 {
-		b.grant()
+		b.grant(request)
 	}
-	if b.left > maxBudget {
+	if b.left > maxRequests*request {
 		t.Errorf("%s are left", b.left)
 	}
 }

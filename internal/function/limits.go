@@ -3,13 +3,12 @@ package function
 import "time"
 
 const (
-	idleTimeout   = time.Minute
-	maxAge        = time.Hour
-	maxServed     = 100_000
-	drainTimeout  = 30 * time.Second
-	memoryLimit   = 448 << 20 // resident bytes: what the function may allocate, and Deno with its files
-	cpuPerRequest = 2 * time.Second
-	maxBudget     = 10 * time.Second
+	idleTimeout  = time.Minute
+	maxAge       = time.Hour
+	maxServed    = 100_000
+	drainTimeout = 30 * time.Second
+	ownMemory    = 192 << 20 // resident bytes of Deno with its files, beside what the function may allocate
+	maxRequests  = 5         // requests whose processor time a process may save up
 )
 
 // budget is the processor time that a worker may still use. Each request adds to it, up to a
@@ -18,12 +17,14 @@ type budget struct {
 	left, seen time.Duration
 }
 
-// begin starts the budget of a process that has used some time before.
-func (b *budget) begin(used time.Duration) {
-	b.left, b.seen = min(b.left+cpuPerRequest, maxBudget), used
+// begin starts the budget of a process that has used some time before. Each request may use a time
+// on average.
+func (b *budget) begin(used, request time.Duration) {
+	b.grant(request)
+	b.seen = used
 }
 
-func (b *budget) grant() { b.left = min(b.left+cpuPerRequest, maxBudget) }
+func (b *budget) grant(request time.Duration) { b.left = min(b.left+request, maxRequests*request) }
 
 // spend takes what was used since the last call. It reports whether something is left.
 func (b *budget) spend(used time.Duration) bool {
@@ -47,6 +48,8 @@ func (s *Service) check(now time.Time) {
 	for w := range s.all {
 		w.checkLocked(now)
 	}
+
+	s.rates.sweep(now)
 }
 
 func (w *worker) checkLocked(now time.Time) {
@@ -65,9 +68,13 @@ func (w *worker) checkLocked(now time.Time) {
 	}
 
 	usage, err := w.process.Usage()
+	if used := usage.CPU - w.budget.seen; err == nil && used > 0 {
+		w.service.tallies.add(w.project, w.key.name, tally{cpu: used})
+	}
+
 	switch {
 	case err != nil: // it has ended
-	case usage.Memory > memoryLimit:
+	case usage.Memory > int64(w.state.MemoryMB)<<20+ownMemory:
 		w.killLocked("memory")
 	case !w.budget.spend(usage.CPU):
 		w.killLocked("processor time")

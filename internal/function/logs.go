@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	maxLogAge    = 7 * 24 * time.Hour
 	maxPending   = 8 << 20 // bytes that wait to be written, all projects
 	maxPendingOf = 1 << 20 // bytes that wait, one project
+
+	writeTimeout = 5 * time.Second
+	trimInterval = time.Minute
 
 	logWindow   = 10 * time.Second
 	windowLines = 100 // per process
@@ -55,6 +59,13 @@ func Subject() projectdb.Subject {
 		_, err := pg.Exec(ctx, p.Trusted(), `
 			delete from socle.edge_function_log where at < now() - make_interval(secs => @seconds::float8)`,
 			pgx.StrictNamedArgs{"seconds": maxLogAge.Seconds()})
+		if err != nil {
+			return err
+		}
+
+		_, err = pg.Exec(ctx, p.Trusted(), `
+			delete from socle.edge_function_metrics where hour < now() - make_interval(secs => @seconds::float8)`,
+			pgx.StrictNamedArgs{"seconds": maxMetricAge.Seconds()})
 		return err
 	}}
 }
@@ -64,6 +75,7 @@ type logs struct {
 	mu      sync.Mutex
 	bytes   int
 	pending map[uuid.UUID]*pendingLines
+	trimmed map[uuid.UUID]time.Time // when flush last bounded the size of a log
 }
 
 // pendingLines are the lines of one project.
@@ -104,15 +116,26 @@ func (l *logs) add(p *projectdb.Project, name string, line runtime.Line) {
 	of.streams, of.messages = append(of.streams, line.Stream), append(of.messages, line.Text)
 }
 
-// flush writes the lines that wait.
+// flush writes the lines that wait. It bounds the size of each log that it writes to, once in
+// trimInterval.
 func (l *logs) flush(ctx context.Context, log *slog.Logger) {
 	l.mu.Lock()
 	pending := l.pending
 	l.pending, l.bytes = nil, 0
 	l.mu.Unlock()
 
+	now := time.Now()
+	maps.DeleteFunc(l.trimmed, func(_ uuid.UUID, at time.Time) bool { return now.Sub(at) > trimInterval })
 	for id, of := range pending {
-		if err := of.write(ctx); err != nil {
+		err := of.write(ctx)
+		if _, ok := l.trimmed[id]; err == nil && !ok {
+			if l.trimmed == nil {
+				l.trimmed = map[uuid.UUID]time.Time{}
+			}
+			l.trimmed[id] = now
+			err = trim(ctx, of.project, maxLogBytes)
+		}
+		if err != nil {
 			log.Warn("log lines of edge functions lost", "project", id, "lines", len(of.at)+of.lost, "error", err)
 		}
 	}
@@ -123,26 +146,32 @@ func (of *pendingLines) write(ctx context.Context) error {
 		return errors.New("the database exceeds its quota")
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 
-	size, err := pg.Value[int64](ctx, of.project.Trusted(), `
-		with added as (
-			insert into socle.edge_function_log (at, function_name, stream, message)
-			select * from unnest(@at::timestamptz[], @names::text[], @streams::text[], @messages::text[])
-		)
-		select pg_relation_size('socle.edge_function_log')`,
+	_, err := pg.Exec(ctx, of.project.Trusted(), `
+		insert into socle.edge_function_log (at, function_name, stream, message)
+		select * from unnest(@at::timestamptz[], @names::text[], @streams::text[], @messages::text[])`,
 		pgx.StrictNamedArgs{"at": of.at, "names": of.names, "streams": of.streams, "messages": of.messages})
-	if err != nil || size < maxLogBytes {
+	return err
+}
+
+// trim removes the older half of a log that exceeds a size. The space of deleted rows is used
+// again, so the size of the table stays: the lines themselves decide.
+func trim(ctx context.Context, p *projectdb.Project, bytes int64) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+
+	size, err := pg.Value[int64](ctx, p.Trusted(), `select pg_table_size('socle.edge_function_log')`)
+	if err != nil || size < bytes {
 		return err
 	}
 
-	// The space of deleted rows is used again, so the size stays: only a full half is removed.
-	_, err = pg.Exec(ctx, of.project.Trusted(), `
+	_, err = pg.Exec(ctx, p.Trusted(), `
 		delete from socle.edge_function_log
 		where (select sum(octet_length(message) + 64) from socle.edge_function_log) > @bytes
 			and id <= (select (min(id) + max(id)) / 2 from socle.edge_function_log)`,
-		pgx.StrictNamedArgs{"bytes": maxLogBytes})
+		pgx.StrictNamedArgs{"bytes": bytes})
 	return err
 }
 

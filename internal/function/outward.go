@@ -27,15 +27,33 @@ const (
 // discardLog takes what the proxy says about requests of functions.
 var discardLog = log.New(io.Discard, "", 0)
 
-// closedPorts are ports by which others would be sent mail in the server's name.
-var closedPorts = map[string]bool{"25": true, "465": true, "587": true}
+// mailPorts are ports by which others would be sent mail in the server's name.
+var mailPorts = map[string]bool{"25": true, "465": true, "587": true}
 
-// Self is the server's own address if that is plain HTTP. By HTTPS functions call their project as
-// any client does, by its public address: in a tunnel nothing would tell the server whose call it
-// is.
+// Hosts that only functions know.
+const (
+	selfHost     = "socle.internal"    // the server
+	databaseHost = "db.socle.internal" // the project's database
+
+	selfOrigin      = "http://" + selfHost
+	selfAddress     = selfHost + ":80"
+	databaseAddress = databaseHost + ":5432"
+
+	// DatabaseURL is the address of a project's database in its functions. The connection itself
+	// says whose it is, so the password is none.
+	DatabaseURL = "postgresql://postgres:postgres@" + databaseAddress + "/postgres"
+)
+
+// Self has the ways from functions to the server.
 type Self struct {
-	Host    string // host and port in the server's URL, as in localhost:8080; "": none
-	Address string // where the server listens
+	URL string // the server's public address without trailing slash; "": unknown
+
+	// Connect returns a connection to the server, which takes the address for the client's.
+	Connect func(ctx context.Context, client netip.Addr) (net.Conn, error)
+
+	// ServeDatabase serves a function's PostgreSQL client until it leaves, and closes the
+	// connection.
+	ServeDatabase func(conn net.Conn, project uuid.UUID, function string)
 }
 
 // serveOutward serves a request of a worker's process to another host.
@@ -48,7 +66,7 @@ func (s *Service) serveOutward(w http.ResponseWriter, r *http.Request, owner *wo
 	defer lease.Release()
 
 	if r.Method == http.MethodConnect {
-		s.tunnel(w, r)
+		s.tunnel(w, r, owner)
 		return
 	}
 
@@ -56,8 +74,8 @@ func (s *Service) serveOutward(w http.ResponseWriter, r *http.Request, owner *wo
 }
 
 // tunnel connects the process to another host.
-func (s *Service) tunnel(w http.ResponseWriter, r *http.Request) {
-	far, err := s.dial(r.Context(), r.Host)
+func (s *Service) tunnel(w http.ResponseWriter, r *http.Request, owner *worker) {
+	far, err := s.dial(r.Context(), owner, r.Host)
 	if err != nil {
 		http.Error(w, refusal(err), http.StatusForbidden)
 		return
@@ -86,11 +104,15 @@ func (s *Service) tunnel(w http.ResponseWriter, r *http.Request) {
 	copies.Wait()
 }
 
-// closeWrite tells the peer that no more bytes come. A process that ends closes both directions.
+// closeWrite tells the peer that no more bytes come, or closes a connection that can't. A process
+// that ends closes both directions.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
+		return
 	}
+
+	_ = c.Close()
 }
 
 // forward sends a plain HTTP request.
@@ -100,23 +122,13 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, owner *worker)
 		return
 	}
 
-	self := s.Self.Host != "" && hostAndPort(r.URL) == s.Self.Host
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true,
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			if self {
-				return new(net.Dialer).DialContext(ctx, "tcp", s.Self.Address)
-			}
-
-			return s.dial(ctx, address)
+			return s.dial(ctx, owner, address)
 		}}
 	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, ErrorLog: discardLog,
 		Rewrite: func(p *httputil.ProxyRequest) {
-			// Rewrite has removed what the function says of itself. The server must not take it for
-			// a program of its operator, and one project must not use up the limits of others.
-			p.Out.Host = p.In.Host
-			if self {
-				p.Out.Header.Set("X-Forwarded-For", address(owner.project.UUID).String())
-			}
+			p.Out.Host = p.In.Host // Rewrite has removed what the function says of itself
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, refusal(err), http.StatusForbidden)
@@ -124,35 +136,57 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, owner *worker)
 	proxy.ServeHTTP(w, r)
 }
 
-// address returns the address that stands for a project where it calls the server: one of a private
-// network, which no client has.
-func address(project uuid.UUID) netip.Addr {
-	const private = 0xfd
-	bytes := [16]byte{private}
+// clientAddress returns the address that stands for a project where it calls the server, so that
+// one project does not use up the limits of others. It is in a reserved network that no client has,
+// and that no operator names as a proxy's.
+func clientAddress(project uuid.UUID) netip.Addr {
+	bytes := [16]byte{0x01}
 	copy(bytes[1:], project[:])
 
 	return netip.AddrFrom16(bytes)
 }
 
-func hostAndPort(u *url.URL) string {
-	if u.Port() == "" {
-		return u.Host + ":80"
-	}
-
-	return u.Host
-}
-
-// dial connects to a public address that the function names.
-func (s *Service) dial(ctx context.Context, address string) (net.Conn, error) {
+// dial connects to the address that a function names: the server, the project's database, or a
+// public one.
+func (s *Service) dial(ctx context.Context, owner *worker, address string) (net.Conn, error) {
 	_, port, err := net.SplitHostPort(address)
-	if err != nil || closedPorts[port] {
+	switch {
+	case err != nil:
+		return nil, outbound.ErrNetwork
+	case address == selfAddress, address == s.publicAddress():
+		return s.Self.Connect(ctx, clientAddress(owner.project.UUID))
+	case address == databaseAddress:
+		near, far := net.Pipe()
+		s.open.Go(func() { s.Self.ServeDatabase(far, owner.project.UUID, owner.key.name) })
+
+		return near, nil
+	case mailPorts[port] && !owner.state.MailPorts:
 		return nil, outbound.ErrNetwork
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 
-	return s.Outbound.Connect(ctx, address)
+	conn, err := s.Outbound.Connect(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+
+	return &meteredConn{conn, s.rates.of(owner.project.UUID), owner.stopped}, nil
+}
+
+// publicAddress returns the host and port of the server's own URL if that is plain HTTP. By HTTPS a
+// tunnel leads to the public address, since its content is not the server's to see.
+func (s *Service) publicAddress() string {
+	public, err := url.Parse(s.Self.URL)
+	switch {
+	case err != nil, public.Scheme != "http":
+		return ""
+	case public.Port() == "":
+		return public.Host + ":80"
+	}
+
+	return public.Host
 }
 
 // refusal returns what a function may know of a failed connection.

@@ -1,7 +1,9 @@
 package function
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"log/slog"
@@ -52,9 +54,8 @@ type Config struct {
 	Outbound *outbound.Client
 	// Environment returns the variables of a project that the server sets.
 	Environment func(ctx context.Context, p *projectdb.Project) (map[string]string, error)
-	// Self is the server's own address, which functions reach directly.
-	Self Self
-	Log  *slog.Logger
+	Self        Self
+	Log         *slog.Logger
 }
 
 // Service runs the functions of all projects. It is safe for concurrent use.
@@ -62,7 +63,9 @@ type Service struct {
 	Config
 	places      *fair.Pool // processes
 	connections *fair.Pool // outward, see outward.go
+	rates       rates
 	logs        logs
+	tallies     tallies
 
 	stopping context.Context // ends processes that start
 	stop     context.CancelFunc
@@ -87,6 +90,7 @@ type state struct {
 	VerifyJWT bool `db:"verify_jwt"`
 	Version   string
 	Secrets   int64 // changes with any secret
+	Limits
 }
 
 type cachedState struct {
@@ -123,9 +127,16 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	})
 
+	loops.Go(func() {
+		for range tick.Every(ctx, tallyInterval) {
+			s.tallies.flush(ctx, s.Log)
+		}
+	})
+
 	loops.Wait()
 	s.close()
 	s.logs.flush(context.WithoutCancel(ctx), s.Log)
+	s.tallies.flush(context.WithoutCancel(ctx), s.Log)
 
 	return nil
 }
@@ -167,10 +178,12 @@ func (s *Service) find(ctx context.Context, p *projectdb.Project, name string) (
 	}
 
 	st, err := pg.One[state](ctx, p.Trusted(), `
-		select verify_jwt, encode(sha256, 'hex') as version, (
+		select f.verify_jwt, encode(f.sha256, 'hex') as version, (
 			select coalesce(sum(extract(epoch from updated_at) * 1e6 + hashtext(name)), 0)::bigint
-			from socle.edge_function_secrets) as secrets
-		from socle.edge_functions where name = @name`, pgx.StrictNamedArgs{"name": name})
+			from socle.edge_function_secrets) as secrets,`+limitColumns+`
+		from socle.edge_functions f left join socle.edge_function_limits l on true
+		where f.name = @name`, pgx.StrictNamedArgs{"name": name})
+	st.Limits = st.Limits.withDefaults()
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return state{}, err
 	}
@@ -277,16 +290,22 @@ func (s *Service) try(ctx context.Context, p *projectdb.Project, d Deployment) e
 		return err
 	}
 
-	b, err := s.takeBlank(ctx)
+	limits, err := GetLimits(ctx, p.Trusted())
+	if err != nil {
+		return err
+	}
+
+	b, err := s.takeBlank(ctx, limits.MemoryMB)
 	if err != nil {
 		return err
 	}
 	defer b.process.Close()
 
-	trial := &worker{service: s, key: key{p.UUID, d.Name}, project: p, process: b.process}
+	trial := &worker{service: s, key: key{p.UUID, d.Name}, project: p, state: state{Limits: limits},
+		process: b.process, stopped: b.process.Exited()}
 	b.owner.Store(trial)
 
-	return b.process.Load(ctx, runtime.Module{Code: d.Code, Env: env})
+	return b.process.Load(ctx, s.module(d.Code, env))
 }
 
 // bootFault returns a failure to start a function as an error for clients.
@@ -323,14 +342,28 @@ func (s *Service) environment(ctx context.Context, p *projectdb.Project) (map[st
 	return env, nil
 }
 
-// readCode returns a version's code.
+// module returns a function as its process needs it.
+func (s *Service) module(code []byte, env map[string]string) runtime.Module {
+	return runtime.Module{Code: code, Env: env, Origins: runtime.Origins{Public: s.Self.URL, Inside: selfOrigin}}
+}
+
+// readCode returns a version's code. It fails with a *runtime.BootError if the version is missing
+// or damaged.
 func readCode(ctx context.Context, p *projectdb.Project, name, version string) ([]byte, error) {
 	sum, err := hex.DecodeString(version)
 	if err != nil {
 		return nil, err
 	}
 
-	return pg.Value[[]byte](ctx, p.Trusted(), `
+	code, err := pg.Value[[]byte](ctx, p.Trusted(), `
 		select code from socle.edge_function_versions where function_name = @name and sha256 = @sha256`,
 		pgx.StrictNamedArgs{"name": name, "sha256": sum})
+	if fault.Is(err, fault.NotFound) {
+		return nil, &runtime.BootError{Text: "the database has no code of the version"}
+	}
+	if got := sha256.Sum256(code); err == nil && !bytes.Equal(got[:], sum) {
+		return nil, &runtime.BootError{Text: "the code of the version is damaged"}
+	}
+
+	return code, err
 }

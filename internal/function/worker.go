@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/function/runtime"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -25,8 +27,10 @@ type worker struct {
 	ready   chan struct{}    // closed when process or err is set
 	process *runtime.Process // nil if err is not
 	err     error
+	stopped <-chan struct{} // closed at the end of process
 
-	log throttle
+	serviceKey string // key of the service role, from the environment
+	log        throttle
 
 	// Guarded by the service's mu.
 	inFlight  int
@@ -50,7 +54,13 @@ type LimitError struct{ Limit string }
 func (e *LimitError) Error() string { return "the function exceeded its limit: " + e.Limit }
 
 // Call is a request's use of a process.
-type Call struct{ worker *worker }
+type Call struct {
+	worker *worker
+	began  time.Time
+}
+
+// Limits returns the limits of the call.
+func (c *Call) Limits() Limits { return c.worker.state.Limits }
 
 // Acquire returns a process of a function, which it starts if there is none. The caller must call
 // [Call.Release]. It fails with NotFound without the function, and with ErrBusy, a
@@ -61,16 +71,19 @@ func (s *Service) Acquire(ctx context.Context, p *projectdb.Project, name string
 		return nil, err
 	}
 
+	began := time.Now()
 	w, err := s.assign(p, key{p.UUID, name}, st)
 	if err != nil {
+		s.tallies.call(p, name, true, 0)
 		return nil, err
 	}
 
-	c := &Call{w}
+	c := &Call{w, began}
 	select {
 	case <-w.ready:
 		if w.err != nil {
 			c.Release()
+			s.tallies.call(p, name, true, time.Since(began))
 			return nil, w.err
 		}
 
@@ -95,21 +108,44 @@ func (s *Service) assign(p *projectdb.Project, k key, st state) (*worker, error)
 		w.drainLocked("replaced")
 		w = nil
 	}
+	if w == nil && !s.mayStartLocked(k.project, st.Processes) {
+		return nil, ErrBusy
+	}
 	if w == nil {
 		w = &worker{service: s, key: k, project: p, state: st, started: time.Now(), ready: make(chan struct{})}
 		s.current[k], s.all[w] = w, struct{}{}
 		s.open.Go(w.run)
 	}
-	if w.inFlight >= runtime.MaxConcurrent {
+	if w.inFlight >= w.state.Concurrency {
 		return nil, ErrBusy
 	}
 
 	w.inFlight++
 	w.served++
 	w.lastUsed = time.Now()
-	w.budget.grant()
+	w.budget.grant(w.cpuPerRequest())
 
 	return w, nil
+}
+
+// mayStartLocked reports whether a project may have another process. If it has all that it may
+// have, the one that is idle longest ends.
+func (s *Service) mayStartLocked(project uuid.UUID, most int) bool {
+	count := 0
+	for k := range s.current { // those that drain end soon
+		if k.project == project {
+			count++
+		}
+	}
+	if count < most {
+		return true
+	}
+
+	return s.endIdleLocked(func(w *worker) bool { return w.key.project == project })
+}
+
+func (w *worker) cpuPerRequest() time.Duration {
+	return time.Duration(w.state.CPUMilliseconds) * time.Millisecond
 }
 
 // Release ends the use.
@@ -128,7 +164,10 @@ func (c *Call) Release() {
 // RoundTrip sends a request to the function. It fails with a *LimitError if the process was killed
 // at a limit, with ErrNoAnswer if it ended or broke HTTP, and with the error of the request's body.
 func (c *Call) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := c.worker.process.RoundTrip(r)
+	w := c.worker
+	res, err := w.process.RoundTrip(r)
+	w.service.tallies.call(w.project, w.key.name, err != nil || res.StatusCode >= http.StatusInternalServerError,
+		time.Since(c.began))
 	if err != nil && r.Context().Err() == nil {
 		return nil, c.failure(err)
 	}
@@ -211,13 +250,14 @@ func (w *worker) boot() error {
 		return err
 	}
 
-	b, err := w.service.takeBlank(ctx)
+	b, err := w.service.takeBlank(ctx, w.state.MemoryMB)
 	if err != nil {
 		return err
 	}
 
+	w.stopped, w.serviceKey = b.process.Exited(), env[serviceKeyName]
 	b.owner.Store(w)
-	if err := b.process.Load(ctx, runtime.Module{Code: code, Env: env}); err != nil {
+	if err := b.process.Load(ctx, w.service.module(code, env)); err != nil {
 		b.process.Close()
 		return err
 	}
@@ -228,11 +268,12 @@ func (w *worker) boot() error {
 	defer w.service.mu.Unlock()
 
 	w.process = b.process
-	w.budget.begin(usage.CPU)
+	w.budget.begin(usage.CPU, w.cpuPerRequest())
 	if w.reason != "" { // killed while it started
 		b.process.Kill()
 	}
 	w.service.open.Go(w.service.refill)
+	w.service.tallies.add(w.project, w.key.name, tally{coldStarts: 1})
 
 	return nil
 }
@@ -258,20 +299,33 @@ func (s *Service) endIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
+	s.endIdleLocked(func(*worker) bool { return true })
+}
+
+// endIdleLocked ends the process that is idle longest of those that match. It reports false if
+// there is none.
+func (s *Service) endIdleLocked(matches func(*worker) bool) bool {
 	var oldest *worker
 	for _, w := range s.current {
-		if w.inFlight == 0 && w.process != nil && (oldest == nil || w.lastUsed.Before(oldest.lastUsed)) {
+		if w.inFlight == 0 && w.process != nil && matches(w) && (oldest == nil || w.lastUsed.Before(oldest.lastUsed)) {
 			oldest = w
 		}
 	}
-
-	if oldest != nil {
-		oldest.endLocked("idle")
+	if oldest == nil {
+		return false
 	}
+
+	oldest.endLocked("idle")
+	return true
 }
 
-// takeBlank returns a process that waits for its function, or starts one.
-func (s *Service) takeBlank(ctx context.Context) (*blank, error) {
+// takeBlank returns a process that waits for its function, or starts one. The waiting ones have the
+// default memory.
+func (s *Service) takeBlank(ctx context.Context, memoryMB int) (*blank, error) {
+	if memoryMB != defaultLimits.MemoryMB {
+		return s.startBlank(ctx, memoryMB)
+	}
+
 	s.mu.Lock()
 	for len(s.blank) > 0 {
 		b := s.blank[0]
@@ -283,12 +337,12 @@ func (s *Service) takeBlank(ctx context.Context) (*blank, error) {
 	}
 	s.mu.Unlock()
 
-	return s.startBlank(ctx)
+	return s.startBlank(ctx, memoryMB)
 }
 
-func (s *Service) startBlank(ctx context.Context) (*blank, error) {
+func (s *Service) startBlank(ctx context.Context, memoryMB int) (*blank, error) {
 	b := &blank{}
-	process, err := runtime.Start(ctx, runtime.Config{Program: s.Program,
+	process, err := runtime.Start(ctx, runtime.Config{Program: s.Program, MemoryMB: memoryMB,
 		Outward: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if owner := b.owner.Load(); owner != nil {
 				s.serveOutward(w, r, owner)
@@ -321,7 +375,7 @@ func (s *Service) refill() {
 			return
 		}
 
-		b, err := s.startBlank(s.stopping)
+		b, err := s.startBlank(s.stopping, defaultLimits.MemoryMB)
 		if err != nil {
 			return // the next request that needs one reports it
 		}

@@ -26,12 +26,6 @@ import (
 // Prefix is the interface's path below the project's.
 const Prefix = "/functions/v1"
 
-const (
-	maxBody       = 20 << 20 // bytes of a request
-	answerTimeout = 150 * time.Second
-	wallTimeout   = 400 * time.Second
-)
-
 // Config has the dependencies that projects share.
 type Config struct {
 	Functions *function.Service
@@ -100,8 +94,11 @@ func (p *project) acquire(r *http.Request, path string) (*function.Call, error) 
 	if !function.IsName(name) {
 		return nil, errUnknownFunction
 	}
+	if function.Depth(r.Header) >= function.MaxDepth {
+		return nil, errTooDeep
+	}
 
-	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), function.AnswerTimeout)
 	defer cancel()
 
 	verify, err := p.Functions.Find(ctx, p.Database, name)
@@ -122,6 +119,9 @@ var (
 	errMissingKey      = fault.New(fault.Unauthenticated, "Missing authorization header").
 				WithCode("UNAUTHORIZED_NO_AUTH_HEADER")
 )
+
+// errTooDeep reports a chain of functions that call each other.
+var errTooDeep = errors.New("the chain of calls is too long")
 
 // verify fails with Unauthenticated unless the request has a key or a token of the project. An end
 // user's token in the Authorization header goes first, but clients repeat the key there.
@@ -155,19 +155,20 @@ func (p *project) forward(w http.ResponseWriter, r *http.Request, call *function
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 
-	deadline := time.Now().Add(wallTimeout)
+	limits := call.Limits()
+	deadline := time.Now().Add(limits.Wall())
 	control := http.NewResponseController(w)
 	_ = errors.Join(control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline),
 		control.EnableFullDuplex()) // what a connection lacks, it does without
 
-	wall := time.AfterFunc(wallTimeout, func() { cancel(errNoAnswer) })
+	wall := time.AfterFunc(limits.Wall(), func() { cancel(errNoAnswer) })
 	defer wall.Stop()
 
-	answer := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
+	answer := time.AfterFunc(limits.Answer(), func() { cancel(errNoAnswer) })
 	defer answer.Stop()
 
 	r = r.WithContext(ctx)
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, limits.Body())
 	proxy := &httputil.ReverseProxy{
 		Transport: call, FlushInterval: -1, ErrorLog: discardLog,
 		Rewrite: func(out *httputil.ProxyRequest) { p.rewrite(out, path) },
@@ -208,6 +209,7 @@ func (p *project) rewrite(r *httputil.ProxyRequest, path string) {
 
 	r.Out.Host = host
 	r.Out.Header.Del("Cookie")
+	function.SetDepth(r.Out.Header, function.Depth(r.In.Header)+1)
 	r.Out.Header.Set("X-Forwarded-For", httpx.From(r.In.Context()).Client.String())
 	r.Out.Header.Set("X-Forwarded-Host", host)
 	r.Out.Header.Set("X-Forwarded-Proto", scheme)

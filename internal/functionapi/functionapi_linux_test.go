@@ -4,6 +4,8 @@ package functionapi_test
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -47,7 +49,13 @@ func deploy(t *testing.T, a *apitest.API, name string, verify bool, code string)
 func call(t *testing.T, a *apitest.API, method, path, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 
-	url := a.URL + "/projects/" + a.Project + "/functions/v1" + path
+	return send(t, method, a.URL+"/projects/"+a.Project+"/functions/v1"+path, body, headers...)
+}
+
+// send sends a request.
+func send(t *testing.T, method, url, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -237,5 +245,151 @@ func TestPaused(t *testing.T) {
 	a.Post("/projects/"+a.Project+"/pause", "").Want(200)
 	if res, body := call(t, a, "GET", "/hello", ""); res.StatusCode != http.StatusConflict {
 		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+// TestCallers: schedules, webhooks and hooks of end users call functions as the service, whatever
+// verify_jwt says.
+func TestCallers(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	project := "/projects/" + a.Project
+	deploy(t, a, "sink", true, `
+		Deno.serve(async (r) => {
+			const headers = { apikey: Deno.env.get("SUPABASE_SERVICE_ROLE_KEY"), "content-type": "application/json" };
+			const event = await r.json();
+			const kind = event.schedule ? "schedule" : event.type ?? event.metadata?.name;
+			const path = new URL(r.url).pathname;
+			const recorded = await fetch(Deno.env.get("SUPABASE_URL") + "/rest/v1/calls", { method: "POST", headers,
+				body: JSON.stringify({ id: Math.floor(Math.random() * 2 ** 31),
+					line: [kind, path, r.headers.has("webhook-signature")].join(" ") }) });
+			if (!recorded.ok) throw new Error(await recorded.text());
+			return Response.json({ claims: { ...event.claims, plan: "pro" } });
+		});`)
+	a.CreateTable("calls", "line text")
+	a.CreateTable("orders", "title text")
+
+	received := func(text string) {
+		t.Helper()
+		apitest.Until(t, text, func() bool {
+			var found bool
+			err := a.ProjectPool().QueryRow(t.Context(), `select exists (select from public.calls where line = $1)`, text).
+				Scan(&found)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		})
+	}
+
+	a.Post(project+"/schedules", `{"name": "ticks", "cron": "1 second", "endpoint": "functions://sink/tick"}`).Want(201)
+	received("schedule /sink/tick true")
+
+	a.Post(project+"/webhooks", `{"name": "orders", "endpoint": "functions://sink/orders", "tables": [{"table": "orders"}]}`).
+		Want(201)
+	if _, err := a.ProjectPool().Exec(t.Context(), `insert into public.orders (id, title) values (1, 'one')`); err != nil {
+		t.Fatal(err)
+	}
+	received("socle.row.inserted.v1 /sink/orders true")
+
+	a.Put(project+"/auth-settings", `{"confirm_email": false, "hooks": {"custom_access_token": "functions://sink"}}`).Want(200)
+	created := a.Post(project+"/keys", `{"name": "app", "kind": "publishable"}`).Want(201)
+	key, _ := created.Metadata("key").(string)
+	res, body := send(t, "POST", a.URL+project+"/auth/v1/signup", `{"email": "ann@example.com", "password": "correct horse 1"}`,
+		"Apikey", key, "Content-Type", "application/json")
+	var session struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.Unmarshal([]byte(body), &session); err != nil || res.StatusCode != 200 {
+		t.Fatalf("got %d %s", res.StatusCode, body)
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(strings.Split(session.AccessToken, ".")[1])
+	if err != nil || !strings.Contains(string(claims), `"plan":"pro"`) {
+		t.Errorf("got claims %s, %v", claims, err)
+	}
+
+	for path, body := range map[string]string{
+		project + "/schedules": `{"name": "bad", "cron": "@daily", "endpoint": "functions://a.b"}`,
+		project + "/webhooks":  `{"name": "bad", "endpoint": "functions://"}`,
+	} {
+		a.Post(path, body).Want(422).Field("endpoint")
+	}
+}
+
+// TestDepth: functions call each other, up to a depth.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	deploy(t, a, "again", false, `
+		Deno.serve(async (r) => {
+			const next = await fetch(Deno.env.get("SUPABASE_URL") + "/functions/v1/again");
+			const text = next.ok ? await next.text() : next.headers.get("sb-error-code");
+			return new Response(r.headers.get("x-socle-depth") + " " + text);
+		});`)
+	if _, body := call(t, a, "GET", "/again", ""); body != "1 2 3 4 5 LOOP_DETECTED" {
+		t.Errorf("got %s", body)
+	}
+}
+
+// TestEnvironment: a function has what Supabase's have, and its database by the URL.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	other := apitest.SharedUser(t)
+	a.CreateTable("books", "title text")
+	deploy(t, a, "env", false, `
+		Deno.serve(async (r) => {
+			const env = Deno.env.toObject();
+			const url = new URL(env.SUPABASE_DB_URL);
+			const conn = await Deno.connect({ hostname: url.hostname, port: Number(url.port) });
+			const text = new TextEncoder();
+			const database = new URL(r.url).searchParams.get("database");
+			const startup = text.encode("\0\x03\0\0user\0postgres\0database\0" + database + "\0\0");
+			const query = text.encode("select string_agg(relname, ' ') from pg_class where relname in ('books', 'users')\0");
+			const packet = (kind, body) => {
+				const b = new Uint8Array(kind.length + 4 + body.length);
+				b.set(text.encode(kind));
+				new DataView(b.buffer).setInt32(kind.length, body.length + 4);
+				b.set(body, kind.length + 4);
+				return b;
+			};
+			await conn.write(packet("", startup));
+			await conn.write(packet("Q", query));
+			await conn.write(packet("X", new Uint8Array()));
+			const answer = await new Response(conn.readable).text();
+			const keys = JSON.parse(env.SUPABASE_JWKS).keys.length;
+			return Response.json([answer.includes("books"), keys > 0, env.SB_REGION, env.SB_EXECUTION_ID.length]);
+		});`)
+
+	for _, database := range []string{"postgres", a.Project, other.Project} {
+		if _, body := call(t, a, "GET", "/env?database="+database, ""); body != `[true,true,"local",36]` {
+			t.Errorf("%s: got %s", database, body)
+		}
+	}
+}
+
+// TestRealtimeFromFunction: a WebSocket to the project itself opens.
+func TestRealtimeFromFunction(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	deploy(t, a, "listen", false, `
+		Deno.serve(async () => {
+			const url = Deno.env.get("SUPABASE_URL").replace("http", "ws") + "/realtime/v1/websocket?vsn=1.0.0&apikey=" +
+				Deno.env.get("SUPABASE_ANON_KEY");
+			const socket = new WebSocket(url);
+			const outcome = await new Promise((resolve) => {
+				socket.onopen = () => socket.send(JSON.stringify({ topic: "phoenix", event: "heartbeat", payload: {}, ref: "1" }));
+				socket.onmessage = (e) => resolve(JSON.parse(e.data).payload.status);
+				socket.onerror = (e) => resolve(e.message);
+			});
+			socket.close();
+			return new Response(outcome);
+		});`)
+	if _, body := call(t, a, "GET", "/listen", ""); body != "ok" {
+		t.Errorf("got %s", body)
 	}
 }

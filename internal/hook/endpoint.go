@@ -23,15 +23,26 @@ const (
 // apart from those of other.
 func NewClient(other *outbound.Client) *outbound.Client { return other.Within(maxReply, "hook_calls") }
 
-// IsEndpoint reports whether a hook's address is an endpoint URL.
-func IsEndpoint(address string) bool {
-	return strings.HasPrefix(address, "https:") || strings.HasPrefix(address, "http:")
+// Client sends requests to endpoints: an [outbound.Client] to those of the internet, that of
+// package function also to edge functions of a project.
+type Client interface {
+	Do(ctx context.Context, tenant fair.Key, r *http.Request) (outbound.Response, error)
 }
+
+// IsEndpoint reports whether a hook's address is that of an endpoint: a URL, or an edge function.
+func IsEndpoint(address string) bool {
+	return strings.HasPrefix(address, "https:") || strings.HasPrefix(address, "http:") ||
+		outbound.NamesFunction(address)
+}
+
+// NeedsSecret reports whether calls of an endpoint must be signed. An edge function gets no calls
+// from strangers in the name of the service.
+func NeedsSecret(address string) bool { return IsEndpoint(address) && !outbound.NamesFunction(address) }
 
 // CallEndpoint posts a webhook for a tenant by a client from [NewClient], and returns the reply,
 // nil for none. It retries attempts that did not reach the endpoint, and those that the endpoint
 // declines for now.
-func CallEndpoint(ctx context.Context, c *outbound.Client, tenant fair.Key, w Webhook) ([]byte, error) {
+func CallEndpoint(ctx context.Context, c Client, tenant fair.Key, w Webhook) ([]byte, error) {
 	timeoutCtx, cancel := context.WithTimeout(ctx, endpointTimeout)
 	defer cancel()
 

@@ -19,9 +19,10 @@ const (
 	maxName    = 63       // bytes; PostgreSQL's limit
 )
 
-var errAddress = errors.New("must be pg-functions://postgres/schema/function, or an https URL")
+var errAddress = errors.New("must be pg-functions://postgres/schema/function, functions://name, " +
+	"or an https URL")
 
-// CheckAddress fails unless an address names a function or an endpoint.
+// CheckAddress fails unless an address names a function of the database, or an endpoint.
 func CheckAddress(address string) error {
 	if !IsEndpoint(address) {
 		_, err := functionOf(address)
@@ -31,7 +32,7 @@ func CheckAddress(address string) error {
 		return fmt.Errorf("must have at most %d bytes", maxAddress)
 	}
 
-	return outbound.CheckURL(address)
+	return outbound.CheckAddress(address)
 }
 
 // Rejection is a failure that a project's hook has chosen.

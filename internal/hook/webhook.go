@@ -14,16 +14,19 @@ import (
 // Webhook is a JSON text for a project's endpoint.
 type Webhook struct {
 	URL     string
-	Secrets string    // signing secrets, see [outbound.ParseWebhookSecrets]
+	Secrets string    // signing secrets, see [outbound.ParseWebhookSecrets]; "": unsigned, for functions only
 	ID      uuid.UUID // the same in all attempts
 	Body    []byte
 }
 
 // Request returns the webhook's request, signed by Standard Webhooks.
 func (w Webhook) Request(ctx context.Context) (*http.Request, error) {
-	keys, err := outbound.ParseWebhookSecrets(w.Secrets)
-	if err != nil {
-		return nil, err
+	var keys [][]byte
+	if w.Secrets != "" || NeedsSecret(w.URL) {
+		var err error
+		if keys, err = outbound.ParseWebhookSecrets(w.Secrets); err != nil {
+			return nil, err
+		}
 	}
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(w.Body))

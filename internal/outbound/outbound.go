@@ -46,6 +46,7 @@ var (
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	places        *fair.Pool
+	timeout       time.Duration
 	maxResponse   int64 // bytes
 	excerpts      bool  // a longer response is cut, and so is one that breaks off
 	secure, plain *http.Client
@@ -58,6 +59,7 @@ func New(networks []netip.Prefix) *Client {
 	internet := newDialer(func(a netip.Addr) bool { return isPublic(a) || contains(networks, a) })
 	return &Client{
 		places:      newPlaces("outbound_requests", MaxResponse),
+		timeout:     Timeout,
 		maxResponse: MaxResponse,
 		secure:      newHTTPClient(internet),
 		plain:       newHTTPClient(newDialer(func(a netip.Addr) bool { return contains(networks, a) })),
@@ -92,6 +94,17 @@ func (c *Client) Excerpts(n int64, name string) *Client {
 	client.excerpts = true
 
 	return client
+}
+
+// Via returns a client whose requests share c's places and bounds, but go by t, within another
+// timeout.
+func (c *Client) Via(t http.RoundTripper, timeout time.Duration) *Client {
+	client := *c
+	client.timeout = timeout
+	client.secure = &http.Client{Transport: t, CheckRedirect: checkRedirect}
+	client.plain = client.secure
+
+	return &client
 }
 
 // Dial connects to an address for a protocol other than HTTP. It fails with ErrNetwork, or a
@@ -152,15 +165,17 @@ func newHTTPClient(dialer *net.Dialer) *http.Client {
 			DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true,
 			TLSHandshakeTimeout: Timeout, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
 		},
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			first := via[0].URL
-			if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host || len(via) > maxRedirects {
-				return ErrRedirect
-			}
-
-			return nil
-		},
+		CheckRedirect: checkRedirect,
 	}
+}
+
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host || len(via) > maxRedirects {
+		return ErrRedirect
+	}
+
+	return nil
 }
 
 // Response is a whole response.
@@ -203,7 +218,7 @@ func (p *Place) Release() { p.lease.Release() }
 // if another tenant needs its place more. It fails with ErrNetwork, ErrRedirect, ErrTooLarge,
 // [fair.ErrBusy], or a connection error.
 func (c *Client) Do(ctx context.Context, tenant fair.Key, r *http.Request) (Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 
 	p, err := c.Acquire(ctx, tenant)

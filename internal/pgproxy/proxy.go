@@ -184,13 +184,17 @@ func (p *Proxy) Close() {
 	p.serving.Wait()
 }
 
-// ServeTunnel serves an authenticated client at the other end of a [pgwire.Tunnel] over raw: from
-// the startup packet, whose user and database do not matter, to the end of the session. It closes
-// the connection. lease comes from [Proxy.Admit].
+// ServeTunnel serves an authenticated client at the other end of a [pgwire.Tunnel] over raw, see
+// [Proxy.ServeAuthenticated].
 func (p *Proxy) ServeTunnel(raw net.Conn, c Client, lease *fair.Lease) {
-	defer lease.Release()
+	p.ServeAuthenticated(pgwire.NewTunnel(raw), c, lease)
+}
 
-	conn := pgwire.NewTunnel(raw)
+// ServeAuthenticated serves a client that needs no password, since its connection says who it is:
+// from the startup packet, whose user and database do not matter, to the end of the session. It
+// closes the connection. lease comes from [Proxy.Admit].
+func (p *Proxy) ServeAuthenticated(conn net.Conn, c Client, lease *fair.Lease) {
+	defer lease.Release()
 	defer conn.Close()
 
 	if err := conn.SetDeadline(time.Now().Add(startupTimeout)); err != nil {

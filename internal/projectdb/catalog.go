@@ -40,7 +40,8 @@ func FoldCatalogVersion(ctx context.Context, q pg.Querier) error {
 
 // BookkeepingTables are the tables in [Schema] that describe the database itself, or changes to it.
 // Backups exclude their rows.
-var BookkeepingTables = slices.Concat([]string{"migrations", "catalogue_version", OpenedVaultKeys, "edge_function_log"},
+var BookkeepingTables = slices.Concat([]string{"migrations", "catalogue_version", OpenedVaultKeys, "edge_function_log",
+	"edge_function_metrics"},
 	EventTables, OutboxTables)
 
 // OutboxTables are the tables with work that SQL has left for the server: another database must not

@@ -2502,6 +2502,21 @@ COMMENT ON TABLE socle.catalogue_version IS 'bit_xor(n) is the version of the sc
 
 COMMENT ON COLUMN socle.catalogue_version.xact IS 'the transaction that inserted the row; null of a row that others were folded into';
 
+CREATE TABLE socle.edge_function_limits (
+    singleton boolean DEFAULT true NOT NULL,
+    memory_mb integer,
+    cpu_milliseconds integer,
+    answer_seconds integer,
+    wall_seconds integer,
+    concurrency integer,
+    body_mb integer,
+    processes integer,
+    mail_ports boolean,
+    CONSTRAINT edge_function_limits_singleton CHECK (singleton)
+);
+
+COMMENT ON TABLE socle.edge_function_limits IS 'one row at most; null stands for the default';
+
 CREATE TABLE socle.edge_function_log (
     id bigint NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -2520,6 +2535,20 @@ ALTER TABLE socle.edge_function_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE socle.edge_function_metrics (
+    function_name text NOT NULL,
+    hour timestamp with time zone NOT NULL,
+    calls bigint NOT NULL,
+    errors bigint NOT NULL,
+    cold_starts bigint NOT NULL,
+    cpu_microseconds bigint NOT NULL,
+    durations bigint[] NOT NULL
+);
+
+COMMENT ON TABLE socle.edge_function_metrics IS 'what all servers counted; no backup has its rows';
+
+COMMENT ON COLUMN socle.edge_function_metrics.durations IS 'numbers of calls by the time to their answer, in the intervals of package function';
 
 CREATE TABLE socle.edge_function_secrets (
     name text NOT NULL,
@@ -3070,8 +3099,14 @@ ALTER TABLE ONLY socle.audit
 ALTER TABLE ONLY socle.captures
     ADD CONSTRAINT captures_pkey PRIMARY KEY (relation);
 
+ALTER TABLE ONLY socle.edge_function_limits
+    ADD CONSTRAINT edge_function_limits_pkey PRIMARY KEY (singleton);
+
 ALTER TABLE ONLY socle.edge_function_log
     ADD CONSTRAINT edge_function_log_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY socle.edge_function_metrics
+    ADD CONSTRAINT edge_function_metrics_pkey PRIMARY KEY (function_name, hour);
 
 ALTER TABLE ONLY socle.edge_function_secrets
     ADD CONSTRAINT edge_function_secrets_pkey PRIMARY KEY (name);

@@ -123,7 +123,7 @@ func (s *Service) callEndpoint(ctx context.Context, p *projectdb.Project, w work
 		return "", err
 	}
 
-	response, err := s.endpoints.Do(runCtx, p.Key(ctx), request)
+	response, err := s.functions.Endpoints(p, s.endpoints).Do(runCtx, p.Key(ctx), request)
 	switch {
 	case ctx.Err() != nil:
 		return "", errStopped

@@ -23,6 +23,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/pg"
@@ -46,10 +47,11 @@ const (
 
 // Config has the dependencies of a [Service].
 type Config struct {
-	Platform *platform.DB
-	Projects *projectdb.Registry
-	Outbound *outbound.Client // requests to addresses that tenants choose
-	Log      *slog.Logger
+	Platform  *platform.DB
+	Projects  *projectdb.Registry
+	Outbound  *outbound.Client  // requests to addresses that tenants choose
+	Functions *function.Service // nil: none
+	Log       *slog.Logger
 }
 
 // Service changes schedules, and runs what is due while [Service.Run] runs. It is safe for
@@ -58,6 +60,7 @@ type Service struct {
 	projects  *projectdb.Registry
 	times     times
 	endpoints *outbound.Client
+	functions *function.Service
 	places    *fair.Pool    // for runs on this server, with the looks between them
 	looks     *fair.Pool    // for looks without a place for a run
 	wake      chan struct{} // a due time has changed
@@ -70,6 +73,7 @@ type Service struct {
 func New(c Config) *Service {
 	return &Service{
 		projects: c.Projects, times: times{c.Platform}, endpoints: c.Outbound.Within(maxReply, "schedule_calls"),
+		functions: c.Functions,
 		places: fair.New(fair.Config{Name: "schedules", Capacity: maxRuns, PerAccount: maxRunsPerAccount,
 			PerPart: maxRunsPerProject, Reserve: maxRuns / 4}),
 		looks: fair.New(fair.Config{Name: "schedule_looks", Capacity: maxRuns / 2, PerAccount: maxRunsPerAccount / 2,

@@ -25,9 +25,9 @@ type Schedule struct {
 	Cron           string     `json:"cron" db:"schedule" doc:"Cron expression, a word such as @daily, or an interval such as 30 seconds."`
 	Timezone       string     `json:"timezone"`
 	Command        string     `json:"command" doc:"SQL, which runs as the project's owner; empty if the schedule calls an endpoint."`
-	Endpoint       *string    `json:"endpoint" db:"url" nullable:"true" doc:"URL that receives a signed POST; null if the schedule runs a command."`
+	Endpoint       *string    `json:"endpoint" db:"url" nullable:"true" doc:"URL that receives a signed POST, or functions://NAME for an edge function; null if the schedule runs a command."`
 	Overlap        string     `json:"overlap" enum:"skip,queue" doc:"What happens when a run is due while the one before is in progress."`
-	TimeoutSeconds int        `json:"timeoutSeconds" doc:"Time limit of a run; an endpoint has at most 10."`
+	TimeoutSeconds int        `json:"timeoutSeconds" doc:"Time limit of a run; a URL has at most 10, an edge function at most 150."`
 	Active         bool       `json:"active"`
 	NextRunAt      *time.Time `json:"nextRunAt" nullable:"true" doc:"When the next run is due; null if never."`
 	LastStatus     *string    `json:"lastStatus" nullable:"true" doc:"Status of the last run; null if none is kept."`
@@ -309,7 +309,7 @@ func (s Schedule) check() error {
 		return fault.OnField(fault.Unprocessable, "endpoint", "too_long", "must have at most %d bytes", maxURL)
 	}
 
-	if err := outbound.CheckURL(*s.Endpoint); err != nil {
+	if err := outbound.CheckAddress(*s.Endpoint); err != nil {
 		return fault.OnField(fault.Unprocessable, "endpoint", "invalid_format", "%s", err)
 	}
 

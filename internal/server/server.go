@@ -92,6 +92,7 @@ type Server struct {
 	bus           *bus.Bus
 	realtime      *realtimeapi.Server
 	functions     *function.Service
+	inside        *insideListener
 	http          *http.Server
 	listener      net.Listener
 	certificate   certificate.Source // nil: plain HTTP
@@ -181,8 +182,10 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	}
 
 	s.internet = outbound.New(c.OutboundNetworks)
+	s.inside = newInsideListener()
+	s.functions = s.newFunctions(c, s.internet)
 	domains := NewDomains(DomainsConfig{Database: s.database, Projects: s.registry, Blobs: s.blobs,
-		Queue: accounts.Queue, Accounts: accounts, Outbound: s.internet,
+		Queue: accounts.Queue, Accounts: accounts, Outbound: s.internet, Functions: s.functions,
 		Leaked: leaked.New(c.LeakedPasswords), Log: s.log})
 	variants := object.NewVariants(s.blobs, domains.Cleaner.Discard)
 	s.bodies, s.responses = httpx.NewBodyPool(rest.BodyPoolSize), session.NewSharedBudget(session.BudgetSize)
@@ -190,7 +193,6 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 	s.realtime = s.newRealtime(c)
 	s.requestsBySQL = httprequest.NewSender(s.internet, s.log)
 	s.outbox = s.newOutbox(domains)
-	s.functions = s.newFunctions(c, s.internet)
 	s.gateway = s.newGateway(domains, c.PublicURL, variants)
 	s.registry.Subscribe(s.notifications, s.gateway.Forget)
 
@@ -371,12 +373,8 @@ func (s *Server) Run(ctx context.Context) error {
 		listener = httpx.StrictTLSListener(s.listener, s.certificate.TLSConfig())
 	}
 
-	run("http", func(context.Context) error {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
+	run("http", func(context.Context) error { return s.serveHTTP(listener) })
+	run("http of functions", func(context.Context) error { return s.serveHTTP(httpx.StrictListener(s.inside)) })
 
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
@@ -402,6 +400,15 @@ func (s *Server) Run(ctx context.Context) error {
 	watch.Wait()
 
 	return errors.Join(err, s.close())
+}
+
+// serveHTTP serves the connections of a listener until the server stops.
+func (s *Server) serveHTTP(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+
+	return nil
 }
 
 // stopServing ends the client connections. Requests have drainTimeout to end.

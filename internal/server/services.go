@@ -36,14 +36,15 @@ import (
 
 // DomainsConfig has the dependencies of [Domains].
 type DomainsConfig struct {
-	Database *Database
-	Projects *projectdb.Registry
-	Blobs    *blob.Store
-	Queue    *queue.Queue
-	Accounts *account.Service
-	Outbound *outbound.Client // requests to addresses that tenants choose
-	Leaked   *leaked.Passwords
-	Log      *slog.Logger
+	Database  *Database
+	Projects  *projectdb.Registry
+	Blobs     *blob.Store
+	Queue     *queue.Queue
+	Accounts  *account.Service
+	Outbound  *outbound.Client  // requests to addresses that tenants choose
+	Functions *function.Service // nil: none
+	Leaked    *leaked.Passwords
+	Log       *slog.Logger
 }
 
 // Domains are the queue, and the domains that change rows, but no project as a whole. Application
@@ -66,14 +67,14 @@ func NewDomains(c DomainsConfig) *Domains {
 		Attempts: c.Accounts.Attempts, Sender: c.Accounts.Sender, PublicURL: c.Accounts.PublicURL, Log: c.Log})
 	users := enduser.New(enduser.Config{Store: c.Database.Store, Projects: c.Projects,
 		Passwords: c.Accounts.Passwords, Queue: c.Queue, Providers: idp.New(c.Outbound), Outbound: c.Outbound,
-		HookCalls: hook.NewClient(c.Outbound), Leaked: c.Leaked, Sender: c.Accounts.Sender,
+		HookCalls: hook.NewClient(c.Outbound), Functions: c.Functions, Leaked: c.Leaked, Sender: c.Accounts.Sender,
 		Attempts: c.Accounts.Attempts, PublicURL: c.Accounts.PublicURL, Log: c.Log})
 
 	schedules := schedule.New(schedule.Config{Platform: c.Database.Store.DB(), Projects: c.Projects,
-		Outbound: c.Outbound, Log: c.Log})
+		Outbound: c.Outbound, Functions: c.Functions, Log: c.Log})
 
 	webhooks := webhook.New(webhook.Config{Platform: c.Database.Store.DB(), Projects: c.Projects, Admins: c.Accounts,
-		Outbound: c.Outbound, Log: c.Log})
+		Outbound: c.Outbound, Functions: c.Functions, Log: c.Log})
 
 	return &Domains{Queue: c.Queue, Accounts: c.Accounts, Cleaner: cleaner, Notifier: notifier, EndUsers: users,
 		Schedules: schedules, Webhooks: webhooks,

@@ -51,6 +51,12 @@ var (
 	outboxRuns     = gauge("outbox_runs_total", "Batches of such work: requests, messages, changed schedules.")
 	outboxFailures = gauge("outbox_failures_total", "Looks and batches that failed.")
 
+	functionProcesses = gauge("function_processes", "Processes of edge functions; blank ones wait for a function.", "state")
+	functionCalls     = gauge("function_calls_total", "Calls of edge functions.")
+	functionErrors    = gauge("function_errors_total", "Calls of edge functions without an answer, or with a status of 500 or above.")
+	functionStarts    = gauge("function_cold_starts_total", "Processes of edge functions that were started.")
+	functionCPU       = gauge("function_cpu_seconds_total", "Processor time of edge functions.")
+
 	clusterServers  = gauge("cluster_servers", "Other servers of the install that this one reaches.")
 	clusterSent     = gauge("cluster_sent_messages_total", "Messages to other servers.")
 	clusterReceived = gauge("cluster_received_messages_total", "Messages of other servers.")
@@ -72,7 +78,9 @@ var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
 	realtimeSockets, realtimeChannels, webhookProjects, webhookWaiting, webhookDeliveries, scheduleRuns,
-	outboxProjects, outboxRuns, outboxFailures, clusterServers, clusterSent, clusterReceived, clusterDropped,
+	outboxProjects, outboxRuns, outboxFailures,
+	functionProcesses, functionCalls, functionErrors, functionStarts, functionCPU,
+	clusterServers, clusterSent, clusterReceived, clusterDropped,
 	storageFree, storageSize, droppedSpans,
 	jobs, oldestJob, certificateExpiry,
 }
@@ -129,6 +137,14 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 
 	send(realtimeChannels, float64(s.hub.Members()))
 	s.collectWork(to, send)
+	functions := s.functions.Stats()
+	send(functionProcesses, float64(functions.Processes), "running")
+	send(functionProcesses, float64(functions.Blank), "blank")
+	for desc, count := range map[*prometheus.Desc]float64{functionCalls: float64(functions.Calls),
+		functionErrors: float64(functions.Errors), functionStarts: float64(functions.ColdStarts),
+		functionCPU: functions.CPU.Seconds()} {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, count)
+	}
 
 	cluster := s.bus.Stats()
 	send(clusterServers, float64(cluster.Servers))

@@ -72,11 +72,11 @@ func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err == nil && len(text) <= maxURL {
 		u.RawQuery = ""
-		err = outbound.CheckURL(u.String())
+		err = outbound.CheckAddress(u.String())
 	}
 	if err != nil || len(text) > maxURL {
 		return fault.OnField(fault.Unprocessable, "endpoint", "invalid_format",
-			"must be an https URL of at most %d bytes, without user and fragment", maxURL)
+			"must be functions://NAME, or an https URL, of at most %d bytes, without user and fragment", maxURL)
 	}
 
 	return nil

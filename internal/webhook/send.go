@@ -252,7 +252,11 @@ func (w *worker) attempt(h *active, d delivery, headers map[string]string, keys 
 	r.Header.Set("Content-Type", "application/json")
 	outbound.SignWebhook(r.Header, keys, d.Event.String(), o.attempt.At, []byte(d.Body))
 
-	res, err := w.service.client.Do(w.ctx, w.project.Key(w.ctx).In(h.UUID.String()), r)
+	ctx, cancel := context.WithTimeout(w.ctx, outbound.Timeout)
+	defer cancel()
+
+	endpoints := w.service.Functions.Endpoints(w.project, w.service.client)
+	res, err := endpoints.Do(ctx, w.project.Key(ctx).In(h.UUID.String()), r)
 	if w.ctx.Err() != nil || errors.Is(err, fair.ErrBusy) {
 		return o, false
 	}

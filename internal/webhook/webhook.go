@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
@@ -33,11 +34,12 @@ type Admins interface {
 
 // Config has the dependencies of a [Service].
 type Config struct {
-	Platform *platform.DB
-	Projects *projectdb.Registry
-	Admins   Admins
-	Outbound *outbound.Client
-	Log      *slog.Logger
+	Platform  *platform.DB
+	Projects  *projectdb.Registry
+	Admins    Admins
+	Outbound  *outbound.Client
+	Functions *function.Service // nil: none
+	Log       *slog.Logger
 }
 
 // Service has the webhooks of all projects, and delivers for those whose lease this server has. It
@@ -81,7 +83,7 @@ type WatchedTable struct {
 type Webhook struct {
 	UUID         uuid.UUID      `json:"uuid"`
 	Name         string         `json:"name"`
-	URL          string         `json:"endpoint" doc:"Its URL."`
+	URL          string         `json:"endpoint" doc:"Its URL, or functions://NAME for an edge function of the project."`
 	Events       []string       `json:"events" doc:"Types of events, other than those of rows."`
 	Tables       []WatchedTable `json:"tables" doc:"Tables whose changes it gets."`
 	Queues       []string       `json:"queues" doc:"Queues whose messages it gets."`

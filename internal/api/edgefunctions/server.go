@@ -1,4 +1,5 @@
-// Package edgefunctions has the operations on edge functions: deployments, versions, secrets, logs.
+// Package edgefunctions has the operations on edge functions: deployments, versions, secrets, logs,
+// limits, metrics.
 package edgefunctions
 
 import (
@@ -16,4 +17,5 @@ func (s *Server) Register(p *operation.Pipeline) {
 			"Applications call them at `/projects/{projectUUID}/functions/v1/{name}`.")
 	s.registerFunctions(p)
 	s.registerSecrets(p)
+	s.registerLimits(p)
 }

@@ -74,7 +74,7 @@ type createWebhookInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
 		Name    string             `json:"name" minLength:"1" maxLength:"100" doc:"Unique in the project."`
-		URL     string             `json:"endpoint" maxLength:"2000" doc:"Its https URL."`
+		URL     string             `json:"endpoint" maxLength:"2000" doc:"Its https URL, or functions://NAME for an edge function of the project."`
 		Events  *[]string          `json:"events,omitempty" maxItems:"100" doc:"Types of events, other than those of rows."`
 		Tables  *[]tableInput      `json:"tables,omitempty" maxItems:"50" doc:"Tables whose changes it gets: whole rows, past policies."`
 		Queues  *[]string          `json:"queues,omitempty" maxItems:"20" doc:"Queues whose messages it takes: each goes to the endpoint and leaves the queue."`
@@ -138,7 +138,7 @@ type updateWebhookInput struct {
 	UUID    uuid.UUID `path:"webhookUUID" format:"uuid"`
 	Body    struct {
 		Name    *string            `json:"name,omitempty" minLength:"1" maxLength:"100" doc:"Unique in the project."`
-		URL     *string            `json:"endpoint,omitempty" maxLength:"2000" doc:"Its https URL."`
+		URL     *string            `json:"endpoint,omitempty" maxLength:"2000" doc:"Its https URL, or functions://NAME for an edge function of the project."`
 		Events  *[]string          `json:"events,omitempty" maxItems:"100" doc:"Types of events, other than those of rows."`
 		Tables  *[]tableInput      `json:"tables,omitempty" maxItems:"50" doc:"Tables whose changes it gets: whole rows, past policies."`
 		Queues  *[]string          `json:"queues,omitempty" maxItems:"20" doc:"Queues whose messages it takes: each goes to the endpoint and leaves the queue."`

@@ -15,6 +15,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/hook"
 	"github.com/socle-dev/socle/internal/mail"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -25,7 +26,8 @@ type Config struct {
 	Project  *projectdb.Project
 	Settings rules.Config
 	Install  *mail.Sender     // for projects without a mail server
-	Client   *outbound.Client // client for the project's senders
+	Client   *outbound.Client // client for the project's mail server
+	Senders  hook.Client      // client for its senders of text messages
 	Log      *slog.Logger
 }
 

@@ -37,8 +37,9 @@ func newOutbox(t *testing.T, change func(*rules.Config)) *Outbox {
 		t.Fatal(err)
 	}
 
-	o, err := New(Config{Project: projectdbtest.New(t), Settings: c, Install: install,
-		Client: outbound.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Log: log})
+	client := outbound.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	o, err := New(Config{Project: projectdbtest.New(t), Settings: c, Install: install, Client: client, Senders: client,
+		Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

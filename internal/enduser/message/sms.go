@@ -55,7 +55,7 @@ func (o *Outbox) SendSMS(ctx context.Context, attempt int, m SMS) error {
 
 // do sends a request to a sender, and returns the error for its status.
 func (o *Outbox) do(ctx context.Context, r *http.Request) error {
-	res, err := o.Client.Do(ctx, httpx.In(ctx, o.Project.Key(ctx)), r)
+	res, err := o.Senders.Do(ctx, httpx.In(ctx, o.Project.Key(ctx)), r)
 	switch {
 	case errors.Is(err, outbound.ErrNetwork), errors.Is(err, outbound.ErrRedirect):
 		return errors.Join(errRefused, err)

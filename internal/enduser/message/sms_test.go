@@ -30,7 +30,7 @@ func TestSMSFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		o := &Outbox{Config: Config{Project: &projectdb.Project{}, Client: outbound.New(allowed)}}
+		o := &Outbox{Config: Config{Project: &projectdb.Project{}, Senders: outbound.New(allowed)}}
 		return o.do(ctx, r)
 	}
 

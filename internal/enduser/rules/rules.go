@@ -33,6 +33,9 @@ func (c *Config) validateSMSSecret() error {
 	const reason = "is required by the sender of text messages"
 	switch c.SMS.SenderName() {
 	case SenderHook:
+		if !hook.NeedsSecret(c.SMS.HookURL) {
+			return nil
+		}
 		return c.Secrets.checkWebhook(SecretSMSHook, reason)
 	case SenderTwilio:
 		return c.Secrets.require(SecretTwilio, reason)
@@ -41,11 +44,11 @@ func (c *Config) validateSMSSecret() error {
 	return nil
 }
 
-// validateHookSecrets fails with Unprocessable unless each endpoint has a secret.
+// validateHookSecrets fails with Unprocessable unless each endpoint that needs a secret has one.
 func (c *Config) validateHookSecrets() error {
 	var errs []error
 	for name, address := range c.Hooks {
-		if hook.IsEndpoint(address) && hookEvents[name] != "" {
+		if hook.NeedsSecret(address) && hookEvents[name] != "" {
 			errs = append(errs, c.Secrets.checkWebhook(hookSecrets+name, "is required by the URL of the hook"))
 		}
 	}

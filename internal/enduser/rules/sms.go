@@ -102,8 +102,8 @@ func (s SMS) checkSender() error {
 	case SenderMailbox:
 		return nil
 	case SenderHook:
-		if err := outbound.CheckURL(s.HookURL); err != nil || len(s.HookURL) > maxURL {
-			return errors.New("hook_url must be an https URL without user, query and fragment")
+		if err := outbound.CheckAddress(s.HookURL); err != nil || len(s.HookURL) > maxURL {
+			return errors.New("hook_url must be functions://name, or an https URL without user, query and fragment")
 		}
 		return nil
 	case SenderTwilio:

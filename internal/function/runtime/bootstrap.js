@@ -3,11 +3,12 @@
 //
 // No wall is here: what a function changes in its own process is its own affair.
 
-const { connect: dial, listen, serve, startTls } = Deno;
+import { configure, handle, proxy } from "./network.js";
+
+const { connect: dial, listen, serve } = Deno;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-const proxy = { hostname: "127.0.0.1", port: 3128 };
 const folder = "/tmp/function";
 
 let handler; // (request, info) => response
@@ -98,34 +99,6 @@ function handlerOf(exported) {
   return typeof exported === "function" ? exported : undefined;
 }
 
-// Connections leave by the proxy of the server, which alone reaches other hosts.
-
-Deno.connect = async (options) => {
-  const { hostname = "127.0.0.1", port, transport = "tcp" } = options;
-  if (transport !== "tcp" || ["127.0.0.1", "localhost", "::1"].includes(hostname)) return await dial(options);
-
-  const conn = await dial(proxy);
-  const target = hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
-  await conn.write(encoder.encode(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`));
-
-  let head = "";
-  const byte = new Uint8Array(1); // not one more than the answer: the rest is the other host's
-  while (!head.endsWith("\r\n\r\n") && head.length < 4096) {
-    if (await conn.read(byte) === null) break;
-    head += String.fromCharCode(byte[0]);
-  }
-  if (!head.startsWith("HTTP/1.1 200")) {
-    conn.close();
-    throw new Deno.errors.ConnectionRefused(`connect ${target}: ${head.split("\r\n")[0].slice(9) || "no answer"}`);
-  }
-  return conn;
-};
-
-Deno.connectTls = async (options) =>
-  await startTls(await Deno.connect(options), {
-    hostname: options.hostname, caCerts: options.caCerts, alpnProtocols: options.alpnProtocols,
-  });
-
 globalThis.EdgeRuntime = {
   waitUntil(promise) {
     const settled = Promise.resolve(promise).catch((error) => console.error(describe(error)))
@@ -164,7 +137,7 @@ async function answer(request) {
   const client = request.headers.get("x-forwarded-for") ?? "";
   const info = { remoteAddr: { transport: "tcp", hostname: client, port: 0 }, completed: new Promise(() => {}) };
   try {
-    const response = await handler(request, info);
+    const response = await handle(request, () => handler(request, info));
     if (!(response instanceof Response)) throw new TypeError("The handler returned no Response");
     return response;
   } catch (error) {
@@ -179,6 +152,7 @@ async function answer(request) {
 
 const [settings, module] = await receive();
 for (const [name, value] of Object.entries(settings.env ?? {})) Deno.env.set(name, value);
+configure(settings.origins ?? {});
 
 try {
   await Deno.mkdir(folder, { recursive: true });

@@ -23,24 +23,26 @@ import (
 	"github.com/socle-dev/socle/internal/function/sandbox"
 )
 
-//go:embed bootstrap.js
-var bootstrap []byte
+// Modules of the process: the first one is its program.
+var (
+	//go:embed bootstrap.js
+	bootstrap []byte
+	//go:embed network.js
+	network []byte
+)
 
 const (
-	// Memory is what a function may allocate, in bytes.
-	Memory = 256 << 20
 	// baseline is the private memory that Deno reserves for itself, mostly V8's range for code.
 	baseline = 557 << 20
 
-	heap        = 192      // MB of JavaScript's objects; buffers are beside it
 	temporary   = 32 << 20 // bytes of /tmp
 	maxFiles    = 512
 	maxThreads  = 64
 	maxHeader   = 64 << 10 // bytes
 	idleTimeout = 30 * time.Second
 
-	// MaxConcurrent bounds the requests that a process works on.
-	MaxConcurrent = 64
+	maxConnections = 160 // to a process: its requests, and the one that ends it
+	maxIdle        = 64
 )
 
 // ErrMissing reports that Deno is not installed.
@@ -48,7 +50,8 @@ var ErrMissing = errors.New("Deno, which runs functions, is not installed")
 
 // Config describes a process.
 type Config struct {
-	Program string // path of Deno
+	Program  string // path of Deno
+	MemoryMB int    // what the function may allocate
 
 	// Outward serves the proxy: requests with an absolute address, and CONNECT.
 	Outward http.Handler
@@ -60,8 +63,16 @@ type Config struct {
 
 // Module is a function, as its process needs it.
 type Module struct {
-	Code []byte            // JavaScript
-	Env  map[string]string // with secrets
+	Code    []byte            // JavaScript
+	Env     map[string]string // with secrets
+	Origins Origins
+}
+
+// Origins are the server's own addresses. Requests to the public one go to the inner one, which
+// [Config.Outward] serves. The zero value has none.
+type Origins struct {
+	Public string `json:"public"`
+	Inside string `json:"inside"`
 }
 
 // BootError reports that a module does not load.
@@ -101,9 +112,9 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 
 	p := &Process{outward: c.Outward, booted: make(chan string, 1)}
 	p.Process, err = sandbox.Start(ctx, sandbox.Config{
-		Program: c.Program, Args: arguments(), Env: environment(), Stdout: out, Stderr: errors,
-		Files: []sandbox.File{{Path: "/rt/main.js", Content: bootstrap}},
-		Limits: sandbox.Limits{Data: baseline + Memory, Temporary: temporary, Files: maxFiles,
+		Program: c.Program, Args: arguments(c.MemoryMB), Env: environment(), Stdout: out, Stderr: errors,
+		Files: []sandbox.File{{Path: "/rt/main.js", Content: bootstrap}, {Path: "/rt/network.js", Content: network}},
+		Limits: sandbox.Limits{Data: baseline + int64(c.MemoryMB)<<20, Temporary: temporary, Files: maxFiles,
 			Threads: maxThreads},
 	})
 	if err != nil {
@@ -116,15 +127,18 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	p.serveProxy()
 	p.transport = &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) },
-		MaxConnsPerHost: 2 * MaxConcurrent, MaxIdleConnsPerHost: MaxConcurrent, IdleConnTimeout: idleTimeout,
+		MaxConnsPerHost: maxConnections, MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout,
 		MaxResponseHeaderBytes: maxHeader, DisableCompression: true,
 	}
 
 	return p, nil
 }
 
-// arguments returns Deno's arguments. Its permissions are the second wall, not the first.
-func arguments() []string {
+// arguments returns Deno's arguments. Its permissions are the second wall, not the first. A quarter
+// of the memory is for buffers, which are outside the heap.
+func arguments(memoryMB int) []string {
+	heap := memoryMB * 3 / 4
+
 	return []string{"run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm",
 		"--v8-flags=--max-old-space-size=" + strconv.Itoa(heap), "--allow-env", "--allow-net",
 		"--allow-read=/tmp,/run,/rt", "--allow-write=/tmp,/run", "--allow-sys", "/rt/main.js"}
@@ -181,7 +195,7 @@ func (p *Process) report(w http.ResponseWriter, r *http.Request) {
 // Load gives a blank process its function, once. It returns when the function answers requests, and
 // fails with a *BootError if the module does not load before ctx ends.
 func (p *Process) Load(ctx context.Context, m Module) error {
-	settings, err := json.Marshal(map[string]any{"env": m.Env})
+	settings, err := json.Marshal(map[string]any{"env": m.Env, "origins": m.Origins})
 	if err != nil {
 		return err
 	}

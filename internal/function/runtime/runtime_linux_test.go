@@ -53,17 +53,24 @@ func (l *record) has(text string) bool {
 	return false
 }
 
-// start starts a process that has a module, and closes it at the test's end.
-func start(t *testing.T, code string, env map[string]string) (*Process, *record, error) {
+// program returns the path of Deno.
+func program(t *testing.T) string {
 	t.Helper()
 
-	program, err := filepath.Abs("../../../bin/deno/deno")
+	path, err := filepath.Abs("../../../bin/deno/deno")
 	if err != nil {
 		t.Fatal(err)
 	}
 
+	return path
+}
+
+// start starts a process that has a module, and closes it at the test's end.
+func start(t *testing.T, code string, env map[string]string) (*Process, *record, error) {
+	t.Helper()
+
 	log := &record{}
-	p, err := Start(t.Context(), Config{Program: program, Log: log.add,
+	p, err := Start(t.Context(), Config{Program: program(t), MemoryMB: 256, Log: log.add,
 		Outward: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Asked", r.Method+" "+r.Host)
 			w.WriteHeader(http.StatusTeapot)

@@ -10,9 +10,9 @@ import (
 var ErrUnsupported = errors.New("functions need Linux on amd64 or arm64")
 
 // ErrRefused reports that the kernel refuses the namespaces, which an administrator can allow.
-var ErrRefused = errors.New("the kernel refuses user namespaces: allow them with " +
-	"sysctl user.max_user_namespaces=65536, in a systemd unit by RestrictNamespaces=no, on Ubuntu also with " +
-	"sysctl kernel.apparmor_restrict_unprivileged_userns=0, in a container with a seccomp and AppArmor profile for them")
+var ErrRefused = errors.New("the kernel refuses user namespaces: install package socle-functions, or allow them with " +
+	"sysctl user.max_user_namespaces=65536, in a systemd unit as functions.conf of the package does, on Ubuntu also " +
+	"with its AppArmor profile, in a container as compose.functions.yaml does")
 
 // ProxyAddress is the address inside at which the program reaches the server, see [Process.Proxy].
 const ProxyAddress = "127.0.0.1:3128"
