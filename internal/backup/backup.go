@@ -77,15 +77,15 @@ func New(c Config) *Service {
 // restarts.
 func (s *Service) registerWorkers() {
 	register(s, queue.Options{
-		Workers:     queue.Workers{Queue: "backups", PerServer: 4, PerAccount: 2},
+		Workers:     queue.Workers{Queue: "backups", PerServer: 4, PerAccount: 2, InDatabase: true},
 		MaxAttempts: 1,
 	}, s.runBackup)
 	register(s, queue.Options{
-		Workers:     queue.Workers{Queue: "restores", PerServer: 4, PerAccount: 1},
+		Workers:     queue.Workers{Queue: "restores", PerServer: 4, PerAccount: 1, InDatabase: true},
 		MaxAttempts: 1,
 	}, func(ctx context.Context, a restoreArgs) error { return s.Restore(ctx, a.Restore) })
 	register(s, queue.Options{
-		Workers:     queue.Workers{Queue: "proofs", PerServer: 4, PerAccount: 1},
+		Workers:     queue.Workers{Queue: "proofs", PerServer: 4, PerAccount: 1, InDatabase: true},
 		MaxAttempts: 6,
 		Unique:      true, // per backup
 	}, s.runProof)

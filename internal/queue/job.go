@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"go.opentelemetry.io/otel/codes"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -31,6 +32,10 @@ type Workers struct {
 	// worker, a quarter is reserved for accounts without a running job, and the arguments have a
 	// member project. 0: no maximum.
 	PerAccount int
+
+	// InDatabase says that PostgreSQL does the work. The servers of an install divide such workers
+	// instead of adding to them. They have a PerAccount.
+	InDatabase bool
 }
 
 // Options configure a job kind.
@@ -73,6 +78,9 @@ func (j *Job[A]) Complete(ctx context.Context) error {
 func Register[A Args](q *Queue, o Options, work func(context.Context, *Job[A]) error) {
 	var args A
 	q.queues[o.Workers.Queue] = o.Workers
+	if o.Workers.PerAccount > 0 {
+		q.shares[o.Workers.Queue] = fair.New(o.Workers.shares(1))
+	}
 	q.options[args.Kind()] = o
 	river.AddWorker(q.workers, &worker[A]{queue: q, timeout: o.Timeout, work: work})
 }

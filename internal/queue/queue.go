@@ -79,7 +79,8 @@ type Queue struct {
 	inserter      *river.Client[pgx.Tx]
 	workers       *river.Workers
 	queues        map[string]Workers
-	options       map[string]Options // by kind
+	shares        map[string]*fair.Pool // by queue; none for a queue without shares
+	options       map[string]Options    // by kind
 	periodic      Periodic
 	suspects      suspects
 	lease         lease
@@ -94,6 +95,7 @@ func New(c Config) (*Queue, error) {
 		id:      workerPrefix + uuid.NewString(),
 		workers: river.NewWorkers(),
 		queues:  map[string]Workers{},
+		shares:  map[string]*fair.Pool{},
 		options: map[string]Options{},
 	}
 
@@ -174,16 +176,16 @@ func (q *Queue) startWorking(ctx context.Context) (*river.Client[pgx.Tx], error)
 
 // newWorkingClient returns a client with the registered workers.
 func (q *Queue) newWorkingClient() (*river.Client[pgx.Tx], error) {
-	queues, shares := map[string]river.QueueConfig{}, map[string]*fair.Pool{}
+	queues := map[string]river.QueueConfig{}
 	for name, w := range q.queues {
-		queues[name], shares[name] = river.QueueConfig{MaxWorkers: w.PerServer}, w.newShares()
+		queues[name] = river.QueueConfig{MaxWorkers: w.PerServer}
 	}
 
 	return q.newClient(&river.Config{
 		Workers: q.workers,
 		Queues:  queues,
 		Middleware: []rivertype.Middleware{
-			&fairness{pool: q.Pool, log: q.Log, shares: shares},
+			&fairness{pool: q.Pool, log: q.Log, shares: q.shares},
 		},
 		JobTimeout: -1, // a backup takes arbitrarily long; its heartbeat shows that it is alive
 	})

@@ -30,6 +30,7 @@ import (
 	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fleet"
 	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httprequest"
@@ -77,6 +78,7 @@ type Server struct {
 	blobs         *blob.Store
 	registry      *projectdb.Registry
 	notifications *pg.Listener // notifications from other servers
+	servers       *fleet.Servers
 	services      *Services
 	api           *api.Server
 	pages         *web.Pages
@@ -168,6 +170,7 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 
 	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
 	platform.HoldClaims(s.notifications)
+	s.servers = fleet.New(fleet.Config{Platform: s.database.Pool, Notifications: s.notifications, Log: s.log})
 
 	return s.assemble(ctx, c)
 }
@@ -351,6 +354,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("audit", s.registry.WatchAudit)
 	run("listener", s.notifications.Run)
 	run("servers", s.bus.Run)
+	run("connections", s.divide)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
 	run("schedules", s.services.Schedules.Run)
@@ -392,7 +396,6 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failures:
 	}
-
 	s.log.Info("stopping")
 	err = errors.Join(err, s.stopServing(ctx))
 	stopWork()
@@ -401,6 +404,17 @@ func (s *Server) Run(ctx context.Context) error {
 	watch.Wait()
 
 	return errors.Join(err, s.close())
+}
+
+// divide keeps this server within its share of PostgreSQL until ctx ends.
+func (s *Server) divide(ctx context.Context) error {
+	d := fleet.Divider{Servers: s.servers, Accepted: s.database.accepted, IsShared: s.database.private == nil,
+		Apply: func(ctx context.Context, share fleet.Share) (open int) {
+			s.services.Queue.Divide(share.Servers)
+			return s.database.resize(ctx, share.Platform) + s.registry.Resize(share.Projects)
+		}}
+
+	return d.Run(ctx)
 }
 
 // stopServing ends the client connections. Requests have drainTimeout to end.
