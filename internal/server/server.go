@@ -54,6 +54,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/telemetry"
+	"github.com/socle-dev/socle/internal/throttle"
 	"github.com/socle-dev/socle/internal/tick"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/web"
@@ -168,9 +169,10 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 		s.log.Error("could not end orphaned sessions", "error", err)
 	}
 
-	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	quiet := throttle.New(s.log)
+	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, quiet)
 	platform.HoldClaims(s.notifications)
-	s.servers = fleet.New(fleet.Config{Platform: s.database.Pool, Notifications: s.notifications, Log: s.log})
+	s.servers = fleet.New(fleet.Config{Platform: s.database.Pool, Notifications: s.notifications, Log: quiet})
 
 	return s.assemble(ctx, c)
 }
@@ -250,7 +252,7 @@ func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Ser
 		return nil, err
 	}
 
-	jobs, err := queue.New(queue.Config{Pool: s.database.Pool, River: s.database.QueuePool, Log: s.log,
+	jobs, err := queue.New(queue.Config{Pool: s.database.Pool, River: s.database.QueuePool, Log: throttle.New(s.log),
 		Tracer: s.telemetry.Tracer()})
 	if err != nil {
 		return nil, err
