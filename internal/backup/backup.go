@@ -12,7 +12,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
@@ -44,7 +46,8 @@ type Service struct {
 	files    *projectdb.Files
 	tools    *pgtool.Tools
 
-	completion  broadcast // notified when a backup finishes
+	completion  broadcast                          // notified when a backup finishes
+	silent      atomic.Pointer[map[uuid.UUID]bool] // tasks without a heartbeat in the last round
 	passphrases archive.Passphrases
 }
 

@@ -48,7 +48,10 @@ func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
 // Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
 // backup is not pending. The error is for the log.
 func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
-	_, err := runTask(ctx, s, task[Backup]{s.backupTasks(), s.make, backupFailure, s.AbandonBackup}, id)
+	_, err := runTask(ctx, s, task[Backup]{rows: s.backupTasks(), run: s.make, reason: backupFailure,
+		clear:   func(ctx context.Context, b Backup) error { return s.Discard(ctx, b.ProjectUUID, b.UUID) },
+		pend:    s.pendBackup,
+		abandon: s.AbandonBackup}, id)
 	return err
 }
 
@@ -58,7 +61,11 @@ func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
 // backup.
 func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) error {
 	err := s.inTx(ctx, func(tx *store) error {
-		if _, err := tx.backupTasks().fail(ctx, b.UUID, reason); err != nil {
+		ok, err := tx.backupTasks().fail(ctx, b.UUID, reason)
+		if err == nil && ok {
+			err = tx.makeUp(ctx, b, reason)
+		}
+		if err != nil {
 			return err
 		}
 

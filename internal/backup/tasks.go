@@ -11,6 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/tick"
 )
 
@@ -98,7 +99,9 @@ type task[T any] struct {
 
 	// run ends by marking the task completed.
 	run     func(ctx context.Context, t T) error
-	reason  func(ctx context.Context, err error) string         // explains a failure to the user
+	reason  func(ctx context.Context, err error) string // explains a failure to the user
+	clear   func(ctx context.Context, t T) error        // removes leftovers, so that it can run again
+	pend    func(ctx context.Context, id uuid.UUID) (age time.Duration, err error)
 	abandon func(ctx context.Context, t T, reason string) error // removes leftovers and marks the task failed
 }
 
@@ -121,6 +124,10 @@ func runTask[T any](ctx context.Context, s *Service, k task[T], id uuid.UUID) (T
 
 	cancelRun()
 
+	_, retry := errors.AsType[*RetryError](err)
+	if !retry && isOutage(ctx, err) {
+		err = s.awaitOutage(ctx, err, func(ctx context.Context) (error, error) { return k.retry(ctx, t, id, err) })
+	}
 	if _, retry := errors.AsType[*RetryError](err); retry {
 		return t, err
 	}
@@ -144,8 +151,9 @@ func (s *Service) heartbeat(ctx context.Context, stop context.CancelFunc, send f
 	}
 }
 
-// FailAbandoned fails abandoned tasks: running ones without a heartbeat, and pending ones whose job
-// was taken or has ended.
+// FailAbandoned fails abandoned tasks: running ones without a heartbeat in two consecutive rounds,
+// and pending ones whose job was taken or has ended. A server whose lock exists is alive: it had no
+// database for its heartbeats, and decides itself how its tasks go on.
 func (s *Service) FailAbandoned(ctx context.Context) error {
 	type row struct {
 		Kind   string
@@ -161,7 +169,9 @@ func (s *Service) FailAbandoned(ctx context.Context) error {
 			union all
 			select 'restore', status, uuid, heartbeat_at, created_at
 			from platform.restores where status in ('pending', 'running')) t
-		where status = 'running' and heartbeat_at < now() - @silence::interval
+		where status = 'running' and heartbeat_at < now() - @silence::interval and not exists (
+				select from river.river_job j
+				where j.kind = t.kind and j.args ->> t.kind = t.uuid::text and j.id in (`+queue.SelectWorking+`))
 			or status = 'pending' and coalesce(heartbeat_at, created_at) < now() - @silence::interval and not exists (
 				select from river.river_job j
 				where j.kind = t.kind and j.args ->> t.kind = t.uuid::text and (
@@ -169,11 +179,21 @@ func (s *Service) FailAbandoned(ctx context.Context) error {
 					j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
 		pgx.StrictNamedArgs{"silence": HeartbeatTimeout})
 
-	errs := []error{err}
+	if err != nil {
+		return err
+	}
+
+	var errs []error
+	silent := map[uuid.UUID]bool{}
+	defer func() { s.silent.Store(&silent) }()
+	before := s.silent.Load()
+
 	for _, t := range tasks {
-		reason := "the server running it stopped"
+		reason := serverDied
 		if t.Status == Pending {
-			reason = "the server stopped before starting it"
+			reason = neverStarted
+		} else if silent[t.UUID] = true; before == nil || !(*before)[t.UUID] {
+			continue // its server may be about to acquire its lock again
 		}
 
 		switch t.Kind {

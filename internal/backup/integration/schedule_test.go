@@ -424,3 +424,39 @@ func TestScheduleSurvives(t *testing.T) {
 		t.Errorf("got next run %v, want %v", got, counted)
 	}
 }
+
+// TestMadeUpBackups has a server die during a scheduled backup: another one is made at once, but
+// not if several have ended that way.
+func TestMadeUpBackups(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	putSchedule(a, `{"cron": "0 3 1 1 *", "prove": false}`)
+	abandon := func() {
+		t.Helper()
+
+		a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, scheduled, status, started_at, heartbeat_at)
+			values ($1, $2, $3, true, 'running', now() - interval '1 minute', now() - interval '1 minute')`,
+			uuid.Must(uuid.NewV7()), a.Project, a.User)
+		cleanUpTwice(t, a)
+	}
+
+	abandon()
+	waitUntil(t, "a backup is made instead", func() bool {
+		runCleanUp(t, a)
+		return scheduledStatuses(t, a) == "failed completed"
+	})
+	if isDue(t, a) {
+		t.Error("the next backup is due after the one that was made")
+	}
+
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, scheduled, status, completed_at, error)
+		select gen_random_uuid(), $1, $2, true, 'failed', now(), 'x' from generate_series(1, 3)`, a.Project, a.User)
+	abandon()
+	waitUntil(t, "the last one has failed", func() bool {
+		return !strings.Contains(scheduledStatuses(t, a), "running")
+	})
+	if isDue(t, a) {
+		t.Error("a backup is due although several have ended their server")
+	}
+}
