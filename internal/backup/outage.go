@@ -93,10 +93,11 @@ func (s *Service) awaitOutage(
 	}
 }
 
-// retry makes a running task pending again. The outcome is a *[RetryError], or cause itself if the
-// task has been retried for too long. It fails with NotFound if the task is not running any more.
-func (k task[T]) retry(ctx context.Context, t T, id uuid.UUID, cause error) (outcome, err error) {
-	if _, err := k.rows.unfinished(ctx, id); err != nil {
+// retry makes an unfinished task pending again. The outcome is a *[RetryError], or cause itself if the
+// task has been retried for too long. It fails with NotFound if the task has ended.
+func (k task[T]) retry(ctx context.Context, id uuid.UUID, cause error) (outcome, err error) {
+	t, err := k.rows.unfinished(ctx, id)
+	if err != nil {
 		return nil, err
 	}
 	if err := k.clear(ctx, t); err != nil {
@@ -114,18 +115,34 @@ func (k task[T]) retry(ctx context.Context, t T, id uuid.UUID, cause error) (out
 	return &RetryError{min(max(age/2, minRetryDelay), maxRetryDelay), cause}, nil
 }
 
-// pendBackup and pendRestore set a running task back to pending, and return the time since its
-// first start. They fail with NotFound if it is not running any more.
+// pendBackup and pendRestore set an unfinished task to pending, and return the time since its first
+// start. They fail with NotFound if it has ended.
 func (s *store) pendBackup(ctx context.Context, id uuid.UUID) (time.Duration, error) {
-	return s.setPending(ctx, id, "the database, which was out of reach")
+	seconds, err := pg.Value[float64](ctx, s.q, `
+		update platform.backups
+		set status = 'pending', heartbeat_at = now(), waiting_for = 'the database, which was out of reach'
+		where uuid = @id and status in ('pending', 'running')
+		returning extract(epoch from now() - coalesce(started_at, now()))::float8`, pgx.StrictNamedArgs{"id": id})
+	return time.Duration(seconds * float64(time.Second)), err
 }
 
 func (s *store) pendRestore(ctx context.Context, id uuid.UUID) (time.Duration, error) {
 	seconds, err := pg.Value[float64](ctx, s.q, `
 		update platform.restores set status = 'pending', heartbeat_at = now()
-		where uuid = @id and status = 'running'
-		returning extract(epoch from now() - started_at)::float8`, pgx.StrictNamedArgs{"id": id})
+		where uuid = @id and status in ('pending', 'running')
+		returning extract(epoch from now() - coalesce(started_at, now()))::float8`, pgx.StrictNamedArgs{"id": id})
 	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// enqueueAgain enqueues another job for a pending task. Several are harmless: one starts it.
+func (s *Service) enqueueAgain(ctx context.Context, kind string, id, project uuid.UUID) error {
+	var args queue.Args = restoreArgs{id, project}
+	if kind == "backup" {
+		args = backupArgs{id, project}
+	}
+
+	_, err := s.Queue.Insert(ctx, args)
+	return err
 }
 
 // Reasons of tasks that have failed with their server.

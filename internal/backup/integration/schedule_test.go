@@ -460,3 +460,20 @@ func TestMadeUpBackups(t *testing.T) {
 		t.Error("a backup is due although several have ended their server")
 	}
 }
+
+// TestLostJob has an outage keep a server from learning that it took the job of a backup: another
+// job makes it.
+func TestLostJob(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	id := uuid.Must(uuid.NewV7())
+	a.Exec(`insert into river.river_job (kind, queue, args, state, attempt, max_attempts, attempted_at, attempted_by)
+		values ('backup', 'backups', jsonb_build_object('backup', $1::text, 'project', $2::text), 'running', 1, 1,
+			now() - interval '1 minute', array['socle-lost'])`, id.String(), a.Project)
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at)
+		values ($1, $2, $3, now() - interval '1 minute')`, id, a.Project, a.User)
+
+	runCleanUp(t, a)
+	waitForBackup(t, a, id.String(), "completed")
+}
