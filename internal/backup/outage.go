@@ -93,8 +93,8 @@ func (s *Service) awaitOutage(
 	}
 }
 
-// retry makes an unfinished task pending again. The outcome is a *[RetryError], or cause itself if the
-// task has been retried for too long. It fails with NotFound if the task has ended.
+// retry makes an unfinished task pending again. The outcome is a *[RetryError], or cause itself if
+// the task has been retried for too long. It fails with NotFound if the task has ended.
 func (k task[T]) retry(ctx context.Context, id uuid.UUID, cause error) (outcome, err error) {
 	t, err := k.rows.unfinished(ctx, id)
 	if err != nil {
