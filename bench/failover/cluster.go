@@ -253,6 +253,22 @@ func (n *node) signal(s syscall.Signal) {
 	}
 }
 
+// stopReplication stops the processes that send to replicas.
+func (n *node) stopReplication() error {
+	senders, err := exec.Command("pgrep", "-P", strconv.Itoa(n.postmaster()), "-f", "walsender").Output()
+	if err != nil {
+		return fmt.Errorf("%s has no replicas: %w", n.name, err)
+	}
+
+	for sender := range strings.FieldsSeq(string(senders)) {
+		if pid, err := strconv.Atoi(sender); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+		}
+	}
+
+	return nil
+}
+
 func (n *node) kill() { n.signal(syscall.SIGKILL) }
 
 // startProxy starts HAProxy: a port that leads to the node that leads, one to the servers.

@@ -34,6 +34,9 @@ type install struct {
 	form      string
 	field     string
 	container string
+
+	ledAt    time.Time      // when the last event had another node lead
+	sessions <-chan settled // on it
 }
 
 func startInstall(ctx context.Context, c *cluster, dir string) (*install, error) {
@@ -139,17 +142,26 @@ func (i *install) setUp(ctx context.Context) error {
 			func() { i.secretKey, _ = r.Metadata["key"].(string) }},
 		{"PUT", "/forms/{form}", `{"state": "open"}`, nil},
 	} {
-		text, status, _, err := i.send(ctx, step.method, i.fill(step.path), []byte(step.body), nil)
-		if err != nil {
-			return err
-		}
 		r = reply{}
-		if err := json.Unmarshal(text, &r); status >= 300 || err != nil {
-			return fmt.Errorf("%s %s: %d %s", step.method, step.path, status, text)
+		if err := i.call(ctx, step.method, i.fill(step.path), step.body, &r); err != nil {
+			return err
 		}
 		if step.keep != nil {
 			step.keep()
 		}
+	}
+
+	return nil
+}
+
+// call sends a request as the user, and reads the answer into r.
+func (i *install) call(ctx context.Context, method, path, body string, r *reply) error {
+	text, status, _, err := i.send(ctx, method, path, []byte(body), nil)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, r); status >= 300 || err != nil {
+		return fmt.Errorf("%s %s: %d %s", method, path, status, text)
 	}
 
 	return nil

@@ -46,6 +46,7 @@ type load struct {
 
 	mu      sync.Mutex
 	last    time.Time // successful write
+	times   []time.Time
 	gap     time.Duration
 	failed  map[string]int // by description
 	strange map[string]int // failures that no client can handle
@@ -96,6 +97,21 @@ func (l *load) succeed() {
 
 	l.gap = max(l.gap, time.Since(l.last))
 	l.last = time.Now()
+	l.times = append(l.times, l.last)
+}
+
+// firstAfter returns the time from at to the next successful write.
+func (l *load) firstAfter(at time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	for _, t := range l.times {
+		if t.After(at) {
+			return t.Sub(at)
+		}
+	}
+
+	return time.Since(at)
 }
 
 // fail records a failure. A client can handle one that says when to try again, and one that says

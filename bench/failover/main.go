@@ -3,7 +3,7 @@
 // if a write that was acknowledged is lost or is there twice, if a node does not come back without
 // help, or if an error is not one that clients may repeat.
 //
-//	go run ./bench/failover [-events kill,freeze,switchover,restart] [-async] [-seconds 10]
+//	go run ./bench/failover [-events kill,stall,freeze,switchover,restart] [-async] [-seconds 10]
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	events  = flag.String("events", "kill,freeze,switchover,restart", "what happens, in this order")
+	events  = flag.String("events", "kill,stall,freeze,switchover,restart", "what happens, in this order")
 	async   = flag.Bool("async", false, "replicate asynchronously: a failover may lose writes")
 	seconds = flag.Int("seconds", 10, "seconds of writes before each event, and after it")
 	writers = flag.Int("writers", 2, "writers of each kind")
@@ -80,22 +80,25 @@ func run(ctx context.Context) (err error) {
 
 	printResults(results, load, lost, doubled)
 
-	return errors.Join(judge(lost, doubled, load)...)
+	return errors.Join(append(judge(lost, doubled, load), judgeTimes(results)...)...)
 }
 
 // result is what an event has done.
 type result struct {
-	event   string
-	leader  time.Duration // until another node led; 0: the leader stayed
-	writes  time.Duration // without a successful write
-	rejoins time.Duration // until all nodes followed the new leader
+	event    string
+	leader   time.Duration // until another node led; 0: the leader stayed
+	first    time.Duration // from then to the first successful write
+	sessions time.Duration // from then until the servers had their sessions on it
+	writes   time.Duration // without a successful write
+	rejoins  time.Duration // until all nodes followed the new leader
+	backup   time.Duration // from the start of a backup that met the event to its end
 }
 
 func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]result, error) {
 	var all []result
 	for name := range strings.SplitSeq(*events, ",") {
 		event, ok := map[string]func(context.Context, *cluster) (time.Duration, error){
-			"kill": i.kill, "freeze": i.freeze, "switchover": i.switchOver, "restart": i.restart,
+			"kill": i.kill, "stall": i.stall, "freeze": i.freeze, "switchover": i.switchOver, "restart": i.restart,
 		}[name]
 		if !ok {
 			return nil, fmt.Errorf("there is no event %q", name)
@@ -107,6 +110,12 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 
 		fmt.Printf("%s …\n", name)
 		load.resetGap()
+		backup, err := i.startBackup(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+
+		i.ledAt, i.sessions = time.Time{}, nil
 		start := time.Now()
 		leader, err := event(ctx, c)
 		if err != nil {
@@ -119,11 +128,23 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 
-		rejoins := time.Since(start)
+		r := result{event: name, leader: leader, rejoins: time.Since(start)}
+		if r.backup, err = i.awaitBackup(ctx, backup); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if i.sessions != nil {
+			s := <-i.sessions
+			if s.err != nil {
+				return nil, fmt.Errorf("%s: %w", name, s.err)
+			}
+			r.sessions, r.first = s.after, load.firstAfter(i.ledAt)
+		}
+
 		if err := sleep(ctx, time.Duration(*seconds)*time.Second); err != nil {
 			return nil, err
 		}
-		all = append(all, result{name, leader, load.longestGap(), rejoins})
+		r.writes = load.longestGap()
+		all = append(all, r)
 	}
 
 	return all, nil
@@ -139,12 +160,29 @@ func (i *install) kill(ctx context.Context, c *cluster) (time.Duration, error) {
 
 	start := time.Now()
 	leader.kill()
-	if err := c.awaitLeader(ctx, leader); err != nil {
+	if err := i.awaitOther(ctx, c, leader); err != nil {
 		return 0, err
 	}
 
 	took := time.Since(start)
 	return took, leader.start(c)
+}
+
+// stall stops the leader's replication for two seconds, and kills it.
+func (i *install) stall(ctx context.Context, c *cluster) (time.Duration, error) {
+	leader, err := c.leader(ctx)
+	if err != nil {
+		return 0, err
+	}
+
+	if err := leader.stopReplication(); err != nil {
+		return 0, err
+	}
+	if err := sleep(ctx, 2*time.Second); err != nil {
+		return 0, err
+	}
+
+	return i.kill(ctx, c)
 }
 
 // freeze stops all processes of the leader, as a machine without power for its processor, and lets
@@ -157,7 +195,7 @@ func (i *install) freeze(ctx context.Context, c *cluster) (time.Duration, error)
 
 	start := time.Now()
 	leader.signal(syscall.SIGSTOP)
-	err = c.awaitLeader(ctx, leader)
+	err = i.awaitOther(ctx, c, leader)
 	took := time.Since(start)
 	if err == nil {
 		err = sleep(ctx, 10*time.Second) // both believe to lead
@@ -179,7 +217,8 @@ func (i *install) switchOver(ctx context.Context, c *cluster) (time.Duration, er
 		return 0, err
 	}
 
-	return time.Since(start), c.awaitLeader(ctx, leader)
+	err = i.awaitOther(ctx, c, leader)
+	return time.Since(start), err
 }
 
 // restart restarts one server after the other.
@@ -200,10 +239,12 @@ func (i *install) restart(ctx context.Context, _ *cluster) (time.Duration, error
 }
 
 func printResults(results []result, load *load, lost, doubled map[string]int) {
-	fmt.Printf("\n%-12s %12s %16s %16s\n", "event", "new leader", "without writes", "all nodes back")
+	fmt.Printf("\n%-12s %12s %12s %12s %16s %16s %12s\n", "event", "new leader", "first write", "sessions",
+		"without writes", "all nodes back", "backup")
 	for _, r := range results {
-		fmt.Printf("%-12s %12s %16s %16s\n", r.event, r.leader.Round(100*time.Millisecond),
-			r.writes.Round(100*time.Millisecond), r.rejoins.Round(100*time.Millisecond))
+		round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+		fmt.Printf("%-12s %12s %12s %12s %16s %16s %12s\n", r.event, round(r.leader), round(r.first), round(r.sessions),
+			round(r.writes), round(r.rejoins), round(r.backup))
 	}
 
 	fmt.Printf("\n%-18s %12s %6s %8s\n", "writes", "acknowledged", "lost", "doubled")
@@ -227,6 +268,23 @@ func judge(lost, doubled map[string]int, load *load) []error {
 	}
 	for _, e := range load.unexpected() {
 		all = append(all, errors.New("unexpected error: "+e))
+	}
+
+	return all
+}
+
+// judgeTimes returns the targets that events have missed.
+func judgeTimes(results []result) []error {
+	var all []error
+	for _, r := range results {
+		if r.first > writeTarget {
+			all = append(all, fmt.Errorf("%s: the first write succeeded after %v, want %v",
+				r.event, r.first, writeTarget))
+		}
+		if r.sessions > sessionsTarget {
+			all = append(all, fmt.Errorf("%s: the servers had their sessions after %v, want %v",
+				r.event, r.sessions, sessionsTarget))
+		}
 	}
 
 	return all

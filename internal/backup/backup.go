@@ -12,7 +12,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/backup/archive"
@@ -44,7 +46,8 @@ type Service struct {
 	files    *projectdb.Files
 	tools    *pgtool.Tools
 
-	completion  broadcast // notified when a backup finishes
+	completion  broadcast                          // notified when a backup finishes
+	silent      atomic.Pointer[map[uuid.UUID]bool] // tasks without a heartbeat in the last round
 	passphrases archive.Passphrases
 }
 
@@ -77,15 +80,15 @@ func New(c Config) *Service {
 // restarts.
 func (s *Service) registerWorkers() {
 	register(s, queue.Options{
-		Workers:     queue.Workers{Queue: "backups", PerServer: 4, PerAccount: 2},
+		Workers:     queue.Workers{Queue: "backups", PerServer: 4, PerAccount: 2, InDatabase: true},
 		MaxAttempts: 1,
 	}, s.runBackup)
 	register(s, queue.Options{
-		Workers:     queue.Workers{Queue: "restores", PerServer: 4, PerAccount: 1},
+		Workers:     queue.Workers{Queue: "restores", PerServer: 4, PerAccount: 1, InDatabase: true},
 		MaxAttempts: 1,
 	}, func(ctx context.Context, a restoreArgs) error { return s.Restore(ctx, a.Restore) })
 	register(s, queue.Options{
-		Workers:     queue.Workers{Queue: "proofs", PerServer: 4, PerAccount: 1},
+		Workers:     queue.Workers{Queue: "proofs", PerServer: 4, PerAccount: 1, InDatabase: true},
 		MaxAttempts: 6,
 		Unique:      true, // per backup
 	}, s.runProof)

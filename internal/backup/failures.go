@@ -13,7 +13,7 @@ import (
 // backupFailure explains to the user why a backup failed.
 func backupFailure(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
-		return "the server was stopped"
+		return serverStopped
 	}
 	if e := fault.Of(err); e.Kind != fault.Internal {
 		return e.Detail
@@ -32,7 +32,7 @@ func backupFailure(ctx context.Context, err error) string {
 func restoreFailure(ctx context.Context, err error) string {
 	switch e := fault.Of(err); {
 	case ctx.Err() != nil:
-		return "the server was stopped"
+		return serverStopped
 	case errors.Is(err, archive.ErrDamaged), errors.Is(err, pgdump.ErrTOC):
 		return "the backup is damaged; nothing was restored"
 	case e.Kind != fault.Internal:

@@ -49,7 +49,10 @@ func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
 // Make runs a pending backup until it is completed or failed with a reason. It does nothing if the
 // backup is not pending. The error is for the log.
 func (s *Service) Make(ctx context.Context, id uuid.UUID) error {
-	_, err := runTask(ctx, s, task[Backup]{s.backupTasks(), s.make, backupFailure, s.AbandonBackup}, id)
+	_, err := runTask(ctx, s, task[Backup]{rows: s.backupTasks(), run: s.make, reason: backupFailure,
+		clear:   func(ctx context.Context, b Backup) error { return s.Discard(ctx, b.ProjectUUID, b.UUID) },
+		pend:    s.pendBackup,
+		abandon: s.AbandonBackup}, id)
 	return err
 }
 
@@ -80,10 +83,14 @@ func (s *Service) AbandonBackup(ctx context.Context, b Backup, reason string) er
 	return errors.Join(err, s.unaudited(failCtx, func(tx *store) error { return s.fail(failCtx, tx, b, reason) }))
 }
 
-// fail sets an unfinished backup to failed, and enqueues that fact.
+// fail sets an unfinished backup to failed, and enqueues that fact. One that failed with its server
+// is made up for.
 func (s *Service) fail(ctx context.Context, tx *store, b Backup, reason string) error {
 	failed, err := tx.backupTasks().fail(ctx, b.UUID, reason)
 	if err != nil || !failed {
+		return err
+	}
+	if err := tx.makeUp(ctx, b, reason); err != nil {
 		return err
 	}
 

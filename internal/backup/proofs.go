@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -192,11 +189,7 @@ func isTransient(err error) bool {
 	if errors.Is(err, archive.ErrDamaged) || errors.Is(err, pgdump.ErrTOC) || errors.Is(err, errRestoreTimeout) {
 		return false
 	}
-	if _, ok := errors.AsType[*exec.ExitError](err); ok && slices.ContainsFunc([]string{
-		"FATAL:", "server closed the connection", "connection to server",
-	}, func(text string) bool {
-		return strings.Contains(err.Error(), text)
-	}) {
+	if isDatabaseAway(err) {
 		return true
 	}
 

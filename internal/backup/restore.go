@@ -19,7 +19,8 @@ import (
 // Restore runs a pending restore until it is completed, or failed with a reason and without effect.
 // It does nothing if the restore is not pending. The error is for the log.
 func (s *Service) Restore(ctx context.Context, id uuid.UUID) error {
-	restores := task[Restore]{s.restoreTasks(), s.restore, restoreFailure, s.AbandonRestore}
+	restores := task[Restore]{rows: s.restoreTasks(), run: s.restore, reason: restoreFailure,
+		clear: s.clearRestore, pend: s.pendRestore, abandon: s.AbandonRestore}
 	r, err := runTask(ctx, s, restores, id)
 	if err != nil {
 		return err
@@ -51,6 +52,17 @@ func (s *Service) AbandonRestore(ctx context.Context, r Restore, reason string) 
 	}
 
 	return s.Lifecycle.Finish(ctx) // removes the project created for the restore
+}
+
+// clearRestore removes what an unfinished restore has left. It fails with NotFound if the restore
+// has ended.
+func (s *Service) clearRestore(ctx context.Context, r Restore) error {
+	return s.Lifecycle.WithLock(ctx, r.ProjectUUID, func() error {
+		if _, err := s.restoreTasks().unfinished(ctx, r.UUID); err != nil {
+			return err
+		}
+		return s.removeCopy(ctx, r)
+	})
 }
 
 // removeCopy removes the database and the blobs created by a restore.

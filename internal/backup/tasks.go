@@ -11,6 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/tick"
 )
 
@@ -98,15 +99,24 @@ type task[T any] struct {
 
 	// run ends by marking the task completed.
 	run     func(ctx context.Context, t T) error
-	reason  func(ctx context.Context, err error) string         // explains a failure to the user
+	reason  func(ctx context.Context, err error) string // explains a failure to the user
+	clear   func(ctx context.Context, t T) error        // removes leftovers, so that it can run again
+	pend    func(ctx context.Context, id uuid.UUID) (age time.Duration, err error)
 	abandon func(ctx context.Context, t T, reason string) error // removes leftovers and marks the task failed
 }
 
 // runTask claims a pending task, runs it and returns it. It returns a *[RetryError] if the task
 // should run again, and does nothing if the task is not pending. The error is for the log.
 func runTask[T any](ctx context.Context, s *Service, k task[T], id uuid.UUID) (T, error) {
+	retry := func(ctx context.Context, err error) error {
+		return s.awaitOutage(ctx, err, func(ctx context.Context) (error, error) { return k.retry(ctx, id, err) })
+	}
+
 	t, err := k.rows.start(ctx, id)
-	if err != nil {
+	switch {
+	case err != nil && isOutage(ctx, err): // it may have been started
+		return t, retry(ctx, err)
+	case err != nil:
 		return t, fault.Ignore(err, fault.NotFound)
 	}
 
@@ -121,7 +131,10 @@ func runTask[T any](ctx context.Context, s *Service, k task[T], id uuid.UUID) (T
 
 	cancelRun()
 
-	if _, retry := errors.AsType[*RetryError](err); retry {
+	if _, ok := errors.AsType[*RetryError](err); !ok && isOutage(ctx, err) {
+		err = retry(ctx, err)
+	}
+	if _, ok := errors.AsType[*RetryError](err); ok {
 		return t, err
 	}
 
@@ -144,36 +157,58 @@ func (s *Service) heartbeat(ctx context.Context, stop context.CancelFunc, send f
 	}
 }
 
-// FailAbandoned fails abandoned tasks: running ones without a heartbeat, and pending ones whose job
-// was taken or has ended.
+// FailAbandoned fails abandoned tasks: running ones without a heartbeat in two consecutive rounds,
+// and pending ones without a job. A server whose lock exists is alive: it had no database for its
+// heartbeats, and decides itself how its tasks go on. A pending task whose job was taken or has
+// ended gets another one: an outage has kept the server from learning of it.
 func (s *Service) FailAbandoned(ctx context.Context) error {
 	type row struct {
 		Kind   string
 		Status Status
 		UUID   uuid.UUID
+
+		ProjectUUID uuid.UUID
+		LostJob     bool
 	}
 
 	tasks, err := pg.All[row](ctx, s.Queue.Pool, `
-		select kind, status, uuid
+		select kind, status, uuid, project_uuid, created_at > now() - @most::interval and exists (
+			select from river.river_job j
+			where j.kind = t.kind and j.args ->> t.kind = t.uuid::text) as lost_job
 		from (
-			select 'backup' as kind, status, uuid, heartbeat_at, created_at
+			select 'backup' as kind, status, uuid, project_uuid, heartbeat_at, created_at
 			from platform.backups where status in ('pending', 'running')
 			union all
-			select 'restore', status, uuid, heartbeat_at, created_at
+			select 'restore', status, uuid, project_uuid, heartbeat_at, created_at
 			from platform.restores where status in ('pending', 'running')) t
-		where status = 'running' and heartbeat_at < now() - @silence::interval
+		where status = 'running' and heartbeat_at < now() - @silence::interval and not exists (
+				select from river.river_job j
+				where j.kind = t.kind and j.args ->> t.kind = t.uuid::text and j.id in (`+queue.SelectWorking+`))
 			or status = 'pending' and coalesce(heartbeat_at, created_at) < now() - @silence::interval and not exists (
 				select from river.river_job j
 				where j.kind = t.kind and j.args ->> t.kind = t.uuid::text and (
 					j.state in ('available', 'pending', 'retryable', 'scheduled') or
 					j.state = 'running' and j.attempted_at > now() - @silence::interval))`,
-		pgx.StrictNamedArgs{"silence": HeartbeatTimeout})
+		pgx.StrictNamedArgs{"silence": HeartbeatTimeout, "most": maxOutageAge})
 
-	errs := []error{err}
+	if err != nil {
+		return err
+	}
+
+	var errs []error
+	silent := map[uuid.UUID]bool{}
+	defer func() { s.silent.Store(&silent) }()
+	before := s.silent.Load()
+
 	for _, t := range tasks {
-		reason := "the server running it stopped"
-		if t.Status == Pending {
-			reason = "the server stopped before starting it"
+		reason := serverDied
+		if t.Status == Pending && t.LostJob {
+			errs = append(errs, s.enqueueAgain(ctx, t.Kind, t.UUID, t.ProjectUUID))
+			continue
+		} else if t.Status == Pending {
+			reason = neverStarted
+		} else if silent[t.UUID] = true; before == nil || !(*before)[t.UUID] {
+			continue // its server may be about to acquire its lock again
 		}
 
 		switch t.Kind {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fair"
-	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/fleet"
 )
 
 const (
@@ -50,11 +50,9 @@ type Config struct {
 	// free port.
 	Addr    string
 	NATSURL string // existing NATS servers, separated by commas; "": none
-	// Platform is the platform database, and Notifications listens in it.
-	Platform      pg.Querier
-	Notifications *pg.Listener
-	Handler       Handler
-	Log           *slog.Logger
+	Servers *fleet.Servers
+	Handler Handler
+	Log     *slog.Logger
 
 	// Advertise returns the address that other servers get instead of the one listened on, for
 	// tests with a proxy between the two; nil: the same.
@@ -71,15 +69,15 @@ type Bus struct {
 	wake   chan struct{} // the servers in the database may have changed
 	work   chan struct{} // the queue has something, or a ping is due
 
+	host func() string // this machine's address in the network of the platform database
+
 	isActive atomic.Bool // another server is there
 	counts   struct{ sent, received, dropped atomic.Int64 }
 
-	mu      sync.Mutex
-	host    string // address in the network of the platform database
-	address string // "": does not listen
-	peers   map[uuid.UUID]*peer
-	queue   []item
-	flow    flow
+	mu    sync.Mutex
+	peers map[uuid.UUID]*peer
+	queue []item
+	flow  flow
 }
 
 // peer is another server.
@@ -88,18 +86,17 @@ type peer struct {
 	acked   uint64 // ping
 }
 
-// New returns a bus that is idle until [Bus.Run] is called. It registers with c.Notifications,
-// which must not run yet.
+// New returns a bus that is idle until [Bus.Run] is called. The notifications of c.Servers must not
+// run yet.
 func New(c Config) *Bus {
-	b := &Bus{Config: c, id: uuid.New(), prefix: "socle." + installName(c.Secret), peers: map[uuid.UUID]*peer{},
-		wake: make(chan struct{}, 1), work: make(chan struct{}, 1),
+	b := &Bus{Config: c, id: c.Servers.ID, prefix: "socle." + installName(c.Secret), peers: map[uuid.UUID]*peer{},
+		host: c.Servers.Host, wake: make(chan struct{}, 1), work: make(chan struct{}, 1),
 		bytes: fair.New(fair.Config{Name: "cluster_messages", Capacity: maxBytes,
 			PerAccount: maxBytes / 2, PerPart: maxBytes / 4, Reserve: maxBytes / 4})}
 	if c.NATSURL != "" {
 		b.seal = newSeal(c.Secret)
 	} else {
-		c.Notifications.OnConnect(b.register)
-		c.Notifications.Handle(serversChannel, func(string) { signal(b.wake) })
+		c.Servers.OnChange(func() { signal(b.wake) })
 	}
 
 	return b

@@ -21,6 +21,7 @@ import (
 	nats "github.com/nats-io/nats.go"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fleet"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/platform"
@@ -94,8 +95,9 @@ func start(t *testing.T, pool *pgxpool.Pool, secret string, change func(*Config)
 
 	log := slog.New(slog.DiscardHandler)
 	n := &node{}
-	c := Config{Secret: []byte(secret), Platform: pool, Notifications: pg.NewListener(pool.Config().ConnConfig, log),
-		Handler: n, Log: log}
+	notifications := pg.NewListener(pool.Config().ConnConfig, log)
+	c := Config{Secret: []byte(secret), Handler: n, Log: log,
+		Servers: fleet.New(fleet.Config{Platform: pool, Notifications: notifications, Log: log})}
 	if change != nil {
 		change(&c)
 	}
@@ -103,7 +105,7 @@ func start(t *testing.T, pool *pgxpool.Pool, secret string, change func(*Config)
 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = c.Notifications.Run(ctx) })
+	wg.Go(func() { _ = notifications.Run(ctx) })
 	wg.Go(func() {
 		if err := n.Run(ctx); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fleet"
 )
 
 // silent is a handler without interest.
@@ -26,7 +27,7 @@ func newBus() (*Bus, *silent) {
 	h := &silent{}
 	log := slog.New(slog.DiscardHandler)
 	return New(Config{Secret: []byte("secret"), Handler: h, Log: log,
-		NATSURL: "nats://unused"}), h
+		NATSURL: "nats://unused", Servers: &fleet.Servers{ID: uuid.New()}}), h
 }
 
 // flush takes what is in the queue, as the sender does, and returns the number of the ping behind
@@ -163,7 +164,7 @@ func TestAddresses(t *testing.T) {
 		"": "10.0.0.5 -1", "10.1.1.1:7000": "10.1.1.1 7000", ":7000": ":: 7000", "10.1.1.1:0": "10.1.1.1 -1",
 	} {
 		b, _ := newBus()
-		b.Addr, b.host = addr, "10.0.0.5"
+		b.Addr, b.host = addr, func() string { return "10.0.0.5" }
 		o, err := b.options(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -173,9 +174,8 @@ func TestAddresses(t *testing.T) {
 		}
 
 		o.Cluster.Port = 7000
-		b.setAddress(&transport{options: o})
-		if addr == ":7000" && b.address != "10.0.0.5:7000" {
-			t.Errorf("%q: registered as %s", addr, b.address)
+		if got := b.addressOf(&transport{options: o}); addr == ":7000" && got != "10.0.0.5:7000" {
+			t.Errorf("%q: registered as %s", addr, got)
 		}
 	}
 }

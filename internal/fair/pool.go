@@ -85,6 +85,12 @@ type Lease struct {
 
 // New returns a pool.
 func New(c Config) *Pool {
+	c = c.withDefaults()
+	return &Pool{config: c, free: c.Capacity, accounts: map[string]*account{}}
+}
+
+// withDefaults fills in the maximums that are 0.
+func (c Config) withDefaults() Config {
 	if c.PerAccount == 0 {
 		c.PerAccount = c.Capacity - c.Reserve
 	}
@@ -92,11 +98,43 @@ func New(c Config) *Pool {
 		c.PerPart = c.PerAccount
 	}
 
-	return &Pool{config: c, free: c.Capacity, accounts: map[string]*account{}}
+	return c
+}
+
+// Resize changes the four sizes to those of c. Accounts keep what they hold beyond them, unless the
+// pool revokes leases by itself: then it does so until the rest fits.
+func (p *Pool) Resize(c Config) {
+	c = c.withDefaults()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.free += c.Capacity - p.config.Capacity
+	p.config.Capacity, p.config.Reserve = c.Capacity, c.Reserve
+	p.config.PerAccount, p.config.PerPart = c.PerAccount, c.PerPart
+
+	if p.config.Revocable && !p.config.OnDemand {
+		p.shed(-p.free - p.revoking)
+	}
+
+	p.serve()
+}
+
+// Shed revokes leases of n units from the accounts that hold most, the oldest leases first.
+func (p *Pool) Shed(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.shed(n)
 }
 
 // PerAccount returns the maximum that one account may hold.
-func (p *Pool) PerAccount() int64 { return p.config.PerAccount }
+func (p *Pool) PerAccount() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.config.PerAccount
+}
 
 // Acquire takes n units for a key, and waits for them. It fails with ErrBusy or with ctx's error.
 func (p *Pool) Acquire(ctx context.Context, key Key, n int64) (*Lease, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -415,5 +416,80 @@ func TestStranger(t *testing.T) {
 		if got := Stranger(netip.MustParseAddr(address)); got != want {
 			t.Errorf("Stranger(%s) = %+v, want %+v", address, got, want)
 		}
+	}
+}
+
+// TestResize shrinks a pool below what is held, and lets it grow again.
+func TestResize(t *testing.T) {
+	t.Parallel()
+
+	p := New(Config{Capacity: 8, Reserve: 2, Waiting: 4})
+	var held []*Lease
+	for range 6 {
+		held = append(held, p.TryAcquire(Key{Account: "a"}, 1))
+	}
+
+	p.Resize(Config{Capacity: 4, Reserve: 1})
+	if p.TryAcquire(Key{Account: "b"}, 1) != nil {
+		t.Error("got a lease of a pool that holds more than it has")
+	}
+	if got := p.Stats(); got.InUse != 6 || got.Capacity != 4 || p.PerAccount() != 3 {
+		t.Errorf("got %+v and %d per account, want 6 of 4 in use, 3 per account", got, p.PerAccount())
+	}
+
+	for _, lease := range held[:3] {
+		lease.Release()
+	}
+	if lease := p.TryAcquire(Key{Account: "b"}, 1); lease == nil {
+		t.Error("got no lease of the one that is free")
+	}
+
+	granted := make(chan error, 1)
+	go func() {
+		_, err := p.Acquire(t.Context(), Key{Account: "c"}, 2)
+		granted <- err
+	}()
+	for p.Stats().Waiting == 0 {
+		runtime.Gosched()
+	}
+
+	p.Resize(Config{Capacity: 8, Reserve: 1})
+	if err := <-granted; err != nil {
+		t.Errorf("got %v of a pool that has grown", err)
+	}
+}
+
+// TestResizeRevokes shrinks pools that can take leases back: one by itself, one when it is told to.
+func TestResizeRevokes(t *testing.T) {
+	t.Parallel()
+
+	for _, onDemand := range []bool{false, true} {
+		p := New(Config{Capacity: 6, PerAccount: 6, Revocable: true, OnDemand: onDemand})
+		first, second := p.TryAcquire(Key{Account: "large"}, 1), p.TryAcquire(Key{Account: "large"}, 1)
+		small := p.TryAcquire(Key{Account: "small"}, 1)
+
+		p.Resize(Config{Capacity: 2, PerAccount: 2})
+		if got := isRevoked(first); got == onDemand {
+			t.Errorf("on demand %t: got %t, revoked, of the oldest lease of the largest account", onDemand, got)
+		}
+
+		p.Shed(1)
+		if isRevoked(second) == onDemand || !isRevoked(first) || isRevoked(small) {
+			t.Errorf("on demand %t: Shed revokes another lease than the largest account's oldest", onDemand)
+		}
+
+		p.Shed(100) // more than there is
+		if !isRevoked(small) {
+			t.Errorf("on demand %t: a lease is left", onDemand)
+		}
+	}
+}
+
+func isRevoked(l *Lease) bool {
+	select {
+	case <-l.Revoked():
+		return true
+	default:
+		return false
 	}
 }

@@ -270,13 +270,32 @@ func (p *Pool) revokeFor(key Key, n int64) {
 			return
 		}
 
-		p.revocations++
-		p.revoking += lease.n
-		lease.isRevoked = true
-		p.drop(lease)
-		close(lease.revocation)
+		p.revoke(lease)
 		missing -= lease.n
 	}
+}
+
+// shed revokes leases of n units from the accounts that hold most.
+func (p *Pool) shed(n int64) {
+	for n > 0 {
+		victim := p.largest(&account{})
+		s := victim.largestPart(&part{})
+		if s == nil || len(s.leases) == 0 {
+			return
+		}
+
+		n -= s.leases[0].n
+		p.revoke(s.leases[0])
+	}
+}
+
+// revoke takes a lease back. Its units are free when the holder releases it.
+func (p *Pool) revoke(l *Lease) {
+	p.revocations++
+	p.revoking += l.n
+	l.isRevoked = true
+	p.drop(l)
+	close(l.revocation)
 }
 
 // largest returns the account that holds most. a wins ties.

@@ -42,7 +42,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"audit": {"platform", "project"}, "standalone": {"project"}, "oauth": {"project"}, "rest": {"project"},
 		"pgproxy": {"platform"}, "enduser": {"platform", "project"}, "enduser/message": {"project"},
 		"pgserver": {"platform"}, "pgcluster": {"platform", "project"}, "lifecycle": {"platform", "project"},
-		"tablejob": {"platform"}, "vault": {"project"}, "bus": {"platform"}, "schedule": {"platform", "project"},
+		"tablejob": {"platform"}, "vault": {"project"}, "fleet": {"platform"}, "schedule": {"platform", "project"},
 		"function": {"project"}, "restapi": {"project"}}
 	var names []string
 	for name := range tree(t) {

@@ -17,6 +17,25 @@ func Share(c *pgxpool.Config, places *fair.Pool, key func(context.Context) fair.
 	c.ConnConfig.Tracer = &sharer{places: places, key: key}
 }
 
+// Shrink closes idle connections beyond a number, and returns how many are open. The places of the
+// pool then keep it at that number, since it connects only if none is idle.
+func Shrink(ctx context.Context, pool *pgxpool.Pool, connections int) (open int) {
+	open = int(pool.Stat().TotalConns())
+	if open <= connections {
+		return open
+	}
+
+	for _, c := range pool.AcquireAllIdle(ctx) {
+		if open > connections {
+			open--
+			_ = c.Conn().Close(ctx)
+		}
+		c.Release()
+	}
+
+	return open
+}
+
 // sharer admits callers to a pool. Tracer hooks surround each use of a connection, whichever pool
 // method takes it.
 type sharer struct {

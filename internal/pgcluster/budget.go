@@ -40,13 +40,17 @@ type budget struct {
 func newBudget(connections int, evict func(fair.Key) bool, endReason func(pid uint32) error) *budget {
 	starts := int64(maxConnecting())
 	return &budget{
-		places: fair.New(fair.Config{Name: "project_connections", Capacity: int64(connections),
-			Reserve: int64(connections / 8), Waiting: maxDials, Revocable: true, OnDemand: true}),
+		places: fair.New(placesConfig(connections)),
 		starts: fair.New(fair.Config{Name: "session_starts", Capacity: starts, PerAccount: starts - 1,
 			Waiting: maxDials}),
 		evict:     evict,
 		endReason: endReason,
 	}
+}
+
+func placesConfig(connections int) fair.Config {
+	return fair.Config{Name: "project_connections", Capacity: int64(connections),
+		Reserve: int64(connections / 8), Waiting: maxDials, Revocable: true, OnDemand: true}
 }
 
 // maxDials is the maximum number of waiting dials, far more than all active projects' pools need.
@@ -61,15 +65,15 @@ const (
 	sessionPlaceTimeout = 5 * time.Second
 )
 
-// newSessionPool returns the client session pool, for half the connections. An account may have
+// sessionsConfig configures the client session pool, for half the connections. An account may have
 // half of it. A newcomer takes the place of the oldest session in the account with the most.
-func newSessionPool(connections int) *fair.Pool {
+func sessionsConfig(connections int) fair.Config {
 	capacity := int64(max(connections/2, 1))
 	perAccount := max(capacity/2, min(capacity, MaxSessions))
 
-	return fair.New(fair.Config{Name: "database_sessions", Capacity: capacity, PerAccount: perAccount,
+	return fair.Config{Name: "database_sessions", Capacity: capacity, PerAccount: perAccount,
 		PerPart: min(perAccount, MaxSessions), Reserve: (capacity - perAccount) / 2,
-		Waiting: 256, Timeout: sessionPlaceTimeout, Revocable: true})
+		Waiting: 256, Timeout: sessionPlaceTimeout, Revocable: true}
 }
 
 // maxConnecting is the maximum number of sessions established at a time. Establishing one is CPU
@@ -166,6 +170,22 @@ func (b *budget) evictFor(ctx context.Context, owner fair.Key) {
 		if int64(b.places.Stats().Waiting) > b.closing.Load() && !b.evict(owner) {
 			b.places.Revoke(owner, 1)
 		}
+	}
+}
+
+// resize changes the number of connections. Of those beyond it, it closes the idle ones, and others
+// after their next use: one of them at each call, since some are in use for long.
+func (b *budget) resize(connections int) {
+	b.places.Resize(placesConfig(connections))
+
+	excess := func() int64 {
+		places := b.places.Stats()
+		return places.InUse - places.Capacity - b.closing.Load()
+	}
+	for n := excess(); n > 0 && b.evict(fair.Key{}); n-- {
+	}
+	if excess() > 0 {
+		b.places.Shed(1)
 	}
 }
 

@@ -64,7 +64,7 @@ type Cluster struct {
 // New returns a cluster. It does not connect.
 func New(c Config) *Cluster {
 	cluster := &Cluster{Names: c.Names, server: c.Server, secret: c.Secret,
-		sessions: newSessionPool(c.Connections), supervisor: pg.NewSupervisor(c.Server.ConnConfig),
+		sessions: fair.New(sessionsConfig(c.Connections)), supervisor: pg.NewSupervisor(c.Server.ConnConfig),
 		watchdog: watchdog{memory: c.Memory}, onAltered: c.Altered, log: c.Log}
 	cluster.budget = newBudget(c.Connections, c.Evict, cluster.EndReason)
 
@@ -175,6 +175,17 @@ func (c *Cluster) Probe(ctx context.Context) error {
 // Connections returns the places for connections to project databases, closing ones included.
 func (c *Cluster) Connections() *fair.Pool { return c.budget.places }
 
+// Resize changes the maximum number of open connections. It returns how many are open, which can
+// be more for a while: the caller repeats it.
+func (c *Cluster) Resize(connections int) (open int) {
+	if places := c.budget.places.Stats(); places.Capacity != int64(connections) || places.InUse > places.Capacity {
+		c.budget.resize(connections)
+		c.sessions.Resize(sessionsConfig(connections))
+	}
+
+	return int(c.budget.places.Stats().InUse)
+}
+
 // Sessions returns the places for client sessions.
 func (c *Cluster) Sessions() *fair.Pool { return c.sessions }
 
@@ -192,6 +203,13 @@ func (c *Cluster) Cancel(ctx context.Context, login string, pid uint32) error {
 // anywhere.
 func (c *Cluster) password(login string) string {
 	return hex.EncodeToString(token.Derive(c.secret, "database role "+login))
+}
+
+// AcceptedConnections returns how many connections PostgreSQL accepts of logins without privileges.
+func AcceptedConnections(ctx context.Context, q pg.Querier) (int, error) {
+	return pg.Value[int](ctx, q, `
+		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+			- coalesce(current_setting('reserved_connections', true)::int, 0)`)
 }
 
 // ServerVersion returns PostgreSQL's server_version_num, such as 150018.

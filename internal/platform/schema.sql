@@ -541,7 +541,8 @@ CREATE TABLE platform.servers (
     uuid uuid NOT NULL,
     pid integer NOT NULL,
     session_started timestamp with time zone NOT NULL,
-    address text
+    address text,
+    connections integer
 );
 
 COMMENT ON TABLE platform.servers IS 'servers of the install. A row counts as long as its session exists';
@@ -551,6 +552,8 @@ COMMENT ON COLUMN platform.servers.pid IS 'PID of the server''s LISTEN session';
 COMMENT ON COLUMN platform.servers.session_started IS 'start of that session, since a PID is used again';
 
 COMMENT ON COLUMN platform.servers.address IS 'host:port for messages of other servers; null: it does not listen yet';
+
+COMMENT ON COLUMN platform.servers.connections IS 'connections that the server may open, or has open; null: it has not claimed any yet';
 
 CREATE TABLE platform.sessions (
     uuid uuid NOT NULL,

@@ -188,6 +188,10 @@ func (r *Registry) TerminateOrphans(
 	return nil
 }
 
+// Resize changes the maximum number of open connections to project databases, and returns how many
+// are open, see [pgcluster.Cluster.Resize].
+func (r *Registry) Resize(connections int) (open int) { return r.Platform().Resize(connections) }
+
 // Stats is a registry's state on one server.
 type Stats struct {
 	Projects       int   // with pools

@@ -47,14 +47,24 @@ const selectOwner = `
 		coalesce(platform.account_of(p.organization_uuid)::text, a.share, '') as account
 	from (select (j.args ->> 'project')::uuid as project, j.args ->> 'share' as share) a left join platform.projects p on p.uuid = a.project`
 
-// newShares returns a pool of the queue's workers, or nil if the queue has no shares.
-func (w Workers) newShares() *fair.Pool {
-	if w.PerAccount == 0 {
-		return nil
+// shares configures the pool of the queue's workers on one of several servers.
+func (w Workers) shares(servers int) fair.Config {
+	capacity, perAccount := w.PerServer, w.PerAccount
+	if w.InDatabase {
+		capacity = (w.PerServer + servers - 1) / servers
+		perAccount = min(w.PerAccount, capacity)
 	}
 
-	return fair.New(fair.Config{Name: w.Queue, Capacity: int64(w.PerServer), PerAccount: int64(w.PerAccount),
-		PerPart: 1, Reserve: int64(w.PerServer / 4)})
+	return fair.Config{Name: w.Queue, Capacity: int64(capacity), PerAccount: int64(perAccount),
+		PerPart: 1, Reserve: int64(capacity / 4)}
+}
+
+// Divide makes the workers for PostgreSQL's own work those of one of several servers. Running jobs
+// run to their end.
+func (q *Queue) Divide(servers int) {
+	for name, share := range q.shares {
+		share.Resize(q.queues[name].shares(servers))
+	}
 }
 
 // Work runs a job, or snoozes it and its owner's backlog.

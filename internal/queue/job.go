@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"go.opentelemetry.io/otel/codes"
 
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -32,6 +33,10 @@ type Workers struct {
 	// member project; or a member share, a text that stands for an account with one project. 0: no
 	// maximum.
 	PerAccount int
+
+	// InDatabase says that PostgreSQL does the work. The servers of an install divide such workers
+	// instead of adding to them. They have a PerAccount.
+	InDatabase bool
 }
 
 // Options configure a job kind.
@@ -74,7 +79,10 @@ func (j *Job[A]) Complete(ctx context.Context) error {
 func Register[A Args](q *Queue, o Options, work func(context.Context, *Job[A]) error) {
 	var args A
 	if _, exists := q.queues[o.Workers.Queue]; !exists {
-		q.queues[o.Workers.Queue], q.shares[o.Workers.Queue] = o.Workers, o.Workers.newShares()
+		q.queues[o.Workers.Queue] = o.Workers
+		if o.Workers.PerAccount > 0 {
+			q.shares[o.Workers.Queue] = fair.New(o.Workers.shares(1))
+		}
 	}
 
 	q.options[args.Kind()] = o

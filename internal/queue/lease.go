@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// errCutOff ends the contexts of jobs on a server that has lost its worker lock: another server is
+// ErrCutOff ends the contexts of jobs on a server that has lost its worker lock: another server is
 // about to run them.
-var errCutOff = errors.New("this server has lost its connection to the job queue")
+var ErrCutOff = errors.New("this server has lost its connection to the job queue")
 
 // lease is the right to run jobs. It ends absenceTimeout after the loss of the worker lock, unless
 // the lock is acquired again, and before [Queue.rescue] gives the jobs to another server.
@@ -41,7 +41,7 @@ func (l *lease) lose() {
 
 	if l.lapse == nil && l.ctx != nil {
 		end := l.end
-		l.lapse = time.AfterFunc(absenceTimeout, func() { end(errCutOff) })
+		l.lapse = time.AfterFunc(absenceTimeout, func() { end(ErrCutOff) })
 	}
 }
 

@@ -36,7 +36,7 @@ func TestLease(t *testing.T) {
 		l.lose() // does not begin the time anew
 		time.Sleep(absenceTimeout)
 		synctest.Wait()
-		if !errors.Is(context.Cause(job), errCutOff) || early.Err() != nil {
+		if !errors.Is(context.Cause(job), ErrCutOff) || early.Err() != nil {
 			t.Errorf("got %v, %v", context.Cause(job), early.Err())
 		}
 

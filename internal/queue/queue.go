@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -79,10 +80,12 @@ type Queue struct {
 	inserter      *river.Client[pgx.Tx]
 	workers       *river.Workers
 	queues        map[string]Workers
-	shares        map[string]*fair.Pool // by queue; nil for a queue without shares
+	shares        map[string]*fair.Pool // by queue; none for a queue without shares
 	options       map[string]Options    // by kind
 	periodic      Periodic
 	suspects      suspects
+	stopping      chan struct{} // closed when Run is told to end
+	stop          func()        // closes stopping
 	lease         lease
 	unlockedSince atomic.Int64 // Unix nanoseconds since this server lost its worker lock; 0 while it holds it
 }
@@ -96,8 +99,12 @@ func New(c Config) (*Queue, error) {
 		workers: river.NewWorkers(),
 		queues:  map[string]Workers{},
 		shares:  map[string]*fair.Pool{},
-		options: map[string]Options{},
+
+		stopping: make(chan struct{}),
+		options:  map[string]Options{},
 	}
+
+	q.stop = sync.OnceFunc(func() { close(q.stopping) })
 
 	var err error
 	q.inserter, err = q.newClient(&river.Config{})
@@ -118,6 +125,7 @@ func (q *Queue) newClient(c *river.Config) (*river.Client[pgx.Tx], error) {
 // Run works on jobs, and does the periodic work while this server leads, until ctx ends. It returns
 // when all started jobs have stopped.
 func (q *Queue) Run(ctx context.Context) error {
+	context.AfterFunc(ctx, q.stop)
 	lockCtx, unlock := context.WithCancel(context.WithoutCancel(ctx))
 	lockReady, lockClosed := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -149,6 +157,9 @@ func (q *Queue) Run(ctx context.Context) error {
 
 	return client.StopAndCancel(stopCtx)
 }
+
+// Stopping is closed when the server stops, before running jobs are canceled.
+func (q *Queue) Stopping() <-chan struct{} { return q.stopping }
 
 // startWorking returns a client that works on jobs, or nil if ctx ends before one has started.
 // River's client fails to start if PostgreSQL ends one of its sessions just then, and can't be

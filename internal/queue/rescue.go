@@ -77,6 +77,16 @@ func (q *Queue) holdWorkerLock(ctx context.Context, onAcquire func()) error {
 	return err
 }
 
+// SelectWorking selects the jobs whose server holds its worker lock.
+const SelectWorking = `
+	select j.id
+	from river.river_job j
+	join pg_locks l on l.locktype = 'advisory' and l.granted and l.objsubid = 1
+		and l.database = (select oid from pg_database where datname = current_database())
+		and (l.classid::bigint << 32 | l.objid::bigint) =
+			hashtextextended('worker ' || j.attempted_by[array_upper(j.attempted_by, 1)], 0)
+	where j.state = 'running'`
+
 // suspects are the jobs whose worker lacked its lock in the previous round.
 type suspects struct {
 	mu   sync.Mutex

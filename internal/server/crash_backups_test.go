@@ -384,3 +384,69 @@ func TestKilledBackups(t *testing.T) {
 		k.wantNoOrphans()
 	}
 }
+
+// outageDuring kills PostgreSQL at a moment of a job, and returns the job's final status.
+func (k *crashProject) outageDuring(path string, m moment) (status string) {
+	k.t.Helper()
+
+	reached := k.wait(m)
+	k.p.crash(killPostgreSQL)
+	k.c.waitUntilServing(k.t)
+
+	var content map[string]any
+	eventually(k.t, path+" is over", func() bool {
+		content = k.c.send(k.t, "GET", path, "").content
+		status, _ = content["status"].(string)
+		return status == "completed" || status == "failed"
+	})
+
+	k.t.Logf("PostgreSQL was killed %s: %s %s: %q", reached, path, status, content["error"])
+	return status
+}
+
+// TestOutageDuringBackups kills PostgreSQL during backups and restores while the server lives. They
+// must be done when it is back, and the project must be in one state.
+func TestOutageDuringBackups(t *testing.T) {
+	t.Parallel()
+
+	p, c := startInstalled(t)
+	k := &crashProject{t: t, p: p, c: c, states: map[string]int{}}
+	k.container, _ = k.c.container(t, "kept")
+
+	b := p.inspect(t)
+	b.asOwner(k.c.project, fmt.Sprintf(
+		`create table public.orders as select n, 0 as state, repeat('note', 50) as note from generate_series(1, %d) n`,
+		stateRows))
+	b.close()
+	k.advance()
+
+	backup := ""
+	for _, m := range []moment{
+		{name: "when it runs", query: `select from platform.backups where status = 'running'`},
+		{name: "when a dump is made", query: `select from pg_stat_activity where application_name = 'pg_dump'`},
+	} {
+		backup = k.c.want(t, 201, "POST", "/backups", `{}`)["uuid"].(string)
+		if status := k.outageDuring("/backups/"+backup, m); status != "completed" {
+			t.Fatalf("a backup: got status %s when PostgreSQL was killed %s", status, m.name)
+		}
+	}
+
+	kept := k.state
+	for _, m := range []moment{
+		{name: "when a database is made", query: `select from pg_database where datname like '%\_new\_%'`},
+		{name: "when it loads", query: `select from pg_stat_activity where datname like '%\_new\_%'`},
+	} {
+		k.advance()
+		r := k.c.want(t, 201, "POST", "/backups/"+backup+"/restore", `{"target": "in_place"}`)
+		path := "/restores/" + r["uuid"].(string)
+		if status := k.outageDuring(path, m); status != "completed" {
+			t.Fatalf("a restore: got status %s when PostgreSQL was killed %s", status, m.name)
+		}
+
+		k.state = kept
+		k.wantState(k.c.project, kept)
+		k.c.want(t, 200, "DELETE", path, "")
+	}
+
+	k.wantNoOrphans()
+}

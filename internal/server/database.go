@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/blob"
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fleet"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/password"
@@ -31,8 +32,7 @@ import (
 
 const (
 	migrationLock       = 0x50c1e_0001 // arbitrary key for the advisory lock on platform migrations
-	platformPool        = 20           // connections; creating, pausing and purging projects take up to eight
-	platformReserve     = 4            // reserve for accounts that hold none
+	platformPool        = 20           // connections at most; creating, pausing and purging projects take up to eight
 	maxPlatformWaiting  = 4096         // callers without a connection
 	queuePool           = 2            // connections for short queries, beside River's LISTEN connection
 	platformDatabase    = "socle"
@@ -48,6 +48,7 @@ type Database struct {
 	Store     *platform.Store
 	Binaries  pgserver.Binaries
 	places    *fair.Pool       // connections of Pool
+	accepted  int              // connections that PostgreSQL accepts, once Registry was called
 	private   *pgserver.Server // nil unless PostgreSQL is private
 	lock      *os.File         // data folder lock, if a command opened the database
 	hasOwner  bool             // another process started PostgreSQL and will stop it
@@ -241,9 +242,8 @@ func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) e
 	river := pool.Copy()
 	river.MaxConns = queuePool
 
-	d.places = newPlatformPlaces()
+	d.places = fair.New(platformPlaces(platformPool))
 	pg.Share(pool, d.places, httpx.Share)
-
 	if d.Pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return fmt.Errorf("platform database: %w", err)
 	}
@@ -270,11 +270,11 @@ func (d *Database) prepare(ctx context.Context, signUp bool, log *slog.Logger) e
 	return err
 }
 
-// newPlatformPlaces returns the platform database's connection slots. Each account and the server's
-// own work leave some to others.
-func newPlatformPlaces() *fair.Pool {
-	return fair.New(fair.Config{Name: "platform_connections", Capacity: platformPool, Reserve: platformReserve,
-		Waiting: maxPlatformWaiting})
+// platformPlaces configures the platform database's connection slots. Each account and the server's
+// own work leave a fifth to others.
+func platformPlaces(connections int) fair.Config {
+	return fair.Config{Name: "platform_connections", Capacity: int64(connections), Reserve: int64(connections / 5),
+		Waiting: maxPlatformWaiting}
 }
 
 // DatabaseNames returns the naming scheme for project databases.
@@ -289,16 +289,19 @@ func (d *Database) DatabaseNames(ctx context.Context) (pgcluster.Names, error) {
 
 // Registry opens the registry for the projects in this PostgreSQL.
 func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger) (*projectdb.Registry, error) {
-	available, err := pg.Value[int](ctx, d.Pool, `
-		select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int`)
+	accepted, err := pgcluster.AcceptedConnections(ctx, d.Pool)
 	if err != nil {
 		return nil, err
 	}
 
-	connections := available - platformPool - queuePool - reservedConnections
-	if d.private == nil {
-		connections /= 2 // shared with other applications
+	others, err := fleet.Running(ctx, d.Pool)
+	if err != nil {
+		return nil, err
 	}
+
+	d.accepted = accepted
+	share := fleet.First(accepted, others, d.private == nil)
+	d.resize(ctx, share.Platform)
 
 	names, err := d.DatabaseNames(ctx)
 	if err != nil {
@@ -310,7 +313,7 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 		return nil, err
 	}
 
-	config := projectdb.Config{Server: server, Secret: secret, Names: names, Connections: max(connections, 4),
+	config := projectdb.Config{Server: server, Secret: secret, Names: names, Connections: share.Projects,
 		FindAccount: d.Store.AccountOf, Log: log}
 	if d.private != nil {
 		config.Memory = pgcluster.MemoryLimit{Bytes: pgserver.ProjectMemoryLimit(), OfProcess: pgserver.PrivateMemory}
@@ -328,9 +331,12 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	return r, lifecycle.Prepare(ctx, r.Platform())
 }
 
-// reservedConnections is the number of connections outside all pools: locks, migrations, dumps,
-// people.
-const reservedConnections = 16
+// resize changes the maximum number of connections to the platform database, and returns how many
+// are open, which can be more for a while.
+func (d *Database) resize(ctx context.Context, connections int) (open int) {
+	d.places.Resize(platformPlaces(connections))
+	return pg.Shrink(ctx, d.Pool, connections)
+}
 
 // Keyring returns the keys for access tokens. The first server generates the first key. It fails if
 // the install's secret does not open a stored key, since a replacement would end every session.

@@ -64,7 +64,7 @@ func (s *Server) written(project uuid.UUID) {
 func (s *Server) newRealtime(c config.Config) *realtimeapi.Server {
 	s.hub = &realtime.Hub{}
 	s.bus = bus.New(bus.Config{Secret: s.secret, Addr: c.ClusterAddr, NATSURL: string(c.NATSURL),
-		Platform: s.database.Pool, Notifications: s.notifications, Handler: s.hub, Log: s.log})
+		Servers: s.servers, Handler: s.hub, Log: s.log})
 	s.hub.Connect(s.bus)
 
 	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,

@@ -30,6 +30,7 @@ import (
 	"github.com/socle-dev/socle/internal/console"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fleet"
 	"github.com/socle-dev/socle/internal/function"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httprequest"
@@ -53,6 +54,7 @@ import (
 	"github.com/socle-dev/socle/internal/rest/session"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/telemetry"
+	"github.com/socle-dev/socle/internal/throttle"
 	"github.com/socle-dev/socle/internal/tick"
 	"github.com/socle-dev/socle/internal/token"
 	"github.com/socle-dev/socle/internal/web"
@@ -77,6 +79,7 @@ type Server struct {
 	blobs         *blob.Store
 	registry      *projectdb.Registry
 	notifications *pg.Listener // notifications from other servers
+	servers       *fleet.Servers
 	services      *Services
 	api           *api.Server
 	pages         *web.Pages
@@ -168,8 +171,10 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 		s.log.Error("could not end orphaned sessions", "error", err)
 	}
 
-	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, s.log)
+	quiet := throttle.New(s.log)
+	s.notifications = pg.NewListener(s.database.Pool.Config().ConnConfig, quiet)
 	platform.HoldClaims(s.notifications)
+	s.servers = fleet.New(fleet.Config{Platform: s.database.Pool, Notifications: s.notifications, Log: quiet})
 
 	return s.assemble(ctx, c)
 }
@@ -250,7 +255,7 @@ func (s *Server) newAccounts(ctx context.Context, c config.Config) (*account.Ser
 		return nil, err
 	}
 
-	jobs, err := queue.New(queue.Config{Pool: s.database.Pool, River: s.database.QueuePool, Log: s.log,
+	jobs, err := queue.New(queue.Config{Pool: s.database.Pool, River: s.database.QueuePool, Log: throttle.New(s.log),
 		Tracer: s.telemetry.Tracer()})
 	if err != nil {
 		return nil, err
@@ -354,6 +359,7 @@ func (s *Server) Run(ctx context.Context) error {
 	run("audit", s.registry.WatchAudit)
 	run("listener", s.notifications.Run)
 	run("servers", s.bus.Run)
+	run("connections", s.divide)
 	run("keys", s.refreshKeyring)
 	run("requests", s.requests.Run)
 	run("schedules", s.services.Schedules.Run)
@@ -391,7 +397,6 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failures:
 	}
-
 	s.log.Info("stopping")
 	err = errors.Join(err, s.stopServing(ctx))
 	stopWork()
@@ -409,6 +414,17 @@ func (s *Server) serveHTTP(l net.Listener) error {
 	}
 
 	return nil
+}
+
+// divide keeps this server within its share of PostgreSQL until ctx ends.
+func (s *Server) divide(ctx context.Context) error {
+	d := fleet.Divider{Servers: s.servers, Accepted: s.database.accepted, IsShared: s.database.private == nil,
+		Apply: func(ctx context.Context, share fleet.Share) (open int) {
+			s.services.Queue.Divide(share.Servers)
+			return s.database.resize(ctx, share.Platform) + s.registry.Resize(share.Projects)
+		}}
+
+	return d.Run(ctx)
 }
 
 // stopServing ends the client connections. Requests have drainTimeout to end.

@@ -27,12 +27,12 @@ func New(l *lifecycle.Service, q *queue.Queue, log *slog.Logger) *Service {
 	s := &Service{l, q, log}
 
 	queue.Register(q, queue.Options{ // retried after lock conflicts and server restarts
-		Workers:     queue.Workers{Queue: "compactions", PerServer: 4, PerAccount: 1},
+		Workers:     queue.Workers{Queue: "compactions", PerServer: 4, PerAccount: 1, InDatabase: true},
 		MaxAttempts: 5,
 		Unique:      true, // per table
 	}, s.compact)
 	queue.Register(q, queue.Options{
-		Workers:     queue.Workers{Queue: "indexes", PerServer: 4, PerAccount: 2},
+		Workers:     queue.Workers{Queue: "indexes", PerServer: 4, PerAccount: 2, InDatabase: true},
 		MaxAttempts: 5,
 	}, s.buildIndex)
 

@@ -424,3 +424,56 @@ func TestScheduleSurvives(t *testing.T) {
 		t.Errorf("got next run %v, want %v", got, counted)
 	}
 }
+
+// TestMadeUpBackups has a server die during a scheduled backup: another one is made at once, but
+// not if several have ended that way.
+func TestMadeUpBackups(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	putSchedule(a, `{"cron": "0 3 1 1 *", "prove": false}`)
+	abandon := func() {
+		t.Helper()
+
+		a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, scheduled, status, started_at, heartbeat_at)
+			values ($1, $2, $3, true, 'running', now() - interval '1 minute', now() - interval '1 minute')`,
+			uuid.Must(uuid.NewV7()), a.Project, a.User)
+		cleanUpTwice(t, a)
+	}
+
+	abandon()
+	waitUntil(t, "a backup is made instead", func() bool {
+		runCleanUp(t, a)
+		return scheduledStatuses(t, a) == "failed completed"
+	})
+	if isDue(t, a) {
+		t.Error("the next backup is due after the one that was made")
+	}
+
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, scheduled, status, completed_at, error)
+		select gen_random_uuid(), $1, $2, true, 'failed', now(), 'x' from generate_series(1, 3)`, a.Project, a.User)
+	abandon()
+	waitUntil(t, "the last one has failed", func() bool {
+		return !strings.Contains(scheduledStatuses(t, a), "running")
+	})
+	if isDue(t, a) {
+		t.Error("a backup is due although several have ended their server")
+	}
+}
+
+// TestLostJob has an outage keep a server from learning that it took the job of a backup: another
+// job makes it.
+func TestLostJob(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	id := uuid.Must(uuid.NewV7())
+	a.Exec(`insert into river.river_job (kind, queue, args, state, attempt, max_attempts, attempted_at, attempted_by)
+		values ('backup', 'backups', jsonb_build_object('backup', $1::text, 'project', $2::text), 'running', 1, 1,
+			now() - interval '1 minute', array['socle-lost'])`, id.String(), a.Project)
+	a.Exec(`insert into platform.backups (uuid, project_uuid, created_by, created_at)
+		values ($1, $2, $3, now() - interval '1 minute')`, id, a.Project, a.User)
+
+	runCleanUp(t, a)
+	waitForBackup(t, a, id.String(), "completed")
+}

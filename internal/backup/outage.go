@@ -1,0 +1,174 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/queue"
+)
+
+// A backup or restore that meets an outage of the database, such as a failover, is not at fault.
+// Its worker waits until it can remove what the attempt has left, and makes the task pending again.
+
+const (
+	outageTimeout    = 10 * time.Minute // for the database to return while a worker waits
+	outageRetryDelay = time.Second
+	maxOutageAge     = 24 * time.Hour // from a task's first start to its last
+)
+
+// outageTexts are in the messages of pg_dump when its session is lost, or the one with its
+// snapshot.
+var outageTexts = []string{"FATAL:", "server closed the connection", "connection to server",
+	"no connection to the server", "could not receive data from server", "could not send data to server",
+	"invalid snapshot identifier"}
+
+// isOutage reports whether a task failed because the database was away, or this server.
+func isOutage(ctx context.Context, err error) bool {
+	if errors.Is(context.Cause(ctx), queue.ErrCutOff) {
+		return true
+	}
+
+	return ctx.Err() == nil && isDatabaseAway(err)
+}
+
+// isDatabaseAway reports whether an error of a statement, or of a PostgreSQL program, means that
+// the database is out of reach or no primary.
+func isDatabaseAway(err error) bool {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok && slices.ContainsFunc(outageTexts, func(text string) bool {
+		return strings.Contains(err.Error(), text)
+	}) {
+		return true
+	}
+
+	switch state := pg.State(err); {
+	// admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections,
+	// read_only_sql_transaction
+	case slices.Contains([]string{"57P01", "57P02", "57P03", "53300", "25006"}, state), strings.HasPrefix(state, "08"):
+		return true
+	case state != "":
+		return false
+	}
+
+	f := fault.Of(pg.Fault(err))
+	return f.Kind == fault.Unavailable && pg.IsDisconnect(f.Err)
+}
+
+// awaitOutage calls retry until it reaches the database, and returns the outcome. It returns err if
+// the outage lasts too long or the server stops.
+func (s *Service) awaitOutage(
+	ctx context.Context, err error, retry func(context.Context) (outcome, err error),
+) error {
+	waitCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outageTimeout)
+	defer cancel()
+
+	for {
+		attemptCtx, cancel := context.WithTimeout(waitCtx, finishTimeout)
+		outcome, retryErr := retry(attemptCtx)
+		cancel()
+
+		if retryErr == nil {
+			return outcome
+		}
+		if !isDatabaseAway(retryErr) {
+			return errors.Join(err, retryErr)
+		}
+
+		select {
+		case <-time.After(outageRetryDelay):
+		case <-waitCtx.Done():
+			return errors.Join(err, retryErr)
+		case <-s.Queue.Stopping():
+			return errors.Join(err, retryErr)
+		}
+	}
+}
+
+// retry makes an unfinished task pending again. The outcome is a *[RetryError], or cause itself if
+// the task has been retried for too long. It fails with NotFound if the task has ended.
+func (k task[T]) retry(ctx context.Context, id uuid.UUID, cause error) (outcome, err error) {
+	t, err := k.rows.unfinished(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.clear(ctx, t); err != nil {
+		return nil, fmt.Errorf("clear %s %s: %w", k.rows.kind, id, err)
+	}
+
+	age, err := k.pend(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if age > maxOutageAge {
+		return cause, nil
+	}
+
+	return &RetryError{min(max(age/2, minRetryDelay), maxRetryDelay), cause}, nil
+}
+
+// pendBackup and pendRestore set an unfinished task to pending, and return the time since its first
+// start. They fail with NotFound if it has ended.
+func (s *store) pendBackup(ctx context.Context, id uuid.UUID) (time.Duration, error) {
+	seconds, err := pg.Value[float64](ctx, s.q, `
+		update platform.backups
+		set status = 'pending', heartbeat_at = now(), waiting_for = 'the database, which was out of reach'
+		where uuid = @id and status in ('pending', 'running')
+		returning extract(epoch from now() - coalesce(started_at, now()))::float8`, pgx.StrictNamedArgs{"id": id})
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+func (s *store) pendRestore(ctx context.Context, id uuid.UUID) (time.Duration, error) {
+	seconds, err := pg.Value[float64](ctx, s.q, `
+		update platform.restores set status = 'pending', heartbeat_at = now()
+		where uuid = @id and status in ('pending', 'running')
+		returning extract(epoch from now() - coalesce(started_at, now()))::float8`, pgx.StrictNamedArgs{"id": id})
+	return time.Duration(seconds * float64(time.Second)), err
+}
+
+// enqueueAgain enqueues another job for a pending task. Several are harmless: one starts it.
+func (s *Service) enqueueAgain(ctx context.Context, kind string, id, project uuid.UUID) error {
+	var args queue.Args = restoreArgs{id, project}
+	if kind == "backup" {
+		args = backupArgs{id, project}
+	}
+
+	_, err := s.Queue.Insert(ctx, args)
+	return err
+}
+
+// Reasons of tasks that have failed with their server.
+const (
+	serverStopped = "the server was stopped"
+	serverDied    = "the server running it stopped"
+	neverStarted  = "the server stopped before starting it"
+)
+
+// maxMadeUp is how many backups of a schedule are made up for in a day: a backup may be what ends
+// its server.
+const maxMadeUp = 3
+
+// makeUp makes a schedule's next backup due at once if one of its backups has failed with its
+// server.
+func (s *store) makeUp(ctx context.Context, b Backup, reason string) error {
+	if !b.Scheduled || !slices.Contains([]string{serverStopped, serverDied, neverStarted}, reason) {
+		return nil
+	}
+
+	_, err := pg.Exec(ctx, s.q, `
+		update platform.backup_schedules s set next_run_at = now()
+		where project_uuid = @project and next_run_at > now() and @most >= (
+			select count(*) from platform.backups b
+			where b.project_uuid = s.project_uuid and b.scheduled and b.status = 'failed'
+				and b.created_at > now() - interval '1 day')`,
+		pgx.StrictNamedArgs{"project": b.ProjectUUID, "most": maxMadeUp})
+	return err
+}
