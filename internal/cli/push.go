@@ -35,8 +35,8 @@ type push struct {
 	types      string // file for types; ""
 	quiet      bool   // prints no more than what fails
 
-	functions       []deployment        // of the repository; none with --no-functions
-	functionSecrets []repository.Secret // of the file of a flag
+	functions       []deployment        // none with --no-functions
+	functionSecrets []repository.Secret // those in the file of a flag
 
 	hidesVariables bool
 	follows        bool // the push is one of socle dev

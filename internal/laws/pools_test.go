@@ -12,8 +12,9 @@ import (
 // unshared lists the files with a pool of places that is none of package fair, with the reason why
 // no account can take it from another one.
 var unshared = map[string]string{
-	"internal/cli/dbproxy.go":   "the connections of one user's own command",
-	"internal/pg/supervisor.go": "the platform's own statements, of milliseconds",
+	"internal/cli/functionsdeploy.go": "the functions of one user's own command",
+	"internal/cli/dbproxy.go":         "the connections of one user's own command",
+	"internal/pg/supervisor.go":       "the platform's own statements, of milliseconds",
 }
 
 // TestPoolsAreFair checks that pools of work are shared by account: a semaphore, or a channel as

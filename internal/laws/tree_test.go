@@ -286,9 +286,11 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
-		"internal/dialect", "internal/migration/file", "internal/pgdump", "internal/pgwire", "internal/repository",
-		"internal/sqllex"}
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cache", "internal/cli", "internal/config",
+		"internal/dialect", "internal/fair", "internal/fault", "internal/function/bundle", "internal/function/local",
+		"internal/function/runtime", "internal/function/sandbox", "internal/jwt", "internal/migration/file",
+		"internal/outbound", "internal/pgdump", "internal/pgwire", "internal/repository",
+		"internal/sqllex", "internal/tick"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

@@ -18,7 +18,8 @@ func TestFunctions(t *testing.T) {
 		map[string]string{
 			"supabase/functions/hello/index.ts": "", "supabase/functions/hello/a.html": "",
 			"supabase/functions/hello/b.css": "", "supabase/functions/hello/deno.json": "{}",
-			"supabase/functions/off/index.ts": "", "supabase/map.json": "{}", "src/fn.ts": "", "supabase/functions/plain/index.js": "", "supabase/functions/import_map.json": "{}",
+			"supabase/functions/off/index.ts": "", "supabase/map.json": "{}", "src/fn.ts": "",
+			"supabase/functions/plain/index.js": "", "supabase/functions/import_map.json": "{}",
 			"supabase/functions/_shared/index.ts": "", "supabase/functions/notes/readme.md": "",
 			"supabase/functions/no name/index.ts": "",
 		})

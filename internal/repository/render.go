@@ -22,7 +22,7 @@ type Snapshot struct {
 	OpenTables  *bool // nil: neither, by the project's own statements
 
 	Functions      map[string]bool           // whether requests need a key or token, by name
-	FunctionTables map[string]map[string]any // of the configuration that is replaced, see [FunctionTables]
+	FunctionTables map[string]map[string]any // what the replaced configuration says, see [FunctionTables]
 }
 
 // Files are texts by path from a repository's folder.

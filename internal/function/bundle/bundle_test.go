@@ -212,7 +212,8 @@ func TestRemote(t *testing.T) {
 	address := host.URL + "/far.ts"
 	b := newBundler(t, map[string]string{
 		"supabase/functions/a/index.ts": `import { far } from "` + address + `"; console.log(far());`})
-	if _, err := b.Bundle(t.Context(), functions(t, b)["a"]); err == nil || !strings.Contains(err.Error(), host.URL[7:]) {
+	_, err := b.Bundle(t.Context(), functions(t, b)["a"])
+	if err == nil || !strings.Contains(err.Error(), host.URL[7:]) {
 		t.Errorf("closed host: got %v", err)
 	}
 
