@@ -154,6 +154,12 @@ func (b *block) decided(sql string) (string, bool) {
 		return "", false
 	}
 
+	if isDeniedRole(statements[0]) {
+		b.notes = append(b.notes, note("role %s is refused, as Supabase refuses it to postgres", administrator))
+		return "raise insufficient_privilege using message = " +
+			sqllex.Literal(`permission denied to set role "`+administrator+`"`), true
+	}
+
 	v := Decide(statements[0])
 	switch {
 	case v.Action == CreateExtension:
@@ -167,6 +173,16 @@ func (b *block) decided(sql string) (string, bool) {
 
 	b.notes = append(b.notes, v.Notes...)
 	return v.SQL, true
+}
+
+// administrator is the role that Supabase's postgres can't set either. A block asks for it with a
+// handler of the refusal, and would go on as another role without it.
+const administrator = "supabase_admin"
+
+func isDeniedRole(s sqllex.Statement) bool {
+	ts := Tokenize(s.Text, 0)
+	role, ok := sessionRoleName(ts)
+	return ok && role == administrator
 }
 
 // placeholder matches a part of format()'s template that stands for a name.

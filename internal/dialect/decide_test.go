@@ -48,6 +48,9 @@ func TestDecide(t *testing.T) {
 	noCatalog := func(name string) decided {
 		return decided{Does: LeaveOut, Notes: name + " is left out: projects install extensions by CREATE EXTENSION"}
 	}
+	keyTo := func(table string) string {
+		return "foreign key to " + table + " is left out: of the platform's tables, only auth.users can have one"
+	}
 	noTrigger := decided{Does: LeaveOut,
 		Notes: "event trigger ensure_rls is left out: projects have none, and row level security is on for new tables anyway"}
 	const mine = "default privileges of postgres: changed to those of the project's owner"
@@ -200,8 +203,37 @@ func TestDecide(t *testing.T) {
 		"grant usage on schema pgmq to anon": {},
 		"create or replace trigger p before delete on storage.objects for each statement execute function storage.protect_delete()": {
 			Does: LeaveOut, Notes: "trigger p on storage.objects is left out: the platform keeps its tables"},
-		"create trigger t before insert on storage.objects for each row execute function public.f()":           {},
+		"create trigger t before insert on storage.objects for each row execute function public.f()": {
+			Does: LeaveOut, Notes: "trigger t on storage.objects is left out: files change by the Storage API, and a webhook tells of it"},
 		"create trigger t before update on t for each row execute function storage.update_updated_at_column()": {},
+
+		"insert into storage.buckets (id) values ('a')": {},
+		"insert into \"storage\".\"objects\" (name, level) values ('a', 1)": {
+			Does: LeaveOut, Notes: "insert storage.objects is left out: a row brings no file, upload it by the Storage API"},
+
+		"create table t (a uuid references auth.users (id))":                  {},
+		"create table t (a uuid references objects (id))":                     {},
+		"create table t (a text default 'references storage.objects', b int)": {},
+		"create table t (a uuid references storage.objects (id) on delete set null (a) on update no action, b int)": changed(
+			"create table t (a uuid , b int)", keyTo("storage.objects")),
+		"create table t (a uuid constraint c references \"storage\".\"buckets\" match full not deferrable initially immediate not null)": changed(
+			"create table t (a uuid  not null)", keyTo("storage.buckets")),
+		"create table t (a uuid, constraint c foreign key (a) references vault.secrets on delete cascade, b int)": changed(
+			"create table t (a uuid, b int)", keyTo("vault.secrets")),
+		"create table t (foreign key (a) references vault.secrets, foreign key (b) references auth.sessions (id))": changed(
+			"create table t ( )", keyTo("vault.secrets"), keyTo("auth.sessions")),
+		"create table t (foreign key (a, b) references other (a, b), foreign key (b) references auth.sessions (id))": changed(
+			"create table t (foreign key (a, b) references other (a, b))", keyTo("auth.sessions")),
+		"alter table only t add constraint c foreign key (o) references storage.objects (id) not valid": {
+			Does: LeaveOut, Notes: keyTo("storage.objects")},
+		"alter table t add column o uuid references storage.objects(id), add foreign key (o) references storage.objects": changed(
+			"alter table t add column o uuid ", keyTo("storage.objects"), keyTo("storage.objects")),
+		"alter table t add foreign key (o) references storage.objects, add foreign key (p) references vault.secrets": {
+			Does: LeaveOut, Notes: keyTo("storage.objects") + "; " + keyTo("vault.secrets")},
+		"alter table t add foreign key (o) references storage.objects, drop column p": changed(
+			"alter table t  drop column p", keyTo("storage.objects")),
+		"create table t (a references storage.":  {},
+		"alter table t add references storage.x": changed("alter table t add ", keyTo("storage.x")),
 	} {
 		v := Decide(sqllex.Split(sql)[0])
 		got := decided{Does: v.Action, Notes: strings.Join(v.Notes, "; "), Extension: v.Extension}
@@ -241,6 +273,8 @@ func TestDecideBlock(t *testing.T) {
 			body: "begin perform 1 from pg_roles r where r.rolname = current_user or rolname = 'app'; end"},
 		"begin perform 1 from pg_roles where rolname in ('anon', 'supabase_admin') and a in ('postgres'); end": {
 			body: "begin perform 1 from pg_roles where rolname in ('anon', current_user) and a in ('postgres'); end"},
+		"begin set local role supabase_admin; exception when insufficient_privilege then return; end": {
+			body: `begin raise insufficient_privilege using message = 'permission denied to set role "supabase_admin"'; exception when insufficient_privilege then return; end`},
 		"begin begin create role app; exception when duplicate_object then null; end; end": {
 			body: "begin begin null; exception when duplicate_object then null; end; end"},
 		"begin insert into t values ('; grant a to postgres;'); update t set owner = 'postgres'; end": {},
@@ -283,6 +317,7 @@ func TestDecideBlock(t *testing.T) {
 // FuzzDecideBlock: any body is decided without a panic.
 func FuzzDecideBlock(f *testing.F) {
 	f.Add("begin execute format('alter table %I owner to postgres', a); end")
+	f.Add("begin alter table t add constraint c foreign key (a) references storage.objects (id), add b int references auth.a; end")
 	f.Fuzz(func(_ *testing.T, body string) {
 		for _, s := range sqllex.Split("do " + body) {
 			Decide(s)
