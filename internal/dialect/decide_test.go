@@ -275,6 +275,11 @@ func TestDecideBlock(t *testing.T) {
 			body: "begin perform 1 from pg_roles where rolname in ('anon', current_user) and a in ('postgres'); end"},
 		"begin set local role supabase_admin; exception when insufficient_privilege then return; end": {
 			body: `begin raise insufficient_privilege using message = 'permission denied to set role "supabase_admin"'; exception when insufficient_privilege then return; end`},
+		"begin execute 'set local role supabase_admin'; exception when insufficient_privilege then return; end": {
+			body: `begin raise insufficient_privilege using message = 'permission denied to set role "supabase_admin"'; exception when insufficient_privilege then return; end`},
+		"begin execute format('revoke all on function %s from public, app, %I', f, r); end": {
+			body: "begin execute format('revoke all on function %s from public, %I ', f, r); end"},
+		"begin execute format('grant select on %I to app, anon' || a, t); end": {},
 		"begin begin create role app; exception when duplicate_object then null; end; end": {
 			body: "begin begin null; exception when duplicate_object then null; end; end"},
 		"begin insert into t values ('; grant a to postgres;'); update t set owner = 'postgres'; end": {},
