@@ -194,8 +194,8 @@ var placeholder = regexp.MustCompile(`%(?:\d+\$)?[IsL]`)
 // anyName stands for a name that only the running block knows: a role that each project has.
 const anyName = "authenticated"
 
-// execute translates EXECUTE with a text, a format or a concatenation. Of the last, it can only leave
-// out the whole.
+// execute translates EXECUTE with a text, a format or a concatenation. Of the last, it can only
+// leave out the whole.
 func (b *block) execute(i, end int) int {
 	at := i + 1
 	for b.ts.Raw(at) == "(" {
@@ -221,6 +221,7 @@ func (b *block) execute(i, end int) int {
 		text += b.operands(at+1, end)
 	}
 
+	noted := len(b.notes)
 	sql, ok := b.decided(text)
 	if ok && sql != nothing && sql != refusal {
 		sql, ok = names.restore(sql)
@@ -229,6 +230,7 @@ func (b *block) execute(i, end int) int {
 
 	switch {
 	case !ok:
+		b.notes = b.notes[:noted]
 		return 0
 	case sql == nothing || sql == refusal:
 		b.edits = append(b.edits, edit{b.ts.All[i].Start, b.ts.All[end].Start, sql})

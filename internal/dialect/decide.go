@@ -136,8 +136,8 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("%s is left out: triggers and foreign keys stay active", replicationSetting), true
 }
 
-// storageTrigger leaves out triggers on the tables of storage: those that Supabase has there, which a
-// schema pulled from it contains, and those of a project.
+// storageTrigger leaves out triggers on the tables of storage: those that Supabase has there, which
+// a schema pulled from it contains, and those of a project.
 func storageTrigger(ts Tokens, s Subject) (Verdict, bool) {
 	switch {
 	case s.Kind != "trigger" || s.Table.Schema() != "storage":

@@ -254,13 +254,14 @@ func TestDecideBlock(t *testing.T) {
 		body       string // "": as before
 		extensions string
 	}{
-		"begin execute 'alter table t owner to postgres'; end":                         {body: "begin null; end"},
-		"begin alter table t owner to postgres; end":                                   {body: "begin null; end"},
-		"begin if true then grant select on t to postgres, anon; end if; end":          {body: "begin if true then grant select on t to anon ; end if; end"},
-		"begin execute 'grant select on \"t\" to postgres, anon' ; end":                {body: "begin execute 'grant select on \"t\" to anon ' ; end"},
-		"begin execute $q$comment on extension a is 'x'$q$; perform 1; end":            {body: "begin null; perform 1; end"},
-		"begin execute format('alter table %I.%I owner to postgres', a, b); end":       {body: "begin null; end"},
-		"begin execute format('grant select on %I to %I, postgres', a, r); end":        {},
+		"begin execute 'alter table t owner to postgres'; end":                   {body: "begin null; end"},
+		"begin alter table t owner to postgres; end":                             {body: "begin null; end"},
+		"begin if true then grant select on t to postgres, anon; end if; end":    {body: "begin if true then grant select on t to anon ; end if; end"},
+		"begin execute 'grant select on \"t\" to postgres, anon' ; end":          {body: "begin execute 'grant select on \"t\" to anon ' ; end"},
+		"begin execute $q$comment on extension a is 'x'$q$; perform 1; end":      {body: "begin null; perform 1; end"},
+		"begin execute format('alter table %I.%I owner to postgres', a, b); end": {body: "begin null; end"},
+		"begin execute format('grant select on %I to %I, postgres', a, r); end": {
+			body: "begin execute format('grant select on %I to %I ', a, r); end"},
 		"begin execute format('grant select on t to %I', r); end":                      {},
 		"begin execute 'alter table ' || quote_ident(t) || ' owner to postgres' ; end": {body: "begin null; end"},
 		"begin execute 'grant select on ' || t || ' to anon' ; end":                    {},
@@ -279,7 +280,7 @@ func TestDecideBlock(t *testing.T) {
 			body: `begin raise insufficient_privilege using message = 'permission denied to set role "supabase_admin"'; exception when insufficient_privilege then return; end`},
 		"begin execute format('revoke all on function %s from public, app, %I', f, r); end": {
 			body: "begin execute format('revoke all on function %s from public, %I ', f, r); end"},
-		"begin execute format('grant select on %I to app, anon' || a, t); end": {},
+		"begin execute format('grant select on %I to app, anon, ' || a, t); end": {},
 		"begin begin create role app; exception when duplicate_object then null; end; end": {
 			body: "begin begin null; exception when duplicate_object then null; end; end"},
 		"begin insert into t values ('; grant a to postgres;'); update t set owner = 'postgres'; end": {},
@@ -310,6 +311,11 @@ func TestDecideBlock(t *testing.T) {
 				t.Errorf("%s: got the extensions %q, want %q", body, got, want.extensions)
 			}
 		}
+	}
+
+	const unchanged = "do $b$begin execute format('grant select on %I to app, anon, ' || a, t); drop role app; end$b$"
+	if v := Decide(sqllex.Split(unchanged)[0]); len(v.Notes) != 1 {
+		t.Errorf("got the notes %q on what stays and what is left out, want one", v.Notes)
 	}
 
 	for _, sql := range []string{"do", "do 'a", "do $$begin", "do language sql 'alter table t owner to postgres'", "do E'begin \\'", "do ''"} {

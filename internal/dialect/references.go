@@ -13,8 +13,8 @@ var referredSchemas = []string{"auth", "cron", "net", "realtime", "storage", "va
 // platformReference matches the statements with a foreign key to such a table, and others.
 var platformReference = regexp.MustCompile(`(?i)\breferences\s+"?(auth|cron|net|realtime|storage|vault)"?\s*\.`)
 
-// references leaves out the foreign keys of a table that refer to the platform's tables. The columns
-// stay.
+// references leaves out the foreign keys of a table that refer to the platform's tables. The
+// columns stay.
 func references(ts Tokens, s Subject) (Verdict, bool) {
 	if s.Kind != "table" || !platformReference.MatchString(ts.Text) {
 		return Verdict{}, false
@@ -47,9 +47,9 @@ func references(ts Tokens, s Subject) (Verdict, bool) {
 	return Verdict{SQL: edited(ts.Text, edits), Notes: notes}, true
 }
 
-// foreignKey returns the tokens from start to before end of the foreign key whose REFERENCES is at i
-// and whose table ends before after. Those of a table's constraint include ADD and a comma that is
-// not before from.
+// foreignKey returns the tokens from start to before end of the foreign key whose REFERENCES is at
+// i and whose table ends before after. Those of a table's constraint include ADD and a comma that
+// is not before from.
 func (ts Tokens) foreignKey(from, i, after int) (start, end int) {
 	start, end = i, ts.skipGroup(after)
 	for next := ts.foreignKeyOption(end); next > end; next = ts.foreignKeyOption(end) {

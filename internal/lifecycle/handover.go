@@ -296,8 +296,8 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 	))
 }
 
-// hasAuthFunction reports whether a database is past the migration that creates a function in schema
-// auth.
+// hasAuthFunction reports whether a database is past the migration that creates a function in
+// schema auth.
 func hasAuthFunction(ctx context.Context, conn *pgx.Conn, name string) (bool, error) {
 	return pg.Value[bool](ctx, conn, `
 		select exists (select from pg_proc where pronamespace = to_regnamespace('auth') and proname = @name)`,

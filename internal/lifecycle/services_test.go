@@ -95,7 +95,8 @@ func TestSchedules(t *testing.T) {
 		"60 seconds": false, "0 seconds": false, "1 minute": false, "jan * * * *": false, "$ * * * *": false,
 		"@never": false, "@reboot": false, "0 0 30 2 *": false, "0 0 31 4,6 *": false, ", * * * *": false,
 		"0,, * * * *":     false,
-		"* * * * fri-mon": false, "*/60 * * * *": true, "0 0 */100 * *": true, "*/10000 * * * *": false, "$-1 * * * *": false, "0 0 $/2 * *": false,
+		"* * * * fri-mon": false,
+		"*/60 * * * *": true, "0 0 */100 * *": true, "*/10000 * * * *": false, "$-1 * * * *": false, "0 0 $/2 * *": false,
 	} {
 		state := pgtest.State(t, conn, "select cron.check_schedule('"+text+"')")
 		if (state == "") != valid || (state != "" && state != "22023") {

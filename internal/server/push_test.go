@@ -79,7 +79,7 @@ func TestPush(t *testing.T) {
 
 	a := apitest.Shared(t)
 	p := newPushed(t, a)
-	p.push(false, "SUPABASE_URL=", "--types", "database.ts")
+	p.push(false, "Pushed to ", "--types", "database.ts")
 	a.Get("/auth-settings").Want(200).Content("site_url", "https://books.example.com")
 	a.Get("/rest-settings").Want(200).Content("max_rows", 77)
 	a.Get("/containers").Want(200).Content("0.name", "covers")

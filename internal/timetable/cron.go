@@ -153,8 +153,8 @@ func (f field) value(text string) (int, error) {
 	return n, nil
 }
 
-// Digits of a value and of a step. A step can be larger than its field, as in pg_cron: then only the
-// first value matches.
+// Digits of a value and of a step. A step can be larger than its field, as in pg_cron: then only
+// the first value matches.
 const maxValueDigits, maxStepDigits = 2, 4
 
 // number parses a number without a sign.
