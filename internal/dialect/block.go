@@ -71,6 +71,18 @@ func (ts Tokens) literal(i int) (string, bool) {
 	return "", false
 }
 
+// literals returns the text of a string and of those that continue it, and the index of the last.
+func (ts Tokens) literals(i int) (text string, last int, ok bool) {
+	text, ok = ts.literal(i)
+	for last = i; ok && ts.Kind(last+1) == sqllex.String; last++ {
+		var part string
+		part, ok = ts.literal(last + 1)
+		text += part
+	}
+
+	return text, last, ok
+}
+
 // requoted returns the edit that gives a string another text, in its own quotes.
 func (ts Tokens) requoted(i int, text string) edit {
 	t, quoted := ts.All[i], sqllex.Literal(text)
@@ -207,7 +219,7 @@ func (b *block) execute(i, end int) int {
 		at += 2
 	}
 
-	text, ok := b.ts.literal(at)
+	text, last, ok := b.ts.literals(at)
 	if !ok {
 		return 0
 	}
@@ -216,9 +228,9 @@ func (b *block) execute(i, end int) int {
 	if isFormat {
 		text = names.replace(text)
 	}
-	isPart := b.ts.Raw(at+1) == "||"
+	isPart := b.ts.Raw(last+1) == "||"
 	if isPart {
-		text += b.operands(at+1, end)
+		text += b.operands(last+1, end)
 	}
 
 	noted := len(b.notes)
@@ -235,7 +247,9 @@ func (b *block) execute(i, end int) int {
 	case sql == nothing || sql == refusal:
 		b.edits = append(b.edits, edit{b.ts.All[i].Start, b.ts.All[end].Start, sql})
 	default:
-		b.edits = append(b.edits, b.ts.requoted(at, sql))
+		e := b.ts.requoted(at, sql)
+		e.end = b.ts.All[last].End
+		b.edits = append(b.edits, e)
 	}
 
 	return end

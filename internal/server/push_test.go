@@ -79,10 +79,10 @@ func TestPush(t *testing.T) {
 
 	a := apitest.Shared(t)
 	p := newPushed(t, a)
-	p.push(false, "Pushed to ", "--types", "database.ts")
-	a.Get("/auth-settings").Want(200).Content("site_url", "https://books.example.com")
-	a.Get("/rest-settings").Want(200).Content("max_rows", 77)
-	a.Get("/containers").Want(200).Content("0.name", "covers")
+	p.push(false, "create  bucket covers", "--types", "database.ts")
+	project := "/projects/" + a.Project
+	a.Get(project+"/auth-settings").Want(200).Content("siteUrl", "https://books.example.com")
+	a.Get(project+"/rest-settings").Want(200).Content("maxRows", 77)
 	types, err := os.ReadFile(filepath.Join(p.dir, "migrations", "database.ts"))
 	if err != nil || !bytes.Contains(types, []byte("title: string | null")) {
 		t.Errorf("types: %v\n%s", err, types)
