@@ -96,7 +96,8 @@ func TestSchedules(t *testing.T) {
 		"@never": false, "@reboot": false, "0 0 30 2 *": false, "0 0 31 4,6 *": false, ", * * * *": false,
 		"0,, * * * *":     false,
 		"* * * * fri-mon": false,
-		"*/60 * * * *":    true, "0 0 */100 * *": true, "*/10000 * * * *": false, "$-1 * * * *": false, "0 0 $/2 * *": false,
+		"*/60 * * * *":    true, "0 0 */100 * *": true, "*/10000 * * * *": false, "$-1 * * * *": false,
+		"0 0 $/2 * *": false,
 	} {
 		state := pgtest.State(t, conn, "select cron.check_schedule('"+text+"')")
 		if (state == "") != valid || (state != "" && state != "22023") {
