@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,6 +69,18 @@ func (ts Tokens) literal(i int) (string, bool) {
 	}
 
 	return "", false
+}
+
+// literals returns the text of a string and of those that continue it, and the index of the last.
+func (ts Tokens) literals(i int) (text string, last int, ok bool) {
+	text, ok = ts.literal(i)
+	for last = i; ok && ts.Kind(last+1) == sqllex.String; last++ {
+		var part string
+		part, ok = ts.literal(last + 1)
+		text += part
+	}
+
+	return text, last, ok
 }
 
 // requoted returns the edit that gives a string another text, in its own quotes.
@@ -154,6 +167,11 @@ func (b *block) decided(sql string) (string, bool) {
 		return "", false
 	}
 
+	if isDeniedRole(statements[0]) {
+		b.notes = append(b.notes, note("role %s is refused, as Supabase refuses it to postgres", administrator))
+		return refusal, true
+	}
+
 	v := Decide(statements[0])
 	switch {
 	case v.Action == CreateExtension:
@@ -169,13 +187,26 @@ func (b *block) decided(sql string) (string, bool) {
 	return v.SQL, true
 }
 
+// administrator is the role that Supabase's postgres can't set either. A block asks for it with a
+// handler of the refusal, and would go on as another role without it.
+const administrator = "supabase_admin"
+
+// refusal is the statement of PL/pgSQL that fails as SET ROLE does.
+const refusal = `raise insufficient_privilege using message = 'permission denied to set role "` + administrator + `"'`
+
+func isDeniedRole(s sqllex.Statement) bool {
+	ts := Tokenize(s.Text, 0)
+	role, ok := sessionRoleName(ts)
+	return ok && role == administrator
+}
+
 // placeholder matches a part of format()'s template that stands for a name.
 var placeholder = regexp.MustCompile(`%(?:\d+\$)?[IsL]`)
 
 // anyName stands for a name that only the running block knows: a role that each project has.
 const anyName = "authenticated"
 
-// execute translates EXECUTE with a text, a format or a concatenation. Of the last two, it can only
+// execute translates EXECUTE with a text, a format or a concatenation. Of the last, it can only
 // leave out the whole.
 func (b *block) execute(i, end int) int {
 	at := i + 1
@@ -183,35 +214,78 @@ func (b *block) execute(i, end int) int {
 		at++
 	}
 
-	isTemplate := b.ts.Word(at) == "format"
-	if isTemplate {
+	isFormat := b.ts.Word(at) == "format"
+	if isFormat {
 		at += 2
 	}
 
-	text, ok := b.ts.literal(at)
+	text, last, ok := b.ts.literals(at)
 	if !ok {
 		return 0
 	}
 
-	if isTemplate {
-		text = placeholder.ReplaceAllString(text, anyName)
+	var names placeholders
+	if isFormat {
+		text = names.replace(text)
 	}
-	if !isTemplate && b.ts.Raw(at+1) == "||" {
-		isTemplate = true
-		text += b.operands(at+1, end)
+	isPart := b.ts.Raw(last+1) == "||"
+	if isPart {
+		text += b.operands(last+1, end)
 	}
 
+	noted := len(b.notes)
 	sql, ok := b.decided(text)
+	if ok && sql != nothing && sql != refusal {
+		sql, ok = names.restore(sql)
+		ok = ok && !isPart
+	}
+
 	switch {
-	case !ok || (isTemplate && sql != nothing):
+	case !ok:
+		b.notes = b.notes[:noted]
 		return 0
-	case sql == nothing:
-		b.edits = append(b.edits, edit{b.ts.All[i].Start, b.ts.All[end].Start, nothing})
+	case sql == nothing || sql == refusal:
+		b.edits = append(b.edits, edit{b.ts.All[i].Start, b.ts.All[end].Start, sql})
 	default:
-		b.edits = append(b.edits, b.ts.requoted(at, sql))
+		e := b.ts.requoted(at, sql)
+		e.end = b.ts.All[last].End
+		b.edits = append(b.edits, e)
 	}
 
 	return end
+}
+
+// placeholders are the parts of format()'s template that stand for names which only the running
+// block knows.
+type placeholders []string
+
+// maxPlaceholders is the number of placeholders that have distinct names.
+const maxPlaceholders = 1000
+
+func placeholderName(i int) string { return fmt.Sprintf("socle_%03d_", i) }
+
+// replace replaces the placeholders of a template by names, which are no role's.
+func (p *placeholders) replace(template string) string {
+	return placeholder.ReplaceAllStringFunc(template, func(s string) string {
+		*p = append(*p, s)
+		return placeholderName(len(*p) - 1)
+	})
+}
+
+// restore puts the placeholders into a statement again. It reports false unless each is there once.
+func (p placeholders) restore(sql string) (string, bool) {
+	if len(p) > maxPlaceholders {
+		return "", false
+	}
+
+	for i, s := range p {
+		if strings.Count(sql, placeholderName(i)) != 1 {
+			return "", false
+		}
+		sql = strings.Replace(sql, placeholderName(i), s, 1)
+	}
+
+	return sql, true
 }
 
 // operands returns the text of a concatenation's further operands.

@@ -54,8 +54,8 @@ type rule func(ts Tokens, s Subject) (Verdict, bool)
 
 // rules are the rules by a statement's first word.
 var rules = map[string][]rule{
-	"create":  {extension, policy, storageTrigger, role, queues, schemaOwner, eventTrigger},
-	"alter":   {extensionChange, eventTrigger, owner, defaultPrivileges, role, roleSettings, policy},
+	"create":  {extension, policy, storageTrigger, role, queues, schemaOwner, eventTrigger, references},
+	"alter":   {extensionChange, references, eventTrigger, owner, defaultPrivileges, role, roleSettings, policy},
 	"drop":    {extension, role, eventTrigger},
 	"grant":   {grants},
 	"revoke":  {grants},
@@ -63,7 +63,7 @@ var rules = map[string][]rule{
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
 	"select":  {replicationRole, catalogCall},
-	"insert":  {sessionRows},
+	"insert":  {sessionRows, fileRows},
 	"update":  {sessionRows},
 	"delete":  {sessionRows},
 }
@@ -80,7 +80,7 @@ func Decide(s sqllex.Statement) Verdict {
 	first := s.Words[0]
 	if kinds, ok := kinds[first]; ok && !slices.ContainsFunc(kinds, func(k string) bool {
 		return slices.Contains(s.Words, k)
-	}) {
+	}) && !platformReference.MatchString(s.Text) {
 		return Verdict{SQL: s.Text}
 	}
 
@@ -108,7 +108,7 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few data statements that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\b(auth|dbdev|pgtle)"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\b(auth|dbdev|pgtle|storage)"?\s*\.|` + replicationSetting)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes; rules match near the start
@@ -136,14 +136,17 @@ func replicationRole(ts Tokens, s Subject) (Verdict, bool) {
 	return leaveOut("%s is left out: triggers and foreign keys stay active", replicationSetting), true
 }
 
-// storageTrigger leaves out the triggers that Supabase's storage has on its own tables, which a
-// schema pulled from there contains.
+// storageTrigger leaves out triggers on the tables of storage: those that Supabase has there, which
+// a schema pulled from it contains, and those of a project.
 func storageTrigger(ts Tokens, s Subject) (Verdict, bool) {
-	if s.Kind != "trigger" || s.Table.Schema() != "storage" || executed(ts, s).Schema() != "storage" {
+	switch {
+	case s.Kind != "trigger" || s.Table.Schema() != "storage":
 		return Verdict{}, false
+	case executed(ts, s).Schema() == "storage":
+		return leaveOut("trigger %s is left out: the platform keeps its tables", s.Describe()), true
 	}
 
-	return leaveOut("trigger %s is left out: the platform keeps its tables", s.Describe()), true
+	return leaveOut("trigger %s is left out: files change by the Storage API, and a webhook tells of it", s.Describe()), true
 }
 
 // executed returns the function that a new trigger executes.

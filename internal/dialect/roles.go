@@ -240,8 +240,18 @@ func roleSettings(ts Tokens, s Subject) (Verdict, bool) {
 
 // sessionRole leaves out a change to a platform role: statements run as the project's owner.
 func sessionRole(ts Tokens, _ Subject) (Verdict, bool) {
-	if ts.Word(0) != "set" {
+	role, ok := sessionRoleName(ts)
+	if !ok || !isPlatformRole(role) {
 		return Verdict{}, false
+	}
+
+	return leaveOut("role %s is left out: everything runs as the project's owner", role), true
+}
+
+// sessionRoleName returns the role of a SET ROLE or SET SESSION AUTHORIZATION.
+func sessionRoleName(ts Tokens) (string, bool) {
+	if ts.Word(0) != "set" {
+		return "", false
 	}
 
 	i := ts.SkipAny(1, "session", "local")
@@ -251,17 +261,13 @@ func sessionRole(ts Tokens, _ Subject) (Verdict, bool) {
 	case ts.Has(1, "session", "authorization"):
 		i = 3
 	default:
-		return Verdict{}, false
+		return "", false
 	}
 
 	i = ts.SkipAny(i, "to")
-	role := strings.Trim(ts.Raw(i), `"'`)
 	if ts.Raw(i) == "=" {
-		role = strings.Trim(ts.Raw(i+1), `"'`)
-	}
-	if !isPlatformRole(role) {
-		return Verdict{}, false
+		i++
 	}
 
-	return leaveOut("role %s is left out: everything runs as the project's owner", role), true
+	return strings.Trim(ts.Raw(i), `"'`), true
 }

@@ -258,8 +258,11 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 		}
 	}
 
-	bySQL, err := pg.Value[bool](ctx, conn, `
-		select exists (select from pg_proc where pronamespace = to_regnamespace('auth') and proname = 'check_user')`)
+	bySQL, err := hasAuthFunction(ctx, conn, "check_user")
+	if err != nil {
+		return err
+	}
+	inBulk, err := hasAuthFunction(ctx, conn, "follow_users")
 	if err != nil {
 		return err
 	}
@@ -279,6 +282,10 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 				"auth.follow_user(uuid, boolean, boolean) to "+developer,
 			"grant execute on function auth.is_platform(name, oid) to anon, authenticated, service_role, "+pg.Quote(role))
 	}
+	if inBulk { // since migration 70
+		statements = append(statements, "grant execute on function auth.follow_users(uuid[], uuid[], uuid[]), "+
+			"auth.refuse_written(uuid) to "+developer)
+	}
 
 	return pgcluster.ExecUntriggered(ctx, conn, append(statements,
 		"grant usage on schema auth to "+pg.Quote(role)+", "+developer,
@@ -287,4 +294,12 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 		"grant usage on schema "+pg.Quote(projectdb.Schema)+" to "+pg.Quote(role),
 		"grant execute on function socle.write_audit(text, bytea), socle.lock_audit_entries() to "+pg.Quote(role),
 	))
+}
+
+// hasAuthFunction reports whether a database is past the migration that creates a function in
+// schema auth.
+func hasAuthFunction(ctx context.Context, conn *pgx.Conn, name string) (bool, error) {
+	return pg.Value[bool](ctx, conn, `
+		select exists (select from pg_proc where pronamespace = to_regnamespace('auth') and proname = @name)`,
+		pgx.StrictNamedArgs{"name": name})
 }

@@ -134,6 +134,83 @@ phone|{"phone": "49151", "email_verified": false, "phone_verified": false}`,
 	}
 }
 
+// TestManyUsersBySQL checks what follows statements on several users: each has its own outcome.
+func TestManyUsersBySQL(t *testing.T) {
+	t.Parallel()
+
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	login := projectdbtest.Connect(t, p, pgcluster.Auth)
+	pgtest.Exec(t, conn, `
+		create function public.forget() returns trigger language plpgsql security definer as $$
+			begin delete from auth.users where id = new.id and new.email like 'gone%'; return null; end $$;
+		create trigger forget after insert on auth.users for each row execute function public.forget();
+		insert into auth.users (id, email, phone)
+		select gen_random_uuid(), case n % 3 when 0 then 'gone' else 'user' end || n || '@example.com', case n when 1 then '491' end
+		from generate_series(1, 300) n`)
+	pgtest.Exec(t, login, `insert into auth.sessions (id, user_id) select gen_random_uuid(), id from auth.users where email < 'user2'`)
+
+	const identities = `select count(*) filter (where i.email = u.email) || ' of ' || count(*) || ', ' || count(distinct u.id) || ' users'
+		from auth.users u left join auth.identities i on i.user_id = u.id`
+	steps := []struct{ sql, identities, sessions string }{
+		{"", "200 of 201, 200 users", "75"},
+		{`update auth.users set raw_user_meta_data = '{"a": 1}', updated_at = now()`, "200 of 201, 200 users", "75"},
+		{`update auth.users set email = 'new-' || email, phone = null`, "200 of 200, 200 users", "75"},
+		{`update auth.users set encrypted_password = case when email like 'new-user10@%' then '` + bcrypt + `' end,
+			email = email`, "200 of 200, 200 users", "74"},
+		{`insert into auth.users (id, email) select id, 'x' || email from auth.users where email < 'new-user2'
+			union all select gen_random_uuid(), 'b@example.com'
+			on conflict (id) do update set email = excluded.email`, "201 of 201, 201 users", "74"},
+		{`delete from auth.users where email like 'x%'`, "126 of 126, 126 users", "0"},
+	}
+	for _, step := range steps {
+		if step.sql != "" {
+			pgtest.Exec(t, conn, step.sql)
+		}
+		if got := pgtest.Value[string](t, conn, identities); got != step.identities {
+			t.Errorf("%s: got the identities %s, want %s", step.sql, got, step.identities)
+		}
+		if got := pgtest.Value[string](t, login, `select count(*)::text from auth.sessions`); got != step.sessions {
+			t.Errorf("%s: got %s sessions, want %s", step.sql, got, step.sessions)
+		}
+	}
+
+	for _, sql := range []string{
+		`insert into auth.users (id, email) select gen_random_uuid(), 'c' || n from generate_series(1, 2) n`,
+		`create function public.admin() returns trigger language plpgsql as $$ begin new.role := 'service_role'; return new; end $$;
+		create trigger zz before update on auth.users for each row when (old.email = 'b@example.com') execute function public.admin();
+		update auth.users set updated_at = now()`,
+	} {
+		if got := pgtest.State(t, conn, "begin; "+sql); got != "23514" {
+			t.Errorf("%s: got state %q, want 23514", sql, got)
+		}
+		pgtest.Exec(t, conn, "rollback")
+	}
+}
+
+// TestPlatformTriggersStay checks that no trigger of the platform stands for another one.
+func TestPlatformTriggersStay(t *testing.T) {
+	t.Parallel()
+
+	p := projectdbtest.New(t)
+	conn := projectdbtest.Connect(t, p, pgcluster.Owner)
+	pgtest.Exec(t, projectdbtest.Connect(t, p, pgcluster.Trusted), `
+		create trigger socle_fact_user_created after insert on auth.users for each row execute function socle.user_fact('a');
+		create trigger socle_fact_user_deleted after delete on auth.users for each row execute function socle.user_fact('a')`)
+	names, err := pg.Values[string](t.Context(), conn, `
+		select tgname::text from pg_trigger
+		where tgrelid = 'auth.users'::regclass and tgname like 'socle\_%' and tgname not like 'socle\_fact%'`)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("got the triggers %v, %v", names, err)
+	}
+
+	for _, name := range names {
+		if got := pgtest.State(t, conn, "drop trigger "+name+" on auth.users"); got != "42501" {
+			t.Errorf("drop of %s: got state %q, want 42501", name, got)
+		}
+	}
+}
+
 // TestFaultyAddresses checks that SQL is told the fault of an address.
 func TestFaultyAddresses(t *testing.T) {
 	t.Parallel()

@@ -125,25 +125,25 @@ CREATE FUNCTION auth.check_user() RETURNS trigger
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 declare
+	platform constant boolean := auth.is_platform(current_user, tg_relid);
 	fixed text;
 	providers text[] := '{}';
 begin
-	if not auth.is_platform(current_user, tg_relid) and not has_table_privilege(current_user, tg_relid, 'trigger') then
+	if not platform and not has_table_privilege(current_user, tg_relid, 'trigger') then
 		raise insufficient_privilege using message = 'only the project''s owner changes auth.users by SQL';
 	end if;
 	if tg_op = 'DELETE' then
 		return old;
 	end if;
-	if auth.is_platform(current_user, tg_relid) then
+	if platform then
 		return new;
 	end if;
 
 	if tg_op = 'UPDATE' then
-		select n.key into fixed
-		from jsonb_each(to_jsonb(new)) n
-		where n.value is distinct from to_jsonb(old) -> n.key and n.key = any('{id,is_sso_user,deleted_at}')
-		order by n.key limit 1;
-		if found then
+		fixed := case when new.deleted_at is distinct from old.deleted_at then 'deleted_at'
+			when new.id is distinct from old.id then 'id'
+			when new.is_sso_user is distinct from old.is_sso_user then 'is_sso_user' end;
+		if fixed is not null then
 			raise insufficient_privilege using schema = 'auth', table = 'users', column = fixed,
 				message = format('user %s: %s cannot be changed', old.id, fixed);
 		end if;
@@ -329,6 +329,39 @@ end $$;
 
 COMMENT ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) IS 'updates what depends on the address, the number and the password of a user';
 
+CREATE FUNCTION auth.follow_users(written uuid[], new_passwords uuid[], new_addresses uuid[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	-- A trigger of the project can have deleted some.
+	insert into auth.identities as i (provider_id, user_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
+	select u.id::text, u.id, n.data, n.provider, now(), now(), now()
+	from (select distinct w.id from unnest(written) w (id)) w
+	join auth.users u on u.id = w.id,
+	lateral (values
+		('email', u.email, jsonb_build_object('sub', u.id, 'email', u.email, 'email_verified', u.email_confirmed_at is not null,
+			'phone_verified', false)),
+		('phone', u.phone, jsonb_build_object('sub', u.id, 'phone', u.phone, 'email_verified', false,
+			'phone_verified', u.phone_confirmed_at is not null))) n (provider, address, data)
+	where n.address is not null
+	on conflict (provider_id, provider) do update set identity_data = i.identity_data || excluded.identity_data, updated_at = now()
+	where not i.identity_data @> excluded.identity_data;
+
+	if cardinality(new_addresses) > 0 then
+		delete from auth.identities i using unnest(new_addresses) w (id) join auth.users u on u.id = w.id
+		where i.user_id = u.id and (i.provider = 'email' and u.email is null or i.provider = 'phone' and u.phone is null);
+	end if;
+	if cardinality(new_addresses || new_passwords) > 0 then
+		delete from auth.one_time_tokens t using unnest(new_addresses || new_passwords) w (id) where t.user_id = w.id;
+	end if;
+	if cardinality(new_passwords) > 0 then
+		delete from auth.sessions s using unnest(new_passwords) w (id) where s.user_id = w.id;
+	end if;
+end $$;
+
+COMMENT ON FUNCTION auth.follow_users(written uuid[], new_passwords uuid[], new_addresses uuid[]) IS 'updates what depends on the addresses, the numbers and the passwords of users';
+
 CREATE FUNCTION auth.hide_password() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -421,6 +454,15 @@ end $$;
 
 COMMENT ON FUNCTION auth.password_written() IS 'gives a hash to its user, and deletes the former one';
 
+CREATE FUNCTION auth.refuse_written(id uuid) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+	raise check_violation using schema = 'auth', table = 'users',
+		message = format('user %s: a trigger has set an address, a number, a role or is_sso_user that is refused', id);
+end $$;
+
 CREATE FUNCTION auth.role() RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::jsonb ->> 'role'::text);
@@ -455,7 +497,7 @@ CREATE FUNCTION auth.uid() RETURNS uuid
 
 COMMENT ON FUNCTION auth.uid() IS 'id of the end user of the request, null for a key';
 
-CREATE FUNCTION auth.user_written() RETURNS trigger
+CREATE FUNCTION auth.users_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -464,21 +506,53 @@ begin
 		return null;
 	end if;
 
-	-- A trigger of the owner can have changed what auth.check_user has checked.
-	perform auth.check_times(new);
-	if (tg_op = 'INSERT' or new.email is distinct from old.email) and new.email is distinct from auth.clean_email(new.email)
-		or (tg_op = 'INSERT' or new.phone is distinct from old.phone) and new.phone is distinct from auth.clean_phone(new.phone)
-		or new.is_sso_user or octet_length(new.role) > 63
-		or new.role = 'service_role' and (tg_op = 'INSERT' or new.role is distinct from old.role) then
-		raise check_violation using schema = 'auth', table = 'users',
-			message = format('user %s: a trigger has set an address, a number, a role or is_sso_user that is refused', new.id);
-	end if;
-	perform auth.clean_metadata('raw_user_meta_data', new.raw_user_meta_data), auth.clean_metadata('raw_app_meta_data', new.raw_app_meta_data);
+	perform auth.check_times(w), auth.clean_metadata('raw_user_meta_data', w.raw_user_meta_data),
+		auth.clean_metadata('raw_app_meta_data', w.raw_app_meta_data),
+		case when w.email is distinct from auth.clean_email(w.email) or w.phone is distinct from auth.clean_phone(w.phone)
+			or w.is_sso_user or octet_length(w.role) > 63 or w.role = 'service_role' then auth.refuse_written(w.id) end
+	from written w;
 
-	perform auth.follow_user(new.id, tg_op = 'UPDATE' and new.encrypted_password is distinct from old.encrypted_password,
-		tg_op = 'UPDATE' and (new.email, new.phone) is distinct from (old.email, old.phone));
+	perform auth.follow_users(array(select w.id from written w), '{}', '{}');
 	return null;
 end $$;
+
+COMMENT ON FUNCTION auth.users_inserted() IS 'checks the users that the owner has inserted, and makes their identities';
+
+CREATE FUNCTION auth.users_updated() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_nestloop TO 'off'
+    AS $$
+declare
+	changed uuid[];
+	new_passwords uuid[];
+	new_addresses uuid[];
+begin
+	if auth.is_platform(current_user, tg_relid) then
+		return null;
+	end if;
+
+	perform auth.check_times(w), auth.clean_metadata('raw_user_meta_data', w.raw_user_meta_data),
+		auth.clean_metadata('raw_app_meta_data', w.raw_app_meta_data),
+		case when w.email is distinct from o.email and w.email is distinct from auth.clean_email(w.email)
+			or w.phone is distinct from o.phone and w.phone is distinct from auth.clean_phone(w.phone)
+			or w.is_sso_user or octet_length(w.role) > 63
+			or w.role = 'service_role' and w.role is distinct from o.role then auth.refuse_written(w.id) end
+	from written w join former o on o.id = w.id;
+
+	select array_agg(w.id), array_agg(w.id) filter (where w.encrypted_password is distinct from o.encrypted_password),
+		array_agg(w.id) filter (where (w.email, w.phone) is distinct from (o.email, o.phone))
+	into changed, new_passwords, new_addresses
+	from written w join former o on o.id = w.id
+	where (w.email, w.phone, w.email_confirmed_at, w.phone_confirmed_at, w.encrypted_password)
+		is distinct from (o.email, o.phone, o.email_confirmed_at, o.phone_confirmed_at, o.encrypted_password);
+	if changed is not null then
+		perform auth.follow_users(changed, coalesce(new_passwords, '{}'), coalesce(new_addresses, '{}'));
+	end if;
+	return null;
+end $$;
+
+COMMENT ON FUNCTION auth.users_updated() IS 'checks the users that the owner has changed, and updates what depends on them';
 
 CREATE FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text DEFAULT 'ROW'::text) RETURNS void
     LANGUAGE plpgsql
@@ -1287,7 +1361,8 @@ begin
 	if found and (exists (
 		select from pg_event_trigger_ddl_commands() d where d.schema_name = 'auth' and d.classid <> 'pg_trigger'::regclass)
 		or (select count(*) from pg_trigger t where t.tgrelid = to_regclass('auth.users')
-			and t.tgname like 'socle\_%') < 6) then
+			and t.tgname in ('socle_check_user', 'socle_hide_password', 'socle_password_deleted', 'socle_password_inserted',
+				'socle_password_updated', 'socle_users_inserted', 'socle_users_updated')) < 7) then
 		raise insufficient_privilege using message = 'auth.users belongs to the platform: only its triggers can be changed';
 	end if;
 end $$;
@@ -3370,7 +3445,9 @@ CREATE TRIGGER socle_password_inserted AFTER INSERT ON auth.users FOR EACH ROW W
 
 CREATE TRIGGER socle_password_updated AFTER UPDATE ON auth.users FOR EACH ROW WHEN ((new.encrypted_password IS DISTINCT FROM old.encrypted_password)) EXECUTE FUNCTION auth.password_written();
 
-CREATE TRIGGER socle_user_written AFTER INSERT OR UPDATE ON auth.users FOR EACH ROW WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.user_written();
+CREATE TRIGGER socle_users_inserted AFTER INSERT ON auth.users REFERENCING NEW TABLE AS written FOR EACH STATEMENT WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.users_inserted();
+
+CREATE TRIGGER socle_users_updated AFTER UPDATE ON auth.users REFERENCING OLD TABLE AS former NEW TABLE AS written FOR EACH STATEMENT WHEN ((CURRENT_USER <> ((current_database())::text || '_auth'::text))) EXECUTE FUNCTION auth.users_updated();
 
 CREATE TRIGGER socle_check_message BEFORE INSERT ON realtime.messages FOR EACH ROW EXECUTE FUNCTION realtime.check_message();
 
@@ -3641,6 +3718,9 @@ GRANT ALL ON FUNCTION auth.email() TO socle_PROJECT_owner;
 REVOKE ALL ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.follow_user(changed uuid, changed_password boolean, changed_address boolean) TO socle_PROJECT_owner;
 
+REVOKE ALL ON FUNCTION auth.follow_users(written uuid[], new_passwords uuid[], new_addresses uuid[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.follow_users(written uuid[], new_passwords uuid[], new_addresses uuid[]) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION auth.hide_password() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION auth.hide_passwords() FROM PUBLIC;
@@ -3663,6 +3743,9 @@ GRANT ALL ON FUNCTION auth.jwt() TO socle_PROJECT_owner;
 
 REVOKE ALL ON FUNCTION auth.password_written() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION auth.refuse_written(id uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION auth.refuse_written(id uuid) TO socle_PROJECT_owner;
+
 REVOKE ALL ON FUNCTION auth.role() FROM PUBLIC;
 GRANT ALL ON FUNCTION auth.role() TO anon;
 GRANT ALL ON FUNCTION auth.role() TO authenticated;
@@ -3680,7 +3763,9 @@ GRANT ALL ON FUNCTION auth.uid() TO service_role;
 GRANT ALL ON FUNCTION auth.uid() TO socle_reader;
 GRANT ALL ON FUNCTION auth.uid() TO socle_PROJECT_owner;
 
-REVOKE ALL ON FUNCTION auth.user_written() FROM PUBLIC;
+REVOKE ALL ON FUNCTION auth.users_inserted() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION auth.users_updated() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) FROM PUBLIC;
 GRANT ALL ON FUNCTION realtime.broadcast_changes(topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record, level text) TO anon;

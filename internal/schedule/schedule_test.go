@@ -370,6 +370,7 @@ func TestSQLAgrees(t *testing.T) {
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	value := func() string {
 		return pick("0", "1", "2", "5", "07", "12", "23", "24", "28", "29", "30", "31", "32", "59", "60", "100",
+			"0000", "10000",
 			"jan", "FEB", "dec", "sun", "Fri", "sat", "", "x")
 	}
 	item := func() string {

@@ -135,6 +135,9 @@ func notAvailable(name, major string) *fault.Error {
 		p = "postgresql-" + major + "-postgis-3"
 	case "vector":
 		p = "postgresql-" + major + "-pgvector"
+		if major < "17" { // Debian has none for an older one
+			p += " of apt.postgresql.org"
+		}
 	}
 
 	return fault.OnField(fault.Unprocessable, "name", "extension_missing",

@@ -16,4 +16,9 @@ func TestNotAvailable(t *testing.T) {
 			t.Errorf("%s: got %q, want %q in it", name, got, want)
 		}
 	}
+
+	const want = "(postgresql-15-pgvector of apt.postgresql.org on Debian)"
+	if got := notAvailable("vector", "15").Error(); !strings.Contains(got, want) {
+		t.Errorf("vector on PostgreSQL 15: got %q, want %q in it", got, want)
+	}
 }

@@ -74,6 +74,7 @@ func TestPostgresTools(t *testing.T) {
 			at := address(t, a)
 
 			for _, tool := range [][]string{
+				{"node_modules/.bin/drizzle-kit", "migrate", "--config=drizzle/config.ts"},
 				{"node_modules/.bin/drizzle-kit", "push", "--force", "--config=drizzle/config.ts"},
 				{"node_modules/.bin/dbmate", "--migrations-dir", "dbmate", "--no-dump-schema", "up"},
 				{"node", "postgres.mjs"},

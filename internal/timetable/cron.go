@@ -104,7 +104,7 @@ func (f field) parse(text string) (set, error) {
 		step := 1
 		if hasStep {
 			var err error
-			if step, err = number(every); err != nil || step < 1 || step > f.max {
+			if step, err = number(every, maxStepDigits); err != nil || step < 1 {
 				return 0, fmt.Errorf("%q is not a valid step", item)
 			}
 		}
@@ -145,7 +145,7 @@ func (f field) value(text string) (int, error) {
 		return f.min + i, nil
 	}
 
-	n, err := number(text)
+	n, err := number(text, maxValueDigits)
 	if err != nil || n < f.min || n > f.max {
 		return 0, fmt.Errorf("%q is not a value from %d to %d", text, f.min, f.max)
 	}
@@ -153,9 +153,13 @@ func (f field) value(text string) (int, error) {
 	return n, nil
 }
 
-// number parses one or two digits.
-func number(text string) (int, error) {
-	if len(text) > 2 || strings.ContainsAny(text, "+-") {
+// Digits of a value and of a step. A step can be larger than its field, as in pg_cron: then only
+// the first value matches.
+const maxValueDigits, maxStepDigits = 2, 4
+
+// number parses a number without a sign.
+func number(text string, digits int) (int, error) {
+	if len(text) > digits || strings.ContainsAny(text, "+-") {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.Atoi(text)

@@ -48,7 +48,7 @@ func ParseSchedule(text, timezone string) (Timetable, error) {
 	case len(parts) == 1 && macros[strings.ToLower(parts[0])] != "":
 		return Parse(macros[strings.ToLower(parts[0])], timezone)
 	case len(parts) == 2 && slices.Contains([]string{"second", "seconds"}, strings.ToLower(parts[1])):
-		seconds, err := number(parts[0])
+		seconds, err := number(parts[0], maxValueDigits)
 		if err != nil || seconds < 1 || seconds > 59 {
 			return Timetable{}, invalidCron("must have 1 to 59 seconds, or be a cron expression")
 		}
