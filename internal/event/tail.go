@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -282,7 +283,7 @@ func (t *Tail) bind(ctx context.Context, bindings []Binding) ([]*view, error) {
 	owner := t.project.Cluster().OwnerLogin(t.project.UUID)
 	var views []*view
 	for i, b := range bindings {
-		if slices.Contains(projectdb.Schemas, b.Schema) || slices.Contains(projectdb.ServiceSchemas, b.Schema) {
+		if slices.Contains(namespace.Platform, b.Schema) || slices.Contains(namespace.Services, b.Schema) {
 			return nil, fault.New(fault.Invalid, "the tables of schema %s can't be followed: name a type of events instead",
 				b.Schema)
 		}

@@ -23,7 +23,7 @@ var levels = [][]string{
 	{"client", "console", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair",
 		"internal/fault", "internal/config", "internal/pgwire", "internal/sqllex", "internal/trace",
 		"internal/webauthn", "internal/weburl", "internal/rest/query", "internal/migration/file",
-		"internal/telemetry", "internal/tick", "internal/function/sandbox"},
+		"internal/telemetry", "internal/tick", "internal/function/sandbox", "internal/namespace"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",
 		"internal/pgserver", "internal/tus", "internal/repository", "internal/realtime",

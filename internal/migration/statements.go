@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
@@ -14,7 +15,7 @@ import (
 const recordsSchema = "supabase_migrations"
 
 // platformSchemas are the schemas in a project's database that do not belong to the user's schema.
-var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema, recordsSchema)
+var platformSchemas = append(slices.Clone(namespace.Platform), schema.ExtensionsSchema, recordsSchema)
 
 // unrelated are the entry kinds that do not belong to the user's schema.
 var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}
