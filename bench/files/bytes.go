@@ -60,7 +60,7 @@ func (b *bench) transfers(ctx context.Context) error {
 
 		name := fmt.Sprintf("%d.bin", t.size/mebi)
 		put := load{Method: "PUT", URL: b.URL + public + name, Token: b.Token, Size: t.size, Times: 1, AtOnce: 1}
-		made, err := c.carry(put)
+		upload, err := c.carry(put)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (b *bench) transfers(ctx context.Context) error {
 		time.Sleep(3 * time.Second) // package blob caches no checksum of a file this young
 
 		ways := []struct{ name, method, ours, theirs string }{
-			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File),
+			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, upload.File),
 				other + "/" + name},
 			{"download, public", "GET", b.URL + public + name, other + "/" + name},
 			{"upload", "PUT", b.URL + public + "up-%d", other + "/up-%d"},

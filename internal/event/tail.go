@@ -293,12 +293,12 @@ func (t *Tail) bind(ctx context.Context, bindings []Binding) ([]*view, error) {
 			return nil, err
 		}
 
-		found, err := relations(ctx, t.project.Trusted(), "", owner, b)
+		all, err := relations(ctx, t.project.Trusted(), "", owner, b)
 		if err != nil {
 			return nil, err
 		}
 
-		r := found[0]
+		r := all[0]
 		r.Full, r.Secured, r.Conditions = true, false, ""
 		b.Select = ""
 		v, err := newView(i, b, &r, filters)
