@@ -84,9 +84,6 @@ func (b *bench) transfers(ctx context.Context) error {
 				continue
 			}
 
-			var ours, theirs []cost
-			var peak atomic.Int64
-
 			l := load{
 				Method:  way.method,
 				Token:   b.Token,
@@ -103,36 +100,49 @@ func (b *bench) transfers(ctx context.Context) error {
 				l.Token = "" // anonymous
 			}
 
-			for i := range *repeats {
-				err := alternate(i, func() error {
-					// reset the peak
-					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-						return err
-					}
-
-					l.URL = way.ours
-					one, err := b.round(c, l, []int{os.Getpid()}, b.postgresProcesses())
-					ours = append(ours, one)
-					peak.Store(max(peak.Load(), peakRSS()))
-
-					return err
-				}, func() error {
-					l.URL = way.theirs
-					one, err := b.round(c, l, processes(), nil)
-					theirs = append(theirs, one)
-
-					return err
-				})
-				if err != nil {
-					return err
-				}
+			if err := b.compareTransfers(c, title, l, way.ours, way.theirs, processes); err != nil {
+				return err
 			}
-
-			printCosts(title, ours, theirs, peak.Load())
 		}
 	}
 
 	fmt.Println("Before Socle acknowledges an upload, its bytes and its row are synced to the disk; nginx leaves that to the system.")
+	return nil
+}
+
+// compareTransfers runs a load against both addresses, in rounds, and prints what it cost.
+func (b *bench) compareTransfers(
+	c *clientProcess, title string, l load, oursURL, theirsURL string, theirProcesses func() []int,
+) error {
+	var ours, theirs []cost
+	var peak atomic.Int64
+
+	for i := range *repeats {
+		err := alternate(i, func() error {
+			// reset the peak
+			if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+				return err
+			}
+
+			l.URL = oursURL
+			one, err := b.round(c, l, []int{os.Getpid()}, b.postgresProcesses())
+			ours = append(ours, one)
+			peak.Store(max(peak.Load(), peakRSS()))
+
+			return err
+		}, func() error {
+			l.URL = theirsURL
+			one, err := b.round(c, l, theirProcesses(), nil)
+			theirs = append(theirs, one)
+
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+
+	printCosts(title, ours, theirs, peak.Load())
 	return nil
 }
 
