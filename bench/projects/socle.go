@@ -142,13 +142,14 @@ func (b *bench) createProjects(ctx context.Context) error {
 // alone.
 func (b *bench) createProject(n int, organization string) (p project, took time.Duration, err error) {
 	begun := time.Now()
-	created, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
+	reply, err := b.post("/projects", "",
+		fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
 	took = time.Since(begun)
 	if err != nil {
 		return p, took, err
 	}
 
-	p.id = created.Content.UUID
+	p.id = reply.Content.UUID
 	key, err := b.post("/projects/"+p.id+"/keys", "", `{"name": "bench", "kind": "secret"}`)
 	if err != nil {
 		return p, took, err

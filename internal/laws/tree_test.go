@@ -285,8 +285,8 @@ func TestWindowsHasNoServer(t *testing.T) {
 	}
 
 	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cli", "internal/config",
-		"internal/dialect", "internal/migration/file", "internal/pgdump", "internal/pgwire", "internal/repository",
-		"internal/sqllex"}
+		"internal/dialect", "internal/migration/file", "internal/namespace", "internal/pgdump", "internal/pgwire",
+		"internal/repository", "internal/sqllex"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}

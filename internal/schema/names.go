@@ -73,5 +73,6 @@ func splitName(s string) (schema, table string, ok bool) {
 		schema, table = public, s
 	}
 
-	return schema, table, identifier.MatchString(schema) && identifier.MatchString(table) && !namespace.IsReserved(schema)
+	isName := identifier.MatchString(schema) && identifier.MatchString(table)
+	return schema, table, isName && !namespace.IsReserved(schema)
 }

@@ -63,8 +63,8 @@ func testExport(t *testing.T, r *receiver, protocol, address string) {
 	clear(r.received)
 	clear(r.authorizations)
 	all, err := start(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address,
-		"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_SERVICE_NAME": "newspaper", "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test%20one",
-		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20token"})
+		"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20token",
+		"OTEL_SERVICE_NAME": "newspaper", "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test%20one"})
 	if err != nil {
 		t.Fatal(err)
 	}
