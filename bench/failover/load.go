@@ -183,17 +183,17 @@ func (l *load) unexpected() []string {
 func (l *load) verify(ctx context.Context) (lost, doubled map[string]int, err error) {
 	lost, doubled = map[string]int{}, map[string]int{}
 	for _, k := range l.kinds {
-		found, err := k.count(ctx, k.acknowledged)
+		counted, err := k.count(ctx, k.acknowledged)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", k.name, err)
 		}
 
 		for _, id := range k.acknowledged {
-			if found[id] == 0 {
+			if counted[id] == 0 {
 				lost[k.name]++
 			}
 		}
-		for _, n := range found {
+		for _, n := range counted {
 			if n > 1 {
 				doubled[k.name]++
 			}
@@ -226,12 +226,12 @@ func (i *install) kinds() []*kind {
 				return nil, err
 			}
 
-			found := map[string]int{}
+			counts := map[string]int{}
 			err = json.Unmarshal(text, &rows)
 			for _, r := range rows {
-				found[r.ID]++
+				counts[r.ID]++
 			}
-			return found, err
+			return counts, err
 		},
 	}, {
 		name: "form responses", pause: 50 * time.Millisecond,
@@ -241,14 +241,14 @@ func (i *install) kinds() []*kind {
 		},
 		count: func(ctx context.Context, acknowledged []string) (map[string]int, error) {
 			text, status, _, err := i.send(ctx, "GET", i.fill("/forms/{form}/responses/export"), nil, nil)
-			found := map[string]int{}
+			counts := map[string]int{}
 			isBorder := func(r rune) bool { return strings.ContainsRune(",\r\n\"", r) }
 			for field := range bytes.FieldsFuncSeq(text, isBorder) {
-				found[string(field)]++
+				counts[string(field)]++
 			}
-			maps.DeleteFunc(found, func(id string, _ int) bool { return !strings.HasPrefix(id, "form-responses-") })
+			maps.DeleteFunc(counts, func(id string, _ int) bool { return !strings.HasPrefix(id, "form-responses-") })
 
-			return found, ok(text, status, err)
+			return counts, ok(text, status, err)
 		},
 	}, {
 		name: "uploads", pause: 50 * time.Millisecond,
@@ -257,7 +257,7 @@ func (i *install) kinds() []*kind {
 				map[string]string{"Content-Type": "text/plain"})
 		},
 		count: func(ctx context.Context, acknowledged []string) (map[string]int, error) {
-			found := map[string]int{}
+			counts := map[string]int{}
 			for _, id := range acknowledged {
 				text, status, _, err := i.send(ctx, "GET", i.fill("/files/{project}/{container}/"+id), nil, nil)
 				switch {
@@ -265,10 +265,10 @@ func (i *install) kinds() []*kind {
 				case ok(text, status, err) != nil:
 					return nil, ok(text, status, err)
 				case string(text) == id:
-					found[id]++
+					counts[id]++
 				}
 			}
-			return found, nil
+			return counts, nil
 		},
 	}, {
 		name: "forms by key", pause: 300 * time.Millisecond,
@@ -281,7 +281,7 @@ func (i *install) kinds() []*kind {
 
 // countForms counts forms by name.
 func (i *install) countForms(ctx context.Context, _ []string) (map[string]int, error) {
-	found := map[string]int{}
+	counts := map[string]int{}
 	for page := 1; ; page++ {
 		text, status, _, err := i.send(ctx, "GET", fmt.Sprintf("/forms?limit=100&page=%d", page), nil, nil)
 		if err != nil {
@@ -293,10 +293,10 @@ func (i *install) countForms(ctx context.Context, _ []string) (map[string]int, e
 			return nil, fmt.Errorf("%d %s", status, text)
 		}
 		for _, f := range list.Content {
-			found[f.Name]++
+			counts[f.Name]++
 		}
 		if len(list.Content) < 100 {
-			return found, nil
+			return counts, nil
 		}
 	}
 }

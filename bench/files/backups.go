@@ -33,13 +33,7 @@ func (b *bench) backups(ctx context.Context) error {
 
 	file := filepath.Join(b.Dir, "bare.dump")
 	var id string
-	ways := []*struct {
-		name       string
-		ours, bare func() (time.Duration, error)
-		after      func() error // part of Socle's run, but not measured
-
-		times, bareTimes, ratios, costs, bareCosts, costRatios []float64
-	}{
+	ways := []*comparison{
 		{name: "backup beside pg_dump", ours: func() (took time.Duration, err error) {
 			id, took, err = b.backup()
 			return took, err
@@ -63,29 +57,9 @@ func (b *bench) backups(ctx context.Context) error {
 		}
 
 		for _, w := range ways {
-			one := func(times, costs *[]float64, f func() (time.Duration, error), after func() error) func() error {
-				return func() error {
-					before := b.totalProcessorTime()
-					took, err := f()
-					*times, *costs = append(*times, took.Seconds()), append(*costs,
-						(b.totalProcessorTime()-before).Seconds())
-					if err != nil {
-						return err
-					}
-
-					return after()
-				}
-			}
-			if err := alternate(i, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
-				one(&w.times, &w.costs, w.ours, w.after)); err != nil {
+			if err := b.compare(i, w); err != nil {
 				return err
 			}
-
-			w.ratios, w.costRatios = append(w.ratios, w.times[i]/w.bareTimes[i]), append(w.costRatios,
-				w.costs[i]/w.bareCosts[i])
-
-			fmt.Printf("round %d: %-28s %6.1f s, bare %6.1f s; processor %6.1f s, bare %6.1f s\n", i+1, w.name,
-				w.times[i], w.bareTimes[i], w.costs[i], w.bareCosts[i])
 		}
 	}
 
@@ -94,8 +68,52 @@ func (b *bench) backups(ctx context.Context) error {
 		return err
 	}
 
-	fmt.Printf("bare dump of %d MiB\n%-30s %30s   %30s\n", info.Size()/mebi, "medians of the rounds", "seconds",
-		"processor, seconds")
+	fmt.Printf("bare dump of %d MiB\n", info.Size()/mebi)
+	printComparisons(ways)
+
+	return nil
+}
+
+// comparison is a work of Socle beside a program's.
+type comparison struct {
+	name       string
+	ours, bare func() (time.Duration, error)
+	after      func() error // part of Socle's run, but not measured
+
+	times, bareTimes, ratios, costs, bareCosts, costRatios []float64
+}
+
+// compare measures a round of a comparison.
+func (b *bench) compare(round int, w *comparison) error {
+	one := func(times, costs *[]float64, f func() (time.Duration, error), after func() error) func() error {
+		return func() error {
+			before := b.totalProcessorTime()
+			took, err := f()
+			*times = append(*times, took.Seconds())
+			*costs = append(*costs, (b.totalProcessorTime() - before).Seconds())
+			if err != nil {
+				return err
+			}
+
+			return after()
+		}
+	}
+	if err := alternate(round, one(&w.bareTimes, &w.bareCosts, w.bare, func() error { return nil }),
+		one(&w.times, &w.costs, w.ours, w.after)); err != nil {
+		return err
+	}
+
+	w.ratios = append(w.ratios, w.times[round]/w.bareTimes[round])
+	w.costRatios = append(w.costRatios, w.costs[round]/w.bareCosts[round])
+	fmt.Printf("round %d: %-28s %6.1f s, bare %6.1f s; processor %6.1f s, bare %6.1f s\n", round+1, w.name,
+		w.times[round], w.bareTimes[round], w.costs[round], w.bareCosts[round])
+
+	return nil
+}
+
+// printComparisons prints the medians of the rounds.
+func printComparisons(ways []*comparison) {
+	fmt.Printf("%-30s %30s   %30s\n", "medians of the rounds", "seconds", "processor, seconds")
 	fmt.Printf("%-30s %7s %7s %7s %7s   %7s %7s %7s\n", "", "Socle", "bare", "ratio", "best", "Socle", "bare", "ratio")
 
 	for _, w := range ways {
@@ -107,8 +125,6 @@ func (b *bench) backups(ctx context.Context) error {
 		fmt.Printf("%-30s %7.1f %7.1f %7.2f %7.2f   %7.1f %7.1f %7.2f\n", w.name, m[0], m[1], m[2], least(w.ratios),
 			m[3], m[4], m[5])
 	}
-
-	return nil
 }
 
 // alternate runs both functions, and swaps their order each round.

@@ -60,7 +60,7 @@ func (b *bench) transfers(ctx context.Context) error {
 
 		name := fmt.Sprintf("%d.bin", t.size/mebi)
 		put := load{Method: "PUT", URL: b.URL + public + name, Token: b.Token, Size: t.size, Times: 1, AtOnce: 1}
-		made, err := c.carry(put)
+		upload, err := c.carry(put)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (b *bench) transfers(ctx context.Context) error {
 		time.Sleep(3 * time.Second) // package blob caches no checksum of a file this young
 
 		ways := []struct{ name, method, ours, theirs string }{
-			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, made.File),
+			{"download", "GET", fmt.Sprintf("%s/containers/%s/files/%s/download", b.URL, b.container, upload.File),
 				other + "/" + name},
 			{"download, public", "GET", b.URL + public + name, other + "/" + name},
 			{"upload", "PUT", b.URL + public + "up-%d", other + "/up-%d"},
@@ -83,9 +83,6 @@ func (b *bench) transfers(ctx context.Context) error {
 			if !strings.HasPrefix(title, *only) {
 				continue
 			}
-
-			var ours, theirs []cost
-			var peak atomic.Int64
 
 			l := load{
 				Method:  way.method,
@@ -103,36 +100,49 @@ func (b *bench) transfers(ctx context.Context) error {
 				l.Token = "" // anonymous
 			}
 
-			for i := range *repeats {
-				err := alternate(i, func() error {
-					// reset the peak
-					if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-						return err
-					}
-
-					l.URL = way.ours
-					one, err := b.round(c, l, []int{os.Getpid()}, b.postgresProcesses())
-					ours = append(ours, one)
-					peak.Store(max(peak.Load(), peakRSS()))
-
-					return err
-				}, func() error {
-					l.URL = way.theirs
-					one, err := b.round(c, l, processes(), nil)
-					theirs = append(theirs, one)
-
-					return err
-				})
-				if err != nil {
-					return err
-				}
+			if err := b.compareTransfers(c, title, l, way.ours, way.theirs, processes); err != nil {
+				return err
 			}
-
-			printCosts(title, ours, theirs, peak.Load())
 		}
 	}
 
 	fmt.Println("Before Socle acknowledges an upload, its bytes and its row are synced to the disk; nginx leaves that to the system.")
+	return nil
+}
+
+// compareTransfers runs a load against both addresses, in rounds, and prints what it cost.
+func (b *bench) compareTransfers(
+	c *clientProcess, title string, l load, oursURL, theirsURL string, theirProcesses func() []int,
+) error {
+	var ours, theirs []cost
+	var peak atomic.Int64
+
+	for i := range *repeats {
+		err := alternate(i, func() error {
+			// reset the peak
+			if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+				return err
+			}
+
+			l.URL = oursURL
+			one, err := b.round(c, l, []int{os.Getpid()}, b.postgresProcesses())
+			ours = append(ours, one)
+			peak.Store(max(peak.Load(), peakRSS()))
+
+			return err
+		}, func() error {
+			l.URL = theirsURL
+			one, err := b.round(c, l, theirProcesses(), nil)
+			theirs = append(theirs, one)
+
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+
+	printCosts(title, ours, theirs, peak.Load())
 	return nil
 }
 

@@ -65,12 +65,12 @@ func run(ctx context.Context) error {
 		"SOCLE_POSTGRES_BIN=" + *postgres,
 	}, log, func(ctx context.Context, s *socle.Socle) error {
 		b := &bench{Socle: s}
-		made, err := b.send("POST", "/containers", `{"name": "bench", "is_public": true, "max_file_size": 5368709120}`)
+		container, err := b.send("POST", "/containers", `{"name": "bench", "is_public": true, "max_file_size": 5368709120}`)
 		if err != nil {
 			return err
 		}
 
-		b.container = made.Content.UUID
+		b.container = container.Content.UUID
 
 		for _, of := range []struct {
 			name    string

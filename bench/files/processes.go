@@ -28,8 +28,8 @@ func processTree(parent int) []int {
 
 // postgresProcesses returns the processes of the server's private PostgreSQL.
 func (b *bench) postgresProcesses() []int {
-	found, _ := filepath.Glob(filepath.Join(b.Config.DataDir, "*", "*", "postmaster.pid"))
-	for _, name := range found {
+	names, _ := filepath.Glob(filepath.Join(b.Config.DataDir, "*", "*", "postmaster.pid"))
+	for _, name := range names {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")
 		if pid, err := strconv.Atoi(first); err == nil {

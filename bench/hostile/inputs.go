@@ -181,13 +181,13 @@ func pictures(width, height uint32) func(context.Context, *environment) string {
 			picture = binary.BigEndian.AppendUint32(append(picture, typed...), crc32.ChecksumIEEE(typed))
 		}
 
-		made, err := s.json("POST", "/containers", s.account,
+		container, err := s.json("POST", "/containers", s.account,
 			fmt.Sprintf(`{"name": "p%dx%d", "is_public": true}`, width, height))
 		if err != nil {
 			return err.Error()
 		}
 
-		path := "/files/" + s.project + "/" + made.text("content", "uuid") + "/p.png"
+		path := "/files/" + s.project + "/" + container.text("content", "uuid") + "/p.png"
 		if said := summarize(s.send(ctx, "PUT", path, s.account, picture, "image/png")); !strings.HasPrefix(said,
 			"20") {
 			return "upload: " + said
@@ -341,7 +341,7 @@ func slowUploads(ctx context.Context, s *environment) string {
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
 	defer cancel()
 
-	made, err := s.json("POST", "/containers", s.account, fmt.Sprintf(`{"name": "slow%d"}`, time.Now().UnixNano()))
+	container, err := s.json("POST", "/containers", s.account, fmt.Sprintf(`{"name": "slow%d"}`, time.Now().UnixNano()))
 	if err != nil {
 		return err.Error()
 	}
@@ -355,7 +355,7 @@ func slowUploads(ctx context.Context, s *environment) string {
 
 		_, _ = fmt.Fprintf(conn,
 			"PUT /files/%s/%s/f%d HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n",
-			s.project, made.text("content", "uuid"), i, s.token)
+			s.project, container.text("content", "uuid"), i, s.token)
 
 		for {
 			if _, err := conn.Write([]byte("x")); err != nil {

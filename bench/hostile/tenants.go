@@ -48,17 +48,17 @@ func regrole(ctx context.Context, s *environment) string {
 	)
 
 	s.startClock()
-	found := 0
+	count := 0
 
 	var said []string
 	for _, cast := range []string{"regrole", "regclass"} {
 		status, text, err := s.send(ctx, "GET", s.rows()+"numbers?select=id::"+cast, s.account, nil, "")
 		said = append(said, summarize(status, text, err))
-		found += strings.Count(string(text), "socle_") + strings.Count(string(text), "auth.") +
+		count += strings.Count(string(text), "socle_") + strings.Count(string(text), "auth.") +
 			strings.Count(string(text), "storage.")
 	}
 
-	s.notes = append(s.notes, fmt.Sprintf("%d names", found))
+	s.notes = append(s.notes, fmt.Sprintf("%d names", count))
 	return strings.Join(said, ", ")
 }
 

@@ -198,8 +198,8 @@ func memoryOf(pid int, what string) int64 {
 
 // postgres returns the processes of the server's PostgreSQL.
 func (s *server) postgres() []int {
-	found, _ := filepath.Glob(filepath.Join(s.data, "*", "*", "postmaster.pid"))
-	for _, name := range found {
+	names, _ := filepath.Glob(filepath.Join(s.data, "*", "*", "postmaster.pid"))
+	for _, name := range names {
 		text, _ := os.ReadFile(name)
 		first, _, _ := strings.Cut(string(text), "\n")
 		if pid, err := strconv.Atoi(first); err == nil {

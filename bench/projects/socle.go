@@ -94,12 +94,12 @@ func (b *bench) createProjects(ctx context.Context) error {
 	b.token = user.Metadata.Token
 	organizations := make([]string, 0, *count/perOrganization+1)
 	for n := 0; n < *count; n += perOrganization {
-		made, err := b.post("/organizations", "", fmt.Sprintf(`{"name": "bench %d"}`, n))
+		organization, err := b.post("/organizations", "", fmt.Sprintf(`{"name": "bench %d"}`, n))
 		if err != nil {
 			return err
 		}
 
-		organizations = append(organizations, made.Content.UUID)
+		organizations = append(organizations, organization.Content.UUID)
 	}
 
 	// The first and the last projects, whose times are printed, are created sequentially.
@@ -142,13 +142,14 @@ func (b *bench) createProjects(ctx context.Context) error {
 // alone.
 func (b *bench) createProject(n int, organization string) (p project, took time.Duration, err error) {
 	begun := time.Now()
-	made, err := b.post("/projects", "", fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
+	reply, err := b.post("/projects", "",
+		fmt.Sprintf(`{"name": "bench %d", "organization_uuid": %q}`, n, organization))
 	took = time.Since(begun)
 	if err != nil {
 		return p, took, err
 	}
 
-	p.id = made.Content.UUID
+	p.id = reply.Content.UUID
 	key, err := b.post("/projects/"+p.id+"/keys", "", `{"name": "bench", "kind": "secret"}`)
 	if err != nil {
 		return p, took, err

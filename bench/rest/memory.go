@@ -51,7 +51,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		return n, err
 	}
 
-	own := fmt.Sprintf("/proc/%d", b.PID())
+	process := fmt.Sprintf("/proc/%d", b.PID())
 
 	if _, err := read(1); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		var all sync.WaitGroup
 		var size atomic.Int64
 		errs, done := make(chan error, clients), make(chan struct{})
-		before, postgres := resident(own), postgresMemory(b.Postmaster)
+		before, postgres := resident(process), postgresMemory(b.Postmaster)
 
 		for range clients {
 			all.Go(func() {
@@ -80,7 +80,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		for reading := true; reading; {
 			select {
 			case <-tick.C:
-				mostOwn, mostPostgres = max(mostOwn, resident(own)-before), max(mostPostgres,
+				mostOwn, mostPostgres = max(mostOwn, resident(process)-before), max(mostPostgres,
 					postgresMemory(b.Postmaster)-postgres)
 			case <-done:
 				reading = false

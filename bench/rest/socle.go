@@ -36,12 +36,12 @@ func (b *bench) setUp(ctx context.Context) error {
 		return err
 	}
 
-	made, err := b.post("/projects", user.Metadata.Token, `{"name": "bench"}`)
+	project, err := b.post("/projects", user.Metadata.Token, `{"name": "bench"}`)
 	if err != nil {
 		return err
 	}
 
-	b.id, b.token = made.Content.UUID, user.Metadata.Token
+	b.id, b.token = project.Content.UUID, user.Metadata.Token
 	key, err := b.post("/projects/"+b.id.String()+"/keys", user.Metadata.Token,
 		`{"name": "bench", "kind": "publishable"}`)
 	if err != nil {

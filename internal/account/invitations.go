@@ -58,12 +58,12 @@ func (s *Service) CreateInvitation(
 func (s *Service) ResendInvitation(
 	ctx context.Context, actor Caller, client Client, organization, id uuid.UUID,
 ) (Invited, error) {
-	before, err := s.getInvitation(ctx, organization, id)
+	former, err := s.getInvitation(ctx, organization, id)
 	if err != nil {
-		return before, err
+		return former, err
 	}
 
-	return s.invite(ctx, actor, client, before.Email, func(tx *Service) (Invited, error) {
+	return s.invite(ctx, actor, client, former.Email, func(tx *Service) (Invited, error) {
 		return tx.renewInvitation(ctx, organization, actor, id)
 	})
 }
@@ -215,12 +215,12 @@ func (s *Service) renewInvitation(
 ) (Invited, error) {
 	var i Invited
 	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
-		before, err := tx.invitationUpTo(ctx, organization, id, mine)
+		former, err := tx.invitationUpTo(ctx, organization, id, mine)
 		if err != nil {
 			return err
 		}
 
-		if err := tx.requireRoom(ctx, organization, before.Email); err != nil {
+		if err := tx.requireRoom(ctx, organization, former.Email); err != nil {
 			return err
 		}
 

@@ -59,12 +59,12 @@ func (s *Service) UpdateMember(
 ) (Member, error) {
 	var m Member
 	err := s.withMembershipLock(ctx, organization, actor, Admin, func(tx *Service, mine Role) error {
-		before, err := tx.GetMember(ctx, organization, user)
+		former, err := tx.GetMember(ctx, organization, user)
 		if err != nil {
 			return err
 		}
 
-		if !mine.AtLeast(before.RoleID) || !mine.AtLeast(role) {
+		if !mine.AtLeast(former.RoleID) || !mine.AtLeast(role) {
 			return fault.New(fault.Forbidden, "you can only assign and change roles up to your own, %s", mine)
 		}
 
@@ -96,9 +96,9 @@ func (s *Service) TransferOrganization(
 			return err
 		}
 
-		before, err := tx.GetMember(ctx, organization, actor.User)
+		former, err := tx.GetMember(ctx, organization, actor.User)
 		// An administrator of the install need not be a member.
-		if err == nil && before.RoleID == Owner && actor.User != user {
+		if err == nil && former.RoleID == Owner && actor.User != user {
 			err = tx.setRole(ctx, organization, actor.User, Admin)
 		}
 

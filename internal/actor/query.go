@@ -71,8 +71,8 @@ func (q Querier) Texts(ctx context.Context, sql string, args ...[]byte) ([][][]b
 		return nil, Fault(err)
 	}
 
-	read := result.Read()
-	return read.Rows, Fault(read.Err)
+	reply := result.Read()
+	return reply.Rows, Fault(reply.Err)
 }
 
 // start sends a statement. If user code deallocated its prepared statement, or that is out of date,
@@ -295,13 +295,13 @@ func (r *sessionRows) readReset() (hasPrepared bool, err error) {
 		}
 
 		if result, ok := reply.(*pgconn.ResultReader); ok {
-			read := result.Read()
-			if read.Err != nil {
-				return false, read.Err
+			reply := result.Read()
+			if reply.Err != nil {
+				return false, reply.Err
 			}
 
 			// Only the last statement returns a text.
-			hasPrepared = len(read.Rows) == 1 && len(read.Rows[0][0]) > 0
+			hasPrepared = len(reply.Rows) == 1 && len(reply.Rows[0][0]) > 0
 		}
 	}
 }

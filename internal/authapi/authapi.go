@@ -178,9 +178,9 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 func (c *call) dispatch(path string) error {
 	pattern, ids := patternOf(path)
 
-	found, ok := routes[c.r.Method+" "+pattern]
+	route, ok := routes[c.r.Method+" "+pattern]
 	if !ok {
-		pattern, found, ok = c.malformedRoute(pattern)
+		pattern, route, ok = c.malformedRoute(pattern)
 	}
 	if !ok {
 		return c.unknownRoute(pattern)
@@ -194,11 +194,11 @@ func (c *call) dispatch(path string) error {
 	if c.door.Inactive != nil {
 		return c.door.Inactive
 	}
-	if err := found.access(c); err != nil {
+	if err := route.access(c); err != nil {
 		return err
 	}
 
-	return found.serve(c, ids)
+	return route.serve(c, ids)
 }
 
 // malformedRoute returns the route for a path with other text in a UUID's place. It checks the

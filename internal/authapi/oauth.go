@@ -123,17 +123,17 @@ func (c *call) callback([]uuid.UUID) error {
 		c.setCookie(&http.Cookie{Name: name, MaxAge: -1})
 	}
 
-	done, err := c.FinishFlow(c.r.Context(), f, in, c.client)
+	flow, err := c.FinishFlow(c.r.Context(), f, in, c.client)
 	switch {
 	case err != nil:
 		return c.redirectFailure(f.RedirectTo, err)
-	case done.AuthCode != "":
-		return c.redirect(f.RedirectTo, url.Values{"code": {done.AuthCode}}, nil)
+	case flow.AuthCode != "":
+		return c.redirect(f.RedirectTo, url.Values{"code": {flow.AuthCode}}, nil)
 	}
 
-	fragment := sessionFragment(*done.Session)
-	for name, value := range map[string]string{"provider_token": done.Session.ProviderToken,
-		"provider_refresh_token": done.Session.ProviderRefreshToken} {
+	fragment := sessionFragment(*flow.Session)
+	for name, value := range map[string]string{"provider_token": flow.Session.ProviderToken,
+		"provider_refresh_token": flow.Session.ProviderRefreshToken} {
 		if value != "" {
 			fragment.Set(name, value)
 		}

@@ -294,14 +294,14 @@ func (c *call) verify([]uuid.UUID) error {
 		return c.respond(http.StatusOK, s)
 	}
 
-	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: in.Type, Hash: in.TokenHash,
+	verified, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: in.Type, Hash: in.TokenHash,
 		Email: in.Email,
 		Code:  in.Token}, false, c.client)
 	switch {
 	case err != nil:
 		return err
-	case done.Session != nil:
-		return c.respond(http.StatusOK, done.Session)
+	case verified.Session != nil:
+		return c.respond(http.StatusOK, verified.Session)
 	}
 
 	return c.respond(http.StatusOK, map[string]string{"msg": halfConfirmed, "code": "200"})
@@ -321,7 +321,7 @@ func (c *call) openLink([]uuid.UUID) error {
 	q := c.r.URL.Query()
 	to := c.Redirect(q.Get("redirect_to"))
 
-	done, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: q.Get("type"),
+	verified, err := c.Directory.Verify(c.r.Context(), enduser.Verification{Type: q.Get("type"),
 		Hash: q.Get("token")}, true, c.client)
 	fragment, params := url.Values{}, url.Values{}
 	switch {
@@ -338,10 +338,10 @@ func (c *call) openLink([]uuid.UUID) error {
 		for name := range fragment {
 			params.Set(name, fragment.Get(name))
 		}
-	case done.AuthCode != "":
-		params.Set("code", done.AuthCode)
-	case done.Session != nil:
-		s := done.Session
+	case verified.AuthCode != "":
+		params.Set("code", verified.AuthCode)
+	case verified.Session != nil:
+		s := verified.Session
 		fragment = sessionFragment(*s)
 		fragment.Set("type", q.Get("type"))
 	default:

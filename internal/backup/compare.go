@@ -23,9 +23,9 @@ import (
 	"github.com/socle-dev/socle/internal/backup/pgtool"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/lifecycle"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // compare fails unless each restored table in a copy has the manifest's row count. It skips tables
@@ -101,7 +101,7 @@ func (s *Service) compareRows(
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e pgdump.Entry) bool {
 		_, ok := counts[archive.Table{Schema: e.Namespace, Name: e.Tag}]
 		// extension tables have rows that are in no dump
-		return e.Desc != "TABLE DATA" || slices.Contains(projectdb.Schemas, e.Namespace) || !ok
+		return e.Desc != "TABLE DATA" || slices.Contains(namespace.Platform, e.Namespace) || !ok
 	})
 	if len(entries) == 0 {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/backup/extension"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/lifecycle"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/platform"
@@ -140,7 +141,7 @@ func (s *Service) fillPlatform(
 // user schemas.
 func dropServiceSchemas(ctx context.Context, conn *pgx.Conn, user []pgdump.Entry) error {
 	for _, e := range user {
-		if e.Desc != "SCHEMA" || !slices.Contains(projectdb.ServiceSchemas, e.Tag) {
+		if e.Desc != "SCHEMA" || !slices.Contains(namespace.Services, e.Tag) {
 			continue
 		}
 		if _, err := conn.Exec(ctx, "drop schema if exists "+pg.Quote(e.Tag)+" cascade"); err != nil {

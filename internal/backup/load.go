@@ -15,6 +15,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/backup/pgtool"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -92,7 +93,7 @@ func emptyTables(ctx context.Context, tx pgx.Tx) (map[string]platformTable, erro
 				and n.nspowner = (select nspowner from pg_namespace where nspname = @own)))
 			and not (n.nspname = @own and c.relname = any(@bookkeeping))
 		group by 1, 2 order by 1, 2`, pgx.StrictNamedArgs{
-		"schemas": projectdb.Schemas, "services": projectdb.ServiceSchemas, "own": projectdb.Schema,
+		"schemas": namespace.Platform, "services": namespace.Services, "own": projectdb.Schema,
 		"bookkeeping": projectdb.BookkeepingTables,
 	})
 	if err != nil {

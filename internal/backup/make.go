@@ -32,18 +32,18 @@ func (s *Service) runBackup(ctx context.Context, a backupArgs) error {
 		return err
 	}
 
-	after, err := s.followUp(ctx, a.Backup)
+	next, err := s.followUp(ctx, a.Backup)
 	if err != nil {
 		return fault.Ignore(err, fault.NotFound)
 	}
 
-	s.files.Discard(ctx, after.ProjectUUID)
+	s.files.Discard(ctx, next.ProjectUUID)
 
-	if after.Prove {
-		_, err = s.Queue.Insert(ctx, proveArgs{Backup: a.Backup, Project: after.ProjectUUID})
+	if next.Prove {
+		_, err = s.Queue.Insert(ctx, proveArgs{Backup: a.Backup, Project: next.ProjectUUID})
 	}
 
-	return errors.Join(err, s.applyRetention(ctx, after.ProjectUUID))
+	return errors.Join(err, s.applyRetention(ctx, next.ProjectUUID))
 }
 
 // Make runs a pending backup until it is completed or failed with a reason. It does nothing if the

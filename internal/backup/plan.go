@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/backup/archive"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -42,21 +43,21 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 			if e.Desc == "TABLE DATA" {
 				p.platform = append(p.platform, e)
 			}
-		case slices.Contains(projectdb.Schemas, e.Namespace) && !projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
+		case slices.Contains(namespace.Platform, e.Namespace) && !projectdb.IsUserObject(e.Desc, e.Namespace, e.Tag):
 			if e.Desc == "TABLE DATA" && !projectdb.IsPolicyTable(e.Namespace, e.Tag) &&
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {
 				p.platform = append(p.platform, e)
 			}
-		case e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(projectdb.Schemas, e.Tag)):
+		case e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(namespace.Platform, e.Tag)):
 		case e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_"):
 		case e.Namespace == "pg_catalog", e.Desc == "COMMENT" && kind == "EXTENSION",
-			e.Desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(projectdb.Schemas, name):
+			e.Desc == "COMMENT" && kind == "SCHEMA" && slices.Contains(namespace.Platform, name):
 		case slices.Contains([]string{
 			"EVENT TRIGGER", "EXTENSION", "SUBSCRIPTION", "PROCEDURAL LANGUAGE", "FOREIGN DATA WRAPPER", "TRANSFORM",
 		}, e.Desc):
 			return p, fault.New(fault.Unprocessable, "the backup contains an object that a project cannot have: %s %s",
 				strings.ToLower(e.Desc), e.Tag)
-		case e.Desc == "ACL" && e.Namespace == "" && (kind != "SCHEMA" || slices.Contains(projectdb.Schemas, name)):
+		case e.Desc == "ACL" && e.Namespace == "" && (kind != "SCHEMA" || slices.Contains(namespace.Platform, name)):
 		case e.Desc == "DEFAULT ACL" && e.Owner != from:
 		case e.Desc == "ACL", e.Desc == "DEFAULT ACL",
 			e.Desc == "POLICY" && from != to && strings.Contains(e.Definition, from):

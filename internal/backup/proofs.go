@@ -42,12 +42,12 @@ func (s *Service) runProof(ctx context.Context, a proveArgs) error {
 		return err
 	}
 
-	after, err := s.followUp(ctx, a.Backup)
+	next, err := s.followUp(ctx, a.Backup)
 	if err != nil {
 		return fault.Ignore(err, fault.NotFound)
 	}
 
-	return s.applyRetention(ctx, after.ProjectUUID)
+	return s.applyRetention(ctx, next.ProjectUUID)
 }
 
 // EnqueueDueProofs enqueues each due proof of a project's newest backup.

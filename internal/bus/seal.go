@@ -52,12 +52,12 @@ func (s *seal) open(data []byte) []byte {
 	}
 
 	nonce, sealed := data[:chacha20poly1305.NonceSizeX], data[chacha20poly1305.NonceSizeX:]
-	opened, err := s.aead.Open(nil, nonce, sealed, nil)
+	message, err := s.aead.Open(nil, nonce, sealed, nil)
 	if err != nil {
 		return nil
 	}
 
-	return opened
+	return message
 }
 
 // subject returns the name of a subject, which may have the name of a channel.

@@ -66,11 +66,11 @@ func newStorage(pool *pgxpool.Pool, store *platform.Store, key []byte) *storage 
 // Lock takes a lock, once another server has released it.
 func (s *storage) Lock(ctx context.Context, name string) error {
 	sum := sha256.Sum256([]byte("certificate " + name))
-	locked, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	acquired, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := pg.WithPoolLock(ctx, s.pool, pg.LockBlocking, int64(binary.BigEndian.Uint64(sum[:])),
 			func(*pgx.Conn) error {
-				close(locked)
+				close(acquired)
 				<-release
 				return nil
 			})
@@ -80,7 +80,7 @@ func (s *storage) Lock(ctx context.Context, name string) error {
 	select {
 	case err := <-done:
 		return err
-	case <-locked:
+	case <-acquired:
 	}
 
 	s.mu.Lock()

@@ -63,11 +63,11 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	completeInBareBash(root)
 	arrange(root)
 
-	started := false
+	hasStarted := false
 	eachCommand(root, func(c *cobra.Command) {
 		if run := c.RunE; run != nil {
 			c.RunE = func(cmd *cobra.Command, args []string) error {
-				started = true
+				hasStarted = true
 				return run(cmd, args)
 			}
 		}
@@ -80,7 +80,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 
 	fail(stderr, err)
 
-	if !started || errors.Is(err, errUsage) { // cobra rejects usage before it runs a command
+	if !hasStarted || errors.Is(err, errUsage) { // cobra rejects usage before it runs a command
 		return 2
 	}
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pgdump"
 )
 
@@ -134,7 +135,7 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 	go func() { served <- p.serve(ctx) }()
 
 	args := append([]string{"--format=custom", "--no-privileges", "--file=" + name}, d.args...)
-	for _, schema := range pgdump.PlatformSchemas { // the owner can't read them
+	for _, schema := range namespace.Platform { // the owner can't read them
 		args = append(args, "--exclude-schema="+schema)
 	}
 	for _, schema := range services {
@@ -149,9 +150,9 @@ func (d dbDump) dump(cmd *cobra.Command, name string) error {
 
 // selectServiceSchemas returns the schemas of services that are not the project's own. Schema
 // pgmq stays in the dump of a project with queues, which would work nowhere else without it.
-const selectServiceSchemas = `
+var selectServiceSchemas = `
 	select nspname::text from pg_catalog.pg_namespace n
-	where nspname in ('cron', 'net', 'pgmq', 'pgmq_public', 'supabase_functions', 'vault')
+	where nspname in ` + namespace.List(namespace.Services...) + `
 		and nspowner = (select nspowner from pg_catalog.pg_namespace where nspname = 'socle')
 		and not (nspname = 'pgmq' and exists (
 			select from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relname like 'q\_%'))`

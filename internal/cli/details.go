@@ -28,7 +28,7 @@ func (p *reply) addNames() {
 		return
 	}
 
-	named := func(item any) record {
+	recordOf := func(item any) record {
 		field, _ := item.(record)
 		id, _ := field.value("uuid").(string)
 		return append(field, member{"name", names.value(id)})
@@ -37,9 +37,9 @@ func (p *reply) addNames() {
 	switch content := p.content.(type) {
 	case []any:
 		for i, item := range content {
-			content[i] = named(item)
+			content[i] = recordOf(item)
 		}
 	case record:
-		p.content = named(content)
+		p.content = recordOf(content)
 	}
 }

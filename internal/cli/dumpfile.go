@@ -128,14 +128,14 @@ func (r canceledReader) Read(p []byte) (int, error) {
 		err error
 	}
 
-	done := make(chan result, 1)
+	results := make(chan result, 1)
 	go func() {
 		n, err := r.in.Read(p)
-		done <- result{n, err}
+		results <- result{n, err}
 	}()
 
 	select {
-	case got := <-done:
+	case got := <-results:
 		return got.n, got.err
 	case <-r.ctx.Done():
 		return 0, r.ctx.Err()

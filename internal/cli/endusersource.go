@@ -146,7 +146,7 @@ func readUserLines(ctx context.Context, in io.Reader, f func(sourceUser) error) 
 			}
 		}
 
-		if deleted := members["deleted_at"]; len(deleted) > 0 && string(deleted) != "null" {
+		if deletedAt := members["deleted_at"]; len(deletedAt) > 0 && string(deletedAt) != "null" {
 			continue
 		}
 		if err := errors.Join(ctx.Err(), f(u)); err != nil {
@@ -168,11 +168,11 @@ func readUserCSV(ctx context.Context, in *bufio.Reader, f func(sourceUser) error
 		return err
 	}
 
-	known := false
+	isKnown := false
 	for _, c := range columns {
-		known = known || userMembers[c] == "uuid"
+		isKnown = isKnown || userMembers[c] == "uuid"
 	}
-	if !known {
+	if !isKnown {
 		return errors.New("the header has no column uuid or id: CSV needs a header with the names of columns")
 	}
 

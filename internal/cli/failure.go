@@ -69,8 +69,8 @@ func (r *remote) explain(cmd *cobra.Command, err error) error {
 		return err
 	}
 
-	f, known := errors.AsType[*failure](err)
-	if !known {
+	f, isFailure := errors.AsType[*failure](err)
+	if !isFailure {
 		f = newFailure(e)
 	}
 	if f.label == nil {

@@ -21,7 +21,7 @@ const (
 
 // follow prints requests as they appear in the log, until the command is interrupted.
 func (r *remote) follow(cmd *cobra.Command, c *client.Client, req client.Request) error {
-	seen := map[string]time.Time{}
+	seenAt := map[string]time.Time{}
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 
@@ -45,7 +45,7 @@ func (r *remote) follow(cmd *cobra.Command, c *client.Client, req client.Request
 		}
 
 		items, _ := p.content.([]any)
-		for _, o := range unseen(seen, items, time.Now()) {
+		for _, o := range unseen(seenAt, items, time.Now()) {
 			if err := printFollowed(cmd.OutOrStdout(), o, asJSON(cmd)); err != nil {
 				return err
 			}

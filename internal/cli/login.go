@@ -94,9 +94,9 @@ func withStored(name string, v any, f func() error) error {
 		return fmt.Errorf("lock %s: %w", name, err)
 	}
 
-	before, err := os.ReadFile(name)
+	former, err := os.ReadFile(name)
 	if err == nil {
-		err = json.Unmarshal(before, v)
+		err = json.Unmarshal(former, v)
 	}
 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func withStored(name string, v any, f func() error) error {
 	}
 
 	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil || string(text) == string(before) {
+	if err != nil || string(text) == string(former) {
 		return err
 	}
 

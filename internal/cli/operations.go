@@ -289,8 +289,8 @@ func (r *remote) explainMissing(cmd *cobra.Command, c *client.Client, args []str
 
 		template, _, _ := strings.Cut(r.Path, "/{"+argument+"}")
 		path, pathErr := r.path(cmd.Context(), finder, args[:i])
-		o, listed := r.document.lister(template)
-		if pathErr != nil || !listed {
+		o, isListed := r.document.lister(template)
+		if pathErr != nil || !isListed {
 			continue
 		}
 

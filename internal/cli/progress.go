@@ -73,11 +73,11 @@ func (p *progress) text(elapsed time.Duration) string {
 		return fmt.Sprintf("%s, %s/s", formatSize(p.done), formatSize(rate))
 	}
 
-	left := time.Duration(float64(elapsed) * float64(p.total-p.done) / float64(p.done))
+	remaining := time.Duration(float64(elapsed) * float64(p.total-p.done) / float64(p.done))
 	filled := min(p.done, p.total) * bar / p.total
 
 	return fmt.Sprintf("[%-*s] %3d %%  %s of %s, %s/s, %s left", bar, strings.Repeat("#", int(filled)),
-		p.done*100/p.total, formatSize(p.done), formatSize(p.total), formatSize(rate), left.Round(time.Second))
+		p.done*100/p.total, formatSize(p.done), formatSize(p.total), formatSize(rate), remaining.Round(time.Second))
 }
 
 func (p *progress) end() { p.line.end() }

@@ -64,9 +64,9 @@ func (s *migrationState) runSeed(cmd *cobra.Command, path, record string) error 
 	}
 
 	query := strings.TrimPrefix(string(text), "\ufeff")
-	sent := withRecord(query, record)
+	statement := withRecord(query, record)
 
-	body := map[string]any{"query": sent, "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
+	body := map[string]any{"query": statement, "read_only": false, "timeout_ms": 30_000, "max_rows": 1}
 	reply, err := s.client.Do(cmd.Context(), client.Request{Method: http.MethodPost, Path: "/sql", Body: body})
 	if err != nil {
 		return inFile(err, path, query)

@@ -39,14 +39,14 @@ func (e environment) flags(cmd *cobra.Command) {
 
 // config returns the configuration and the logger that it configures.
 func (e environment) config(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
-	given := map[string]string{}
+	values := map[string]string{}
 	for _, s := range config.Settings() {
 		if f := cmd.Flags().Lookup(s.Flag); f != nil && f.Changed {
-			given[s.Flag] = f.Value.String()
+			values[s.Flag] = f.Value.String()
 		}
 	}
 
-	c, err := config.Load(e.environ, given)
+	c, err := config.Load(e.environ, values)
 	if err != nil {
 		return c, nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -128,7 +128,7 @@ func upgradePostgres(e environment) *cobra.Command {
 				return err
 			}
 
-			done, err := server.UpgradePostgres(cmd.Context(), c, log)
+			upgrade, err := server.UpgradePostgres(cmd.Context(), c, log)
 			if errors.Is(err, pgserver.ErrUpToDate) {
 				fmt.Fprintln(cmd.OutOrStdout(), "Nothing to do: the data have the newest installed version.")
 				return nil
@@ -139,7 +139,7 @@ func upgradePostgres(e environment) *cobra.Command {
 
 			fmt.Fprintf(cmd.OutOrStdout(), "PostgreSQL is upgraded from %d to %d, with %d databases.\n"+
 				"The previous data are in %s. Remove them once Socle works as before.\n",
-				done.From.Major(), done.To.Major(), done.Databases, done.Kept)
+				upgrade.From.Major(), upgrade.To.Major(), upgrade.Databases, upgrade.Kept)
 
 			return nil
 		},

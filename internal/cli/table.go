@@ -149,14 +149,14 @@ func (g grid) without(head string) grid {
 // no for every row. Things with a name lose their own UUID as well if ids is set. It returns the
 // heads that it left out too.
 func (g grid) withoutMinor(ids bool) (grid, []string) {
-	kept := grid{lined: g.lined, cards: g.cards, rows: make([][]string, len(g.rows))}
-	named := ids && slices.ContainsFunc(g.heads, func(head string) bool {
+	short := grid{lined: g.lined, cards: g.cards, rows: make([][]string, len(g.rows))}
+	hasNames := ids && slices.ContainsFunc(g.heads, func(head string) bool {
 		return slices.Contains([]string{"NAME", "LABEL", "USERNAME", "FULL FILE NAME"}, head)
 	})
 
 	var left []string
 	for i, head := range g.heads {
-		minor := i > 0 || named
+		minor := i > 0 || hasNames
 		for _, row := range g.rows {
 			minor = minor && (row[i] == "" || row[i] == "no" || uuid.Validate(row[i]) == nil)
 		}
@@ -166,13 +166,13 @@ func (g grid) withoutMinor(ids bool) (grid, []string) {
 			continue
 		}
 
-		kept.heads, kept.numbers = append(kept.heads, head), append(kept.numbers, g.numbers[i])
+		short.heads, short.numbers = append(short.heads, head), append(short.numbers, g.numbers[i])
 		for n, row := range g.rows {
-			kept.rows[n] = append(kept.rows[n], row[i])
+			short.rows[n] = append(short.rows[n], row[i])
 		}
 	}
 
-	return kept, left
+	return short, left
 }
 
 // fit returns the widths of the columns in a terminal of a width, or of any if it is 0, and

@@ -146,8 +146,8 @@ func (r *remote) readSecret(cmd *cobra.Command, member string, inFile bool) (str
 		return secret, err
 	}
 
-	again, err := readPassword(cmd, prompt+" again: ")
-	if err == nil && again != secret {
+	repetition, err := readPassword(cmd, prompt+" again: ")
+	if err == nil && repetition != secret {
 		err = errors.New("the two passwords differ")
 	}
 

@@ -58,8 +58,8 @@ func (r *remote) wait(
 			return nil, err
 		}
 
-		status, done, err := progressOf(r.ID, start, p)
-		if done || err != nil {
+		status, isDone, err := progressOf(r.ID, start, p)
+		if isDone || err != nil {
 			return reply, err
 		}
 

@@ -100,25 +100,25 @@ func (c Config) checkTLS() (errs []error) {
 
 // text returns the setting's value, or its default.
 func (s Setting) text(env, flags map[string]string) (string, error) {
-	given, file := flags[s.Flag], ""
+	value, file := flags[s.Flag], ""
 	if s.Secret {
-		given, file = "", given
+		value, file = "", value
 	}
 
-	if given == "" && file == "" {
-		given = env[s.Name]
+	if value == "" && file == "" {
+		value = env[s.Name]
 		if s.Secret {
 			file = env[s.Name+fileSuffix]
 		}
 	}
 
 	switch {
-	case given != "" && file != "":
+	case value != "" && file != "":
 		return "", fmt.Errorf("%s%s is set too; set only one of them", s.Name, fileSuffix)
 	case file != "":
 		return readSecret(file)
-	case given != "":
-		return given, nil
+	case value != "":
+		return value, nil
 	case s.Usual != "" && env[s.Usual] != "":
 		return env[s.Usual], nil
 	}

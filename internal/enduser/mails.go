@@ -82,14 +82,14 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 	}
 
 	t := oneTime{UserID: u.ID, RelatesTo: u.Email, FlowStateID: args.Flow, TokenType: recoveryToken}
-	sent := "recovery_sent_at"
+	column := "recovery_sent_at"
 	switch args.MailKind {
 	case rules.MailRecovery:
 		t.VerificationType = "recovery"
 	case rules.MailMagicLink:
 		t.VerificationType = "magiclink"
 	case rules.MailConfirmation:
-		t.TokenType, t.VerificationType, sent = confirmationToken, "signup", "confirmation_sent_at"
+		t.TokenType, t.VerificationType, column = confirmationToken, "signup", "confirmation_sent_at"
 		if u.isConfirmed() {
 			return t, u, errUserNotFound() // no unconfirmed one
 		}
@@ -101,7 +101,7 @@ func (d *Directory) mailToken(ctx context.Context, args mailArgs) (oneTime, User
 			return err
 		}
 
-		return markSent(ctx, tx, u.ID, sent)
+		return markSent(ctx, tx, u.ID, column)
 	})
 
 	return t, u, err

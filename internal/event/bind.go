@@ -25,11 +25,11 @@ func (l *Log) resolve(ctx context.Context, caller actor.Actor, bindings []Bindin
 			return nil, err
 		}
 
-		found, err := relations(ctx, l.project.Trusted(), projectdb.Publication, caller.Role, b)
+		all, err := relations(ctx, l.project.Trusted(), projectdb.Publication, caller.Role, b)
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range found {
+		for _, r := range all {
 			if shared[r.OID] == nil {
 				shared[r.OID] = &r
 			}

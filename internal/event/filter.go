@@ -78,9 +78,9 @@ func parseFilter(text string) (filter, error) {
 
 	switch operator {
 	case "in":
-		inner, opened := strings.CutPrefix(value, "(")
+		inner, isList := strings.CutPrefix(value, "(")
 		inner, closed := strings.CutSuffix(inner, ")")
-		if !opened || !closed {
+		if !isList || !closed {
 			return filter{}, fault.New(fault.Invalid, "filter %q must list its values in parentheses", text)
 		}
 		for _, item := range splitTop(inner) {

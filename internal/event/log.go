@@ -230,7 +230,7 @@ func (l *Log) remove(f *Follower) {
 
 // run reads the log until the server stops, or nobody has followed it for a while.
 func (l *Log) run(ctx context.Context) {
-	changed, kept := time.Now(), time.Now()
+	changedAt, keptAt := time.Now(), time.Now()
 	for {
 		n, err := l.advance(ctx)
 		now := time.Now()
@@ -244,8 +244,8 @@ func (l *Log) run(ctx context.Context) {
 			l.logs.log.Warn("read changes", "project", l.project.UUID, "error", err)
 			interval = retryInterval
 		case n > 0:
-			changed = now
-		case now.Sub(changed) > quietAfter:
+			changedAt = now
+		case now.Sub(changedAt) > quietAfter:
 			interval = quietInterval
 		}
 
@@ -253,8 +253,8 @@ func (l *Log) run(ctx context.Context) {
 			return
 		}
 		interval = max(interval, l.logs.pace())
-		if now.Sub(kept) > keepInterval {
-			kept = now
+		if now.Sub(keptAt) > keepInterval {
+			keptAt = now
 			l.keep(ctx)
 		}
 

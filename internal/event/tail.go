@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -276,7 +277,7 @@ func (t *Tail) bind(ctx context.Context, bindings []Binding) ([]*view, error) {
 	owner := t.project.Cluster().OwnerLogin(t.project.UUID)
 	var views []*view
 	for i, b := range bindings {
-		if slices.Contains(projectdb.Schemas, b.Schema) || slices.Contains(projectdb.ServiceSchemas, b.Schema) {
+		if slices.Contains(namespace.Platform, b.Schema) || slices.Contains(namespace.Services, b.Schema) {
 			return nil, fault.New(fault.Invalid, "the tables of schema %s can't be followed: name a type of events instead",
 				b.Schema)
 		}
@@ -286,12 +287,12 @@ func (t *Tail) bind(ctx context.Context, bindings []Binding) ([]*view, error) {
 			return nil, err
 		}
 
-		found, err := relations(ctx, t.project.Trusted(), "", owner, b)
+		all, err := relations(ctx, t.project.Trusted(), "", owner, b)
 		if err != nil {
 			return nil, err
 		}
 
-		r := found[0]
+		r := all[0]
 		r.Full, r.Secured, r.Conditions = true, false, ""
 		b.Select = ""
 		v, err := newView(i, b, &r, filters)

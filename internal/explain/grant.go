@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
-	"github.com/socle-dev/socle/internal/projectdb"
 )
 
 // denial is PostgreSQL's message about a missing privilege.
@@ -49,14 +49,10 @@ var privilegesByKind = map[string]string{
 	"function": "execute", "procedure": "execute",
 }
 
-// platformSchemas are the schemas in which a project's owner grants nothing. A schema of a
-// service can be the owner's own, which is rare.
-var platformSchemas = append([]string{"auth", "storage", "forms", "realtime", "socle", "information_schema"},
-	projectdb.ServiceSchemas...)
-
-// isPlatform reports whether the object is a schema of the platform.
+// isPlatform reports whether the object is a schema in which a project's owner grants nothing. A
+// schema of a service can be the owner's own, which is rare.
 func (d denial) isPlatform() bool {
-	return d.kind == "schema" && (slices.Contains(platformSchemas, d.name) || strings.HasPrefix(d.name, "pg_"))
+	return d.kind == "schema" && (namespace.IsReserved(d.name) || slices.Contains(namespace.Services, d.name))
 }
 
 // platformAdvice is the remedy for a schema of the platform.

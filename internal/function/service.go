@@ -330,11 +330,11 @@ func (s *Service) environment(ctx context.Context, p *projectdb.Project) (map[st
 		return nil, err
 	}
 
-	own, err := s.Environment(ctx, p)
+	variables, err := s.Environment(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range own {
+	for name, value := range variables {
 		env[name] = value
 	}
 

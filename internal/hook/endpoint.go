@@ -61,8 +61,8 @@ func CallEndpoint(ctx context.Context, c Client, tenant fair.Key, w Webhook) ([]
 				endpointTimeout.Seconds()).WithCause(err)
 		}
 
-		wait, again := retryAfter(res, err)
-		if ends, _ := timeoutCtx.Deadline(); !again || attempt == endpointAttempts || time.Until(ends) < wait {
+		wait, retry := retryAfter(res, err)
+		if ends, _ := timeoutCtx.Deadline(); !retry || attempt == endpointAttempts || time.Until(ends) < wait {
 			return endpointReply(res, err)
 		}
 
@@ -86,12 +86,12 @@ func retryAfter(res outbound.Response, err error) (wait time.Duration, again boo
 		return 0, false
 	}
 
-	after := res.Header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
+	header := res.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, int(endpointTimeout/time.Second))) * time.Second, true
 	}
 
-	return endpointBackoff, after != ""
+	return endpointBackoff, header != ""
 }
 
 // endpointReply returns a response's reply. Its text appears in no error.

@@ -78,16 +78,16 @@ func NewPacedWriter(w http.ResponseWriter) PacedWriter {
 
 // Write writes b in pieces, each with its own deadline.
 func (p PacedWriter) Write(b []byte) (int, error) {
-	written := 0
+	total := 0
 	for {
 		if err := ignoreUnsupported(p.control.SetWriteDeadline(time.Now().Add(writeWindow))); err != nil {
-			return written, err
+			return total, err
 		}
 
-		n, err := p.ResponseWriter.Write(b[written:min(len(b), written+writeChunkSize)])
-		written += n
-		if err != nil || written == len(b) {
-			return written, err
+		n, err := p.ResponseWriter.Write(b[total:min(len(b), total+writeChunkSize)])
+		total += n
+		if err != nil || total == len(b) {
+			return total, err
 		}
 	}
 }

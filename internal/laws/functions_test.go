@@ -3,7 +3,6 @@ package laws
 import (
 	"go/ast"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -16,10 +15,6 @@ func TestFunctionsAreShort(t *testing.T) {
 
 	parsed := syntax(t)
 	for path, p := range tree(t) {
-		if strings.HasPrefix(path, "bench/") {
-			continue
-		}
-
 		for _, name := range p.GoFiles {
 			for _, d := range parsed.of[filepath.Join(p.Dir, name)].Decls {
 				f, ok := d.(*ast.FuncDecl)

@@ -23,7 +23,7 @@ var levels = [][]string{
 	{"client", "console", "docs", "internal/address", "internal/build", "internal/cache", "internal/fair",
 		"internal/fault", "internal/config", "internal/pgwire", "internal/sqllex", "internal/trace",
 		"internal/webauthn", "internal/weburl", "internal/rest/query", "internal/migration/file",
-		"internal/telemetry", "internal/throttle", "internal/tick", "internal/function/sandbox"},
+		"internal/telemetry", "internal/throttle", "internal/tick", "internal/function/sandbox", "internal/namespace"},
 	{"internal/token", "internal/password", "internal/pg", "internal/timetable", "internal/blob",
 		"internal/picture", "internal/httpx", "internal/jwt", "internal/mail", "internal/dialect",
 		"internal/pgserver", "internal/tus", "internal/repository", "internal/realtime",
@@ -289,7 +289,7 @@ func TestWindowsHasNoServer(t *testing.T) {
 	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cache", "internal/cli", "internal/config",
 		"internal/dialect", "internal/fair", "internal/fault", "internal/function/bundle", "internal/function/local",
 		"internal/function/runtime", "internal/function/sandbox", "internal/jwt", "internal/migration/file",
-		"internal/outbound", "internal/pgdump", "internal/pgwire", "internal/repository",
+		"internal/namespace", "internal/outbound", "internal/pgdump", "internal/pgwire", "internal/repository",
 		"internal/sqllex", "internal/tick"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)

@@ -109,29 +109,29 @@ func (c *Copy) Create(ctx context.Context, version int64, extensions []projectdb
 			return err
 		}
 
-		inside, err := c.ConnectTrusted(ctx)
+		trusted, err := c.ConnectTrusted(ctx)
 		if err != nil {
 			return err
 		}
-		defer inside.Close(context.WithoutCancel(ctx))
+		defer trusted.Close(context.WithoutCancel(ctx))
 
-		if err := pgcluster.ExecUntriggered(ctx, inside, []string{
+		if err := pgcluster.ExecUntriggered(ctx, trusted, []string{
 			"alter event trigger " + closeTablesTrigger + " disable",
 			"drop publication if exists " + projectdb.Publication,
 		}); err != nil {
 			return err
 		}
-		if err := dropExtensions(ctx, inside); err != nil {
+		if err := dropExtensions(ctx, trusted); err != nil {
 			return err
 		}
-		if err := c.createExtensions(ctx, inside, extensions); err != nil {
+		if err := c.createExtensions(ctx, trusted, extensions); err != nil {
 			return err
 		}
-		if err := c.databases.handOver(ctx, inside, c.Project); err != nil {
+		if err := c.databases.handOver(ctx, trusted, c.Project); err != nil {
 			return err
 		}
 
-		return pgcluster.ExecUntriggered(ctx, inside, []string{
+		return pgcluster.ExecUntriggered(ctx, trusted, []string{
 			"alter schema public owner to " + pg.Quote(c.ownerLogin()),
 			"revoke all on schema public from public, anon, authenticated, service_role",
 			"grant usage on schema public to public", // as initdb does; the dump is relative to that
@@ -159,22 +159,22 @@ func (c *Copy) CreateEmpty(ctx context.Context, extensions []projectdb.Extension
 			return err
 		}
 
-		inside, err := c.ConnectTrusted(ctx)
+		trusted, err := c.ConnectTrusted(ctx)
 		if err != nil {
 			return err
 		}
-		defer inside.Close(context.WithoutCancel(ctx))
+		defer trusted.Close(context.WithoutCancel(ctx))
 
-		if err := c.createExtensions(ctx, inside, extensions); err != nil {
+		if err := c.createExtensions(ctx, trusted, extensions); err != nil {
 			return err
 		}
-		if err := c.revokeSchemaCreate(ctx, inside); err != nil {
+		if err := c.revokeSchemaCreate(ctx, trusted); err != nil {
 			return err
 		}
-		if err := c.databases.handOver(ctx, inside, c.Project); err != nil {
+		if err := c.databases.handOver(ctx, trusted, c.Project); err != nil {
 			return err
 		}
-		if err := pgcluster.ExecUntriggered(ctx, inside, c.databases.ownershipStatements(c.Project)); err != nil {
+		if err := pgcluster.ExecUntriggered(ctx, trusted, c.databases.ownershipStatements(c.Project)); err != nil {
 			return err
 		}
 

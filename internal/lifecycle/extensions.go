@@ -3,12 +3,12 @@ package lifecycle
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -54,7 +54,7 @@ func (d Databases) CheckExtensions(
 			return fault.New(fault.Unprocessable,
 				"the backup needs the extension %.63q, which an operator must install in the project first",
 				e.Name).WithCode("extension_missing")
-		case foreign && reserved(e.Schema):
+		case foreign && (e.Schema == "" || namespace.IsReserved(e.Schema)):
 			return fault.New(fault.Unprocessable,
 				"the backup has the extension %.63q in a schema that is not the project's",
 				e.Name).WithCode("extension_missing")
@@ -62,11 +62,6 @@ func (d Databases) CheckExtensions(
 	}
 
 	return nil
-}
-
-func reserved(schema string) bool {
-	return schema == "" || strings.HasPrefix(schema, "pg_") || schema == "information_schema" ||
-		slices.Contains(projectdb.Schemas, schema)
 }
 
 // dropExtensions drops a new project's extensions with their schema. A backup may have others, or

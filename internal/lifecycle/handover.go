@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -71,7 +72,7 @@ func (d Databases) handOverServices(ctx context.Context, conn *pgx.Conn, project
 	schemas, err := pg.Values[string](ctx, conn, `
 		select nspname::text from pg_namespace where nspname = any(@schemas) and nspowner = (
 			select nspowner from pg_namespace where nspname = 'socle')`,
-		pgx.StrictNamedArgs{"schemas": projectdb.ServiceSchemas})
+		pgx.StrictNamedArgs{"schemas": namespace.Services})
 	if err != nil {
 		return err
 	}

@@ -275,8 +275,8 @@ func (s *Service) withLock(ctx context.Context, id uuid.UUID, lock string, f fun
 	defer place.Release()
 
 	key := int64(binary.BigEndian.Uint64(id[8:])) // random bits of a UUIDv7
-	locked, err := s.Store.DB().WithLock(ctx, lock, key, f)
-	if err == nil && !locked {
+	ok, err := s.Store.DB().WithLock(ctx, lock, key, f)
+	if err == nil && !ok {
 		return errLocked
 	}
 

@@ -158,21 +158,21 @@ func replaceable(old, now *pgdump.Entry) bool {
 		return false
 	}
 
-	before, _, _ := strings.Cut(old.Definition, "\n")
-	after, _, _ := strings.Cut(now.Definition, "\n")
+	oldHead, _, _ := strings.Cut(old.Definition, "\n")
+	newHead, _, _ := strings.Cut(now.Definition, "\n")
 
-	return before == after
+	return oldHead == newHead
 }
 
 func (c *comparison) classifyTable(old, now *pgdump.Entry) {
-	before, ok := parseTable(old.Definition)
-	after, also := parseTable(now.Definition)
+	oldTable, ok := parseTable(old.Definition)
+	newTable, also := parseTable(now.Definition)
 	if !ok || !also {
 		c.unresolved = append(c.unresolved, differing(key(old), "its definition has a form that is not known"))
 		return
 	}
 
-	a := &alteration{from: before, to: after, replaced: c.namesReplaced, viaText: c.failed[key(old)] != "",
+	a := &alteration{from: oldTable, to: newTable, replaced: c.namesReplaced, viaText: c.failed[key(old)] != "",
 		hasDefault: func(column string) bool {
 			return c.new["DEFAULT\n"+now.Namespace+"\n"+now.Tag+" "+unquoted(column)] != nil
 		}}
@@ -310,7 +310,7 @@ func (c *comparison) add(e *pgdump.Entry, changes ...change) {
 // indexes, since PostgreSQL creates those that are missing. Views are filled last, since their
 // queries may call functions that use anything.
 func (c *comparison) create() {
-	created := map[int]bool{}
+	isCreated := map[int]bool{}
 	var attached []*pgdump.Entry
 	attach := func() {
 		for _, e := range attached {
@@ -327,12 +327,12 @@ func (c *comparison) create() {
 		}
 
 		switch old := c.old[k]; {
-		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return created[id] }):
+		case e.Desc == "ACL" && slices.ContainsFunc(e.Depends, func(id int) bool { return isCreated[id] }):
 		case old == nil && e.Desc == "FK CONSTRAINT" && c.isOfDetached(e):
 		case (old == nil || c.dropped[k]) && c.extendsKept(e):
 			attached = append(attached, e)
 		case old == nil, c.dropped[k]:
-			created[e.ID] = true
+			isCreated[e.ID] = true
 			c.add(e, creating(e, c.exists(e))...)
 		default:
 			c.add(e, c.altered[k]...)

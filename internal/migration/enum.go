@@ -44,29 +44,29 @@ func (c *comparison) classifyEnum(old, now *pgdump.Entry) {
 // alterEnum returns the statements that rename enum values, or add new ones. It reports false if
 // the enum must be created again.
 func alterEnum(old, now *pgdump.Entry) (renames, values []change, ok bool) {
-	name, before := enumValues(old.Definition)
-	_, after := enumValues(now.Definition)
+	name, oldValues := enumValues(old.Definition)
+	_, newValues := enumValues(now.Definition)
 
-	if renames, ok := renameValues(name, before, after); ok {
+	if renames, ok := renameValues(name, oldValues, newValues); ok {
 		return renames, nil, true
 	}
 
-	common := slices.DeleteFunc(slices.Clone(after), func(v string) bool { return !slices.Contains(before, v) })
-	if !slices.Equal(common, before) {
+	common := slices.DeleteFunc(slices.Clone(newValues), func(v string) bool { return !slices.Contains(oldValues, v) })
+	if !slices.Equal(common, oldValues) {
 		return nil, nil, false
 	}
 
-	for i, v := range after {
-		if slices.Contains(before, v) {
+	for i, v := range newValues {
+		if slices.Contains(oldValues, v) {
 			continue
 		}
 
 		sql := "ALTER TYPE " + name + " ADD VALUE " + v
 		switch {
 		case i > 0:
-			sql += " AFTER " + after[i-1]
-		case len(before) > 0:
-			sql += " BEFORE " + before[0]
+			sql += " AFTER " + newValues[i-1]
+		case len(oldValues) > 0:
+			sql += " BEFORE " + oldValues[0]
 		}
 
 		values = append(values, change{sql: sql, object: key(old)})

@@ -34,7 +34,7 @@ func (c *comparison) findReplaced(old *pgdump.Entry) {
 		return
 	}
 
-	used := false
+	isUsed := false
 	for i := range c.from {
 		user := &c.from[i]
 		switch {
@@ -42,11 +42,11 @@ func (c *comparison) findReplaced(old *pgdump.Entry) {
 		case user.Desc != "TABLE", isPartitionedBy(user, objectName(old)):
 			return
 		default:
-			used = true
+			isUsed = true
 		}
 	}
 
-	if used {
+	if isUsed {
 		c.replaced[objectName(old)] = old
 	}
 }

@@ -44,10 +44,10 @@ func (s *Service) withScratch(
 	c, placed := s.lifecycle.Scratch(p.UUID), map[string]string{}
 	_, err = s.lifecycle.Store.DB().WithLock(ctx, pg.LockBlocking, lockKey(p.UUID), func() (err error) {
 		defer func() {
-			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+			dropCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 			defer cancel()
 
-			err = errors.Join(err, c.Drop(after))
+			err = errors.Join(err, c.Drop(dropCtx))
 		}()
 
 		// A project that is being removed gets no new database, which the removal would miss.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/schema"
@@ -14,7 +15,7 @@ import (
 const recordsSchema = "supabase_migrations"
 
 // platformSchemas are the schemas in a project's database that do not belong to the user's schema.
-var platformSchemas = append(slices.Clone(projectdb.Schemas), schema.ExtensionsSchema, recordsSchema)
+var platformSchemas = append(slices.Clone(namespace.Platform), schema.ExtensionsSchema, recordsSchema)
 
 // unrelated are the entry kinds that do not belong to the user's schema.
 var unrelated = []string{"ENCODING", "STDSTRINGS", "SEARCHPATH", "DATABASE", "DATABASE PROPERTIES", "EVENT TRIGGER"}
@@ -112,19 +113,19 @@ func dropping(e *pgdump.Entry) []change {
 	case "ROW SECURITY":
 		return []change{{sql: strings.Replace(first, " ENABLE ROW LEVEL SECURITY", " DISABLE ROW LEVEL SECURITY", 1)}}
 	case "SEQUENCE OWNED BY":
-		before, _, _ := strings.Cut(first, " OWNED BY ")
-		return []change{{sql: before + " OWNED BY NONE"}}
+		statement, _, _ := strings.Cut(first, " OWNED BY ")
+		return []change{{sql: statement + " OWNED BY NONE"}}
 	case "TABLE":
 		return []change{{sql: drop, warning: warnLoss}}
 	case "SEQUENCE":
-		if before, _, identity := strings.Cut(first, " ADD GENERATED "); identity {
-			return []change{{sql: before + " DROP IDENTITY IF EXISTS"}}
+		if statement, _, identity := strings.Cut(first, " ADD GENERATED "); identity {
+			return []change{{sql: statement + " DROP IDENTITY IF EXISTS"}}
 		}
 		return []change{{sql: strings.Replace(drop, "DROP SEQUENCE ", "DROP SEQUENCE IF EXISTS ", 1)}}
 	case "TABLE ATTACH":
-		before, partition, _ := strings.Cut(first, " ATTACH PARTITION ")
+		statement, partition, _ := strings.Cut(first, " ATTACH PARTITION ")
 		partition, _, _ = strings.Cut(partition, " ")
-		return []change{{sql: before + " DETACH PARTITION " + partition}}
+		return []change{{sql: statement + " DETACH PARTITION " + partition}}
 	case "PUBLICATION TABLE":
 		return []change{{sql: unpublish(first)}}
 	case "EXTENSION":
@@ -141,14 +142,14 @@ func dropping(e *pgdump.Entry) []change {
 // unpublish returns the statement that removes a table from a publication, to which first adds it.
 // It contains none of the table's columns and rows.
 func unpublish(first string) string {
-	before, table, _ := strings.Cut(first, " ADD TABLE ")
+	statement, table, _ := strings.Cut(first, " ADD TABLE ")
 	all := tokens(table)
 	end := slices.IndexFunc(all, func(t sqlToken) bool { return t.text == "(" || t.is("WHERE") })
 	if end >= 0 {
 		table = strings.TrimSpace(table[:all[end].Start])
 	}
 
-	return before + " DROP TABLE " + table
+	return statement + " DROP TABLE " + table
 }
 
 // isSameSequence reports whether two definitions define a sequence, or the same identity column.
@@ -203,17 +204,17 @@ func withoutComment(sql string) string {
 
 // regrant returns the statements that turn one set of GRANT and REVOKE statements into another.
 func regrant(from, to string) []change {
-	before, after := grants(from), grants(to)
+	oldGrants, newGrants := grants(from), grants(to)
 
 	var all []change
-	for _, sql := range slices.Backward(before) {
-		if !slices.Contains(after, sql) {
+	for _, sql := range slices.Backward(oldGrants) {
+		if !slices.Contains(newGrants, sql) {
 			all = append(all, change{sql: inverse(sql)})
 		}
 	}
 
-	for _, sql := range after {
-		if !slices.Contains(before, sql) {
+	for _, sql := range newGrants {
+		if !slices.Contains(oldGrants, sql) {
 			all = append(all, change{sql: sql})
 		}
 	}

@@ -129,9 +129,9 @@ func (q *request) auditPositions(ctx context.Context) ([]audit.Position, error) 
 // etag returns the ETag that the operation would return for the request's path.
 func (rt *route) etag(ctx context.Context, r *http.Request, p *projectdb.Project) (string, error) {
 	input := reflect.New(rt.inputType)
-	read := r.Clone(ctx)
-	read.URL.RawQuery = ""
-	if faults := bind(rt.params, read, input.Elem(), rt.op.IgnoreUnknownQuery); len(faults) > 0 {
+	get := r.Clone(ctx)
+	get.URL.RawQuery = ""
+	if faults := bind(rt.params, get, input.Elem(), rt.op.IgnoreUnknownQuery); len(faults) > 0 {
 		return "", invalid(fault.Invalid, faults)
 	}
 

@@ -146,7 +146,7 @@ func (o *Outbox) Written(project uuid.UUID) {
 func (o *Outbox) watch(project uuid.UUID, w *watch) {
 	failures := 0
 	for again := true; again; {
-		found, err := o.look(o.ctx, o.Projects.Open(project))
+		hasWork, err := o.look(o.ctx, o.Projects.Open(project))
 		interval := o.interval(project)
 
 		switch {
@@ -165,7 +165,7 @@ func (o *Outbox) watch(project uuid.UUID, w *watch) {
 		}
 
 		retries := err != nil && failures > 0 && failures < maxFailures
-		again = o.continues(project, w, found || retries)
+		again = o.continues(project, w, hasWork || retries)
 	}
 }
 

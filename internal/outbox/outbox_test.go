@@ -30,7 +30,7 @@ type desk struct {
 
 	mu       sync.Mutex
 	done     []int
-	failures int // of the next runs
+	failures int // runs that fail next
 	onRun    func()
 }
 

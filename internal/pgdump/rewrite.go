@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/socle-dev/socle/internal/dialect"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
 // hidden reports whether nothing in the project can refer to a schema.
 func (r *rules) hidden(schema string) bool {
-	return r.omittedSchemas[schema] || slices.Contains(PlatformSchemas, schema)
+	return r.omittedSchemas[schema] || slices.Contains(namespace.Platform, schema)
 }
 
 // schemas decides about objects in the platform's and Supabase's schemas, and about an omitted
@@ -50,7 +51,7 @@ func (r *rules) schemas(ts dialect.Tokens, s dialect.Subject) (verdict, bool) {
 		return v, true
 	case schema == "extensions" && (r.supabase || s.Action == "comment" || s.Action == "alter"):
 		return v, true
-	case !slices.Contains(PlatformSchemas, schema):
+	case !slices.Contains(namespace.Platform, schema):
 		return verdict{}, false
 	}
 

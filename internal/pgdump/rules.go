@@ -73,10 +73,6 @@ var (
 	knownRoles = []string{"anon", "authenticated", "service_role", "public", "current_user", "session_user",
 		"current_role"}
 
-	// PlatformSchemas are the platform's schemas in a project's database. Nothing may refer to
-	// them.
-	PlatformSchemas = []string{"auth", "forms", "realtime", "socle", "storage"}
-
 	// publication is the one publication that a project has from the start.
 	publication = "supabase_realtime"
 

@@ -50,12 +50,12 @@ func Upgrade(ctx context.Context, c Config, old Binaries) (Upgraded, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 
-	done, err := upgrade(ctx, c, old)
+	upgraded, err := upgrade(ctx, c, old)
 	if err != nil {
 		return Upgraded{}, fmt.Errorf("upgrade PostgreSQL in %s: %w", dir, err)
 	}
 
-	return done, nil
+	return upgraded, nil
 }
 
 func upgrade(ctx context.Context, c Config, old Binaries) (Upgraded, error) {

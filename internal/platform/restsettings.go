@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -39,10 +40,6 @@ type RestSettingsUpdate struct {
 const restColumns = ` rest_schemas as schemas, rest_max_rows as max_rows, rest_aggregates as aggregates,
 	rest_plan as plan, rest_tx_end as tx_end, rest_anon_timeout_ms as anon_timeout_ms,
 	rest_authenticated_timeout_ms as authenticated_timeout_ms, rest_service_role_timeout_ms as service_role_timeout_ms `
-
-// platformSchemas are the schemas in a project database that belong to the platform. The rows API
-// never exposes them.
-var platformSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "vault", "information_schema"}
 
 // maxSchemaName is PostgreSQL's limit for names, in bytes.
 const maxSchemaName = 63
@@ -101,7 +98,7 @@ func checkSchemas(names []string) error {
 		}):
 			return fault.OnField(fault.Unprocessable, "schemas", "invalid_name",
 				"must be names of at most %d bytes, without commas and control characters", maxSchemaName)
-		case strings.HasPrefix(name, "pg_") || slices.Contains(platformSchemas, name):
+		case namespace.IsReserved(name) || name == "vault":
 			return fault.OnField(fault.Unprocessable, "schemas", "reserved",
 				"must be schemas of the project: %s is reserved", name)
 		case slices.Contains(names[:i], name):

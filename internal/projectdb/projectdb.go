@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/audit"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/token"
 )
@@ -43,30 +44,22 @@ func Version() int64 {
 }
 
 // Schema is the platform's own schema in every project database.
-const Schema = "socle"
+const Schema = namespace.Socle
 
 // Publication names the tables whose changes clients follow. It belongs to the project's owner.
 const Publication = "supabase_realtime"
 
-// Schemas are the platform's schemas in every project database.
-var Schemas = []string{"auth", "forms", "realtime", Schema, "storage"}
-
-// ServiceSchemas are the platform's further schemas, with the functions and tables that SQL for
-// Supabase uses. A project can have a schema of its own with that name: then it belongs to the
-// project's owner, as does everything in it. The tables of queues in pgmq are always the owner's.
-var ServiceSchemas = []string{"cron", "net", "pgmq", "pgmq_public", "supabase_functions", "vault"}
-
 // IsServiceObject reports whether a dump entry, with its owner, is a platform object in one of
-// [ServiceSchemas], or such a schema. owner is the owner's login.
-func IsServiceObject(desc, namespace, tag, entryOwner, owner string) bool {
-	if namespace == "" {
-		namespace = strings.TrimPrefix(tag, "SCHEMA ")
-		if desc != "SCHEMA" && namespace == tag {
+// [namespace.Services], or such a schema. owner is the owner's login.
+func IsServiceObject(desc, schema, tag, entryOwner, owner string) bool {
+	if schema == "" {
+		schema = strings.TrimPrefix(tag, "SCHEMA ")
+		if desc != "SCHEMA" && schema == tag {
 			return false
 		}
 	}
 
-	return slices.Contains(ServiceSchemas, namespace) && entryOwner != owner
+	return slices.Contains(namespace.Services, schema) && entryOwner != owner
 }
 
 // platformTriggers is the name prefix for the platform's triggers on auth.users.

@@ -101,10 +101,10 @@ func (r *reader) take(n int) []byte {
 		return make([]byte, min(max(n, 0), len(uuid.UUID{})))
 	}
 
-	taken := r.data[:n]
+	data := r.data[:n]
 	r.data = r.data[n:]
 
-	return taken
+	return data
 }
 
 func (r *reader) byte() byte { return r.take(1)[0] }

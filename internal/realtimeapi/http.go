@@ -109,7 +109,7 @@ type post struct {
 
 // post checks all broadcasts, then sends them and responds.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, p project, v caller, posts []post) error {
-	allowed := map[string]bool{} // topics of private channels
+	isAllowed := map[string]bool{} // topics of private channels
 	for _, m := range posts {
 		if m.topic == "" || len(m.topic) > maxTopic {
 			return fault.New(fault.Invalid, "The topic has 1 to %d bytes", maxTopic)
@@ -117,7 +117,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p project, v calle
 		if err := checkBroadcast(m.event, m.payload); err != nil {
 			return err
 		}
-		if !m.isPrivate || allowed[m.topic] {
+		if !m.isPrivate || isAllowed[m.topic] {
 			continue
 		}
 
@@ -129,7 +129,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p project, v calle
 		if !ok {
 			return errUnauthorized(g, m.topic)
 		}
-		allowed[m.topic] = true
+		isAllowed[m.topic] = true
 	}
 
 	share := p.share(r.Context())

@@ -186,13 +186,13 @@ var providerNames = []string{"apple", "azure", "discord", "facebook", "github", 
 func (r *settingsReader) readProviders(external section) {
 	for _, name := range external.names() {
 		s := external.sub(name)
-		known := slices.Contains(providerNames, name)
+		isKnown := slices.Contains(providerNames, name)
 		switch {
 		case !s.is("enabled"):
-			if known {
+			if isKnown {
 				r.set(s.path, false, "providers", name, "enabled")
 			}
-		case !known:
+		case !isKnown:
 			r.d.note(s.path, "is not available; providers are %s, and any of OpenID Connect as a custom one: "+
 				"socle auth-settings update --providers", strings.Join(providerNames, ", "))
 		default:

@@ -224,8 +224,8 @@ func (s section) flag(name string) (yes, ok bool) {
 	}
 
 	if text, isText := v.(string); isText { // from the environment
-		parsed, err := strconv.ParseBool(text)
-		if v = any(parsed); err != nil {
+		value, err := strconv.ParseBool(text)
+		if v = any(value); err != nil {
 			v = nil
 		}
 	}
@@ -252,8 +252,8 @@ func (s section) number(name string, least, most int64) (int64, bool) {
 	}
 
 	if text, isText := v.(string); isText {
-		parsed, err := strconv.ParseInt(text, 10, 64)
-		if v = any(parsed); err != nil {
+		value, err := strconv.ParseInt(text, 10, 64)
+		if v = any(value); err != nil {
 			v = nil
 		}
 	}

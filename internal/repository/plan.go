@@ -298,8 +298,8 @@ func PlanBucket(b Bucket, c *Container) (Update, error) {
 
 	current := map[string]any{}
 	if c != nil {
-		stored := map[string]any{"is_public": c.IsPublic, "max_file_size": c.MaxSize, "allowed_mime_types": c.Types}
-		if err := copyJSON(stored, &current); err != nil {
+		columns := map[string]any{"is_public": c.IsPublic, "max_file_size": c.MaxSize, "allowed_mime_types": c.Types}
+		if err := copyJSON(columns, &current); err != nil {
 			return Update{}, err
 		}
 	}

@@ -401,13 +401,13 @@ func (c *Cache) hasTimezone(ctx context.Context, name string) (bool, error) {
 		return false, err
 	}
 
-	known := make(map[string]bool, len(names))
+	zones := make(map[string]bool, len(names))
 	for _, name := range names {
-		known[name] = true
+		zones[name] = true
 	}
 
-	c.zones.Store(&known)
-	return known[name], nil
+	c.zones.Store(&zones)
+	return zones[name], nil
 }
 
 // isConcurrentDrop reports whether reading the catalog failed because an object was dropped

@@ -225,12 +225,12 @@ func (c *call) checkTimezone() error {
 	ctx, cancel := context.WithDeadline(c.r.Context(), c.deadline)
 	defer cancel()
 
-	known, err := c.server.Catalog.hasTimezone(ctx, zone)
+	exists, err := c.server.Catalog.hasTimezone(ctx, zone)
 	if err != nil {
 		return catalogFailure(ctx, err)
 	}
 
-	if !known {
+	if !exists {
 		c.prefer.Invalid = append(c.prefer.Invalid, "timezone="+zone)
 		c.prefer.Timezone = ""
 	}

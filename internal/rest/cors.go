@@ -40,16 +40,16 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 
-	allowed := []string{"Authorization"}
+	headers := []string{"Authorization"}
 	for _, name := range strings.Split(strings.Join(r.Header.Values("Access-Control-Request-Headers"), ","), ",") {
-		if name = strings.TrimSpace(name); name != "" && !slices.Contains(allowed, name) {
-			allowed = append(allowed, name)
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(headers, name) {
+			headers = append(headers, name)
 		}
 	}
 
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD")
 	h.Set("Access-Control-Allow-Headers",
-		strings.Join(append(allowed, "Accept", "Accept-Language", "Content-Language"), ", "))
+		strings.Join(append(headers, "Accept", "Accept-Language", "Content-Language"), ", "))
 	h.Set("Access-Control-Max-Age", "86400")
 	h.Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)

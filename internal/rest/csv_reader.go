@@ -38,12 +38,12 @@ func (r *csvReader) Read() ([]csvField, error) {
 	r.buffer, r.record = r.buffer[:0], r.record[:0]
 	first := r.line
 	for {
-		quoted, read := r.at('"'), r.bare
+		quoted, next := r.at('"'), r.bare
 		if quoted {
-			read = r.quoted
+			next = r.quoted
 		}
 
-		if err := read(); err != nil {
+		if err := next(); err != nil {
 			return nil, &csv.ParseError{StartLine: first + 1, Line: r.line + 1, Column: r.pos - r.start + 1, Err: err}
 		}
 

@@ -90,7 +90,7 @@ func (c *call) replay(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.server.sessions.AcquireTimeout)
 	defer cancel()
 
-	kept, err := pg.One[keptAnswer](ctx, c.role.Pool,
+	answer, err := pg.One[keptAnswer](ctx, c.role.Pool,
 		`select fingerprint, status, headers, body from socle.find_answer(@key)`,
 		pgx.StrictNamedArgs{"key": c.key.digest})
 	switch {
@@ -100,10 +100,10 @@ func (c *call) replay(ctx context.Context) (bool, error) {
 		return false, session.ErrNoConnection
 	case err != nil:
 		return false, err
-	case string(kept.Fingerprint) != string(c.key.content.Sum(nil)):
+	case string(answer.Fingerprint) != string(c.key.content.Sum(nil)):
 		return false, newError(http.StatusUnprocessableEntity, "idempotency_key_reused",
 			"the Idempotency-Key was used for another request")
-	case kept.Body == nil:
+	case answer.Body == nil:
 		e := newError(http.StatusConflict, "already_done", "the request with this Idempotency-Key has succeeded")
 		e.Details = "Its answer was too long to keep."
 
@@ -111,13 +111,13 @@ func (c *call) replay(ctx context.Context) (bool, error) {
 	}
 
 	h := c.w.Header()
-	for name, values := range kept.Headers {
+	for name, values := range answer.Headers {
 		h[name] = values
 	}
 	h.Set("Idempotency-Replayed", "true")
 
-	if c.writeHead(int(kept.Status), len(kept.Body)) {
-		c.writeBody(kept.Body)
+	if c.writeHead(int(answer.Status), len(answer.Body)) {
+		c.writeBody(answer.Body)
 	}
 
 	return true, nil

@@ -259,15 +259,15 @@ func (c *call) convertRows(target catalog.Name) error {
 		}
 	}
 
-	listed := make(map[string]bool, len(c.query.Columns))
+	isListed := make(map[string]bool, len(c.query.Columns))
 	for _, name := range c.query.Columns {
-		listed[name] = true
+		isListed[name] = true
 	}
 
 	c.payload.cells = true
 	return c.convertCSV(csvTarget{
 		keep: func(name string) bool {
-			return rel.ByName[name] != nil && (c.query.Columns == nil || listed[name])
+			return rel.ByName[name] != nil && (c.query.Columns == nil || isListed[name])
 		},
 		emptyNull: func(name string) bool { return !rel.ByName[name].NotNull },
 	})

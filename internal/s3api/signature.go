@@ -54,12 +54,12 @@ func malformed(code, message string) *fault.Error {
 // parseSignature reads a request's signature from the header or the query, and checks all but the
 // MAC.
 func parseSignature(r *http.Request, query url.Values, now time.Time) (*signature, error) {
-	read := readQuery
+	parse := readQuery
 	if r.Header.Get("Authorization") != "" {
-		read = readHeader
+		parse = readHeader
 	}
 
-	s, credential, err := read(r, query)
+	s, credential, err := parse(r, query)
 	if err != nil {
 		return nil, err
 	}

@@ -1,16 +1,3 @@
-// Package schedule owns the schedules of projects: jobs by the clock, which run SQL or call an
-// endpoint, and the history of their runs.
-//
-// A job is a row of cron.job in the project's database, by whichever way it is made: SQL as for
-// pg_cron, the API, a migration. Servers do not poll projects. The platform database has one due
-// time per project:
-//
-//	platform.schedule_times ── take ── look into the project ── run ── next due time
-//
-// A look plans and claims in one transaction in the project's database, so that each run happens
-// once, whichever servers look. A run on the owner's login belongs to its session: the next look
-// fails a run whose session is gone. Package timetable computes times, package outbox finds jobs
-// that SQL has changed.
 package schedule
 
 import (

@@ -153,7 +153,7 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, v Values) (S
 		return Schedule{}, err
 	}
 
-	created, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Schedule, error) {
+	schedule, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Schedule, error) {
 		if err := lockJobs(ctx, tx); err != nil { // the table's trigger counts the jobs
 			return Schedule{}, err
 		}
@@ -173,7 +173,7 @@ func (s *Service) Create(ctx context.Context, p *projectdb.Project, v Values) (S
 		return Schedule{}, scheduleFault(err)
 	}
 
-	return created, s.announce(ctx, p, time.Now())
+	return schedule, s.announce(ctx, p, time.Now())
 }
 
 // Update changes a schedule. It fails with NotFound without it, and as [Service.Create] does.
@@ -263,13 +263,13 @@ func (s *Service) Delete(ctx context.Context, p *projectdb.Project, name string)
 			return Schedule{}, err
 		}
 
-		deleted, err := get(ctx, tx, name)
+		schedule, err := get(ctx, tx, name)
 		if err != nil {
 			return Schedule{}, err
 		}
 
-		_, err = pg.Exec(ctx, tx, `delete from cron.job where jobid = @id`, pgx.StrictNamedArgs{"id": deleted.ID})
-		return deleted, err
+		_, err = pg.Exec(ctx, tx, `delete from cron.job where jobid = @id`, pgx.StrictNamedArgs{"id": schedule.ID})
+		return schedule, err
 	})
 }
 

@@ -140,13 +140,13 @@ func horizonBefore(ctx context.Context, q pg.Querier, next int64) (horizon, erro
 // CompactionProgress returns the percentage of a table's pages that a running compaction has read,
 // nil if none runs.
 func CompactionProgress(ctx context.Context, q pg.Querier, table uint32) (*int, error) {
-	read, err := pg.Values[int](ctx, q, `
+	blocks, err := pg.Values[int](ctx, q, `
 		select (100 * c.heap_blks_scanned / greatest(c.heap_blks_total, 1))::int from pg_catalog.pg_stat_progress_cluster c
 		where c.datname = pg_catalog.current_database() and (c.relid = @table or c.relid in (select p.relid from pg_catalog.pg_partition_tree(@table) p))
 		limit 1`, pgx.StrictNamedArgs{"table": table})
-	if err != nil || len(read) == 0 {
+	if err != nil || len(blocks) == 0 {
 		return nil, err
 	}
 
-	return &read[0], nil
+	return &blocks[0], nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/pg"
 )
 
@@ -70,7 +71,7 @@ func GetEnum(ctx context.Context, q pg.Querier, ref string) (Enum, error) {
 		schema, name = public, ref
 	}
 
-	if reserved(schema) || !pg.Storable(ref) {
+	if namespace.IsReserved(schema) || !pg.Storable(ref) {
 		return Enum{}, fault.OnField(fault.Invalid, "enum", "invalid_value",
 			"must be the name of one of the project's enums")
 	}

@@ -2,10 +2,10 @@ package schema
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/namespace"
 )
 
 const maxName = 63 // PostgreSQL's limit, in bytes
@@ -16,23 +16,16 @@ const public = "public"
 // DefaultSchema is the schema of objects without one.
 const DefaultSchema = public
 
-// reservedSchemas belong to the platform, as do all names that start with pg_.
-var reservedSchemas = []string{"auth", "storage", "forms", "realtime", "socle", "information_schema"}
-
 // userSchema is the SQL condition that schema n belongs to the user. It is the counterpart to
-// [reserved]; a service's schema belongs to its owner.
+// [namespace.IsReserved]; a service's schema belongs to its owner.
 const userSchema = `n.nspname not like 'pg\_%' and not (n.nspname in ('cron', 'net', 'pgmq', 'pgmq_public', 'supabase_functions', 'vault') and n.nspowner = (
 	select nspowner from pg_catalog.pg_namespace where nspname = 'socle'))
-	and n.nspname not in ('auth', 'storage', 'forms', 'realtime', 'socle', 'information_schema')`
+	and n.nspname not in ('auth', 'forms', 'realtime', 'socle', 'storage', 'information_schema')`
 
 // systemColumns are every table's system columns, and oid, which was one before PostgreSQL 12.
 var systemColumns = []string{"ctid", "oid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-
-func reserved(schema string) bool {
-	return strings.HasPrefix(schema, "pg_") || slices.Contains(reservedSchemas, schema)
-}
 
 // checkName fails with kind on field unless s is a valid name for a new object: ASCII letters,
 // digits and _. So characters equal bytes, and PostgreSQL truncates no name.
@@ -66,7 +59,7 @@ func checkSchema(kind fault.Kind, s string) error {
 		return err
 	}
 
-	if reserved(s) {
+	if namespace.IsReserved(s) {
 		return fault.OnField(fault.Invalid, "schema", "reserved", "belongs to the platform")
 	}
 
@@ -80,5 +73,6 @@ func splitName(s string) (schema, table string, ok bool) {
 		schema, table = public, s
 	}
 
-	return schema, table, identifier.MatchString(schema) && identifier.MatchString(table) && !reserved(schema)
+	isName := identifier.MatchString(schema) && identifier.MatchString(table)
+	return schema, table, isName && !namespace.IsReserved(schema)
 }

@@ -3,26 +3,20 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/socle-dev/socle/internal/namespace"
 )
 
-// TestReservedInSQL checks that userSchema and reserved implement the same rule.
+// TestReservedInSQL checks that userSchema names the platform's schemas.
 func TestReservedInSQL(t *testing.T) {
 	t.Parallel()
 
-	quoted := "('" + strings.Join(reservedSchemas, "', '") + "')"
-	if !strings.HasSuffix(userSchema, quoted) {
-		t.Errorf("the condition %s does not end with the reserved schemas %s", userSchema, quoted)
-	}
-
-	for _, schema := range append([]string{"pg_catalog", "pg_toast", "pg_temp_3", "pg_mine"}, reservedSchemas...) {
-		if !reserved(schema) {
-			t.Errorf("%s is not reserved", schema)
-		}
-	}
-
-	for _, schema := range []string{"public", "app", "pgx", "Auth", "auth_"} {
-		if reserved(schema) {
-			t.Errorf("%s is reserved", schema)
+	for _, list := range []string{
+		namespace.List(namespace.Services...),
+		namespace.List(append(namespace.Platform, "information_schema")...),
+	} {
+		if !strings.Contains(userSchema, "n.nspname in "+list) && !strings.HasSuffix(userSchema, "not in "+list) {
+			t.Errorf("the condition %s lacks the list %s", userSchema, list)
 		}
 	}
 }

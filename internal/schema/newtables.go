@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -27,40 +29,14 @@ type NewTable struct {
 // Invalid on schema if the schema is reserved for the platform, with Conflict on name if the name
 // is taken, and with Unprocessable on the field at fault.
 func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, error) {
-	if n.Schema == "" {
-		n.Schema = public
-	}
-
-	if err := checkSchema(fault.Unprocessable, n.Schema); err != nil {
-		return Table{}, err
-	}
-	if err := checkName(fault.Unprocessable, "name", n.Name); err != nil {
-		return Table{}, err
-	}
-
-	columns, err := checkColumns(n.Columns, checkName)
+	columns, err := n.parse(fault.Unprocessable, checkName)
 	if err != nil {
 		return Table{}, err
 	}
 
 	table := Table{Schema: n.Schema, Name: n.Name}
 	err = change(ctx, owner, func(ctx context.Context, tx pgx.Tx) error {
-		if err := resolveColumns(ctx, tx, columns); err != nil {
-			return err
-		}
-
-		sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
-		for i, c := range columns {
-			if i > 0 {
-				sql += ", "
-			}
-			sql += c.clause
-		}
-
-		if err := execute(ctx, tx, sql+")"); err != nil {
-			return translate(err, explainTable)
-		}
-		if table.ID, err = n.enableRowSecurity(ctx, tx); err != nil {
+		if table.ID, err = n.create(ctx, tx, columns); err != nil {
 			return err
 		}
 		if err := addConstraints(ctx, tx, table, columns); err != nil {
@@ -77,9 +53,59 @@ func CreateTable(ctx context.Context, owner *pgxpool.Pool, n NewTable) (Table, e
 	return table, err
 }
 
+// CreatePlainTable creates a table without constraints in tx, with row level security enabled. Its
+// columns have names in any script. It fails as [CreateTable] does, but with Invalid on the schema
+// and the name.
+func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
+	columns, err := n.parse(fault.Invalid, checkLetters)
+	if err != nil {
+		return Table{}, err
+	}
+
+	id, err := n.create(ctx, tx, columns)
+	if err != nil {
+		return Table{}, err
+	}
+
+	return tableByID(ctx, tx, id)
+}
+
+// parse validates the table and returns its columns. A wrong schema or name is a fault of the kind.
+func (n *NewTable) parse(kind fault.Kind, checkColumn nameCheck) ([]*newColumn, error) {
+	n.Schema = cmp.Or(n.Schema, public)
+
+	if err := checkSchema(kind, n.Schema); err != nil {
+		return nil, err
+	}
+	if err := checkName(kind, "name", n.Name); err != nil {
+		return nil, err
+	}
+
+	return checkColumns(n.Columns, checkColumn)
+}
+
+// create creates the table with its columns, and returns its ID. It adds no constraints.
+func (n *NewTable) create(ctx context.Context, tx pgx.Tx, columns []*newColumn) (uint32, error) {
+	if err := resolveColumns(ctx, tx, columns); err != nil {
+		return 0, err
+	}
+
+	clauses := make([]string, len(columns))
+	for i, c := range columns {
+		clauses[i] = c.clause
+	}
+
+	sql := "create table " + pg.Quote(n.Schema, n.Name) + " (" + strings.Join(clauses, ", ") + ")"
+	if err := execute(ctx, tx, sql); err != nil {
+		return 0, translate(err, explainTable)
+	}
+
+	return n.enableRowSecurity(ctx, tx)
+}
+
 // enableRowSecurity enables row level security, unless the event trigger for new tables has, and
 // returns the table's ID.
-func (n NewTable) enableRowSecurity(ctx context.Context, tx pgx.Tx) (id uint32, err error) {
+func (n *NewTable) enableRowSecurity(ctx context.Context, tx pgx.Tx) (id uint32, err error) {
 	name := pg.Quote(n.Schema, n.Name)
 	table, err := pg.One[struct {
 		ID          uint32
@@ -95,7 +121,7 @@ func (n NewTable) enableRowSecurity(ctx context.Context, tx pgx.Tx) (id uint32, 
 }
 
 // addDetails adds the comment and the table constraints to the new table.
-func (n NewTable) addDetails(ctx context.Context, tx pgx.Tx, t Table) error {
+func (n *NewTable) addDetails(ctx context.Context, tx pgx.Tx, t Table) error {
 	if n.Comment != "" {
 		if err := checkComment("comment", n.Comment); err != nil {
 			return err
@@ -126,47 +152,6 @@ func explainTable(state string) *fault.Error {
 	}
 
 	return nameTaken(state)
-}
-
-// CreatePlainTable creates a table without constraints in tx, with row level security enabled. It
-// fails as [CreateTable] does.
-func CreatePlainTable(ctx context.Context, tx pgx.Tx, n NewTable) (Table, error) {
-	if n.Schema == "" {
-		n.Schema = public
-	}
-
-	if err := checkSchema(fault.Invalid, n.Schema); err != nil {
-		return Table{}, err
-	}
-	if err := checkName(fault.Invalid, "name", n.Name); err != nil {
-		return Table{}, err
-	}
-
-	columns, err := checkColumns(n.Columns, checkLetters)
-	if err != nil {
-		return Table{}, err
-	}
-
-	if err := resolveColumns(ctx, tx, columns); err != nil {
-		return Table{}, err
-	}
-
-	sql := "create table " + pg.Quote(n.Schema, n.Name) + " ("
-	for i, c := range columns {
-		if i > 0 {
-			sql += ", "
-		}
-		sql += c.clause
-	}
-
-	if err := execute(ctx, tx, sql+")"); err != nil {
-		return Table{}, translate(err, explainTable)
-	}
-	if err := execute(ctx, tx, "alter table "+pg.Quote(n.Schema, n.Name)+" enable row level security"); err != nil {
-		return Table{}, err
-	}
-
-	return tableByName(ctx, tx, n.Schema, n.Name)
 }
 
 // DuplicateTable creates a table with the given name in the source table's schema. It copies

@@ -129,7 +129,7 @@ const maxSuggestions = 500
 func (t *types) unknown(ctx context.Context, field string, spec typeSpec) error {
 	const message = "is not a type of this database for columns and functions"
 
-	own, err := pg.Values[string](ctx, t.tx, `
+	names, err := pg.Values[string](ctx, t.tx, `
 		select case n.nspname when 'public' then '' else n.nspname || '.' end || t.typname
 		from pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace
 		where t.typtype in ('e', 'd') and `+userSchema+` and pg_catalog.has_schema_privilege(n.oid, 'usage')
@@ -139,7 +139,7 @@ func (t *types) unknown(ctx context.Context, field string, spec typeSpec) error 
 	}
 
 	name := spec.name()
-	if near := nearestType(name, own); near != "" {
+	if near := nearestType(name, names); near != "" {
 		return badType(field, message+": "+name+"; did you mean "+near+"?")
 	}
 	if len(name) <= maxName {

@@ -117,8 +117,8 @@ func secretField(in func(*Config) *string) func(*Config, string) error {
 			return nil
 		}
 
-		content, read := c.pipes[name]
-		if !read {
+		content, ok := c.pipes[name]
+		if !ok {
 			raw, err := os.ReadFile(name)
 			if err != nil {
 				return err

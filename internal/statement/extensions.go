@@ -100,14 +100,14 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 // them: the block goes on without, as it may have a condition or a handler.
 func (e extensions) createForBlock(ctx context.Context, i int, s Step) (Step, error) {
 	for _, extension := range s.Extensions {
-		created, err := e.create(ctx, i, Step{Statement: s.Statement, Verdict: dialect.Verdict{Extension: extension}})
+		result, err := e.create(ctx, i, Step{Statement: s.Statement, Verdict: dialect.Verdict{Extension: extension}})
 		switch {
 		case fault.Is(err, fault.Unprocessable):
-			created.Notes = []string{"extension " + extension.Name + " is left out: " + fault.Of(err).Detail}
+			result.Notes = []string{"extension " + extension.Name + " is left out: " + fault.Of(err).Detail}
 		case err != nil:
 			return s, err
 		}
-		s.Notes = append(slices.Clip(s.Notes), created.Notes...)
+		s.Notes = append(slices.Clip(s.Notes), result.Notes...)
 	}
 
 	return s, nil

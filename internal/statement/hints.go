@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/namespace"
 	"github.com/socle-dev/socle/internal/sqllex"
 )
 
@@ -43,7 +43,7 @@ func denialReason(e *pgconn.PgError, text string) string {
 
 	kind, name := m[1], m[2]
 	text = strings.ToLower(text + "\n" + e.InternalQuery + "\n" + e.Where)
-	for _, schema := range projectdb.Schemas {
+	for _, schema := range namespace.Platform {
 		qualified := regexp.MustCompile(`\b` + schema + `"?\s*\.\s*"?` + regexp.QuoteMeta(name) + `\b`)
 		switch {
 		case kind == "schema" && name != schema, kind != "schema" && !qualified.MatchString(text):

@@ -70,9 +70,9 @@ func (c *call) verify(text, scope, path string) (grant, object.Container, error)
 	}
 
 	b, err := c.signedBucket(g, path)
-	again, unescapeErr := url.PathUnescape(path)
-	if fault.Is(err, fault.Invalid) && unescapeErr == nil && pg.Storable(again) {
-		b, err = c.signedBucket(g, again) // the path from a client that escapes the URLs it gets
+	unescaped, unescapeErr := url.PathUnescape(path)
+	if fault.Is(err, fault.Invalid) && unescapeErr == nil && pg.Storable(unescaped) {
+		b, err = c.signedBucket(g, unescaped) // the path from a client that escapes the URLs it gets
 	}
 
 	return g, b, err

@@ -65,11 +65,11 @@ func (s *Service) receive(
 
 		field, ok := to.Find(part.Field)
 		name := "answers." + clip(part.Field)
-		_, again := files[field]
+		_, isRepeated := files[field]
 		switch {
 		case !ok:
 			return fault.OnField(fault.Unprocessable, name, "unknown", "is not a file field of the form")
-		case again:
+		case isRepeated:
 			return fault.OnField(fault.Unprocessable, name, "repeated", "must be a single file")
 		}
 

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,35 +16,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
-
-// collector stores the bodies of requests by their path.
-type collector struct {
-	*httptest.Server
-	mu     sync.Mutex
-	bodies map[string]string
-	header http.Header
-}
-
-func newCollector(t *testing.T) *collector {
-	t.Helper()
-
-	c := &collector{bodies: map[string]string{}}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		text, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-
-		c.mu.Lock()
-		defer c.mu.Unlock()
-
-		c.bodies[r.URL.Path] += string(text)
-		c.header = r.Header
-	}))
-	t.Cleanup(c.Close)
-
-	return c
-}
 
 // start returns the telemetry of an environment. Tests of this package are not parallel: the SDK
 // reads the environment of the process.
@@ -56,7 +26,12 @@ func start(t *testing.T, environment map[string]string) (*Telemetry, error) {
 		t.Setenv(name, value)
 	}
 
-	all, err := New(t.Context(), "1.2.3", prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	registry := prometheus.NewRegistry()
+	requests := prometheus.NewCounter(prometheus.CounterOpts{Name: "requests_total", Help: "Requests."})
+	registry.MustRegister(requests)
+	requests.Add(3)
+
+	all, err := New(t.Context(), "1.2.3", registry, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = all.shutdown(t.Context()) }) // the context has ended
 
 	return all, err
@@ -73,12 +48,23 @@ func flush(t *testing.T, all *Telemetry) {
 	}
 }
 
-// TestExport exports a span, and nothing of it that a user wrote.
+// TestExport exports a span, a metric and a record by each protocol, and nothing of the span that a
+// user wrote.
 func TestExport(t *testing.T) {
-	c := newCollector(t)
-	all, err := start(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL,
-		"OTEL_SERVICE_NAME": "newspaper", "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test%20one",
-		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20token"})
+	r := newReceiver(t)
+	for protocol, address := range map[string]string{protocolGRPC: r.grpcURL, "http/protobuf": r.httpURL} {
+		t.Run(protocol, func(t *testing.T) { testExport(t, r, protocol, address) })
+	}
+}
+
+func testExport(t *testing.T, r *receiver, protocol, address string) {
+	t.Helper()
+
+	clear(r.received)
+	clear(r.authorizations)
+	all, err := start(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address,
+		"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20token",
+		"OTEL_SERVICE_NAME": "newspaper", "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test%20one"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,34 +76,36 @@ func TestExport(t *testing.T) {
 
 	client := trace.ContextWithRemoteSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, TraceState: state}))
-	_, span := all.Tracer().Start(client, "job x", trace.WithAttributes(attribute.String("socle.project", "p1"),
-		attribute.String("url.path", "/a secret"), attribute.String("db.query.text", "select 'a secret'")))
+	ctx, span := all.Tracer().Start(client, "job x", trace.WithLinks(trace.LinkFromContext(client)),
+		trace.WithAttributes(attribute.String("socle.project", "p1"), attribute.String("url.path", "/a secret"),
+			attribute.String("db.query.text", "select 'a secret'")))
 	span.RecordError(errors.New("a secret"))
 	span.SetStatus(codes.Error, "a secret")
 	span.End()
 
 	slog.New(all.LogHandler(slog.DiscardHandler)).Info("not taken by the local handler")
-	slog.New(all.LogHandler(slog.NewTextHandler(io.Discard, nil))).Info("a record", "key", "value")
+	slog.New(all.LogHandler(slog.NewTextHandler(io.Discard, nil))).InfoContext(ctx, "a record", "key", "value")
 	flush(t, all)
 
-	for path, want := range map[string][]string{
-		"/v1/traces": {"newspaper", "1.2.3", "test one", "job x", "p1"},
-		"/v1/logs":   {"newspaper", "a record", "value"},
+	for signal, want := range map[string][]string{
+		signalTraces:  {"newspaper", "1.2.3", "test one", "job x", "p1", "links:", "STATUS_CODE_ERROR"},
+		signalMetrics: {"newspaper", "requests_total", "as_double:3"},
+		signalLogs:    {"newspaper", "a record", "value", "trace_id:"},
 	} {
 		for _, text := range want {
-			if !strings.Contains(c.bodies[path], text) {
-				t.Errorf("%s: got %q, want %q in it", path, c.bodies[path], text)
+			if !strings.Contains(r.received[signal], text) {
+				t.Errorf("%s: got %q, want %q in it", signal, r.received[signal], text)
 			}
 		}
 		for _, text := range []string{"secret", "not taken"} {
-			if strings.Contains(c.bodies[path], text) {
-				t.Errorf("%s: got %q, want no %q", path, c.bodies[path], text)
+			if strings.Contains(r.received[signal], text) {
+				t.Errorf("%s: got %q, want no %q", signal, r.received[signal], text)
 			}
 		}
 	}
 
-	if got := c.header.Get("Authorization"); got != "Bearer token" {
-		t.Errorf("got the header %q", got)
+	if len(r.authorizations) != 1 || !r.authorizations["Bearer token"] {
+		t.Errorf("got the headers %v", r.authorizations)
 	}
 	if all.LostSpans() != 0 {
 		t.Errorf("got %d lost spans", all.LostSpans())

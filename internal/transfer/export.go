@@ -62,12 +62,12 @@ func (e *Export) open(ctx context.Context, p *projectdb.Project, ref string, nam
 
 	e.Table = table
 
-	wanted, err := selectColumns(columns, names)
+	selected, err := selectColumns(columns, names)
 	if err != nil {
 		return err
 	}
 
-	e.sql = selectSQL(table, columns, wanted, spreadsheet && e.Format != JSONL)
+	e.sql = selectSQL(table, columns, selected, spreadsheet && e.Format != JSONL)
 	return nil
 }
 

@@ -45,8 +45,8 @@ type loader struct {
 }
 
 func newLoader(ctx context.Context, tx pgx.Tx, p plan, o Options) (l *loader, err error) {
-	stored := p.stored()
-	names := columnNamesOf(stored)
+	table := p.stored()
+	names := columnNamesOf(table)
 	l = &loader{
 		tx:       tx,
 		copy:     copySQL(pg.Quote(p.table.Schema, p.table.Name), names),
@@ -56,7 +56,7 @@ func newLoader(ctx context.Context, tx pgx.Tx, p plan, o Options) (l *loader, er
 		reported: []Rejected{},
 	}
 
-	if l.merge, err = o.merge(ctx, tx, p.table, stored); err != nil {
+	if l.merge, err = o.merge(ctx, tx, p.table, table); err != nil {
 		return nil, err
 	}
 	if l.merge != "" {

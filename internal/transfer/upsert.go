@@ -131,11 +131,11 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 		return nil, err
 	}
 
-	wanted := slices.Compact(slices.Sorted(slices.Values(o.OnConflict)))
+	names := slices.Compact(slices.Sorted(slices.Values(o.OnConflict)))
 	for _, k := range keys {
 		slices.Sort(k.Columns)
 
-		if len(wanted) == 0 && !k.Primary || len(wanted) > 0 && !slices.Equal(k.Columns, wanted) {
+		if len(names) == 0 && !k.Primary || len(names) > 0 && !slices.Equal(k.Columns, names) {
 			continue
 		}
 
@@ -148,7 +148,7 @@ func (o Options) key(ctx context.Context, tx pgx.Tx, t schema.Table, columns []s
 		return k.Columns, nil
 	}
 
-	if len(wanted) == 0 {
+	if len(names) == 0 {
 		return nil, fault.OnField(fault.Invalid, "on_conflict", "required",
 			"is required, since the table has no primary key")
 	}

@@ -184,7 +184,7 @@ func (w *workbook) findSheet(ctx context.Context, f *zip.File, name string) (id 
 	}
 
 	const relationships = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-	found := false
+	ok := false
 	err = visit(ctx, f, maxPart, func(_ *xml.Decoder, parent string, start xml.StartElement) (bool, error) {
 		switch {
 		case start.Name.Local == "workbookPr":
@@ -197,8 +197,8 @@ func (w *workbook) findSheet(ctx context.Context, f *zip.File, name string) (id 
 			hidden := state != "" && state != "visible"
 
 			switch {
-			case !found && (name == "" && !hidden || name != "" && strings.EqualFold(sheet, name)):
-				found, id, w.name = true, attribute(start, relationships, "id"), sheet
+			case !ok && (name == "" && !hidden || name != "" && strings.EqualFold(sheet, name)):
+				ok, id, w.name = true, attribute(start, relationships, "id"), sheet
 			case len(w.others) == maxNamedSheets:
 				w.others = append(w.others, "more")
 			case len(w.others) < maxNamedSheets:
@@ -208,7 +208,7 @@ func (w *workbook) findSheet(ctx context.Context, f *zip.File, name string) (id 
 
 		return false, nil
 	})
-	if err == nil && !found && (name != "" || len(w.others) > 0) {
+	if err == nil && !ok && (name != "" || len(w.others) > 0) {
 		err = errNoSheet
 	}
 

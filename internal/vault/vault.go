@@ -115,10 +115,10 @@ func check(ctx context.Context, p *projectdb.Project, secret *string) error {
 		return fault.OnField(fault.Unprocessable, "secret", "too_long", "must have at most %d bytes", maxSecret)
 	}
 
-	own, err := pg.Value[bool](ctx, p.Trusted(), `
+	isOwn, err := pg.Value[bool](ctx, p.Trusted(), `
 		select not exists (select from pg_catalog.pg_namespace v join pg_catalog.pg_namespace s on s.nspowner = v.nspowner
 			where v.nspname = 'vault' and s.nspname = 'socle')`)
-	if err == nil && own {
+	if err == nil && isOwn {
 		err = fault.New(fault.Conflict, "the project has a schema vault of its own, so SQL has no secrets of the platform").
 			WithCode("schema_taken")
 	}

@@ -96,15 +96,15 @@ func (p *Pages) formDone(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	done := page{Title: f.Name, Text: []string{"Thank you. Your response has arrived."}, Theme: themeOf(f)}
+	thanks := page{Title: f.Name, Text: []string{"Thank you. Your response has arrived."}, Theme: themeOf(f)}
 	if f.SuccessMessage != nil {
-		done.Text = []string{*f.SuccessMessage}
+		thanks.Text = []string{*f.SuccessMessage}
 	}
 	if f.Closed == nil {
-		done.Links = []link{{URL: *f.PagePath, Text: "Send another response"}}
+		thanks.Links = []link{{URL: *f.PagePath, Text: "Send another response"}}
 	}
 
-	render(w, r, http.StatusOK, done)
+	render(w, r, http.StatusOK, thanks)
 }
 
 // formLogo serves a form's logo.

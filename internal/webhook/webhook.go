@@ -186,14 +186,14 @@ func (s *Service) Update(ctx context.Context, p *projectdb.Project, id uuid.UUID
 		return Webhook{}, err
 	}
 
-	kept, err := openSecrets(p, former.Secrets)
+	secrets, err := openSecrets(p, former.Secrets)
 	if err != nil && (c.Headers != nil || isFalse(c.Paused)) {
 		return Webhook{}, errLostSecrets
 	}
 	sealed := former.Secrets
 	if c.Headers != nil {
-		kept.Headers = *c.Headers
-		if sealed, err = kept.seal(p); err != nil {
+		secrets.Headers = *c.Headers
+		if sealed, err = secrets.seal(p); err != nil {
 			return Webhook{}, err
 		}
 	}

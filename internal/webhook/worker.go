@@ -73,7 +73,7 @@ func (w *worker) wake() {
 func (w *worker) run() {
 	defer w.batches.Wait()
 
-	changed := time.Now()
+	changedAt := time.Now()
 	for {
 		progressed, due, err := w.pass()
 		now := time.Now()
@@ -87,10 +87,10 @@ func (w *worker) run() {
 			w.service.Log.Warn("deliver webhooks", "project", w.project.UUID, "error", err)
 			interval = retryInterval
 		case progressed:
-			changed, interval = now, busyInterval
-		case now.Sub(changed) < calmAfter:
+			changedAt, interval = now, busyInterval
+		case now.Sub(changedAt) < calmAfter:
 			interval = busyInterval
-		case now.Sub(changed) < quietAfter:
+		case now.Sub(changedAt) < quietAfter:
 			interval = calmInterval
 		}
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { Link, Outlet, useLocation, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, Outlet, useLocation, useMatches, useNavigate, useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { api, read } from '../api/client'
 import { currentUser, hasSessionEnded, signOut, subscribe } from '../api/session'
@@ -116,9 +116,12 @@ export function Shell() {
   )
 }
 
-/** The screen of the address, or why the user's role has nothing to see there. It asks nothing before that is known. */
+/**
+ * The screen of the address, or why the user's role has nothing to see there. It asks nothing before that is known. The path is
+ * that of the screen that Outlet has: the address changes earlier, while the next screen loads.
+ */
 function Screen({ project, held }: { project: string | undefined; held: number | undefined }) {
-  const { pathname } = useLocation()
+  const pathname = useMatches({ select: (matches) => matches.at(-1)?.pathname ?? '' })
   const { isError } = useProjectOf(project)
   const path = /\/projects\/[^/]+\/([^/]+)/.exec(pathname)?.[1]
   const entry = project === undefined ? undefined : entries.find((e) => e.path === path)

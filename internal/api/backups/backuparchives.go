@@ -52,7 +52,7 @@ func (s *Server) downloadBackup(
 	ctx context.Context, p *projectdb.Project, in *downloadBackupInput,
 ) (operation.Stream, error) {
 	var encryption archive.Encryption
-	given := 0
+	count := 0
 	for _, option := range []struct {
 		from, to *string
 	}{
@@ -61,11 +61,11 @@ func (s *Server) downloadBackup(
 	} {
 		if option.from != nil {
 			*option.to = *option.from
-			given++
+			count++
 		}
 	}
 
-	if given != 1 {
+	if count != 1 {
 		if err := s.findBackupToDownload(ctx, p, in); err != nil {
 			return operation.Stream{}, err
 		}

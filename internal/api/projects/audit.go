@@ -100,8 +100,8 @@ func (s *Server) auditEntries(
 		return none, err
 	}
 
-	named, err := s.Accounts.NameEntries(ctx, entries)
-	return operation.ListOf(named, page, total), err
+	entriesWithNames, err := s.Accounts.NameEntries(ctx, entries)
+	return operation.ListOf(entriesWithNames, page, total), err
 }
 
 var listInstanceAudit = operation.Operation{

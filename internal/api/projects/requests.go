@@ -102,7 +102,7 @@ func (s *Server) listRequests(
 		return none, err
 	}
 
-	before, err := parseCursor(in.Cursor)
+	cursor, err := parseCursor(in.Cursor)
 	if err != nil {
 		return none, err
 	}
@@ -110,7 +110,7 @@ func (s *Server) listRequests(
 	filter := requestlog.Filter{From: from, To: to, MinStatus: in.MinStatus, Status: in.Status, Code: in.Code,
 		Method: in.Method, Table: in.Table, Function: in.Function, Route: in.Route, Role: in.Role,
 		EndUser: uuidFilter(in.EndUser), User: uuidFilter(in.User), Key: uuidFilter(in.Key),
-		Before: before, Limit: in.Limit}
+		Before: cursor, Limit: in.Limit}
 
 	requests, next, err := requestlog.List(ctx, s.Platform.DB(), p.UUID, filter)
 	if err != nil {

@@ -94,8 +94,8 @@ type scheduleInput struct {
 }
 
 func (s *Server) getSchedule(ctx context.Context, p *projectdb.Project, in *scheduleInput) (answer, error) {
-	found, err := s.Schedules.Get(ctx, p, in.Schedule)
-	return s.answer(p, found, err)
+	schedule, err := s.Schedules.Get(ctx, p, in.Schedule)
+	return s.answer(p, schedule, err)
 }
 
 var updateSchedule = operation.Operation{

@@ -61,13 +61,13 @@ func (s *Server) listWebhookDeliveries(
 	if err != nil {
 		return none, err
 	}
-	before, err := parseCursor(in.Cursor)
+	cursor, err := parseCursor(in.Cursor)
 	if err != nil {
 		return none, err
 	}
 
 	page, next, err := webhook.ListDeliveries(ctx, p, in.UUID, webhook.Filter{Status: in.Status, Type: in.Type,
-		From: from, To: to, Before: before, Limit: in.Limit})
+		From: from, To: to, Before: cursor, Limit: in.Limit})
 	metadata := cursorMetadata{Limit: in.Limit}
 	if next > 0 {
 		text := strconv.FormatInt(next, 36)

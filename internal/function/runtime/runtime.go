@@ -200,10 +200,10 @@ func (p *Process) Load(ctx context.Context, m Module) error {
 		return err
 	}
 
-	sent := make(chan error, 1)
+	result := make(chan error, 1)
 	go func() { // ends with the process at the latest
 		_, err := p.Input.Write(append(append(settings, '\n'), m.Code...))
-		sent <- errors.Join(err, p.Input.Close())
+		result <- errors.Join(err, p.Input.Close())
 	}()
 
 	select {
@@ -214,7 +214,7 @@ func (p *Process) Load(ctx context.Context, m Module) error {
 
 		return nil
 	case <-p.Exited():
-		return p.exitError(<-sent)
+		return p.exitError(<-result)
 	case <-ctx.Done():
 		return &BootError{"it takes too long"}
 	}

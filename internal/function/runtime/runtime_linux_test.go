@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/socle-dev/socle/internal/function/sandbox"
 	"github.com/socle-dev/socle/internal/pgtest"
 )
@@ -315,30 +313,6 @@ func TestStreams(t *testing.T) {
 
 	cancel()
 	pgtest.Eventually(t, "the abort in the function", func() bool { return log.has("aborted /events") })
-}
-
-func TestWebSocket(t *testing.T) {
-	t.Parallel()
-
-	url, _ := serve(t, `
-		Deno.serve((r) => {
-			const { socket, response } = Deno.upgradeWebSocket(r);
-			socket.onmessage = (e) => socket.send("echo " + e.data);
-			return response;
-		});`, nil)
-
-	conn, _, err := websocket.Dial(t.Context(), url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
-
-	if err := conn.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if _, got, err := conn.Read(t.Context()); err != nil || string(got) != "echo hello" {
-		t.Errorf("got %q, %v", got, err)
-	}
 }
 
 // TestOutward: fetch and connections leave by the proxy.

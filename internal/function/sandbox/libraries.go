@@ -30,7 +30,7 @@ type bind struct{ Source, Target string }
 // resolveLibraries returns the program with its loader and libraries. It fails with fs.ErrNotExist
 // if one is missing.
 func resolveLibraries(program string) ([]bind, error) {
-	loader, needed, err := readNeeded(program)
+	loader, libraries, err := readNeeded(program)
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +41,9 @@ func resolveLibraries(program string) ([]bind, error) {
 	}
 
 	known := map[string]bool{filepath.Base(loader): true}
-	for len(needed) > 0 {
-		name := needed[0]
-		needed = needed[1:]
+	for len(libraries) > 0 {
+		name := libraries[0]
+		libraries = libraries[1:]
 		if known[name] {
 			continue
 		}
@@ -63,7 +63,7 @@ func resolveLibraries(program string) ([]bind, error) {
 			return nil, err
 		}
 
-		needed = append(needed, more...)
+		libraries = append(libraries, more...)
 	}
 
 	return binds, nil

@@ -109,7 +109,7 @@ func (p *Process) spawn(c Config, control *os.File) error {
 	cmd.ExtraFiles = []*os.File{control}
 	cmd.SysProcAttr = attributes()
 
-	started := make(chan error)
+	result := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -119,18 +119,18 @@ func (p *Process) spawn(c Config, control *os.File) error {
 			err = cmd.Start()
 		}
 		if err != nil {
-			started <- refused(err)
+			result <- refused(err)
 			return
 		}
 
 		p.process = cmd.Process
-		started <- nil
+		result <- nil
 
 		_ = cmd.Wait() // the state has the outcome
 		p.end(cmd.ProcessState)
 	}()
 
-	return <-started
+	return <-result
 }
 
 // attributes returns the namespaces and the user of a new sandbox: one user ID of the server's

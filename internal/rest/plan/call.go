@@ -91,15 +91,15 @@ func (b *builder) arguments(f *catalog.Function) (*arguments, error) {
 		names = b.r.Query.Columns
 	}
 
-	given := make(map[string]bool, len(names))
+	isGiven := make(map[string]bool, len(names))
 	for _, n := range names {
-		given[n] = true
+		isGiven[n] = true
 	}
 
 	a.json, a.many = true, p.list
 
 	for i := range f.Params {
-		if given[f.Params[i].Name] {
+		if isGiven[f.Params[i].Name] {
 			a.list = append(a.list, argument{param: &f.Params[i]})
 		}
 	}

@@ -201,14 +201,14 @@ func (b *builder) relatedOutput(c *node, f *query.Field) bool {
 
 // hasOnce reports whether exactly one output has a name.
 func (n *node) hasOnce(name string) bool {
-	found := 0
+	count := 0
 	for i := range n.outputs {
 		if o := &n.outputs[i]; o.name == name || o.star && n.column(name) != nil {
-			found++
+			count++
 		}
 	}
 
-	return found == 1
+	return count == 1
 }
 
 // shows reports whether an output is an unmodified field.

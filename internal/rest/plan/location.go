@@ -18,11 +18,11 @@ import (
 func (b *builder) key(root *node) []string {
 	key := slices.Clone(root.rel.PrimaryKey)
 
-	named := len(root.items) > 0 && !slices.ContainsFunc(root.items, func(i query.Item) bool {
+	isNamed := len(root.items) > 0 && !slices.ContainsFunc(root.items, func(i query.Item) bool {
 		return i.Kind == query.Star
 	}) &&
 		!slices.ContainsFunc(root.children, func(c *node) bool { return c.link.Kind == catalog.Computed })
-	if named {
+	if isNamed {
 		slices.Sort(key)
 		return key
 	}

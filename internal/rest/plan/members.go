@@ -141,8 +141,8 @@ func (r *reader) firstObject(values bool) error {
 // nextObject parses an object after the first. It compares names one by one while they come in the
 // same order.
 func (r *reader) nextObject() error {
-	known := r.names.list
-	if len(known) > MaxNames { // more than any table has
+	names := r.names.list
+	if len(names) > MaxNames { // more than any table has
 		if r.decoder.SkipValue() != nil {
 			return errBody
 		}
@@ -152,7 +152,7 @@ func (r *reader) nextObject() error {
 	var scratch []byte
 	row, matched, count, strange := r.payload.rows+1, 0, 0, false
 	err := r.members(func(token jsontext.Value) error {
-		if matched == count && matched < len(known) && plain(token, known[matched]) {
+		if matched == count && matched < len(names) && plain(token, names[matched]) {
 			matched, count = matched+1, count+1
 			return nil
 		}
@@ -166,7 +166,7 @@ func (r *reader) nextObject() error {
 		at := r.names.index(name)
 
 		if r.seen == nil {
-			r.seen = make([]int, len(known))
+			r.seen = make([]int, len(names))
 		}
 
 		switch {
@@ -179,7 +179,7 @@ func (r *reader) nextObject() error {
 
 		return nil
 	}, nil)
-	if err == nil && (strange || count != len(known)) {
+	if err == nil && (strange || count != len(names)) {
 		return errKeys
 	}
 

@@ -50,16 +50,16 @@ func (p *Plans) Plan(
 		return again, nil
 	}
 
-	made, err := f(c, r)
+	plan, err := f(c, r)
 	if err != nil {
 		return Plan{}, err
 	}
 
 	if keep {
-		p.keep(c, w, made)
+		p.keep(c, w, plan)
 	}
 
-	return *made, nil
+	return *plan, nil
 }
 
 // Size returns the size of the cache in bytes.
@@ -174,16 +174,16 @@ func numbers(origins []origin, all []*query.Comparison) (from []int, ok bool) {
 // withoutValues returns the arguments without the values of the request. It keeps those that are
 // part of the shape, and the position of the body.
 func withoutValues(args []any, from []int) []any {
-	kept := make([]any, len(args))
+	copies := make([]any, len(args))
 	for i, a := range args {
 		if _, isBody := a.([]byte); isBody {
-			kept[i] = []byte(nil)
+			copies[i] = []byte(nil)
 		} else if from[i] == -1 {
-			kept[i] = a
+			copies[i] = a
 		}
 	}
 
-	return kept
+	return copies
 }
 
 // walk traverses a request and writes its shape.

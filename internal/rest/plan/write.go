@@ -44,12 +44,12 @@ func Insert(c *catalog.Catalog, r *Request) (*Plan, error) {
 		b.onConflict(root, p, target)
 	}
 
-	done, err := b.changes(root, " returning ", merge)
+	changes, err := b.changes(root, " returning ", merge)
 	if err == nil {
-		done.Resolved = len(target) > 0
+		changes.Resolved = len(target) > 0
 	}
 
-	return done, err
+	return changes, err
 }
 
 // Put plans an insert or replacement of the single row that the query identifies by its key.
@@ -464,14 +464,14 @@ func (b *builder) columns(root *node, names []string) {
 		return
 	}
 
-	written := 0
+	count := 0
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
 			continue
 		}
 
-		b.comma(written)
-		written++
+		b.comma(count)
+		count++
 		b.column(root.alias, n)
 		b.text(" as ")
 		b.quote(n)

@@ -33,7 +33,7 @@ func (p *parser) expected(want string) error {
 		column += p.shift
 	}
 
-	found := "end of input"
+	token := "end of input"
 	if !p.done() {
 		quote := `"`
 		if strings.HasSuffix(want, "end of input") {
@@ -41,7 +41,7 @@ func (p *parser) expected(want string) error {
 		}
 
 		_, n := utf8.DecodeRuneInString(p.text[p.pos:])
-		found = quote + p.text[p.pos:p.pos+n] + quote
+		token = quote + p.text[p.pos:p.pos+n] + quote
 	}
 
 	return &Error{
@@ -49,7 +49,7 @@ func (p *parser) expected(want string) error {
 		Code:   "PGRST100",
 		Message: `"failed to parse ` + p.what + " (" + p.text + `)" (line ` +
 			strconv.Itoa(line) + ", column " + strconv.Itoa(column) + ")",
-		Details: "unexpected " + found + " expecting " + want,
+		Details: "unexpected " + token + " expecting " + want,
 	}
 }
 

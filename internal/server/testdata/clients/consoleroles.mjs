@@ -10,8 +10,20 @@ await withBrowser(server, async open => {
 		const page = await open({ scripts: true })
 		let screen = 'sign-in'
 		const refused = []
+		const pending = new Set() // requests but the log, a stream that never ends
 		page.on('pageerror', e => { throw e })
+		page.on('request', r => r.url().startsWith(server) && !screen.includes('tab=log') && pending.add(r))
+		page.on('requestfinished', r => pending.delete(r))
+		page.on('requestfailed', r => pending.delete(r))
 		page.on('response', r => r.status() === 403 && refused.push(`${role}, ${screen}: ${r.request().method()} ${new URL(r.url()).pathname}`))
+
+		// settle waits until the screen is complete: nothing loads, at three looks in a row.
+		const settle = async () => {
+			for (let quiet = 0; quiet < 3; quiet = pending.size === 0 ? quiet + 1 : 0) {
+				await page.waitForFunction(() => document.querySelector('[role=status][aria-label=Loading], [aria-busy=true]') === null)
+				await page.evaluate(() => new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next))))
+			}
+		}
 
 		await page.goto(`${server}/console/sign-in`)
 		await page.getByLabel('E-mail address').fill(email)
@@ -25,10 +37,9 @@ await withBrowser(server, async open => {
 		for (const path of [...paths, `/organizations/${organization}`, `/organizations/${organization}?tab=projects`, `/organizations/${organization}?tab=settings`,
 			'/account', '/?tab=deleted']) {
 			screen = path
-			await page.goto(`${server}/console${path}`)
+			await page.evaluate(path => history.pushState(null, '', path), `/console${path}`) // as a link does
+			await settle()
 			await page.getByRole('heading', { level: 1 }).first().waitFor()
-			if (!path.includes('tab=log')) await page.waitForLoadState('networkidle') // a stream never rests
-			await page.waitForFunction(() => document.querySelector('[role=status][aria-label=Loading], [aria-busy=true]') === null)
 		}
 		assert.deepEqual(refused, [])
 
