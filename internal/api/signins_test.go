@@ -14,7 +14,8 @@ import (
 func createSignIn(t *testing.T, a *apitest.API, n string) map[string]string {
 	t.Helper()
 
-	user := a.Create("/projects/"+a.Project+"/end-users", `{"email": "signed-in-`+n+`@example.com", "is_confirmed": true}`)
+	user := a.Create("/projects/"+a.Project+"/end-users",
+		`{"email": "signed-in-`+n+`@example.com", "is_confirmed": true}`)
 	session, factor := uuid.NewString(), uuid.NewString()
 	pool := a.Server.Projects().Open(uuid.MustParse(a.Project)).EndUsers()
 	for _, sql := range []string{
@@ -140,7 +141,8 @@ func TestMailPreview(t *testing.T) {
 
 	a.Post(project+"/mail-preview", `{"kind": "recovery"}`).Want(200).Content("subject", "Reset your password")
 	hostile := a.Post(project+"/mail-preview", `{"kind": "invite", "language": "de", "text": {
-		"subject": "Hallo {{ .Data.name }}", "html": "<p>{{ .Token }}</p><script>alert(1)</script>", "text": "{{ .Email }}"}}`).
+		"subject": "Hallo {{ .Data.name }}", "html": "<p>{{ .Token }}</p><script>alert(1)</script>",
+		"text": "{{ .Email }}"}}`).
 		Want(200).Content("subject", "Hallo Grace").Content("text", "grace@example.com")
 	if html := hostile.Get("html").(string); !strings.HasPrefix(html, "<p>123456</p>") {
 		t.Errorf("got the HTML %s", html)
@@ -155,7 +157,8 @@ func TestMailPreview(t *testing.T) {
 	a.Post(project+"/mail-preview", `{`).Want(400)
 	a.Post(project+"/test-mails", `{`).Want(400)
 
-	sent := a.Post(project+"/test-mails", `{"kind": "recovery", "text": {"subject": "Try", "text": "{{ .Token }}"}}`).Want(201)
+	sent := a.Post(project+"/test-mails",
+		`{"kind": "recovery", "text": {"subject": "Try", "text": "{{ .Token }}"}}`).Want(201)
 	if text := mailTo(t, a, sent.Get("recipient").(string), "recovery"); text != "123456" {
 		t.Errorf("got the mail %q", text)
 	}

@@ -164,7 +164,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestFirstLoad bounds what a browser loads for the sign-in and a project's home: with brotli, 200 kB.
+// TestFirstLoad bounds what a browser loads for the sign-in and a project's home: 200 kB,
+// compressed by brotli.
 func TestFirstLoad(t *testing.T) {
 	t.Parallel()
 
@@ -175,7 +176,8 @@ func TestFirstLoad(t *testing.T) {
 	}
 
 	var names []string
-	for _, l := range regexp.MustCompile(`(?:src|href)="/console/(assets/[^"]*)"`).FindAllStringSubmatch(string(page), -1) {
+	loaded := regexp.MustCompile(`(?:src|href)="/console/(assets/[^"]*)"`)
+	for _, l := range loaded.FindAllStringSubmatch(string(page), -1) {
 		names = append(names, l[1])
 	}
 	for _, screen := range []string{"Access", "Projects", "Home"} {

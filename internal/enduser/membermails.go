@@ -33,8 +33,8 @@ func (d *Directory) InviteByMember(
 }
 
 // SendMail mails a user a link for a project member: to set a new password, to sign in, or to
-// confirm the address. It fails with TooMany beyond the limits of mails, and with Unprocessable for a
-// user without an address, a confirmed one, or another kind of mail.
+// confirm the address. It fails with TooMany beyond the limits of mails, and with Unprocessable for
+// a user without an address, a confirmed one, or another kind of mail.
 func (d *Directory) SendMail(ctx context.Context, id uuid.UUID, kind, redirect string, c Client) (User, error) {
 	u, err := userByID(ctx, d.Rows(), id)
 	if err != nil {
@@ -47,7 +47,8 @@ func (d *Directory) SendMail(ctx context.Context, id uuid.UUID, kind, redirect s
 	case u.Email == "":
 		return u, fault.New(fault.Unprocessable, "the user has no address").WithCode("no_address")
 	case kind == rules.MailConfirmation && u.isConfirmed():
-		return u, fault.OnField(fault.Unprocessable, "kind", "already_confirmed", "does not apply: the address is confirmed")
+		return u, fault.OnField(fault.Unprocessable, "kind", "already_confirmed",
+			"does not apply: the address is confirmed")
 	}
 	if err := d.countMail(ctx, u.Email, c); err != nil {
 		return u, err
@@ -95,9 +96,10 @@ func (d *Directory) PreviewMail(draft MailDraft) (mail.Message, error) {
 	}
 
 	redirect := d.Redirect("")
+	link := d.Issuer() + "/verify?token=example&type=" + draft.Kind + "&redirect_to=" + url.QueryEscape(redirect)
+
 	return message.RenderMail(text, message.Values{Fields: map[string]string{
-		"ConfirmationURL": d.Issuer() + "/verify?token=example&type=" + draft.Kind + "&redirect_to=" + url.QueryEscape(redirect),
-		"Token":           "123456", "TokenHash": "example", "SiteURL": d.SiteURL, "RedirectTo": redirect,
+		"ConfirmationURL": link, "Token": "123456", "TokenHash": "example", "SiteURL": d.SiteURL, "RedirectTo": redirect,
 		"Email": "grace@example.com", "NewEmail": "grace.hopper@example.com",
 	}, Data: json.RawMessage(`{"name": "Grace", "language": "en"}`)}), nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 )
 
-// maxSeriesRows bounds the requests that a series reads, a second's work of the platform database at
-// most. [DefaultRequestBytes] holds about 400,000 requests a day.
+// maxSeriesRows bounds the requests that a series reads, a second's work of the platform database
+// at most. [platform.DefaultRequestBytes] holds about 400,000 requests a day.
 const maxSeriesRows = 250_000
 
 // Span is the time that a series covers, up to now.

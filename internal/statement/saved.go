@@ -13,8 +13,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// maxSaved bounds the saved queries of a project, 50,000 characters each. Requests at once may exceed
-// it by their number.
+// maxSaved bounds the saved queries of a project, 50,000 characters each. Requests at once may
+// exceed it by their number.
 const maxSaved = 500
 
 // SavedQuery is a query that the developers of a project share.
@@ -70,8 +70,8 @@ func GetSaved(ctx context.Context, p *projectdb.Project, id uuid.UUID) (SavedQue
 // SavedUpdate has the values to change; nil leaves a value unchanged.
 type SavedUpdate struct{ Name, Query *string }
 
-// UpdateSaved changes a saved query. It fails with NotFound without it, and with Conflict if the name
-// is taken.
+// UpdateSaved changes a saved query. It fails with NotFound without it, and with Conflict if the
+// name is taken.
 func UpdateSaved(
 	ctx context.Context, p *projectdb.Project, user, id uuid.UUID, u SavedUpdate,
 ) (SavedQuery, error) {

@@ -25,7 +25,8 @@ type changes struct {
 const reading = "/mail-preview"
 
 func (c *changes) record(r *Reply, method string) {
-	if method == "GET" || strings.HasSuffix(r.request, reading) || r.Status >= 300 || r.Header.Get("Idempotency-Replayed") != "" ||
+	if method == "GET" || strings.HasSuffix(r.request, reading) || r.Status >= 300 ||
+		r.Header.Get("Idempotency-Replayed") != "" ||
 		r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 		return
 	}

@@ -63,8 +63,8 @@ var sendEndUserMail = operation.Operation{
 	ID: "sendEndUserMail", Method: "POST", Path: "/projects/{projectUUID}/end-users/{endUserUUID}/mails",
 	Summary: "Mail a link to an end user",
 	Access:  operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 429, 500},
-	Notes: "Mails a link to set a new password, to sign in, or to confirm the address, as if the user had asked for it. " +
-		"The [limits of mails](api.md#mails) apply.",
+	Notes: "Mails a link to set a new password, to sign in, or to confirm the address, as if the user had asked for " +
+		"it. The [limits of mails](api.md#mails) apply.",
 	Example: `{"kind": "recovery"}`,
 }
 
@@ -113,8 +113,9 @@ type mailPreview struct {
 }
 
 var previewMail = operation.Operation{
-	ID: "previewMail", Method: "POST", Path: "/projects/{projectUUID}/mail-preview", Summary: "Preview a mail to end users",
-	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500}, Success: 200,
+	ID: "previewMail", Method: "POST", Path: "/projects/{projectUUID}/mail-preview",
+	Summary: "Preview a mail to end users",
+	Access:  operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 500}, Success: 200,
 	Notes:   "Fills a text with example values. Nothing is sent or stored.",
 	Example: `{"kind": "recovery", "text": {"subject": "New password", "text": "{{ .ConfirmationURL }}"}}`,
 }
@@ -138,9 +139,9 @@ var sendTestMail = operation.Operation{
 	ID: "sendTestMail", Method: "POST", Path: "/projects/{projectUUID}/test-mails", Summary: "Mail yourself an example",
 	Access: operation.ProjectInPath(account.Admin), Errors: []int{400, 401, 403, 404, 422, 429, 500},
 	Timeout: operation.LongTimeout,
-	Notes: "Sends a mail with example values to the address of your account, by the project's mail server, and waits for " +
-		"that server: `mail_not_sent` says why it did not accept the mail. Its link and its code are valid for nobody. " +
-		"The hook send_email is not called. The [limits of mails](api.md#mails) apply.",
+	Notes: "Sends a mail with example values to the address of your account, by the project's mail server, and waits " +
+		"for that server: `mail_not_sent` says why it did not accept the mail. Its link and its code are valid for " +
+		"nobody. The hook send_email is not called. The [limits of mails](api.md#mails) apply.",
 	Example: `{"kind": "recovery"}`,
 }
 

@@ -101,8 +101,8 @@ var deleteEndUserFactor = operation.Operation{
 	Path:    "/projects/{projectUUID}/end-users/{endUserUUID}/factors/{factorUUID}",
 	Summary: "Delete a second factor of an end user",
 	Access:  operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
-	Notes: "For a user who has lost a device. With the last verified factor the recovery codes go, too; sessions that " +
-		"used it fall back to the first level.",
+	Notes: "For a user who has lost a device. With the last verified factor the recovery codes go, too; sessions " +
+		"that used it fall back to the first level.",
 }
 
 type deleteEndUserFactorInput struct {

@@ -128,8 +128,8 @@ var listRequestSeries = operation.Operation{
 	ID: "listRequestSeries", Method: "GET",
 	Path: "/projects/{projectUUID}/request-series", Summary: "Count a project's requests over time",
 	Access: operation.ProjectInPath(account.Viewer), Errors: operation.MemberErrors,
-	Notes: "Counts of the logged requests, oldest first: the last hour by the minute, the last day by a quarter of an " +
-		"hour, or the last week by the hour. Of a project with many requests a sample is logged. The newest 250,000 " +
+	Notes: "Counts of the logged requests, oldest first: the last hour by the minute, the last day by a quarter of " +
+		"an hour, or the last week by the hour. Of a project with many requests a sample is logged. The newest 250,000 " +
 		"are counted: before `metadata.incompleteBefore` there are more.",
 }
 

@@ -24,8 +24,8 @@ var createSavedQuery = operation.Operation{
 	ID: "createSavedQuery", Method: "POST", Path: "/projects/{projectUUID}/saved-queries", Summary: "Save a query",
 	Access: operation.ProjectInPath(account.Developer), Errors: []int{400, 401, 403, 404, 409, 422, 500},
 	Grows: operation.Always,
-	Notes: "All developers of the project see and change it, and backups contain it: a password in a query is readable " +
-		"to them. It is not run. A project has 500.",
+	Notes: "All developers of the project see and change it, and backups contain it: a password in a query is " +
+		"readable to them. It is not run. A project has 500.",
 	Example: `{"name": "cheap books", "query": "select title from books where price < 10"}`,
 }
 

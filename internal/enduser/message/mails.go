@@ -23,8 +23,8 @@ func (o *Outbox) SendMail(ctx context.Context, a Attempt, m mail.Message) error 
 	return err
 }
 
-// SendTest is [Outbox.SendMail] for a person who waits for the result: a failure is Unprocessable and
-// has the text for project administrators. The mailbox does not record it.
+// SendTest is [Outbox.SendMail] for a person who waits for the result: a failure is Unprocessable
+// and has the text for project administrators. The mailbox does not record it.
 func (o *Outbox) SendTest(ctx context.Context, a Attempt, m mail.Message) error {
 	if o.mails.LogOnly() {
 		return o.SendMail(ctx, a, m)
