@@ -50,7 +50,7 @@ build: go ## build bin/socle
 console: node ## build the web console into console/dist, which is committed; needs Node.js 20.19
 	@scripts/build-console.sh
 
-console-pictures: build clients chromium ## take the pictures of docs/console.md
+console-pictures: build clients chromium deno ## take the pictures of docs/console.md
 	@node scripts/console-pictures.mjs bin/socle
 
 console-vitals: build clients chromium ## print the times of the console's screens, and of a grid of a million rows

@@ -99,8 +99,8 @@ func (d *Directory) PreviewMail(draft MailDraft) (mail.Message, error) {
 	link := d.Issuer() + "/verify?token=example&type=" + draft.Kind + "&redirect_to=" + url.QueryEscape(redirect)
 
 	return message.RenderMail(text, message.Values{Fields: map[string]string{
-		"ConfirmationURL": link, "Token": "123456", "TokenHash": "example", "SiteURL": d.SiteURL, "RedirectTo": redirect,
-		"Email": "grace@example.com", "NewEmail": "grace.hopper@example.com",
+		"ConfirmationURL": link, "Token": "123456", "TokenHash": "example", "SiteURL": d.SiteURL,
+		"RedirectTo": redirect, "Email": "grace@example.com", "NewEmail": "grace.hopper@example.com",
 	}, Data: json.RawMessage(`{"name": "Grace", "language": "en"}`)}), nil
 }
 

@@ -54,7 +54,7 @@ func seriesOf(
 
 	rows, err := pg.All[struct {
 		Bucket
-		OldestRead *time.Time // of all buckets, if the bound was met
+		OldestRead *time.Time // oldest request that was read, if the bound was met
 	}](ctx, db.Querier(), `
 		with counted as materialized (
 			select r.at, r.status, r.duration from platform.requests r

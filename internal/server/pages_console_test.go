@@ -47,8 +47,8 @@ func TestConsoleRoles(t *testing.T) {
 	runConsole(t, "consoleroles.mjs", input)
 }
 
-// TestConsoleExtremes opens screens with data at their limits: columns, names, numbers, a heavy cell,
-// many tables and users, and a paused project.
+// TestConsoleExtremes opens screens with data at their limits: columns, names, numbers, a heavy
+// cell, many tables and users, and a paused project.
 func TestConsoleExtremes(t *testing.T) {
 	t.Parallel()
 
