@@ -48,7 +48,7 @@ export async function lookAfterUsers(page, server, at, project, api, inspect) {
 	const form = page.getByRole('dialog', { name: 'Mail invite' })
 	await form.getByText('You have been invited').waitFor()
 	await form.getByLabel('Subject').fill('Come in, {{ .Data.name }}')
-	await form.getByText('needs a subject, and html or text').waitFor()
+	await form.getByText('needs a subject, and html or text').first().waitFor()
 	await form.getByLabel('Text', { exact: true }).fill('{{ .Token }} is your code')
 	await form.getByText('Come in, Grace').waitFor()
 	await inspect(page, 'mail-preview')
