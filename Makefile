@@ -31,7 +31,7 @@ tested = $$($(go) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{
 # netgo, osusergo: the race detector needs cgo, but the product has Go's own resolver, and so have the tests.
 testflags = $$($(go) env GOFLAGS) -vet=off -tags=netgo,osusergo -ldflags=-w $(raceflags)
 
-.PHONY: help go run build console console-dev console-pictures test quick check lint generate verify bench bench-check soak failover full release deploy chart postgresql postgis pgbackrest chromium compiler node deno clients s3 progress
+.PHONY: help go run build console console-dev console-pictures console-vitals test quick check lint generate verify bench bench-check soak failover full release deploy chart postgresql postgis pgbackrest chromium compiler node deno clients s3 progress
 
 ##@ While developing
 
@@ -50,8 +50,11 @@ build: go ## build bin/socle
 console: node ## build the web console into console/dist, which is committed; needs Node.js 20.19
 	@scripts/build-console.sh
 
-console-pictures: build clients chromium ## take the pictures of docs/console.md
+console-pictures: build clients chromium deno ## take the pictures of docs/console.md
 	@node scripts/console-pictures.mjs bin/socle
+
+console-vitals: build clients chromium ## print the times of the console's screens, and of a grid of a million rows
+	@node scripts/console-vitals.mjs bin/socle
 
 console-dev: node ## serve the web console while its sources change; SOCLE_URL=http://host:port for a server elsewhere
 	@cd console && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run dev

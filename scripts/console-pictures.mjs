@@ -1,17 +1,10 @@
 // Takes the pictures of docs/console.md: node scripts/console-pictures.mjs BINARY
 //
-// It starts the binary with data of its own, fills a project, and opens the screens in Chromium.
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
+// It fills a project, and opens the screens in Chromium.
 import { join } from 'node:path'
+import { root, signIn, withConsole } from './console-server.mjs'
 
-const root = new URL('..', import.meta.url).pathname
-const { chromium } = createRequire(join(root, 'internal/server/testdata/clients/'))('playwright-core')
 const [binary] = process.argv.slice(2)
-const password = 'correct horse battery'
-const data = mkdtempSync(join(tmpdir(), 'console-pictures-'))
 
 const sql = `
 	create table publishers (id bigint generated always as identity primary key, name text not null, city text);
@@ -42,64 +35,34 @@ const sql = `
 	insert into reviews (owner, book_id, stars, body) select gen_random_uuid(), i, 1 + i % 5, 'Read it in one night.' from generate_series(1, 30) i;
 	analyze`
 
-async function start() {
-	const server = spawn(binary, ['serve', '--addr', '127.0.0.1:0', '--data-dir', data], { stdio: ['ignore', 'pipe', 'pipe'] })
-	let printed = ''
-	const url = await new Promise((resolve, reject) => {
-		const read = part => {
-			printed += part
-			const ready = /ready at (http:\S+)/.exec(printed)
-			if (ready) resolve(ready[1])
-		}
-		server.stdout.on('data', read)
-		server.stderr.on('data', read)
-		server.on('exit', code => reject(new Error(`the server ended with ${code}: ${printed}`)))
-	})
-
-	return { url, stop: () => new Promise(stopped => { server.removeAllListeners('exit').on('exit', stopped); server.kill('SIGTERM') }) }
-}
-
-async function fill(server) {
-	let headers = { 'Content-Type': 'application/json' }
-	const call = async (method, path, body) => {
-		const r = await fetch(server + path, { method, headers, body: JSON.stringify(body) })
-		const answer = await r.json()
-		if (!r.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
-		return answer
-	}
-
-	await call('POST', '/users', { username: 'ada', email: 'ada@example.com', password })
-	const { metadata } = await call('POST', '/users/login', { email: 'ada@example.com', password })
-	headers = { ...headers, Authorization: `Bearer ${metadata.token}` }
-	const { uuid } = (await call('POST', '/projects', { name: 'Book shop', description: 'Books, orders and reviews' })).content
-	headers = { ...headers, 'X-Project': uuid }
+// fill fills the project, and asks it a few hundred things.
+async function fill(call, url, project) {
 	await call('POST', '/sql', { read_only: false, query: sql })
 	for (const name of ['jane', 'mary', 'charlotte']) {
-		await call('POST', `/projects/${uuid}/end-users`, { email: `${name}@example.com`, password, is_confirmed: true })
+		await call('POST', `/projects/${project}/end-users`, { email: `${name}@example.com`, password: 'correct horse battery', is_confirmed: true })
 	}
 	await call('POST', '/containers', { name: 'covers', is_public: true })
 	await call('POST', '/backups', {})
+	await call('PUT', `/projects/${project}/edge-functions/hello`, { verify_jwt: false,
+		code: `Deno.serve(async r => { console.log('said hello'); return Response.json({ hello: (await r.json()).name }) })` })
 
-	return uuid
+	const { key } = (await call('POST', `/projects/${project}/keys`, { name: 'web', kind: 'publishable' })).metadata
+	for (let i = 0; i < 300; i++) {
+		await fetch(`${url}/projects/${project}/rest/v1/${i % 9 === 0 ? 'books' : 'reviews'}?limit=${1 + i % 20}`, { headers: { apikey: key } })
+	}
 }
 
-const { url, stop } = await start()
-const browser = await chromium.launch({ executablePath: process.env.SOCLE_CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: ['--no-sandbox'] })
-try {
-	const project = await fill(url)
+await withConsole(binary, { name: 'Book shop', description: 'Books, orders and reviews' }, async ({ url, browser, call, project }) => {
+	await fill(call, url, project)
 	const page = await browser.newPage({ viewport: { width: 1180, height: 720 }, reducedMotion: 'reduce' })
-	await page.goto(url + '/console/sign-in')
-	await page.getByLabel('E-mail address').fill('ada@example.com')
-	await page.getByLabel('Password').fill(password)
-	await page.getByRole('button', { name: 'Sign in' }).click()
-	await page.getByRole('heading', { name: 'Projects' }).waitFor()
+	await signIn(page, url)
 
 	const reviews = encodeURIComponent('public.reviews')
 	for (const [name, path, text, scheme] of [
-		['home', '', 'Largest tables'], ['tables', 'tables', 'reviews'], ['rows', `tables/${encodeURIComponent('public.books')}`, 'Emma'],
+		['home', '?span=hour', 'in one bar'], ['tables', 'tables', 'reviews'], ['rows', `tables/${encodeURIComponent('public.books')}`, 'Emma'],
 		['diagram', 'diagram?detail=all', 'shelves', 'dark'], ['access', `tables/${reviews}/structure?tab=access&as=anon`, 'The caller reads 30 rows'],
 		['sql', `sql?query=${encodeURIComponent('select city, count(*) as orders, sum(total) as total\nfrom orders join customers on customers.id = customer_id\ngroup by city order by total desc')}`, 'Bath'],
-		['users', 'users', 'jane@example.com'], ['backups', 'backups', 'proven'],
+		['users', 'users', 'jane@example.com'], ['edgefunction', 'edge-functions/hello', 'Versions'], ['backups', 'backups', 'proven'],
 	]) {
 		await page.emulateMedia({ colorScheme: scheme ?? 'light' })
 		await page.goto(`${url}/console/projects/${project}/${path}`)
@@ -110,8 +73,4 @@ try {
 		await page.waitForFunction(() => document.querySelector('[role=status][aria-label=Loading], [aria-busy=true]') === null)
 		await page.screenshot({ path: join(root, `docs/console/${name}.png`) })
 	}
-} finally {
-	await browser.close()
-	await stop()
-	rmSync(data, { recursive: true, force: true })
-}
+})

@@ -28,18 +28,26 @@ const (
 var rights = map[string]right{
 	"createUser": {anyone,
 		`{"username": "new-{n}", "email": "new-{n}@example.com", "password": "` + apitest.Password + `"}`},
-	"login":            {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
-	"updateUser":       {signedIn, `{"bio": "changed"}`},
-	"createProject":    {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
-	"listProjects":     {signedIn, ""},
-	"getProject":       {5, ""},
-	"updateProject":    {3, `{"description": "changed"}`},
-	"deleteProject":    {2, ""},
-	"restoreProject":   {2, ""},
-	"pauseProject":     {3, ""},
-	"resumeProject":    {3, ""},
-	"listRequests":     {4, ""},
-	"getStatistics":    {5, ""},
+	"login":          {anyone, `{"email": "{email}", "password": "` + apitest.Password + `"}`},
+	"updateUser":     {signedIn, `{"bio": "changed"}`},
+	"createProject":  {3, `{"name": "project {n}", "organization_uuid": "{organization}"}`},
+	"listProjects":   {signedIn, ""},
+	"getProject":     {5, ""},
+	"updateProject":  {3, `{"description": "changed"}`},
+	"deleteProject":  {2, ""},
+	"restoreProject": {2, ""},
+	"pauseProject":   {3, ""},
+	"resumeProject":  {3, ""},
+	"listRequests":   {4, ""},
+	"getStatistics":  {5, ""},
+
+	"listRequestSeries":   {5, ""},
+	"getRealtimeActivity": {4, ""},
+	"createSavedQuery":    {4, `{"name": "query {n}", "query": "select {n}"}`},
+	"listSavedQueries":    {4, ""},
+	"updateSavedQuery":    {4, `{"query": "select 2"}`},
+	"deleteSavedQuery":    {4, ""},
+
 	"createKey":        {3, `{"name": "key {n}", "kind": "secret"}`},
 	"listKeys":         {3, ""},
 	"deleteKey":        {3, ""},
@@ -252,6 +260,15 @@ var rights = map[string]right{
 	"updateEndUser":         {3, `{"ban_duration": "none"}`},
 	"deleteEndUser":         {3, ""},
 	"deleteEndUserSessions": {3, ""},
+	"listEndUserSessions":   {3, ""},
+	"deleteEndUserSession":  {3, ""},
+	"listEndUserFactors":    {3, ""},
+	"deleteEndUserFactor":   {3, ""},
+	"listEndUserIdentities": {3, ""},
+	"inviteEndUser":         {3, `{"email": "guest-{n}@example.com"}`},
+	"sendEndUserMail":       {3, `{"kind": "recovery"}`},
+	"previewMail":           {3, `{"kind": "recovery"}`},
+	"sendTestMail":          {3, `{"kind": "recovery"}`},
 	"explainRequest":        {4, ""},
 	"createEndUserToken":    {4, `{"user": "to-see-{n}@example.com"}`},
 	"getAuthSettings":       {3, ""},
@@ -394,8 +411,10 @@ func parameterNames(f fixture, table string) map[string]string {
 		"responseUUID": f.response, "containerUUID": f.container, "fileUUID": f.file, "keyUUID": apitest.MissingUUID,
 		"credentialUUID": apitest.MissingUUID, "webhookUUID": apitest.MissingUUID, "deliveryUUID": apitest.MissingUUID,
 		"endUserUUID": apitest.MissingUUID, "mailUUID": apitest.MissingUUID,
-		"requestUUID": apitest.MissingUUID,
-		"jwtKeyUUID":  apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
+		"endUserSessionUUID": apitest.MissingUUID, "factorUUID": apitest.MissingUUID,
+		"savedQueryUUID": apitest.MissingUUID,
+		"requestUUID":    apitest.MissingUUID,
+		"jwtKeyUUID":     apitest.MissingUUID, "vaultSecretUUID": apitest.MissingUUID,
 		"scheduleName": "schedule",
 		"edgeFunction": "hello", "secretName": "KEY",
 		"folder": "folder", "fullFileName": "a.txt", "backupUUID": f.backup,
@@ -589,7 +608,13 @@ func provide(
 		return createWebhook(targetOwner, n)
 	case id == "getMail":
 		return map[string]string{"mailUUID": createMail(t, targetOwner)}
-	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions"}, id):
+	case id == "updateSavedQuery" || id == "deleteSavedQuery":
+		return map[string]string{"savedQueryUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/saved-queries",
+			`{"name": "to go `+n+`", "query": "select 1"}`)}
+	case id == "deleteEndUserSession" || id == "deleteEndUserFactor":
+		return createSignIn(t, targetOwner, n)
+	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions",
+		"listEndUserSessions", "listEndUserFactors", "listEndUserIdentities", "sendEndUserMail"}, id):
 		return map[string]string{
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),

@@ -46,6 +46,7 @@ import (
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/schedule"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/tablejob"
@@ -73,6 +74,7 @@ type Config struct {
 	Schedules   *schedule.Service
 	Webhooks    *webhook.Service
 	Functions   *function.Service
+	Realtime    *realtimeapi.Server
 
 	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
@@ -113,10 +115,11 @@ func New(c Config) *Server {
 	for _, chapter := range []interface{ Register(p *operation.Pipeline) }{
 		&accounts.Server{Accounts: c.Accounts},
 		&organizations.Server{Accounts: c.Accounts},
-		&projects.Server{Accounts: c.Accounts, Backups: c.Backups, Lifecycle: c.Lifecycle, Platform: c.Platform},
+		&projects.Server{Accounts: c.Accounts, Backups: c.Backups, Lifecycle: c.Lifecycle, Platform: c.Platform,
+			Realtime: c.Realtime},
 		&tables.Server{TableJobs: c.TableJobs},
 		&keys.Server{Platform: c.Platform, Projects: c.Projects},
-		&endusers.Server{EndUsers: c.EndUsers},
+		&endusers.Server{Accounts: c.Accounts, EndUsers: c.EndUsers},
 		&rows.Server{Blobs: c.Blobs, DescribeRows: c.DescribeRows, Platform: c.Platform},
 		&sql.Server{Accounts: c.Accounts, Migrations: c.Migrations, Platform: c.Platform, Proxy: c.Proxy},
 		&schedules.Server{Schedules: c.Schedules},

@@ -17,11 +17,11 @@ import (
 
 // policy is the Content-Security-Policy of the console. It allows the console's own scripts and
 // stylesheets, and pictures, audio and video of this server, also as blobs that the console made.
-// Elements get no inline script or style, and no text becomes markup (Trusted Types). Frames are
-// forbidden: a blob in a frame would act on the console's origin.
+// Elements get no inline script or style, and no text becomes markup (Trusted Types). Frames have
+// data addresses, so no origin: a blob in a frame would act on the console's.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
-	"media-src 'self' blob:; font-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; " +
-	"base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"media-src 'self' blob:; font-src 'self'; connect-src 'self'; form-action 'none'; frame-src data:; " +
+	"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // index is the file for every path that names no other.
 const index = "index.html"

@@ -134,7 +134,7 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 
 	for _, directive := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
-		"frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"} {
+		"frame-src data:", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"} {
 		if !strings.Contains("; "+policy+";", "; "+directive+";") {
 			t.Errorf("the policy lacks %s", directive)
 		}
@@ -161,6 +161,50 @@ func TestMethods(t *testing.T) {
 				t.Errorf("%s %s: got %d, Allow %q, want 405, %q", method, path, w.Code, w.Header().Get("Allow"), want)
 			}
 		}
+	}
+}
+
+// TestFirstLoad bounds what a browser loads for the sign-in and a project's home: 200 kB,
+// compressed by brotli.
+func TestFirstLoad(t *testing.T) {
+	t.Parallel()
+
+	const limit = 200_000
+	page, err := fs.ReadFile(console.Files(), index)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var names []string
+	loaded := regexp.MustCompile(`(?:src|href)="/console/(assets/[^"]*)"`)
+	for _, l := range loaded.FindAllStringSubmatch(string(page), -1) {
+		names = append(names, l[1])
+	}
+	for _, screen := range []string{"Access", "Projects", "Home"} {
+		for _, kind := range []string{"js", "css"} {
+			found, err := fs.Glob(console.Files(), "assets/"+screen+"-*."+kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			names = append(names, found...)
+		}
+	}
+
+	size := int64(0)
+	for _, name := range names {
+		file, err := fs.Stat(console.Files(), name+".br")
+		if err != nil {
+			file, err = fs.Stat(console.Files(), name) // too small to compress
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		size += file.Size()
+	}
+	if size > limit || len(names) < 5 {
+		t.Errorf("the first load has %d bytes in %v, want at most %d", size, names, limit)
 	}
 }
 

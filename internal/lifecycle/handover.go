@@ -283,7 +283,7 @@ func (d Databases) handOverAuth(ctx context.Context, conn *pgx.Conn, project uui
 				"auth.follow_user(uuid, boolean, boolean) to "+developer,
 			"grant execute on function auth.is_platform(name, oid) to anon, authenticated, service_role, "+pg.Quote(role))
 	}
-	if inBulk { // since migration 70
+	if inBulk { // since migration 67
 		statements = append(statements, "grant execute on function auth.follow_users(uuid[], uuid[], uuid[]), "+
 			"auth.refuse_written(uuid) to "+developer)
 	}

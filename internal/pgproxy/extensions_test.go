@@ -64,6 +64,6 @@ func TestRequests(t *testing.T) {
 	var r requests
 	garbage := []byte("Q\x00\x00\x00\x01create extension if not exists ltree\x00")
 	if passed, names := r.scan(garbage); passed != len(garbage) || len(names) > 0 {
-		t.Errorf("got %d of %d bytes, %q", passed, len(garbage), names)
+		t.Errorf("got %d of %d bytes, %v", passed, len(garbage), names)
 	}
 }

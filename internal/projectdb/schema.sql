@@ -2741,6 +2741,20 @@ COMMENT ON COLUMN socle.queries.run_by IS 'a user of the platform database';
 
 COMMENT ON COLUMN socle.queries.duration_ms IS 'null while it runs, and for ever if the server died meanwhile';
 
+CREATE TABLE socle.saved_queries (
+    uuid uuid NOT NULL,
+    name text NOT NULL,
+    query text NOT NULL,
+    created_by uuid NOT NULL,
+    updated_by uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT saved_queries_name CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
+    CONSTRAINT saved_queries_query CHECK (((char_length(query) >= 1) AND (char_length(query) <= 50000)))
+);
+
+COMMENT ON COLUMN socle.saved_queries.created_by IS 'a user of the platform database, as updated_by';
+
 CREATE TABLE socle.unsent_messages (
     seq bigint NOT NULL,
     id uuid NOT NULL,
@@ -3209,6 +3223,12 @@ ALTER TABLE ONLY socle.opened_vault_keys
 
 ALTER TABLE ONLY socle.queries
     ADD CONSTRAINT queries_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY socle.saved_queries
+    ADD CONSTRAINT saved_queries_name_key UNIQUE (name);
+
+ALTER TABLE ONLY socle.saved_queries
+    ADD CONSTRAINT saved_queries_pkey PRIMARY KEY (uuid);
 
 ALTER TABLE ONLY socle.unsent_messages
     ADD CONSTRAINT unsent_messages_pkey PRIMARY KEY (seq);

@@ -25,6 +25,8 @@ type socket struct {
 	serializer serializer
 	key        string // the handshake's
 	share      fair.Key
+	openedAt   time.Time
+	address    string // the client's
 	out        outbox
 	idle       *time.Timer // ends a silent connection
 
@@ -65,6 +67,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, p project) 
 	defer place.Release()
 
 	k := &socket{server: s, serializer: serializer, key: strings.Clone(key), share: share,
+		openedAt: time.Now().UTC(), address: httpx.From(r.Context()).Client.String(),
 		joins:    realtime.NewBucket(joinsPerSecond, joinBurst),
 		messages: realtime.NewBucket(messagesPerSecond, messageBurst)}
 

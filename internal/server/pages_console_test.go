@@ -47,6 +47,22 @@ func TestConsoleRoles(t *testing.T) {
 	runConsole(t, "consoleroles.mjs", input)
 }
 
+// TestConsoleExtremes opens screens with data at their limits: columns, names, numbers, a heavy
+// cell, many tables and users, and a paused project.
+func TestConsoleExtremes(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.New(t)
+	a.DisableProofs()
+	input, err := json.Marshal(map[string]string{"server": a.URL, "project": a.Project, "token": a.Token,
+		"email": a.Email, "password": apitest.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	runConsole(t, "consoleextremes.mjs", input)
+}
+
 // runConsole runs a script of the clients, which reads the input's line.
 func runConsole(t *testing.T, script string, input []byte) {
 	t.Helper()

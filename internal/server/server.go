@@ -287,7 +287,7 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 		Projects: s.registry, Blobs: s.blobs, Lifecycle: s.services.Lifecycle, Queue: s.services.Queue,
 		Backups: s.services.Backups, Cleaner: s.services.Cleaner, TableJobs: s.services.TableJobs,
 		Submissions: submissions, Migrations: s.services.Migrations, EndUsers: s.services.EndUsers, PublicURL: s.URL,
-		Schedules: s.services.Schedules, Webhooks: s.services.Webhooks, Functions: s.functions,
+		Schedules: s.services.Schedules, Webhooks: s.services.Webhooks, Functions: s.functions, Realtime: s.realtime,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
 		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})

@@ -16,6 +16,7 @@ export const entries: Entry[] = [
   { text: 'Extensions', path: 'extensions', group: 'Data' },
   { text: 'Migrations', path: 'migrations', group: 'Data' },
   { text: 'Users', path: 'users', group: 'Application', needs: 'listEndUsers' },
+  { text: 'Edge functions', path: 'edge-functions', group: 'Application' },
   { text: 'Realtime', path: 'realtime', group: 'Application', needs: 'runSQL' },
   { text: 'Webhooks', path: 'webhooks', group: 'Application', needs: 'listWebhooks' },
   { text: 'Schedules', path: 'schedules', group: 'Application', needs: 'listSchedules' },

@@ -21,8 +21,12 @@ type changes struct {
 	requests map[string]string // method and path by request ID
 }
 
+// reading ends the request of previewMail, which has a body and changes nothing.
+const reading = "/mail-preview"
+
 func (c *changes) record(r *Reply, method string) {
-	if method == "GET" || r.Status >= 300 || r.Header.Get("Idempotency-Replayed") != "" ||
+	if method == "GET" || strings.HasSuffix(r.request, reading) || r.Status >= 300 ||
+		r.Header.Get("Idempotency-Replayed") != "" ||
 		r.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 		return
 	}

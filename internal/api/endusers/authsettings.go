@@ -6,20 +6,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/account"
-	"github.com/socle-dev/socle/internal/enduser/message"
 	"github.com/socle-dev/socle/internal/enduser/rules"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// registerAuthSettings registers the operations on the rules for end users and on their mailbox.
+// registerAuthSettings registers the operations on the rules for end users.
 func (s *Server) registerAuthSettings(p *operation.Pipeline) {
 	operation.HandleInProject(p, getAuthSettings, s.getAuthSettings, nil)
 	operation.HandleInProject(p, updateAuthSettings, s.updateAuthSettings, nil)
 	operation.HandleInProject(p, rotateAuthKey, s.rotateAuthKey, nil)
-	operation.HandleInProject(p, listMails, s.listMails, nil)
-	operation.HandleInProject(p, getMail, s.getMail, nil)
 }
 
 var getAuthSettings = operation.Operation{
@@ -148,41 +145,4 @@ func (s *Server) rotateAuthKey(
 ) (rotatedKey, error) {
 	n, err := s.EndUsers.RotateKey(ctx, p.UUID, operation.Caller(ctx).User)
 	return rotatedKey{n}, err
-}
-
-var listMails = operation.Operation{
-	ID: "listMails", Method: "GET", Path: "/projects/{projectUUID}/mails", Summary: "List unsent mails and text messages to end users",
-	Access: operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
-	Notes: "Without a mail server (`SOCLE_SMTP_URL`), the newest 200 mails to a project's end users are kept here, and text messages " +
-		"without a sender. With one, those that it did not accept are here without their text, and `error` says why.",
-}
-
-type listMailsInput struct {
-	operation.PageQuery
-	Sort    string    `query:"sort" enum:"createdAt,recipient" default:"createdAt"`
-	Project uuid.UUID `path:"projectUUID" format:"uuid"`
-}
-
-func (s *Server) listMails(
-	ctx context.Context, p *projectdb.Project, in *listMailsInput,
-) (operation.Answer[[]message.Mail, operation.PageMetadata], error) {
-	page := in.By(in.Sort)
-	mails, total, err := message.Mailbox{Project: p}.List(ctx, page)
-
-	return operation.ListOf(mails, page, total), err
-}
-
-var getMail = operation.Operation{
-	ID: "getMail", Method: "GET", Path: "/projects/{projectUUID}/mails/{mailUUID}",
-	Summary: "Get an unsent mail to an end user",
-	Access:  operation.ProjectInPath(account.Admin), Errors: operation.RestrictedErrors,
-}
-
-type getMailInput struct {
-	Project uuid.UUID `path:"projectUUID" format:"uuid"`
-	UUID    uuid.UUID `path:"mailUUID" format:"uuid"`
-}
-
-func (s *Server) getMail(ctx context.Context, p *projectdb.Project, in *getMailInput) (message.Mail, error) {
-	return message.Mailbox{Project: p}.Get(ctx, in.UUID)
 }

@@ -2,12 +2,14 @@
 package endusers
 
 import (
+	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/operation"
 )
 
 // Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
+	Accounts *account.Service
 	EndUsers *enduser.Service
 }
 
@@ -17,5 +19,7 @@ func (s *Server) Register(p *operation.Pipeline) {
 		"Users of your application, who sign up and in at `/projects/{projectUUID}/auth/v1` by Supabase "+
 			"Auth's contract. The operations of this chapter manage them, their rules and their mails.")
 	s.registerEndUsers(p)
+	s.registerSignIns(p)
+	s.registerMails(p)
 	s.registerAuthSettings(p)
 }

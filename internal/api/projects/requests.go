@@ -20,6 +20,7 @@ import (
 func (s *Server) registerRequests(p *operation.Pipeline) {
 	operation.HandleInProject(p, listRequests, s.listRequests, nil)
 	operation.HandleInProject(p, explainRequest, s.explainRequest, nil)
+	operation.HandleInProject(p, listRequestSeries, s.listRequestSeries, nil)
 }
 
 var listRequests = operation.Operation{
@@ -121,6 +122,35 @@ func (s *Server) listRequests(
 	requestlog.NameKeys(requests, names)
 
 	return operation.WithMetadata(requests, requestsMetadata{in.Limit, formatCursor(next)}), err
+}
+
+var listRequestSeries = operation.Operation{
+	ID: "listRequestSeries", Method: "GET",
+	Path: "/projects/{projectUUID}/request-series", Summary: "Count a project's requests over time",
+	Access: operation.ProjectInPath(account.Viewer), Errors: operation.MemberErrors,
+	Notes: "Counts of the logged requests, oldest first: the last hour by the minute, the last day by a quarter of " +
+		"an hour, or the last week by the hour. Of a project with many requests a sample is logged. The newest 250,000 " +
+		"are counted: before `metadata.incompleteBefore` there are more.",
+}
+
+type listRequestSeriesInput struct {
+	UUID uuid.UUID `path:"projectUUID" format:"uuid"`
+	Span string    `query:"span" enum:"hour,day,week" default:"day"`
+}
+
+// seriesMetadata describes the buckets of a series.
+type seriesMetadata struct {
+	BucketSeconds    int        `json:"bucketSeconds"`
+	IncompleteBefore *time.Time `json:"incompleteBefore"`
+}
+
+func (s *Server) listRequestSeries(
+	ctx context.Context, p *projectdb.Project, in *listRequestSeriesInput,
+) (operation.Answer[[]requestlog.Bucket, seriesMetadata], error) {
+	span := requestlog.Spans[in.Span]
+	buckets, incomplete, err := requestlog.Series(ctx, s.Platform.DB(), p.UUID, span, time.Now())
+
+	return operation.WithMetadata(buckets, seriesMetadata{int(span.Bucket.Seconds()), incomplete}), err
 }
 
 // uuidFilter returns the UUID in an optional parameter.

@@ -8,6 +8,7 @@ import (
 	"github.com/socle-dev/socle/internal/lifecycle"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 )
 
 // Server serves this package's operations. Its fields are their dependencies.
@@ -16,6 +17,7 @@ type Server struct {
 	Backups   *backup.Service
 	Lifecycle *lifecycle.Service
 	Platform  *platform.Store
+	Realtime  *realtimeapi.Server
 
 	pipeline *operation.Pipeline // knows the operations that the audit log names
 }

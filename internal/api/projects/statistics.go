@@ -9,11 +9,13 @@ import (
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/realtimeapi"
 	"github.com/socle-dev/socle/internal/schema"
 )
 
 func (s *Server) registerStatistics(p *operation.Pipeline) {
 	operation.HandleInProject(p, getStatistics, s.getStatistics, nil)
+	operation.HandleInProject(p, getRealtimeActivity, s.getRealtimeActivity, nil)
 }
 
 var getStatistics = operation.Operation{
@@ -52,4 +54,17 @@ func (s *Server) getStatistics(
 
 	backups, err := s.Backups.GetUsage(ctx, p.UUID)
 	return statistics{database, slow, files, backups}, err
+}
+
+var getRealtimeActivity = operation.Operation{
+	ID: "getRealtimeActivity", Method: "GET",
+	Path: "/projects/{projectUUID}/realtime-activity", Summary: "Get open sockets and channels",
+	Access: operation.ProjectInPath(account.Developer), Errors: operation.RestrictedErrors,
+	Notes: "What is open now on the server that answers; with several servers, each knows its own sockets.",
+}
+
+func (s *Server) getRealtimeActivity(
+	_ context.Context, p *projectdb.Project, _ *operation.ProjectInput,
+) (realtimeapi.Activity, error) {
+	return s.Realtime.Activity(p.UUID), nil
 }

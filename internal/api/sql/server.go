@@ -26,6 +26,7 @@ func (s *Server) Register(p *operation.Pipeline) {
 	p.Chapter("SQL", "sql",
 		"SQL in a project's database: statements, functions, extensions.")
 	s.registerSQL(p)
+	s.registerSavedQueries(p)
 	s.registerMigrations(p)
 	s.registerDatabase(p)
 	s.registerFunctions(p)

@@ -49,16 +49,25 @@ func findMailText(texts map[string]MailText, kind, language string) MailText {
 func validateMails(texts map[string]MailText) error {
 	errs := []error{tooMany("mails", len(texts), maxMailTexts)}
 	for kind, text := range texts {
-		field := "mails." + kind
-		name, language, hasLanguage := strings.Cut(kind, ".")
-		if _, ok := defaultMails[name]; !ok || (hasLanguage && !languageTag.MatchString(language)) {
-			errs = append(errs, refuse(field, "unknown", "is no kind of mail"))
-		} else if err := text.check(); err != nil {
-			errs = append(errs, refuse(field, "invalid_format", "%s", err))
-		}
+		errs = append(errs, CheckMailText(kind, text))
 	}
 
 	return fault.Join(errs...)
+}
+
+// CheckMailText fails with Unprocessable for a text that may not stand for a kind of mail, such as
+// invite or invite.de.
+func CheckMailText(kind string, text MailText) error {
+	field := "mails." + kind
+	name, language, hasLanguage := strings.Cut(kind, ".")
+	if _, ok := defaultMails[name]; !ok || (hasLanguage && !languageTag.MatchString(language)) {
+		return refuse(field, "unknown", "is no kind of mail")
+	}
+	if err := text.check(); err != nil {
+		return refuse(field, "invalid_format", "%s", err)
+	}
+
+	return nil
 }
 
 // check fails for a text without a part, with an unknown variable, or whose HTML does not show the

@@ -9,9 +9,10 @@ import { FailureNote } from '../../components/States'
 import { toast } from '../../components/Toast'
 import { queries } from '../../queries'
 import { randomPassword } from './NewEndUser'
+import { SendMail } from './SendMail'
 
 type Account = Schemas['Account']
-type Asked = 'password' | 'ban' | 'sessions' | 'token' | null
+type Asked = 'password' | 'mail' | 'ban' | 'sessions' | 'token' | null
 
 interface Props {
   project: string
@@ -40,12 +41,14 @@ export function Access({ project, account }: { project: string; account: Account
     <Card title="Access" lead={banned && <>Banned, ends <Time at={account.bannedUntil} />.</>}>
       <Row>
         <Button needs="updateEndUser" onClick={() => setAsked('password')}>Set password</Button>
+        {account.email !== '' && <Button needs="sendEndUserMail" onClick={() => setAsked('mail')}>Send mail</Button>}
         {banned ? <Button needs="updateEndUser" onClick={() => void lift()}>Lift ban</Button>
           : <Button needs="updateEndUser" onClick={() => setAsked('ban')}>Ban user</Button>}
         <Button needs="deleteEndUserSessions" onClick={() => setAsked('sessions')}>End sessions</Button>
         <Button needs="createEndUserToken" onClick={() => setAsked('token')}>Create test token</Button>
       </Row>
       {asked === 'password' && <SetPassword {...props} />}
+      {asked === 'mail' && <SendMail {...props} />}
       {asked === 'ban' && <Ban {...props} />}
       {asked === 'sessions' && <EndSessions {...props} />}
       {asked === 'token' && <TestToken {...props} />}
@@ -99,6 +102,7 @@ function EndSessions({ project, account, onClose }: Props) {
       params: { path: pathOf(project, account) },
     }))
     toast(content.sessions === 1 ? 'One session is ended.' : `${content.sessions} sessions are ended.`)
+    await queries.invalidateQueries({ queryKey: ['end-users', project, 'sessions'] })
   }
 
   return (

@@ -13,8 +13,8 @@ import { queries } from '../../queries'
 import { Access } from './Access'
 import { AccountBadges } from './EndUsers'
 import { EditProfile } from './EditProfile'
-import { Identities } from './Identities'
 import { Metadata } from './Metadata'
+import { Factors, Identities, Sessions } from './SignIns'
 import { titleOf } from './account'
 
 type Account = Schemas['Account']
@@ -38,6 +38,8 @@ export function EndUser() {
             <Profile project={project} account={content} />
             <Access project={project} account={content} />
             <Metadata project={project} account={content} />
+            <Sessions project={project} user={user} />
+            <Factors project={project} user={user} />
             <Identities project={project} user={user} />
             <Deletion project={project} account={content} />
           </>

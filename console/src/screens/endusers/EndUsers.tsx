@@ -10,6 +10,7 @@ import { Page } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
 import { NewEndUser } from './NewEndUser'
+import { InviteEndUser } from './SendMail'
 import { titleOf } from './account'
 
 type Account = Schemas['Account']
@@ -27,6 +28,7 @@ export function EndUsers() {
   const navigate = useNavigate()
   const [{ page, search, sort }, setFilters] = useFilters('page', 'search', 'sort')
   const [creates, setCreates] = useState(false)
+  const [invites, setInvites] = useState(false)
   const { sort: column, order } = sorts[sort as keyof typeof sorts] ?? sorts.newest
   const query = useQuery({
     queryKey: ['end-users', project, page, search, column, order],
@@ -41,7 +43,10 @@ export function EndUsers() {
 
   return (
     <Page title="Users" lead="People who sign in to your application."
-      actions={<Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>Create user</Button>}>
+      actions={<>
+        <Button needs="inviteEndUser" onClick={() => setInvites(true)}>Invite user</Button>
+        <Button needs="createEndUser" look="primary" onClick={() => setCreates(true)}>Create user</Button>
+      </>}>
       <FilterBar>
         <FilterField label="Search" value={search} placeholder="Address, number or UUID"
           onChange={(next) => setFilters({ search: next, page: '' })} />
@@ -74,6 +79,7 @@ export function EndUsers() {
           </>
         )}
       </Loaded>
+      {invites && <InviteEndUser project={project} onClose={() => setInvites(false)} />}
       {creates && <NewEndUser project={project} onClose={() => setCreates(false)} />}
     </Page>
   )

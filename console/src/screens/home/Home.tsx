@@ -13,6 +13,7 @@ import { FirstSteps } from './FirstSteps'
 import css from './Home.module.css'
 import { LargestTables } from './LargestTables'
 import { useProject } from './queries'
+import { RequestsOverTime } from './RequestsOverTime'
 
 /** The first screen of a project: how it is, and how to begin. */
 export function Home() {
@@ -39,6 +40,7 @@ export function Home() {
         <>
           <Figures project={project} enabled={active} />
           <FirstSteps project={project} enabled={active} />
+          <RequestsOverTime project={project} enabled={active} />
           <div className={css.pair}>
             <LargestTables project={project} enabled={active} />
             {mayRead && <FailedRequests project={project} />}

@@ -7,6 +7,7 @@ import { Details } from '../../components/Details'
 import { Dialog } from '../../components/Dialog'
 import { SelectField } from '../../components/Field'
 import { FilterBar, useFilters, useProject } from '../../components/Filters'
+import { MailFrame } from '../../components/MailFrame'
 import { Page, Row, Stack } from '../../components/Page'
 import { Empty, Loaded } from '../../components/States'
 import { Pager, Table } from '../../components/Table'
@@ -117,6 +118,5 @@ function Body({ mail, view }: { mail: Schemas['Mail']; view: 'mail' | 'text' | '
   if (view !== 'mail' && text === '') return <Empty title="This message has no text here" />
   if (view !== 'mail') return <pre className={css.text}>{text}</pre>
 
-  // The empty sandbox: no scripts, no forms, an origin of its own.
-  return <iframe className={css.frame} title="The mail as its recipient sees it" sandbox="" srcDoc={mail.html} />
+  return <MailFrame html={mail.html} />
 }

@@ -9,7 +9,7 @@ import { Empty, Loaded } from '../../components/States'
 import { Table } from '../../components/Table'
 import { toast } from '../../components/Toast'
 import { useURLState } from '../../url'
-import { call, useMessages, type Kind, type Message } from './queries'
+import { call, sendAgain, useMessages, type Kind, type Message } from './queries'
 import css from './Queues.module.css'
 
 /** The messages of a queue or of its archive. */
@@ -67,6 +67,15 @@ function OneMessage({ project, queue, kind, message: m, onClose }: {
     }
   }
 
+  async function again() {
+    try {
+      toast(`Sent again as message ${await sendAgain(project, queue, m.id)}.`)
+      onClose()
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), 'danger')
+    }
+  }
+
   return (
     <Dialog title={`Message ${m.id}`} open onClose={onClose} side wide>
       <Stack>
@@ -75,6 +84,11 @@ function OneMessage({ project, queue, kind, message: m, onClose }: {
           [kind === 'waiting' ? 'Visible' : 'Archived', kind === 'waiting' && !m.isHidden ? 'now' : <Time at={m.time} />],
           ['Reads', m.reads],
         ]} />
+        {kind === 'archived' && (
+          <Row>
+            <Button needs="runSQL" onClick={() => void again()}>Send again</Button>
+          </Row>
+        )}
         {kind === 'waiting' && (
           <Row>
             {m.isHidden && <Button needs="runSQL" onClick={() => void act('set_vt', 'The message is visible.', ['0', 'integer'])}>Make visible now</Button>}

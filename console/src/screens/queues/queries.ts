@@ -64,6 +64,15 @@ order by msg_id ${newestFirst ? 'desc' : ''} limit ${pageSize}`.trim(), [pagePar
   })
 }
 
+/** Sends an archived message again, whole, as a new one. The archive keeps it. */
+export async function sendAgain(project: string, queue: string, id: string): Promise<string | null> {
+  const rows = await writeRows(project, `select pgmq.send($1::text, message, headers) from ${tableOf(queue, 'archived')} where msg_id = $2::bigint`,
+    [queue, id])
+  await queries.invalidateQueries({ queryKey: ['queues', project] })
+
+  return rows[0]?.[0] ?? null
+}
+
 /** Calls a function of pgmq, whose arguments are texts with their types. */
 export async function call(project: string, name: string, ...args: [value: string, type: string][]): Promise<string | null> {
   const text = args.map(([, type], i) => `$${i + 1}::${type}`).join(', ')

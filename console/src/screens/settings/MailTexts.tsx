@@ -8,6 +8,7 @@ import { Card } from '../../components/Page'
 import { Table } from '../../components/Table'
 import type { SubjectProps } from './AuthSettings'
 import { mailKinds } from './authSpecs'
+import { MailPreview } from './MailPreview'
 
 type MailText = Schemas['MailText']
 
@@ -79,8 +80,21 @@ function MailForm({ edited, settings, update, onClose }: SubjectProps & { edited
         hint={`Variables: ${variables}`} onChange={(e) => setMail({ ...mail, text: e.target.value })} />
       <TextArea label="HTML" rows={8} maxLength={20000} spellCheck={false} value={mail.html ?? ''} placeholder="Default HTML"
         onChange={(e) => setMail({ ...mail, html: e.target.value })} />
+      <MailPreview draft={draftOf(name, mail)} />
     </FormDialog>
   )
+}
+
+/** Returns what the API previews: the typed text, or the stored one while nothing is typed. */
+function draftOf(name: string, mail: MailText): Schemas['MailDraft'] {
+  const [kind = '', language = ''] = name.split(/\.(.*)/)
+  const text = withoutEmpty(mail)
+
+  return {
+    kind: kind as Schemas['MailDraft']['kind'],
+    ...(language !== '' && { language }),
+    ...(Object.keys(text).length > 0 && { text }),
+  }
 }
 
 function withoutEmpty(mail: MailText): MailText {

@@ -1,56 +1,145 @@
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
-import { Dialog } from '../../components/Dialog'
+import { Confirm, Dialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
-import { Empty } from '../../components/States'
+import { Empty, FailureNote, Loaded } from '../../components/States'
+import { Pager } from '../../components/Table'
 import { toast } from '../../components/Toast'
+import { queries } from '../../queries'
 import { useSaved } from './tabs'
 import css from './SQL.module.css'
 
-/** Queries that a person keeps under a name, in this browser. */
-export function SavedQueries({ project, text, onOpen, onClose }: {
+type SavedQuery = Schemas['SavedQuery']
+
+interface Props {
   project: string
   text: string // of the open tab
   onOpen: (text: string) => void
   onClose: () => void
-}) {
-  const { saved, save, remove } = useSaved(project)
-  const [name, setName] = useState('')
-  const replaces = saved.some((s) => s.name === name)
+}
+
+/** Queries that the developers of the project share under a name. */
+export function SavedQueries({ project, text, onOpen, onClose }: Props) {
+  const [page, setPage] = useState(1)
+  const [deleted, setDeleted] = useState<SavedQuery>()
+  const query = useQuery({
+    queryKey: ['saved queries', project, page],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/saved-queries', {
+      params: { path: { projectUUID: project }, query: { page, limit: 50, sort: 'name' } },
+    })),
+  })
 
   return (
     <Dialog title="Saved queries" open side onClose={onClose}>
-      {text.trim() !== '' && (
-        <form className={css.saver} onSubmit={(e) => {
-          e.preventDefault()
-          save(name, text)
-          setName('')
+      {text.trim() !== '' && <SaveForm project={project} text={text} known={query.data?.content ?? []} />}
+      <Loaded query={query}>
+        {({ content, metadata }) => content.length === 0 ? (
+          <Empty title="No saved query yet">All developers of the project see them. Keep passwords out.</Empty>
+        ) : (
+          <>
+            <ul className={css.list}>
+              {content.map((s) => (
+                <Entry key={s.uuid} name={s.name} text={s.query} onOpen={onOpen} onDelete={() => setDeleted(s)}>
+                  <span className={css.meta}><Time at={s.updatedAt} /></span>
+                </Entry>
+              ))}
+            </ul>
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={setPage} />
+          </>
+        )}
+      </Loaded>
+      <KeptHere project={project} onOpen={onOpen} />
+      {deleted && (
+        <Confirm title="Delete saved query" open action="Delete query" onClose={() => setDeleted(undefined)} onSubmit={async () => {
+          await read(api.DELETE('/projects/{projectUUID}/saved-queries/{savedQueryUUID}', {
+            params: { path: { projectUUID: project, savedQueryUUID: deleted.uuid } },
+          }))
+          toast(`${deleted.name} is deleted.`)
+          await queries.invalidateQueries({ queryKey: ['saved queries', project] })
         }}>
-          <TextField label="Save the open query as" required value={name} onChange={(e) => setName(e.target.value)} />
-          <Button type="submit" look="primary">{replaces ? 'Replace query' : 'Save query'}</Button>
-        </form>
-      )}
-      {saved.length === 0 ? (
-        <Empty title="No saved query yet">Saved queries stay in this browser.</Empty>
-      ) : (
-        <ul className={css.list}>
-          {saved.map((s) => (
-            <li key={s.name}>
-              <div className={css.entry}>
-                <span>{s.name}</span>
-                <Button look="quiet" onClick={() => onOpen(s.text)}>Open</Button>
-                <Button look="danger" aria-label={`Delete ${s.name}`} onClick={() => {
-                  remove(s.name)
-                  toast(`Deleted ${s.name}`, 'success', { text: 'Undo', run: () => save(s.name, s.text) })
-                }}>
-                  Delete
-                </Button>
-              </div>
-              <pre tabIndex={0} aria-label={`Text of ${s.name}`}>{s.text}</pre>
-            </li>
-          ))}
-        </ul>
+          <b>{deleted.name}</b> is lost for all developers of the project.
+        </Confirm>
       )}
     </Dialog>
+  )
+}
+
+/** Saves the open text under a name. The name of a query replaces its text. */
+function SaveForm({ project, text, known }: { project: string; text: string; known: SavedQuery[] }) {
+  const [name, setName] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<unknown>(null)
+  const former = known.find((s) => s.name === name)
+
+  async function save() {
+    setBusy(true)
+    setFailure(null)
+    try {
+      if (former === undefined) {
+        await read(api.POST('/projects/{projectUUID}/saved-queries', {
+          params: { path: { projectUUID: project } }, body: { name, query: text },
+        }))
+      } else {
+        await read(api.PUT('/projects/{projectUUID}/saved-queries/{savedQueryUUID}', {
+          params: { path: { projectUUID: project, savedQueryUUID: former.uuid } }, body: { query: text },
+        }))
+      }
+      toast(`${name} is saved.`)
+      setName('')
+      await queries.invalidateQueries({ queryKey: ['saved queries', project] })
+    } catch (error) {
+      setFailure(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <form className={css.saver} onSubmit={(e) => {
+      e.preventDefault()
+      void save()
+    }}>
+      <TextField label="Save the open query as" required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
+      <Button needs="createSavedQuery" type="submit" look="primary" busy={busy}>{former === undefined ? 'Save query' : 'Replace query'}</Button>
+      {failure !== null && <FailureNote error={failure} />}
+    </form>
+  )
+}
+
+/** Queries that a former version of the console kept in this browser. */
+function KeptHere({ project, onOpen }: { project: string; onOpen: (text: string) => void }) {
+  const { saved, remove } = useSaved(project)
+  if (saved.length === 0) return null
+
+  return (
+    <>
+      <h3>Kept in this browser</h3>
+      <ul className={css.list}>
+        {saved.map((s) => <Entry key={s.name} name={s.name} text={s.text} onOpen={onOpen} onDelete={() => remove(s.name)} />)}
+      </ul>
+    </>
+  )
+}
+
+function Entry({ name, text, onOpen, onDelete, children }: {
+  name: string
+  text: string
+  onOpen: (text: string) => void
+  onDelete: () => void
+  children?: ReactNode
+}) {
+  return (
+    <li>
+      <div className={css.entry}>
+        <span>{name}</span>
+        {children}
+        <Button look="quiet" onClick={() => onOpen(text)}>Open</Button>
+        <Button look="danger" aria-label={`Delete ${name}`} onClick={onDelete}>Delete</Button>
+      </div>
+      <pre tabIndex={0} aria-label={`Text of ${name}`}>{text}</pre>
+    </li>
   )
 }

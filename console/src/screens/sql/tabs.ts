@@ -70,8 +70,6 @@ export function useSaved(project: string) {
 
   return {
     saved,
-    save: (name: string, text: string) =>
-      keep([...saved.filter((s) => s.name !== name), { name, text }].sort((a, b) => a.name.localeCompare(b.name))),
     remove: (name: string) => keep(saved.filter((s) => s.name !== name)),
   }
 }

@@ -6,6 +6,8 @@ import { readLine, withBrowser } from './browser.mjs'
 import { markup, openStoredFiles, plant, refuseFrames } from './consoleattacks.mjs'
 import { followChanges, runSchedule, sendMessage, testWebhook } from './consoleevents.mjs'
 import { editThroughFaults } from './consolefaults.mjs'
+import { runEdgeFunction } from './consolefunctions.mjs'
+import { lookAfterUsers, shareQuery } from './consolepeople.mjs'
 import { screens } from './consolescreens.mjs'
 
 const { server, setupToken } = JSON.parse(await readLine())
@@ -135,6 +137,7 @@ await withBrowser(server, async open => {
 	await page.getByText('501').first().waitFor()
 	await page.keyboard.press('Escape') // closes the completion
 	await inspect(page, 'sql')
+	await shareQuery(page, at, inspect)
 
 	// Every screen, with markup in every text.
 	const planted = await plant(server, token, project, api)
@@ -155,6 +158,8 @@ await withBrowser(server, async open => {
 	await testWebhook(page, at, inspect)
 	await sendMessage(page, at, inspect)
 	await runSchedule(page, at, inspect)
+	await lookAfterUsers(page, server, at, project, api, inspect)
+	await runEdgeFunction(page, at, project, api, inspect)
 
 	// The diagram as a file.
 	await page.goto(at('diagram'))

@@ -1,0 +1,165 @@
+import { useState } from 'react'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { api, read, type Schemas } from '../../api/client'
+import { Badge, Copyable, formatBytes, Time } from '../../components/Bits'
+import { Button, ButtonLink } from '../../components/Button'
+import { Details } from '../../components/Details'
+import { Confirm } from '../../components/Dialog'
+import { Card, Page, Row } from '../../components/Page'
+import { useMayRead } from '../../components/rights'
+import { Empty, Loaded } from '../../components/States'
+import { Pager, Table } from '../../components/Table'
+import { toast } from '../../components/Toast'
+import { queries } from '../../queries'
+import { versionText } from './call'
+import { FunctionLog } from './FunctionLog'
+import { TestCall } from './TestCall'
+
+type EdgeFunctionInfo = Schemas['EdgeFunction']
+type Version = Schemas['EdgeFunctionVersion']
+
+/** One edge function: its address, a test call, its versions and its log. */
+export function EdgeFunction() {
+  const { project, edgeFunction: name } = useParams({ strict: false }) as { project: string; edgeFunction: string }
+  const readsLog = useMayRead('listEdgeFunctionLog')
+  const query = useQuery({
+    queryKey: ['edge functions', project, 'one', name],
+    queryFn: () => findFunction(project, name),
+  })
+
+  return (
+    <Page title={name}
+      actions={<ButtonLink to={`/projects/${project}/edge-functions` as string}>All edge functions</ButtonLink>}>
+      <Loaded query={query}>
+        {(found) => found === null
+          ? <Empty title="No such function">It was deleted, or has another name.</Empty>
+          : (
+            <>
+              <Overview project={project} of={found} />
+              <TestCall project={project} of={found} />
+              <Versions project={project} name={name} />
+              {readsLog && <FunctionLog project={project} name={name} />}
+            </>
+          )}
+      </Loaded>
+    </Page>
+  )
+}
+
+/** Returns a function by its name, or null: the API has only the list. */
+async function findFunction(project: string, name: string): Promise<EdgeFunctionInfo | null> {
+  for (let page = 1; ; page++) {
+    const { content, metadata } = await read(api.GET('/projects/{projectUUID}/edge-functions', {
+      params: { path: { projectUUID: project }, query: { page, limit: 100, sort: 'name' } },
+    }))
+    const found = content.find((f) => f.name === name)
+    if (found !== undefined) return found
+    if (page >= metadata.totalPages) return null
+  }
+}
+
+/** Changes a function's version or callers. */
+async function update(project: string, name: string, body: { version?: string; verify_jwt?: boolean }) {
+  await read(api.PUT('/projects/{projectUUID}/edge-functions/{edgeFunction}/settings', {
+    params: { path: { projectUUID: project, edgeFunction: name } }, body,
+  }))
+  await queries.invalidateQueries({ queryKey: ['edge functions', project] })
+}
+
+function Overview({ project, of }: { project: string; of: EdgeFunctionInfo }) {
+  const navigate = useNavigate()
+  const [asks, setAsks] = useState<'delete' | 'open'>()
+  const close = () => setAsks(undefined)
+
+  async function protect() {
+    try {
+      await update(project, of.name, { verify_jwt: true })
+      toast('Calls need a key or a token now.')
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), 'danger')
+    }
+  }
+
+  return (
+    <Card title="Function" actions={
+      <Row>
+        {of.verifyJwt
+          ? <Button needs="updateEdgeFunction" onClick={() => setAsks('open')}>Let anybody call it</Button>
+          : <Button needs="updateEdgeFunction" onClick={() => void protect()}>Require a key or token</Button>}
+        <Button needs="deleteEdgeFunction" look="danger" onClick={() => setAsks('delete')}>Delete</Button>
+      </Row>
+    }>
+      <Details entries={[
+        ['Address', <Copyable label="address" value={`${location.origin}/projects/${project}/functions/v1/${of.name}`} />],
+        ['Callers', of.verifyJwt ? <Badge>need a key or token of the project</Badge> : <Badge tone="warning">anybody</Badge>],
+        ['Version', <code>{versionText(of.version)}</code>],
+        ['Size', formatBytes(of.size)],
+        ['Deployed', <Time at={of.updatedAt} />],
+        ['Created', <Time at={of.createdAt} />],
+      ]} />
+      {asks === 'open' && (
+        <Confirm title="Let anybody call it" open action="Let anybody call it" onClose={close}
+          onSubmit={() => update(project, of.name, { verify_jwt: false })}>
+          <p>Requests reach your code without a key of the project. It must check its callers itself, as a webhook does.</p>
+        </Confirm>
+      )}
+      {asks === 'delete' && (
+        <Confirm title="Delete edge function" open action="Delete function" name={of.name} onClose={close}
+          onSubmit={async () => {
+            await read(api.DELETE('/projects/{projectUUID}/edge-functions/{edgeFunction}', {
+              params: { path: { projectUUID: project, edgeFunction: of.name } },
+            }))
+            toast(`${of.name} is deleted.`)
+            await navigate({ to: `/projects/${project}/edge-functions` })
+            await queries.invalidateQueries({ queryKey: ['edge functions', project] })
+          }}>
+          <p>The function is lost with all its versions, and calls of it fail. Deploy it again from your machine to have it back.</p>
+        </Confirm>
+      )}
+    </Card>
+  )
+}
+
+function Versions({ project, name }: { project: string; name: string }) {
+  const [page, setPage] = useState(1)
+  const [chosen, setChosen] = useState<Version>()
+  const query = useQuery({
+    queryKey: ['edge functions', project, 'versions', name, page],
+    queryFn: () => read(api.GET('/projects/{projectUUID}/edge-functions/{edgeFunction}/versions', {
+      params: { path: { projectUUID: project, edgeFunction: name }, query: { page, order: 'desc' } },
+    })),
+  })
+
+  return (
+    <Card title="Versions" lead="The last 50.">
+      <Loaded query={query} rows={2}>
+        {({ content, metadata }) => (
+          <>
+            <Table label="Versions" rows={content} keyOf={(v) => v.version} columns={[
+              { title: 'Version', cell: (v) => <code>{versionText(v.version)}</code> },
+              { title: 'Size', align: 'right', cell: (v) => formatBytes(v.size), narrow: true },
+              { title: 'Deployed', cell: (v) => <Time at={v.deployedAt} /> },
+              { title: '', align: 'right', cell: (v) => v.current ? <Badge tone="success">current</Badge> : (
+                <Button needs="updateEdgeFunction" aria-label={`Roll back to ${versionText(v.version)}`}
+                  onClick={() => setChosen(v)}>Roll back</Button>
+              ) },
+            ]} />
+            <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total} onPage={setPage} />
+          </>
+        )}
+      </Loaded>
+      {chosen && (
+        <Confirm title="Roll back" open action="Roll back" onClose={() => setChosen(undefined)} onSubmit={async () => {
+          await update(project, name, { version: chosen.version })
+          toast(`${versionText(chosen.version)} answers from the next process on.`)
+        }}>
+          <p>
+            Version <code>{versionText(chosen.version)}</code>, deployed <Time at={chosen.deployedAt} />, becomes the current one.
+            The version of now stays in the list.
+          </p>
+        </Confirm>
+      )}
+    </Card>
+  )
+}
