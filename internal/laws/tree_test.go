@@ -286,7 +286,8 @@ func TestWindowsHasNoServer(t *testing.T) {
 		}
 	}
 
-	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cache", "internal/cli", "internal/config",
+	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cache", "internal/cli",
+		"internal/config",
 		"internal/dialect", "internal/fair", "internal/fault", "internal/function/bundle", "internal/function/local",
 		"internal/function/runtime", "internal/function/sandbox", "internal/jwt", "internal/migration/file",
 		"internal/namespace", "internal/outbound", "internal/pgdump", "internal/pgwire", "internal/repository",
