@@ -18,7 +18,7 @@ release=$(grep "^linux/$machine " internal/function/runtime/releases.txt) || {
 set -- $release
 package=$2 version=$3 sum=$4
 functions=internal/server/testdata/functions/supabase/functions
-if [ "$(cat "$target/version" 2>/dev/null)" = "$version" ] && { [ -n "${2:-}" ] || [ -e bin/deno/cache/npm ]; }; then
+if [ "$(cat "$target/version" 2>/dev/null)" = "$version" ] && { [ "$target" != bin/deno ] || [ -e bin/deno/cache/npm ]; }; then
 	exit 0
 fi
 
@@ -42,7 +42,7 @@ chmod 755 "$folder/package/deno"
 mv "$folder/package/deno" "$target/deno"
 echo "$version" >"$target/version"
 
-[ -z "${2:-}" ] || exit 0
+[ "$target" = bin/deno ] || exit 0
 for module in "$functions"/*/index.ts; do
 	DENO_DIR=$PWD/bin/deno/cache bin/deno/deno bundle --quiet --no-lock --node-modules-dir=none \
 		--config "$functions/deno.json" --output "$folder/out.js" "$module"

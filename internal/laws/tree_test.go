@@ -287,11 +287,10 @@ func TestWindowsHasNoServer(t *testing.T) {
 	}
 
 	want := []string{"client", "cmd/socle", "docs", "internal/build", "internal/cache", "internal/cli",
-		"internal/config",
-		"internal/dialect", "internal/fair", "internal/fault", "internal/function/bundle", "internal/function/local",
-		"internal/function/runtime", "internal/function/sandbox", "internal/jwt", "internal/migration/file",
-		"internal/namespace", "internal/outbound", "internal/pgdump", "internal/pgwire", "internal/repository",
-		"internal/sqllex", "internal/tick"}
+		"internal/config", "internal/dialect", "internal/fair", "internal/fault", "internal/function/bundle",
+		"internal/function/local", "internal/function/runtime", "internal/function/sandbox", "internal/jwt",
+		"internal/migration/file", "internal/namespace", "internal/outbound", "internal/pgdump", "internal/pgwire",
+		"internal/repository", "internal/sqllex", "internal/tick"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("socle for Windows has the packages %v, want %v", got, want)
 	}
