@@ -309,6 +309,8 @@ func (l *Log) endAll(err error) {
 
 // advance reads all that is new, and gives it to the followers. It returns the number of changes.
 func (l *Log) advance(ctx context.Context) (n int, err error) {
+	defer fault.Recover(&err)
+
 	l.mu.Lock()
 	isDue := l.flushDue
 	l.flushDue = false

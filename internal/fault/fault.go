@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -186,4 +187,13 @@ func Clip(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxClipped], "")
+}
+
+// Recover makes a panic of the function that defers it the function's error, with the stack. A
+// panic in a goroutine of its own would end the server for all projects, so what works on a
+// project's data there defers Recover.
+func Recover(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/outbox"
 	"github.com/socle-dev/socle/internal/pg"
@@ -73,7 +74,11 @@ func (s *Sender) Run(ctx context.Context, p *projectdb.Project) error {
 			continue
 		}
 
-		s.done.Go(func() { s.send(p, place, requests[i]) })
+		s.done.Go(func() {
+			if err := s.send(p, place, requests[i]); err != nil && !errors.Is(err, projectdb.ErrClosed) {
+				s.log.Warn("send a request by SQL", "project", p.UUID, "error", err)
+			}
+		})
 	}
 
 	return err
@@ -118,7 +123,9 @@ func take(ctx context.Context, p *projectdb.Project, n int) ([]request, error) {
 }
 
 // send sends a request in a place, and stores its outcome.
-func (s *Sender) send(p *projectdb.Project, place *outbound.Place, r request) {
+func (s *Sender) send(p *projectdb.Project, place *outbound.Place, r request) (err error) {
+	defer fault.Recover(&err)
+
 	ctx, cancel := context.WithTimeout(s.ctx, r.timeout())
 	defer cancel()
 
@@ -127,9 +134,7 @@ func (s *Sender) send(p *projectdb.Project, place *outbound.Place, r request) {
 	storing, cancelStore := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancelStore()
 
-	if err := store(storing, p, r.ID, o); err != nil && !errors.Is(err, projectdb.ErrClosed) {
-		s.log.Warn("store the outcome of a request by SQL", "project", p.UUID, "error", err)
-	}
+	return store(storing, p, r.ID, o)
 }
 
 // exchange sends a request in a place, and returns what became of it.

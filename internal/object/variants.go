@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -146,11 +145,7 @@ func (v *Variants) renderOnce(
 	done := v.inFlight.DoChan(f.BlobUUID.String()+spec.CacheKey(), func() (value any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTimeout)
 		defer cancel()
-		defer func() {
-			if r := recover(); r != nil { // a panic in this goroutine would end the server
-				err = fmt.Errorf("render variant of file %s: %v\n%s", f.UUID, r, debug.Stack())
-			}
-		}()
+		defer fault.Recover(&err)
 
 		return v.render(ctx, p, f, spec)
 	})

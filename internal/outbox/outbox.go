@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -198,6 +199,8 @@ func (o *Outbox) continues(project uuid.UUID, w *watch, isDue bool) bool {
 
 // look does the work that is pending in a project, and reports whether there was any.
 func (o *Outbox) look(ctx context.Context, p *projectdb.Project) (found bool, err error) {
+	defer fault.Recover(&err)
+
 	place, err := o.places.Acquire(ctx, p.Key(ctx), 1)
 	if err != nil {
 		return false, err

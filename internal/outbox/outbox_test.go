@@ -122,6 +122,24 @@ func TestWritten(t *testing.T) {
 	d.wantDone(1, 2, 3, 4)
 }
 
+// TestPanic: work that panics ends nothing but its run, and is tried again.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	var once sync.Once
+	d.onRun = func() { once.Do(func() { panic("torn paper") }) }
+	o := d.open()
+
+	d.leave(1)
+	o.Written(d.project.UUID)
+	d.wantDone(1)
+
+	d.leave(2)
+	o.Written(d.project.UUID)
+	d.wantDone(1, 2)
+}
+
 // TestLostProjects: a project that is gone or unknown ends its own looks and delays no other.
 func TestLostProjects(t *testing.T) {
 	t.Parallel()

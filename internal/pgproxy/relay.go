@@ -82,8 +82,8 @@ func (r *relay) carry() {
 	r.lastByte.Store(time.Now().UnixNano())
 
 	var directions sync.WaitGroup
-	directions.Go(r.up)
-	directions.Go(r.down)
+	directions.Go(func() { r.safely(r.up) })
+	directions.Go(func() { r.safely(r.down) })
 
 	if reason := r.watch(); reason != nil {
 		r.reason.Store(endReason{reason})
@@ -152,6 +152,20 @@ func (r *relay) checkRights() error {
 	}
 
 	return err
+}
+
+// safely ends the session, with the reason for the log, if a direction panics.
+func (r *relay) safely(direction func()) {
+	var err error
+	defer func() {
+		if err != nil {
+			r.reason.Store(endReason{err})
+			r.leave()
+		}
+	}()
+	defer fault.Recover(&err)
+
+	direction()
 }
 
 func (r *relay) leave() { r.overOnce.Do(func() { close(r.over) }) }

@@ -85,7 +85,10 @@ func (c *channel) follow(ctx context.Context, bindings []event.Binding, cursor s
 }
 
 // followOnce sends changes until a failure. It returns the cursor behind the last change.
-func (c *channel) followOnce(ctx context.Context, bindings []event.Binding, cursor string) (string, error) {
+func (c *channel) followOnce(ctx context.Context, bindings []event.Binding, cursor string) (next string, err error) {
+	next = cursor
+	defer fault.Recover(&err)
+
 	changes := c.socket.tenant.now().changes()
 	if changes == nil {
 		return cursor, errNoChanges
@@ -123,6 +126,7 @@ func (c *channel) followOnce(ctx context.Context, bindings []event.Binding, curs
 		for i := range list {
 			c.socket.send(c.joinRef, nil, c.topic, changesEvent, list[i].Encode(encodeChange))
 		}
+		next = f.Cursor()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/session"
@@ -344,7 +345,9 @@ func (c *Cache) read(l *load) {
 
 // readSnapshot reads the version and the catalog on one connection, since the database may be
 // replaced meanwhile.
-func (c *Cache) readSnapshot(ctx context.Context) (*snapshot, error) {
+func (c *Cache) readSnapshot(ctx context.Context) (_ *snapshot, err error) {
+	defer fault.Recover(&err)
+
 	conn, err := pg.Acquire(ctx, c.source.Pool())
 	if err != nil {
 		return nil, err

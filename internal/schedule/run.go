@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -66,7 +67,11 @@ func (s *Service) beginTurns(ctx context.Context, turns *sync.WaitGroup) error {
 		turns.Go(func() {
 			defer place.Release()
 
-			if err := ignoreLocked(work(ctx, d)); err != nil && ctx.Err() == nil {
+			err := func() (err error) {
+				defer fault.Recover(&err)
+				return work(ctx, d)
+			}()
+			if err := ignoreLocked(err); err != nil && ctx.Err() == nil {
 				s.log.Warn("run schedules of a project", "project", d.Project, "error", err)
 			}
 		})

@@ -235,6 +235,15 @@ func (w *worker) attemptAll(h *active, deliveries []delivery) []outcome {
 // attempt makes a request. It reports false for one that was not made, or ended with the server.
 func (w *worker) attempt(h *active, d delivery, headers map[string]string, keys [][]byte) (o outcome, ok bool) {
 	o = outcome{delivery: d, attempt: Attempt{At: time.Now().UTC()}}
+	var panicked error
+	defer func() {
+		if panicked != nil {
+			w.service.Log.Error("deliver webhooks", "project", w.project.UUID, "webhook", h.UUID, "error", panicked)
+			o.attempt.Error, ok = "the server failed", true
+		}
+	}()
+	defer fault.Recover(&panicked)
+
 	if len(keys) == 0 {
 		o.attempt.Error = errLostSecrets.Detail
 		return o, true

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/event"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -125,6 +126,8 @@ func (a *active) hasRoom() bool { return a.Pending < maxPending && a.Bytes < max
 // pass collects events of the log, and starts batches of the deliveries that are due. It reports
 // whether it had anything to do, and when the next delivery is due, zero if that is unknown.
 func (w *worker) pass() (progressed bool, due time.Time, err error) {
+	defer fault.Recover(&err)
+
 	ctx, cancel := context.WithTimeout(w.ctx, passTimeout)
 	defer cancel()
 
