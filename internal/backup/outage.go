@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
 )
@@ -59,8 +58,7 @@ func isDatabaseAway(err error) bool {
 		return false
 	}
 
-	f := fault.Of(pg.Fault(err))
-	return f.Kind == fault.Unavailable && pg.IsDisconnect(f.Err)
+	return pg.IsAway(err)
 }
 
 // awaitOutage calls retry until it reaches the database, and returns the outcome. It returns err if

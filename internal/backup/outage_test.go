@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,10 +28,12 @@ func TestIsOutage(t *testing.T) {
 		want bool
 	}{
 		{state("57P01"), true}, {state("57P03"), true}, {state("53300"), true}, {state("25006"), true},
-		{state("08006"), true}, {fmt.Errorf("dump: %w", io.ErrUnexpectedEOF), true}, {pg.Fault(io.EOF), true},
+		{state("08006"), true}, {fmt.Errorf("count rows: %w", pg.Fault(io.ErrUnexpectedEOF)), true}, {&pgconn.ConnectError{}, true},
 		{state("57014"), false}, {state("53100"), false}, {state("42P01"), false}, {state("55P03"), false},
 		{fault.New(fault.Unavailable, "the storage is unavailable"), false}, {errors.New("other"), false},
-		{context.Canceled, false},
+		{context.Canceled, false}, {fmt.Errorf("read the dump: %w", io.ErrUnexpectedEOF), false},
+		{fmt.Errorf("run pg_dump: %w", &fs.PathError{Op: "fork/exec", Path: "pg_dump", Err: syscall.ENOENT}), false},
+		{fault.New(fault.Unavailable, "the storage is unavailable").WithCause(context.DeadlineExceeded), false},
 	} {
 		if got := isOutage(t.Context(), test.err); got != test.want {
 			t.Errorf("%v: got %t, want %t", test.err, got, test.want)
@@ -38,7 +42,7 @@ func TestIsOutage(t *testing.T) {
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if isOutage(stopped, io.EOF) {
+	if isOutage(stopped, pg.Fault(io.EOF)) {
 		t.Error("a stop of the server is an outage")
 	}
 

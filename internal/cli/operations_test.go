@@ -190,16 +190,18 @@ func TestExamples(t *testing.T) {
 	}
 
 	for _, n := range nouns {
-		words := strings.Fields(n.example)[1:]
-		c, _, err := root.Find(words)
-		if err != nil || c.HasSubCommands() || words[0] != n.name {
-			t.Errorf("%s: %q is no command, %v", n.name, n.example, err)
-			continue
-		}
+		for line := range strings.Lines(n.example) {
+			words := strings.Fields(line)[1:]
+			c, _, err := root.Find(words)
+			if err != nil || c.HasSubCommands() || words[0] != n.name {
+				t.Errorf("%s: %q is no command, %v", n.name, line, err)
+				continue
+			}
 
-		for _, w := range words {
-			if name, ok := strings.CutPrefix(w, "--"); ok && c.Flags().Lookup(strings.Split(name, "=")[0]) == nil {
-				t.Errorf("%s: socle %s has no flag %s", n.name, c.Name(), w)
+			for _, w := range words {
+				if name, ok := strings.CutPrefix(w, "--"); ok && c.Flags().Lookup(strings.Split(name, "=")[0]) == nil {
+					t.Errorf("%s: socle %s has no flag %s", n.name, c.Name(), w)
+				}
 			}
 		}
 	}

@@ -304,6 +304,7 @@ func TestCallers(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &session); err != nil || res.StatusCode != 200 {
 		t.Fatalf("got %d %s", res.StatusCode, body)
 	}
+	t.Log(body)
 	claims, err := base64.RawURLEncoding.DecodeString(strings.Split(session.AccessToken, ".")[1])
 	if err != nil || !strings.Contains(string(claims), `"plan":"pro"`) {
 		t.Errorf("got claims %s, %v", claims, err)

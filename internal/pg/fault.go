@@ -43,11 +43,28 @@ func Fault(err error) error {
 			Kind:       fault.Unavailable,
 			Detail:     "the database is unavailable",
 			RetryAfter: time.Second,
-			Err:        err,
+			Err:        lost{err},
 		}
 	}
 
 	return err
+}
+
+// lost is a lost, refused or too slow connection, as the cause of a fault.
+type lost struct{ error }
+
+func (l lost) Unwrap() error { return l.error }
+
+// IsAway reports whether [Fault] has found that the database is out of reach, or a connection was
+// refused. Unlike [IsDisconnect] it takes no failure of something else for that, such as one of a
+// file or a program.
+func IsAway(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[lost](err)
+
+	return ok
 }
 
 // watchdogRoutine marks the error for a session that Socle terminated because of a limit.

@@ -48,7 +48,7 @@ func Find(folders ...string) (string, error) {
 // kept matches the variables that Deno needs or heeds. It gets no others, since an .npmrc of the
 // repository could send them elsewhere.
 var kept = regexp.MustCompile(`(?i)^(PATH|HOME|USERPROFILE|(LOCAL)?APPDATA|SYSTEMROOT|TMPDIR|TE?MP|XDG_\w+|DENO_\w+|` +
-	`NPM_\w+|SSL_CERT_\w+|(HTTPS?|ALL|NO)_PROXY)=`)
+	`NPM_\w+|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY)=`)
 
 // Environ returns the environment of Deno, given that of a command.
 func Environ(environ []string) []string {
