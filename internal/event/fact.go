@@ -49,12 +49,12 @@ func Write(ctx context.Context, p *projectdb.Project, f Fact) error {
 	return err
 }
 
-// WriteQuota writes the fact that a project's database is near its quota, if it is. It has one ID a
-// day.
-func WriteQuota(ctx context.Context, p *projectdb.Project, now time.Time) error {
+// WriteQuota writes the fact that a project's database is near its quota if it is, and reports that.
+// The fact has one ID a day.
+func WriteQuota(ctx context.Context, p *projectdb.Project, now time.Time) (isWritten bool, err error) {
 	bytes, quota := p.Size()
 	if !isNear(bytes, quota) {
-		return nil
+		return false, nil
 	}
 
 	data := struct {
@@ -63,7 +63,7 @@ func WriteQuota(ctx context.Context, p *projectdb.Project, now time.Time) error 
 	}{bytes, quota}
 	day := now.UTC().Format(time.DateOnly)
 
-	return Write(ctx, p, Fact{NewFactID(QuotaNear, p.UUID.String()+" "+day), QuotaNear, now, data})
+	return true, Write(ctx, p, Fact{NewFactID(QuotaNear, p.UUID.String()+" "+day), QuotaNear, now, data})
 }
 
 // isNear reports whether a size has reached four fifths of a quota, 0 if unknown.

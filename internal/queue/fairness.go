@@ -50,13 +50,13 @@ const selectOwner = `
 // shares configures the pool of the queue's workers on one of several servers.
 func (w Workers) shares(servers int) fair.Config {
 	capacity, perAccount := w.PerServer, w.PerAccount
-	if w.InDatabase {
-		capacity = (w.PerServer + servers - 1) / servers
-		perAccount = min(w.PerAccount, capacity)
+	if w.InDatabase { // two at least: one account never has them all
+		capacity = max((w.PerServer+servers-1)/servers, 2)
+		perAccount = max(w.PerAccount*capacity/w.PerServer, 1)
 	}
 
 	return fair.Config{Name: w.Queue, Capacity: int64(capacity), PerAccount: int64(perAccount),
-		PerPart: 1, Reserve: int64(capacity / 4)}
+		PerPart: 1, Reserve: int64(max(capacity/4, 1))}
 }
 
 // Divide makes the workers for PostgreSQL's own work those of one of several servers. Running jobs

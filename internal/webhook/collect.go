@@ -168,7 +168,11 @@ func bodyOf(e event.Event, project uuid.UUID) string {
 		Project uuid.UUID       `json:"project"`
 		Data    json.RawMessage `json:"data"`
 	}{e.ID, e.Type, e.At.UTC(), project, e.Data}
-	text, _ := json.Marshal(body) // Data is JSON
+	text, err := json.Marshal(body)
+	if err != nil { // a row nested as deeply as package json reads: the body has it one level deeper
+		body.Data = json.RawMessage(`{"oversized":true}`)
+		text, _ = json.Marshal(body)
+	}
 
 	return string(text)
 }

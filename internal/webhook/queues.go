@@ -65,9 +65,10 @@ type message struct {
 }
 
 // readMessages selects messages with their JSON objects. They are hidden from other readers for a
-// while.
+// while. An imported project may have a pgmq of its own: the casts bound what that returns.
 const readMessages = `
-	select msg_id::text, enqueued_at::text, pg_catalog.json_build_object('queue', $1::text, 'msg_id', msg_id, 'read_ct', read_ct, 'enqueued_at', enqueued_at,
+	select msg_id::bigint::text, enqueued_at::timestamptz::text, pg_catalog.json_build_object('queue', $1::text,
+		'msg_id', msg_id::bigint, 'read_ct', read_ct::bigint, 'enqueued_at', enqueued_at::timestamptz,
 		'message', case when pg_catalog.octet_length(message::text) <= $3::int then message end,
 		'headers', case when pg_catalog.octet_length(headers::text) <= 65536 then headers end,
 		'oversized', coalesce(pg_catalog.octet_length(message::text) > $3::int, false))::text

@@ -84,10 +84,18 @@ func (s *Service) ReplayLog(
 func deliver(
 	ctx context.Context, p *projectdb.Project, webhook uuid.UUID, events []event.Event, again bool,
 ) (n int64, size int, err error) {
-	ids, types, bodies := make([]uuid.UUID, len(events)), make([]string, len(events)), make([]string, len(events))
-	for i, e := range events {
-		ids[i], types[i], bodies[i] = e.ID, e.Type, bodyOf(e, p.UUID)
-		size += len(bodies[i])
+	var ids []uuid.UUID
+	var types, bodies []string
+	isTaken := make(map[uuid.UUID]bool, len(events)) // a fact may have been written several times
+	for _, e := range events {
+		if isTaken[e.ID] {
+			continue
+		}
+		isTaken[e.ID] = true
+
+		body := bodyOf(e, p.UUID)
+		ids, types, bodies = append(ids, e.ID), append(types, e.Type), append(bodies, body)
+		size += len(body)
 	}
 
 	err = p.InTx(ctx, func(tx pgx.Tx) error {

@@ -44,6 +44,7 @@ type worker struct {
 
 	prunedAt time.Time
 	sizedAt  time.Time // last look at the project's size
+	nearOn   string    // last day on which it was near the quota
 	keptAt   time.Time // last renewal of the captures
 	catalog  string    // the catalog's version then
 
@@ -167,7 +168,17 @@ func (w *worker) writeQuota(ctx context.Context, hooks []*active) error {
 	}
 
 	w.sizedAt = time.Now()
-	return event.WriteQuota(ctx, w.project, w.sizedAt)
+	day := w.sizedAt.UTC().Format(time.DateOnly)
+	if w.nearOn == day {
+		return nil
+	}
+
+	isNear, err := event.WriteQuota(ctx, w.project, w.sizedAt)
+	if err == nil && isNear {
+		w.nearOn = day
+	}
+
+	return err
 }
 
 // load returns the active webhooks.

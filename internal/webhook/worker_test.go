@@ -518,11 +518,20 @@ func TestQuotaFact(t *testing.T) {
 		t.Errorf("got %s, want %s", e.bodies[0], want)
 	}
 
-	if err := event.WriteQuota(t.Context(), w.project, time.Now().Add(24*time.Hour)); err != nil {
-		t.Fatal(err)
+	// Two servers write the same fact. A replay has it once.
+	for range 2 {
+		if _, err := event.WriteQuota(t.Context(), w.project, time.Now().Add(24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.deliver(w.service)
 	w.want(e, "quota.near 0", "quota.near 0")
+
+	late := w.create("late", e.URL, Change{Events: &[]string{event.QuotaNear}})
+	out, err := w.service.ReplayLog(t.Context(), w.project, late.UUID, event.Range{Before: time.Now().Add(48 * time.Hour)})
+	if err != nil || out.Deliveries != 2 {
+		t.Errorf("replay: got %+v, %v, want 2 deliveries", out, err)
+	}
 }
 
 // TestReplayLog: the log is replayed as far as a webhook has room, and then from there on.
