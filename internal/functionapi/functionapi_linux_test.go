@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -296,15 +297,20 @@ func TestCallers(t *testing.T) {
 	a.Put(project+"/auth-settings", `{"confirm_email": false, "hooks": {"custom_access_token": "functions://sink"}}`).Want(200)
 	created := a.Post(project+"/keys", `{"name": "app", "kind": "publishable"}`).Want(201)
 	key, _ := created.Metadata("key").(string)
-	res, body := send(t, "POST", a.URL+project+"/auth/v1/signup", `{"email": "ann@example.com", "password": "correct horse 1"}`,
-		"Apikey", key, "Content-Type", "application/json")
 	var session struct {
 		AccessToken string `json:"access_token"`
 	}
-	if err := json.Unmarshal([]byte(body), &session); err != nil || res.StatusCode != 200 {
-		t.Fatalf("got %d %s", res.StatusCode, body)
-	}
-	t.Log(body)
+	n := 0
+	apitest.Until(t, "the settings have taken effect", func() bool {
+		n++
+		res, body := send(t, "POST", a.URL+project+"/auth/v1/signup",
+			fmt.Sprintf(`{"email": "ann%d@example.com", "password": "correct horse 1"}`, n),
+			"Apikey", key, "Content-Type", "application/json")
+		if err := json.Unmarshal([]byte(body), &session); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("got %d %s", res.StatusCode, body)
+		}
+		return session.AccessToken != ""
+	})
 	claims, err := base64.RawURLEncoding.DecodeString(strings.Split(session.AccessToken, ".")[1])
 	if err != nil || !strings.Contains(string(claims), `"plan":"pro"`) {
 		t.Errorf("got claims %s, %v", claims, err)
