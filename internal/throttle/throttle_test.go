@@ -5,15 +5,38 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// output is what was logged. Timers log in goroutines of their own.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	return o.text.Write(p)
+}
+
+// take returns what was logged since the last call.
+func (o *output) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.text.Reset()
+
+	return o.text.String()
+}
+
 // TestThrottle logs from loops that fail for some time.
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out output
 		log := New(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
@@ -24,9 +47,7 @@ func TestThrottle(t *testing.T) {
 		})))
 		take := func() string {
 			synctest.Wait()
-			defer out.Reset()
-
-			return strings.TrimSuffix(strings.ReplaceAll(out.String(), "\n", "; "), "; ")
+			return strings.TrimSuffix(strings.ReplaceAll(out.take(), "\n", "; "), "; ")
 		}
 
 		for n := range 5 {
@@ -64,7 +85,7 @@ func TestThrottle(t *testing.T) {
 // TestManyMessages passes messages beyond those that it remembers.
 func TestManyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out output
 		log := New(slog.New(slog.NewTextHandler(&out, nil)))
 		for range 2 {
 			for n := range maxMessages + 10 {
@@ -72,7 +93,7 @@ func TestManyMessages(t *testing.T) {
 			}
 		}
 
-		if got, want := strings.Count(out.String(), "\n"), maxMessages+20; got != want {
+		if got, want := strings.Count(out.take(), "\n"), maxMessages+20; got != want {
 			t.Errorf("got %d lines, want %d", got, want)
 		}
 		time.Sleep(2 * interval)
