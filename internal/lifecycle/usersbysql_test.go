@@ -180,6 +180,11 @@ func TestManyUsersBySQL(t *testing.T) {
 		`create function public.admin() returns trigger language plpgsql as $$ begin new.role := 'service_role'; return new; end $$;
 		create trigger zz before update on auth.users for each row when (old.email = 'b@example.com') execute function public.admin();
 		update auth.users set updated_at = now()`,
+		`create function public.other() returns trigger language plpgsql as $$
+			begin new.id := gen_random_uuid(); new.role := 'service_role'; return new; end $$;
+		create trigger zz before update on auth.users for each row when (old.email is null) execute function public.other();
+		insert into auth.users (id) values (gen_random_uuid());
+		update auth.users set updated_at = now()`,
 	} {
 		if got := pgtest.State(t, conn, "begin; "+sql); got != "23514" {
 			t.Errorf("%s: got state %q, want 23514", sql, got)

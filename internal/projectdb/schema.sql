@@ -460,7 +460,7 @@ CREATE FUNCTION auth.refuse_written(id uuid) RETURNS void
     AS $$
 begin
 	raise check_violation using schema = 'auth', table = 'users',
-		message = format('user %s: a trigger has set an address, a number, a role or is_sso_user that is refused', id);
+		message = format('user %s: a trigger has set an id, an address, a number, a role or is_sso_user that is refused', id);
 end $$;
 
 CREATE FUNCTION auth.role() RETURNS text
@@ -534,11 +534,11 @@ begin
 
 	perform auth.check_times(w), auth.clean_metadata('raw_user_meta_data', w.raw_user_meta_data),
 		auth.clean_metadata('raw_app_meta_data', w.raw_app_meta_data),
-		case when w.email is distinct from o.email and w.email is distinct from auth.clean_email(w.email)
+		case when o.id is null or w.email is distinct from o.email and w.email is distinct from auth.clean_email(w.email)
 			or w.phone is distinct from o.phone and w.phone is distinct from auth.clean_phone(w.phone)
 			or w.is_sso_user or octet_length(w.role) > 63
 			or w.role = 'service_role' and w.role is distinct from o.role then auth.refuse_written(w.id) end
-	from written w join former o on o.id = w.id;
+	from written w left join former o on o.id = w.id;
 
 	select array_agg(w.id), array_agg(w.id) filter (where w.encrypted_password is distinct from o.encrypted_password),
 		array_agg(w.id) filter (where (w.email, w.phone) is distinct from (o.email, o.phone))
