@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/queue"
 )
@@ -61,8 +62,8 @@ func isDatabaseAway(err error) bool {
 	return pg.IsAway(err)
 }
 
-// awaitOutage calls retry until it reaches the database, and returns the outcome. It returns err if
-// the outage lasts too long or the server stops.
+// awaitOutage calls retry until it reaches the database and the task is free, and returns the
+// outcome. It returns err if that takes too long or the server stops.
 func (s *Service) awaitOutage(
 	ctx context.Context, err error, retry func(context.Context) (outcome, err error),
 ) error {
@@ -77,7 +78,7 @@ func (s *Service) awaitOutage(
 		if retryErr == nil {
 			return outcome
 		}
-		if !isDatabaseAway(retryErr) {
+		if !isDatabaseAway(retryErr) && !errors.Is(retryErr, errMayRun) {
 			return errors.Join(err, retryErr)
 		}
 
@@ -91,45 +92,92 @@ func (s *Service) awaitOutage(
 	}
 }
 
-// retry makes an unfinished task pending again. The outcome is a *[RetryError], or cause itself if
-// the task has been retried for too long. It fails with NotFound if the task has ended.
-func (k task[T]) retry(ctx context.Context, id uuid.UUID, cause error) (outcome, err error) {
-	t, err := k.rows.unfinished(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.clear(ctx, t); err != nil {
-		return nil, fmt.Errorf("clear %s %s: %w", k.rows.kind, id, err)
-	}
+var (
+	errMayRun = errors.New("another server may run it")
+	errTaken  = errors.New("another server runs it")
+)
 
-	age, err := k.pend(ctx, id)
+// interrupted is a task that has met an outage on this server.
+type interrupted[T any] struct {
+	task[T]
+	id    uuid.UUID
+	cause error
+
+	mine bool      // this server alone runs the task
+	beat time.Time // heartbeat of the server that may run it
+}
+
+// retry makes an unfinished task pending again. The outcome is a *[RetryError], or the cause itself
+// if the task has been retried for too long. It fails with NotFound if the task has ended, and
+// leaves one alone that another server may run. A pending task has left nothing to clear.
+func (i *interrupted[T]) retry(ctx context.Context) (outcome, err error) {
+	status, age, err := i.hold(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if age > maxOutageAge {
-		return cause, nil
+		return i.cause, nil
 	}
 
-	return &RetryError{min(max(age/2, minRetryDelay), maxRetryDelay), cause}, nil
+	if status == Running {
+		t, err := i.rows.unfinished(ctx, i.id)
+		if err != nil {
+			return nil, err
+		}
+		if err := i.clear(ctx, t); err != nil {
+			return nil, fmt.Errorf("clear %s %s: %w", i.rows.kind, i.id, err)
+		}
+	}
+
+	i.mine = false // the answer to what follows may be lost
+	if err := i.pend(ctx, i.id, status); err != nil {
+		return nil, err
+	}
+
+	return &RetryError{min(max(age/2, minRetryDelay), maxRetryDelay), i.cause}, nil
 }
 
-// pendBackup and pendRestore set an unfinished task to pending, and return the time since its first
-// start. They fail with NotFound if it has ended.
-func (s *store) pendBackup(ctx context.Context, id uuid.UUID) (time.Duration, error) {
-	seconds, err := pg.Value[float64](ctx, s.q, `
+// hold keeps other servers from a running task for [HeartbeatTimeout], and returns the task's
+// status and the time since its first start. It fails with errMayRun until the heartbeat of a task
+// that is not this server's has changed or stopped.
+func (i *interrupted[T]) hold(ctx context.Context) (Status, time.Duration, error) {
+	status, age, err := i.rows.hold(ctx, i.id, i.mine)
+	if err == nil {
+		i.mine = status == Running
+		return status, age, nil
+	}
+	if !fault.Is(err, fault.NotFound) {
+		i.beat = time.Time{} // it may have been held
+		return "", 0, err
+	}
+
+	beat, err := i.rows.beat(ctx, i.id)
+	switch {
+	case err != nil:
+		return "", 0, err
+	case i.beat.IsZero() || i.beat.Equal(beat):
+		i.beat = beat
+		return "", 0, errMayRun
+	}
+
+	return "", 0, errTaken
+}
+
+// pendBackup and pendRestore set a task from a status to pending. They fail with NotFound if it
+// does not have that status any more.
+func (s *store) pendBackup(ctx context.Context, id uuid.UUID, from Status) error {
+	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.backups
 		set status = 'pending', heartbeat_at = now(), waiting_for = 'the database, which was out of reach'
-		where uuid = @id and status in ('pending', 'running')
-		returning extract(epoch from now() - coalesce(started_at, now()))::float8`, pgx.StrictNamedArgs{"id": id})
-	return time.Duration(seconds * float64(time.Second)), err
+		where uuid = @id and status = @from returning uuid`, pgx.StrictNamedArgs{"id": id, "from": from})
+	return err
 }
 
-func (s *store) pendRestore(ctx context.Context, id uuid.UUID) (time.Duration, error) {
-	seconds, err := pg.Value[float64](ctx, s.q, `
+func (s *store) pendRestore(ctx context.Context, id uuid.UUID, from Status) error {
+	_, err := pg.Value[uuid.UUID](ctx, s.q, `
 		update platform.restores set status = 'pending', heartbeat_at = now()
-		where uuid = @id and status in ('pending', 'running')
-		returning extract(epoch from now() - coalesce(started_at, now()))::float8`, pgx.StrictNamedArgs{"id": id})
-	return time.Duration(seconds * float64(time.Second)), err
+		where uuid = @id and status = @from returning uuid`, pgx.StrictNamedArgs{"id": id, "from": from})
+	return err
 }
 
 // enqueueAgain enqueues another job for a pending task. Several are harmless: one starts it.

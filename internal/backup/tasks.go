@@ -75,6 +75,29 @@ func (t tasks[T]) unfinished(ctx context.Context, id uuid.UUID) (T, error) {
 		pgx.StrictNamedArgs{"id": id})
 }
 
+// hold renews the heartbeat of a pending task, or of a running one that is mine or whose heartbeat
+// has stopped. It returns the task's status and the time since its first start. It fails with
+// NotFound if the task is neither.
+func (t tasks[T]) hold(ctx context.Context, id uuid.UUID, mine bool) (Status, time.Duration, error) {
+	held, err := pg.One[struct {
+		Status Status
+		Age    float64 // seconds
+	}](ctx, t.q, `
+		update `+t.table+` set heartbeat_at = now()
+		where uuid = @id and (status = 'pending'
+			or status = 'running' and (@mine or heartbeat_at < now() - @silence::interval))
+		returning status, extract(epoch from now() - coalesce(started_at, now()))::float8 as age`,
+		pgx.StrictNamedArgs{"id": id, "mine": mine, "silence": HeartbeatTimeout})
+	return held.Status, time.Duration(held.Age * float64(time.Second)), err
+}
+
+// beat returns a running task's heartbeat. It fails with NotFound if the task is not running.
+func (t tasks[T]) beat(ctx context.Context, id uuid.UUID) (time.Time, error) {
+	return pg.Value[time.Time](ctx, t.q, `
+		select heartbeat_at from `+t.table+` where uuid = @id and status = 'running'`,
+		pgx.StrictNamedArgs{"id": id})
+}
+
 // fail sets an unfinished task to failed. reason is for users. It reports false if the task has
 // already ended, and changes nothing then.
 func (t tasks[T]) fail(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
@@ -101,21 +124,18 @@ type task[T any] struct {
 	run     func(ctx context.Context, t T) error
 	reason  func(ctx context.Context, err error) string // explains a failure to the user
 	clear   func(ctx context.Context, t T) error        // removes leftovers, so that it can run again
-	pend    func(ctx context.Context, id uuid.UUID) (age time.Duration, err error)
+	pend    func(ctx context.Context, id uuid.UUID, from Status) error
 	abandon func(ctx context.Context, t T, reason string) error // removes leftovers and marks the task failed
 }
 
 // runTask claims a pending task, runs it and returns it. It returns a *[RetryError] if the task
 // should run again, and does nothing if the task is not pending. The error is for the log.
 func runTask[T any](ctx context.Context, s *Service, k task[T], id uuid.UUID) (T, error) {
-	retry := func(ctx context.Context, err error) error {
-		return s.awaitOutage(ctx, err, func(ctx context.Context) (error, error) { return k.retry(ctx, id, err) })
-	}
-
 	t, err := k.rows.start(ctx, id)
 	switch {
-	case err != nil && isOutage(ctx, err): // it may have been started
-		return t, retry(ctx, err)
+	case err != nil && isOutage(ctx, err): // it may have been started, here or by another server
+		i := interrupted[T]{task: k, id: id, cause: err}
+		return t, s.awaitOutage(ctx, err, i.retry)
 	case err != nil:
 		return t, fault.Ignore(err, fault.NotFound)
 	}
@@ -131,10 +151,11 @@ func runTask[T any](ctx context.Context, s *Service, k task[T], id uuid.UUID) (T
 
 	cancelRun()
 
+	i := interrupted[T]{task: k, id: id, cause: err, mine: true}
 	if _, ok := errors.AsType[*RetryError](err); !ok && isOutage(ctx, err) {
-		err = retry(ctx, err)
+		err = s.awaitOutage(ctx, err, i.retry)
 	}
-	if _, ok := errors.AsType[*RetryError](err); ok {
+	if _, ok := errors.AsType[*RetryError](err); ok || !i.mine {
 		return t, err
 	}
 
