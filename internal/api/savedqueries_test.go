@@ -1,11 +1,15 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestSavedQueries shares queries between the developers of a project.
@@ -60,6 +64,33 @@ func TestRequestSeries(t *testing.T) {
 		t.Errorf("got %s", r.Body)
 	}
 	a.Get(path + "?span=year").Want(400)
+}
+
+// TestRequestSeriesOneAtATime checks that a second series of an account waits, and is refused.
+func TestRequestSeriesOneAtATime(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.New(t)
+	path := "/projects/" + a.Project + "/request-series"
+	conn, err := pgx.Connect(t.Context(), string(a.Config.DatabaseURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+
+	pgtest.Exec(t, conn, "begin; lock table platform.requests in access exclusive mode")
+
+	replies := make(chan *apitest.Reply, 2)
+	for range 2 {
+		go func() { replies <- a.Get(path) }()
+	}
+
+	if (<-replies).Want(429).Code("busy").Header.Get("Retry-After") == "" {
+		t.Error("a 429 has no Retry-After")
+	}
+
+	pgtest.Exec(t, conn, "rollback")
+	(<-replies).Want(200)
 }
 
 // TestRealtimeActivity lists what is open; package realtimeapi has the tests with sockets.

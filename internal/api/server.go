@@ -47,6 +47,7 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/queue"
 	"github.com/socle-dev/socle/internal/realtimeapi"
+	"github.com/socle-dev/socle/internal/requestlog"
 	"github.com/socle-dev/socle/internal/schedule"
 	"github.com/socle-dev/socle/internal/submission"
 	"github.com/socle-dev/socle/internal/tablejob"
@@ -75,6 +76,7 @@ type Config struct {
 	Webhooks    *webhook.Service
 	Functions   *function.Service
 	Realtime    *realtimeapi.Server
+	Requests    *requestlog.Counter
 
 	Bodies     *fair.Pool     // memory for the bodies in all requests in flight
 	PublicURL  string         // without trailing slash
@@ -116,7 +118,7 @@ func New(c Config) *Server {
 		&accounts.Server{Accounts: c.Accounts},
 		&organizations.Server{Accounts: c.Accounts},
 		&projects.Server{Accounts: c.Accounts, Backups: c.Backups, Lifecycle: c.Lifecycle, Platform: c.Platform,
-			Realtime: c.Realtime},
+			Realtime: c.Realtime, Requests: c.Requests},
 		&tables.Server{TableJobs: c.TableJobs},
 		&keys.Server{Platform: c.Platform, Projects: c.Projects},
 		&endusers.Server{Accounts: c.Accounts, EndUsers: c.EndUsers},

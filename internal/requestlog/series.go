@@ -2,11 +2,14 @@ package requestlog
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 )
@@ -14,6 +17,14 @@ import (
 // maxSeriesRows bounds the requests that a series reads, a second's work of the platform database
 // at most. [platform.DefaultRequestBytes] holds about 400,000 requests a day.
 const maxSeriesRows = 250_000
+
+// Series in progress on this server, and those that wait for a place: each member of a project can
+// ask for them.
+const (
+	maxSeries        = 4
+	maxWaitingSeries = 32
+	seriesWait       = 2 * time.Second
+)
 
 // Span is the time that a series covers, up to now.
 type Span struct {
@@ -38,12 +49,42 @@ type Bucket struct {
 	P99          *int64    `json:"p99" nullable:"true" doc:"99th percentile of the duration in microseconds."`
 }
 
+// Counter counts requests over time, for a few accounts at once.
+type Counter struct {
+	db     *platform.DB
+	places *fair.Pool
+}
+
+// NewCounter returns a counter of the requests in a platform database.
+func NewCounter(db *platform.DB) *Counter { return newCounter(db, seriesWait) }
+
+func newCounter(db *platform.DB, wait time.Duration) *Counter {
+	return &Counter{db: db, places: fair.New(fair.Config{Name: "request_series", Capacity: maxSeries, PerAccount: 1,
+		Waiting: maxWaitingSeries, Timeout: wait})}
+}
+
+// Pools returns the pools that accounts share, for metrics.
+func (c *Counter) Pools() []*fair.Pool { return []*fair.Pool{c.places} }
+
 // Series returns the buckets of a span that ends now, oldest first, empty ones included. incomplete
-// is the time before which requests were not counted, nil if all were.
-func Series(
-	ctx context.Context, db *platform.DB, project uuid.UUID, span Span, now time.Time,
+// is the time before which requests were not counted, nil if all were. It fails with TooMany if
+// owner, the project's key in pools, gets no place in time.
+func (c *Counter) Series(
+	ctx context.Context, owner fair.Key, project uuid.UUID, span Span, now time.Time,
 ) (buckets []Bucket, incomplete *time.Time, err error) {
-	return seriesOf(ctx, db, project, span, now, maxSeriesRows)
+	place, err := c.places.Acquire(ctx, owner, 1)
+	if errors.Is(err, fair.ErrBusy) {
+		f := fault.New(fault.TooMany, "too many requests are being counted at the moment").WithCode("busy")
+		f.RetryAfter = seriesWait
+
+		return nil, nil, f
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer place.Release()
+
+	return seriesOf(ctx, c.db, project, span, now, maxSeriesRows)
 }
 
 func seriesOf(

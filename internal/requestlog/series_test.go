@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/fair"
+	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/platform/platformtest"
 )
 
@@ -34,7 +36,7 @@ func TestSeries(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got, incomplete, err := Series(t.Context(), i.DB, project, Spans["hour"], now)
+	got, incomplete, err := NewCounter(i.DB).Series(t.Context(), fair.Key{}, project, Spans["hour"], now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,5 +61,28 @@ func TestSeries(t *testing.T) {
 	}
 	if bounded[59].Requests != 10 || incomplete == nil || !incomplete.Equal(minute(0).Add(90*time.Millisecond)) {
 		t.Errorf("got %+v, incomplete before %v, of a series of ten requests", bounded[59], incomplete)
+	}
+}
+
+// TestSeriesAreShared checks that one account counts the requests of one project at a time.
+func TestSeriesAreShared(t *testing.T) {
+	t.Parallel()
+
+	i := platformtest.New(t)
+	project := i.Project()
+	c := newCounter(i.DB, time.Nanosecond)
+	place := c.places.TryAcquire(fair.Key{Account: "a", Part: "one"}, 1)
+
+	for account, busy := range map[string]bool{"a": true, "b": false} {
+		_, _, err := c.Series(t.Context(), fair.Key{Account: account, Part: "two"}, project, Spans["hour"], time.Now())
+		if fault.Is(err, fault.TooMany) != busy || (err != nil) != busy {
+			t.Errorf("account %s: got %v, want a refusal: %t", account, err, busy)
+		}
+	}
+
+	place.Release()
+	_, _, err := c.Series(t.Context(), fair.Key{Account: "a", Part: "two"}, project, Spans["hour"], time.Now())
+	if err != nil {
+		t.Error(err)
 	}
 }

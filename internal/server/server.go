@@ -290,7 +290,7 @@ func (s *Server) buildInterfaces(c config.Config, variants *object.Variants) {
 		Schedules: s.services.Schedules, Webhooks: s.services.Webhooks, Functions: s.functions, Realtime: s.realtime,
 		Proxy: s.proxy, AuditKey: auditKey, AnswerKey: token.Derive(s.secret, "kept answers"),
 		SigningKey: token.Derive(s.secret, "signed URLs"), Settings: c.Shown(),
-		Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
+		Requests: s.services.Requests, Log: s.log, ClaimHolder: s.notifications.PID, DescribeRows: s.describeRows})
 
 	s.pages = web.New(web.Config{Accounts: s.services.Accounts, Submissions: submissions, Bodies: s.bodies,
 		EndUsers: s.services.EndUsers, PublicURL: s.URL, AuditKey: auditKey})

@@ -101,6 +101,7 @@ type Services struct {
 	TableJobs  *tablejob.Service
 	Migrations *migration.Service
 	Backups    *backup.Service
+	Requests   *requestlog.Counter
 }
 
 // NewServices returns the services with all workers and the periodic work registered.
@@ -113,6 +114,7 @@ func NewServices(c ServicesConfig) *Services {
 		Migrations: migration.New(l, c.Database.Binaries, c.Log),
 		Backups: backup.New(backup.Config{Lifecycle: l, Binaries: c.Database.Binaries, Queue: q,
 			Subjects: c.Domains.Subjects, Notifications: c.Notifications, Log: c.Log}),
+		Requests: requestlog.NewCounter(c.Database.Store.DB()),
 	}
 
 	store := c.Database.Store

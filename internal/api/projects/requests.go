@@ -127,7 +127,7 @@ func (s *Server) listRequests(
 var listRequestSeries = operation.Operation{
 	ID: "listRequestSeries", Method: "GET",
 	Path: "/projects/{projectUUID}/request-series", Summary: "Count a project's requests over time",
-	Access: operation.ProjectInPath(account.Viewer), Errors: operation.MemberErrors,
+	Access: operation.ProjectInPath(account.Viewer), Errors: []int{400, 401, 404, 429, 500},
 	Notes: "Counts of the logged requests, oldest first: the last hour by the minute, the last day by a quarter of " +
 		"an hour, or the last week by the hour. Of a project with many requests a sample is logged. The newest 250,000 " +
 		"are counted: before `metadata.incompleteBefore` there are more.",
@@ -148,7 +148,7 @@ func (s *Server) listRequestSeries(
 	ctx context.Context, p *projectdb.Project, in *listRequestSeriesInput,
 ) (operation.Answer[[]requestlog.Bucket, seriesMetadata], error) {
 	span := requestlog.Spans[in.Span]
-	buckets, incomplete, err := requestlog.Series(ctx, s.Platform.DB(), p.UUID, span, time.Now())
+	buckets, incomplete, err := s.Requests.Series(ctx, p.Key(ctx), p.UUID, span, time.Now())
 
 	return operation.WithMetadata(buckets, seriesMetadata{int(span.Bucket.Seconds()), incomplete}), err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/realtimeapi"
+	"github.com/socle-dev/socle/internal/requestlog"
 )
 
 // Server serves this package's operations. Its fields are their dependencies.
@@ -18,6 +19,7 @@ type Server struct {
 	Lifecycle *lifecycle.Service
 	Platform  *platform.Store
 	Realtime  *realtimeapi.Server
+	Requests  *requestlog.Counter
 
 	pipeline *operation.Pipeline // knows the operations that the audit log names
 }
