@@ -28,7 +28,8 @@ func TestIsOutage(t *testing.T) {
 		want bool
 	}{
 		{state("57P01"), true}, {state("57P03"), true}, {state("53300"), true}, {state("25006"), true},
-		{state("08006"), true}, {fmt.Errorf("count rows: %w", pg.Fault(io.ErrUnexpectedEOF)), true}, {&pgconn.ConnectError{}, true},
+		{state("08006"), true}, {fmt.Errorf("count rows: %w", pg.Fault(io.ErrUnexpectedEOF)), true},
+		{&pgconn.ConnectError{}, true},
 		{state("57014"), false}, {state("53100"), false}, {state("42P01"), false}, {state("55P03"), false},
 		{fault.New(fault.Unavailable, "the storage is unavailable"), false}, {errors.New("other"), false},
 		{context.Canceled, false}, {fmt.Errorf("read the dump: %w", io.ErrUnexpectedEOF), false},

@@ -49,8 +49,8 @@ func Write(ctx context.Context, p *projectdb.Project, f Fact) error {
 	return err
 }
 
-// WriteQuota writes the fact that a project's database is near its quota if it is, and reports that.
-// The fact has one ID a day.
+// WriteQuota writes the fact that a project's database is near its quota if it is, and reports
+// that. The fact has one ID a day.
 func WriteQuota(ctx context.Context, p *projectdb.Project, now time.Time) (isWritten bool, err error) {
 	bytes, quota := p.Size()
 	if !isNear(bytes, quota) {

@@ -309,8 +309,6 @@ func (l *Log) endAll(err error) {
 
 // advance reads all that is new, and gives it to the followers. It returns the number of changes.
 func (l *Log) advance(ctx context.Context) (n int, err error) {
-	defer fault.Recover(&err)
-
 	l.mu.Lock()
 	isDue := l.flushDue
 	l.flushDue = false
@@ -326,6 +324,7 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 		close(l.read)
 		l.read = make(chan struct{})
 	}()
+	defer fault.Recover(&err)
 
 	from := l.position()
 	if from.text == "" {
@@ -362,7 +361,21 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 	}()
 
 	to := p.head.now
-	at := position{from: from, to: to}
+	if n, err = l.deliverAll(ctx, p, position{from: from, to: to}); err != nil {
+		l.detach() // the followers have a part, and continue from their own positions
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	l.at = to
+	return n, err
+}
+
+// deliverAll gives the followers a page of changes and those behind it. It returns their number.
+func (l *Log) deliverAll(ctx context.Context, p page, at position) (n int, err error) {
+	defer fault.Recover(&err)
+
 	for {
 		n += len(p.entries)
 		for _, e := range p.entries {
@@ -375,19 +388,12 @@ func (l *Log) advance(ctx context.Context) (n int, err error) {
 		l.deliver(ctx, p.entries, at)
 
 		if !p.more {
-			break
+			return n, nil
 		}
 		if p, err = readBetween(ctx, l.project.Trusted(), at); err != nil {
-			l.detach() // the followers have a part, and continue from their own positions
-			break
+			return n, err
 		}
 	}
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-
-	l.at = to
-	return n, err
 }
 
 // begin takes the first snapshot of a database.

@@ -528,7 +528,8 @@ func TestQuotaFact(t *testing.T) {
 	w.want(e, "quota.near 0", "quota.near 0")
 
 	late := w.create("late", e.URL, Change{Events: &[]string{event.QuotaNear}})
-	out, err := w.service.ReplayLog(t.Context(), w.project, late.UUID, event.Range{Before: time.Now().Add(48 * time.Hour)})
+	whole := event.Range{Before: time.Now().Add(48 * time.Hour)}
+	out, err := w.service.ReplayLog(t.Context(), w.project, late.UUID, whole)
 	if err != nil || out.Deliveries != 2 {
 		t.Errorf("replay: got %+v, %v, want 2 deliveries", out, err)
 	}

@@ -110,7 +110,8 @@ func pack(t *testing.T, name, text string) []byte {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 
-	got := strings.Join(Environ([]string{"PATH=/bin", "AWS_SECRET_ACCESS_KEY=x", "https_proxy=p", "NODE_EXTRA_CA_CERTS=c", "DENO_DIR=d",
+	got := strings.Join(Environ([]string{"PATH=/bin", "AWS_SECRET_ACCESS_KEY=x", "https_proxy=p",
+		"NODE_EXTRA_CA_CERTS=c", "DENO_DIR=d",
 		"SOCLE_TOKEN=t", "HOMELESS=1", "XPATH=1"}), " ")
 	if want := "PATH=/bin https_proxy=p NODE_EXTRA_CA_CERTS=c DENO_DIR=d NO_COLOR=1 DENO_NO_UPDATE_CHECK=1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
