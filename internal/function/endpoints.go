@@ -52,14 +52,29 @@ func (s *Service) Endpoints(p *projectdb.Project, outside *outbound.Client) Endp
 }
 
 // Do sends a request as [outbound.Client.Do] does. A function is called as the project's service,
-// so verify_jwt does not matter, and has [AnswerTimeout] unless ctx ends before. A function that
-// can't answer has the answer of [FailureOf].
+// so verify_jwt does not matter, and has the time of the project's limits unless ctx ends before. A
+// function that can't answer has the answer of [FailureOf].
 func (e Endpoints) Do(ctx context.Context, tenant fair.Key, r *http.Request) (outbound.Response, error) {
 	if !outbound.IsFunction(r.URL) {
 		return e.outside.Do(ctx, tenant, r)
 	}
 
-	return e.outside.Via(insideTransport{e.service, e.project}, AnswerTimeout).Do(ctx, tenant, r)
+	return e.outside.Via(insideTransport{e.service, e.project}, e.timeout(ctx, r.URL.Host)).Do(ctx, tenant, r)
+}
+
+// timeout returns the time for a function's whole answer. The call itself reports what is wrong
+// with the function.
+func (e Endpoints) timeout(ctx context.Context, name string) time.Duration {
+	if e.service == nil {
+		return AnswerTimeout
+	}
+
+	st, err := e.service.find(ctx, e.project, name)
+	if err != nil {
+		return AnswerTimeout
+	}
+
+	return min(st.Answer(), st.Wall())
 }
 
 // insideTransport calls functions of a project.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/socle-dev/socle/internal/outbound"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -88,5 +89,29 @@ func TestEndpointFailures(t *testing.T) {
 	cancel()
 	if _, err := post(ctx, s, p, "functions://exits", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled call: got %v", err)
+	}
+}
+
+// TestEndpointLimits: a call has the time that the project's limits give it.
+func TestEndpointLimits(t *testing.T) {
+	t.Parallel()
+
+	s := newService(t)
+	second := 1
+	changes := map[string]LimitChange{"answer": {AnswerSeconds: &second}, "wall": {WallSeconds: &second}}
+	for name, change := range changes {
+		p := projectdbtest.New(t)
+		deploy(t, s, p, "waits", `Deno.serve(() => new Promise(() => setInterval(() => {}, 1000)));`)
+		if _, err := s.UpdateLimits(t.Context(), p, change); err != nil {
+			t.Fatal(err)
+		}
+
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+
+		_, err := post(ctx, s, p, "functions://waits", "")
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			t.Errorf("%s: got %v after the limit", name, err)
+		}
 	}
 }

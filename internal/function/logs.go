@@ -52,22 +52,25 @@ func Log(ctx context.Context, p *projectdb.Project, name string, page pg.Page) (
 	}, page, pgx.StrictNamedArgs{"name": name})
 }
 
-// Subject returns the subject of functions. Their rows need nothing in a restore: the rows of
-// schema socle are restored, and secrets are sealed anew by package projectdb.
+// Subject returns the subject of functions. Limits are an administrator's: those of a backup do not
+// hold. The other rows need nothing in a restore, and package projectdb seals secrets anew.
 func Subject() projectdb.Subject {
-	return projectdb.Subject{Sweep: func(ctx context.Context, p *projectdb.Project) error {
-		_, err := pg.Exec(ctx, p.Trusted(), `
-			delete from socle.edge_function_log where at < now() - make_interval(secs => @seconds::float8)`,
-			pgx.StrictNamedArgs{"seconds": maxLogAge.Seconds()})
-		if err != nil {
-			return err
-		}
+	return projectdb.Subject{Sweep: sweep, Restore: projectdb.Restore{CopyQuota: copyLimits}}
+}
 
-		_, err = pg.Exec(ctx, p.Trusted(), `
-			delete from socle.edge_function_metrics where hour < now() - make_interval(secs => @seconds::float8)`,
-			pgx.StrictNamedArgs{"seconds": maxMetricAge.Seconds()})
+// sweep removes old lines and metrics.
+func sweep(ctx context.Context, p *projectdb.Project) error {
+	_, err := pg.Exec(ctx, p.Trusted(), `
+		delete from socle.edge_function_log where at < now() - make_interval(secs => @seconds::float8)`,
+		pgx.StrictNamedArgs{"seconds": maxLogAge.Seconds()})
+	if err != nil {
 		return err
-	}}
+	}
+
+	_, err = pg.Exec(ctx, p.Trusted(), `
+		delete from socle.edge_function_metrics where hour < now() - make_interval(secs => @seconds::float8)`,
+		pgx.StrictNamedArgs{"seconds": maxMetricAge.Seconds()})
+	return err
 }
 
 // logs collect the lines of all processes, and write them in the background.

@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,13 +23,15 @@ import (
 const (
 	maxConnections = 1024 // all functions to other hosts
 	dialTimeout    = 10 * time.Second
+	// lingerTimeout bounds the silence of a host that was told that no more bytes come.
+	lingerTimeout = 10 * time.Second
 )
 
 // discardLog takes what the proxy says about requests of functions.
 var discardLog = log.New(io.Discard, "", 0)
 
 // mailPorts are ports by which others would be sent mail in the server's name.
-var mailPorts = map[string]bool{"25": true, "465": true, "587": true}
+var mailPorts = map[uint64]bool{25: true, 465: true, 587: true}
 
 // Hosts that only functions know.
 const (
@@ -65,6 +68,10 @@ func (s *Service) serveOutward(w http.ResponseWriter, r *http.Request, owner *wo
 	}
 	defer lease.Release()
 
+	ctx, cancel := owner.untilStopped(r.Context())
+	defer cancel()
+
+	r = r.WithContext(ctx)
 	if r.Method == http.MethodConnect {
 		s.tunnel(w, r, owner)
 		return
@@ -73,7 +80,21 @@ func (s *Service) serveOutward(w http.ResponseWriter, r *http.Request, owner *wo
 	s.forward(w, r, owner)
 }
 
-// tunnel connects the process to another host.
+// untilStopped returns a context that ends with the process, too.
+func (w *worker) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-w.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+
+	return ctx, cancel
+}
+
+// tunnel connects the process to another host, until both have ended or the context of r has.
 func (s *Service) tunnel(w http.ResponseWriter, r *http.Request, owner *worker) {
 	far, err := s.dial(r.Context(), owner, r.Host)
 	if err != nil {
@@ -91,6 +112,17 @@ func (s *Service) tunnel(w http.ResponseWriter, r *http.Request, owner *worker) 
 	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
+
+	relay(r.Context(), near, buffered, far)
+}
+
+// relay copies buffered to far, and far to near. It closes both when ctx ends.
+func relay(ctx context.Context, near net.Conn, buffered io.Reader, far net.Conn) {
+	stop := context.AfterFunc(ctx, func() {
+		_ = near.Close()
+		_ = far.Close()
+	})
+	defer stop()
 
 	var copies sync.WaitGroup
 	copies.Go(func() {
@@ -147,12 +179,20 @@ func clientAddress(project uuid.UUID) netip.Addr {
 }
 
 // dial connects to the address that a function names: the server, the project's database, or a
-// public one.
-func (s *Service) dial(ctx context.Context, owner *worker, address string) (net.Conn, error) {
-	_, port, err := net.SplitHostPort(address)
-	switch {
-	case err != nil:
+// public one. A port is a number, which can be written in several ways.
+func (s *Service) dial(ctx context.Context, owner *worker, named string) (net.Conn, error) {
+	host, text, err := net.SplitHostPort(named)
+	if err != nil {
 		return nil, outbound.ErrNetwork
+	}
+
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, outbound.ErrNetwork
+	}
+
+	address := net.JoinHostPort(host, strconv.FormatUint(port, 10))
+	switch {
 	case address == selfAddress, address == s.publicAddress():
 		return s.Self.Connect(ctx, clientAddress(owner.project.UUID))
 	case address == databaseAddress:
@@ -172,7 +212,7 @@ func (s *Service) dial(ctx context.Context, owner *worker, address string) (net.
 		return nil, err
 	}
 
-	return &meteredConn{conn, s.rates.of(owner.project.UUID), owner.stopped}, nil
+	return &meteredConn{Conn: conn, rate: s.rates.of(owner.project.UUID), ended: owner.stopped}, nil
 }
 
 // publicAddress returns the host and port of the server's own URL if that is plain HTTP. By HTTPS a

@@ -3,6 +3,7 @@ package function
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,9 +85,15 @@ type meteredConn struct {
 	net.Conn
 	rate  *rate
 	ended <-chan struct{} // its process has ended
+
+	lingers atomic.Bool // no more bytes are sent
 }
 
 func (c *meteredConn) Read(p []byte) (int, error) {
+	if c.lingers.Load() {
+		_ = c.SetReadDeadline(time.Now().Add(lingerTimeout))
+	}
+
 	n, err := c.Conn.Read(p)
 	c.wait(n)
 
@@ -98,10 +105,13 @@ func (c *meteredConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// CloseWrite tells the host that no more bytes come.
+// CloseWrite tells the host that no more bytes come. A host that is silent for [lingerTimeout] from
+// then on has ended, since nothing else may ever say that the process has left.
 func (c *meteredConn) CloseWrite() error {
 	closeWrite(c.Conn)
-	return nil
+	c.lingers.Store(true)
+
+	return c.SetReadDeadline(time.Now().Add(lingerTimeout)) // also for a read in progress
 }
 
 func (c *meteredConn) wait(bytes int) {

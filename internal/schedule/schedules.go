@@ -27,7 +27,7 @@ type Schedule struct {
 	Command        string     `json:"command" doc:"SQL, which runs as the project's owner; empty if the schedule calls an endpoint."`
 	Endpoint       *string    `json:"endpoint" db:"url" nullable:"true" doc:"URL that receives a signed POST, or functions://NAME for an edge function; null if the schedule runs a command."`
 	Overlap        string     `json:"overlap" enum:"skip,queue" doc:"What happens when a run is due while the one before is in progress."`
-	TimeoutSeconds int        `json:"timeoutSeconds" doc:"Time limit of a run; a URL has at most 10, an edge function at most 150."`
+	TimeoutSeconds int        `json:"timeoutSeconds" doc:"Time limit of a run; a URL has at most 10, an edge function at most its time to the answer, 150 by default."`
 	Active         bool       `json:"active"`
 	NextRunAt      *time.Time `json:"nextRunAt" nullable:"true" doc:"When the next run is due; null if never."`
 	LastStatus     *string    `json:"lastStatus" nullable:"true" doc:"Status of the last run; null if none is kept."`

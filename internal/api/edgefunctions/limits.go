@@ -43,14 +43,7 @@ var updateEdgeFunctionLimits = operation.Operation{
 type updateEdgeFunctionLimitsInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
-		MemoryMB        *int  `json:"memory_mb,omitempty" minimum:"64" maximum:"2048" doc:"Megabytes that a process may allocate."`
-		CPUMilliseconds *int  `json:"cpu_milliseconds,omitempty" minimum:"50" maximum:"60000" doc:"Processor time a request, averaged over a process."`
-		AnswerSeconds   *int  `json:"answer_seconds,omitempty" minimum:"1" maximum:"900" doc:"Time to the answer."`
-		WallSeconds     *int  `json:"wall_seconds,omitempty" minimum:"1" maximum:"3600" doc:"Time of a whole request."`
-		Concurrency     *int  `json:"concurrency,omitempty" minimum:"1" maximum:"128" doc:"Requests that a process works on."`
-		BodyMB          *int  `json:"body_mb,omitempty" minimum:"1" maximum:"200" doc:"Megabytes of a request's body."`
-		Processes       *int  `json:"processes,omitempty" minimum:"1" maximum:"16" doc:"Processes at a time on each server."`
-		MailPorts       *bool `json:"mail_ports,omitempty" doc:"Functions reach ports 25, 465 and 587 of other hosts."`
+		function.LimitChange
 	}
 }
 
@@ -61,7 +54,7 @@ func (s *Server) updateEdgeFunctionLimits(
 		return function.Limits{}, fault.NothingToChange()
 	}
 
-	return s.Functions.UpdateLimits(ctx, p, function.LimitChange(in.Body))
+	return s.Functions.UpdateLimits(ctx, p, in.Body.LimitChange)
 }
 
 var listEdgeFunctionMetrics = operation.Operation{

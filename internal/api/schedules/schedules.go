@@ -49,7 +49,7 @@ type createScheduleInput struct {
 		Command        *string `json:"command,omitempty" minLength:"1" maxLength:"65536" doc:"SQL. Its statements are one transaction, unless they begin and end transactions themselves."`
 		Endpoint       *string `json:"endpoint,omitempty" minLength:"1" maxLength:"500" doc:"URL that receives a signed POST instead of a command, or functions://NAME for an edge function."`
 		Overlap        *string `json:"overlap,omitempty" enum:"skip,queue" doc:"What happens when a run is due while the one before is in progress: it is skipped, or runs once afterwards. Default: skip."`
-		TimeoutSeconds *int    `json:"timeout_seconds,omitempty" minimum:"1" maximum:"600" doc:"Time limit of a run; a URL has at most 10, an edge function at most 150. Default: 600."`
+		TimeoutSeconds *int    `json:"timeout_seconds,omitempty" minimum:"1" maximum:"600" doc:"Time limit of a run; a URL has at most 10, an edge function at most its time to the answer, 150 by default. Default: 600."`
 		Active         *bool   `json:"active,omitempty" doc:"Default: true."`
 	}
 }

@@ -67,6 +67,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `
 		create function public.rise() returns int language sql security definer as 'select 1';
 		update storage.usage set files = -1000000, bytes = -1000000, max_files = 1000000000;
+		insert into socle.edge_function_limits (memory_mb, mail_ports) values (1000000000, true);
 		insert into socle.audit (seq, entry, hash) values (1000000, '{"action": "never"}', '\x00');
 		insert into socle.audit_pending (entry, mac) values ('{"action": "never"}', '\x00');
 		insert into storage.discarded (blob_uuid) values (gen_random_uuid());
@@ -102,6 +103,7 @@ func TestImportRunsNothingPrivileged(t *testing.T) {
 		`select count(*)::text from pg_proc where proname = 'more'`:                                            "0",
 		`select files || ' ' || bytes || ' ' || coalesce(max_files::text, 'none') from storage.usage`:          "0 0 none",
 		`select count(*)::text from ` + apitest.AuditLog + ` where entry like '%never%'`:                       "0",
+		`select count(*)::text from socle.edge_function_limits where mail_ports or memory_mb > 0`:              "0",
 		`select count(*)::text from storage.discarded`:                                                         "0",
 		`select total_files::text from storage.containers where name = 'liar'`:                                 "0",
 		`select count(*)::text from pg_trigger where tgrelid = 'storage.files'::regclass and tgenabled <> 'O'`: "0",
