@@ -147,9 +147,14 @@ func TestEdgeFunctionLimits(t *testing.T) {
 	a.Put(path, `{"memory_mb": 512}`).Want(403)
 	administrator.Put(path, `{}`).Want(422).Code("nothing_to_change")
 	administrator.Put(path, `{"memory_mb": 1}`).Want(422).Field("memory_mb")
+	a.Get("/projects/x/edge-function-limits").Want(400)
+	administrator.Put("/projects/x/edge-function-limits", `{"memory_mb": 512}`).Want(400)
 	a.Get(project + "/edge-function-metrics?hours=0").Want(400)
 	until(t, "the metrics count the call", func() bool {
 		body := string(a.Get(project + "/edge-function-metrics").Want(200).Body)
 		return strings.Contains(body, `"function":"size"`) && !strings.Contains(body, `"calls":0`)
 	})
+
+	a.Post(project+"/pause", "").Want(200)
+	administrator.Put(path, `{"memory_mb": 512}`).Want(409).Code("project_paused")
 }

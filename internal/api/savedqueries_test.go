@@ -27,6 +27,9 @@ func TestSavedQueries(t *testing.T) {
 		Content("name", `cheap "books" 📚`).Content("updatedBy", developer.User)
 
 	other := a.Create(path, `{"name": "all", "query": "select 1"}`)
+	long := `{"name": "long", "query": "` + strings.Repeat("x", 1<<20) + `"}`
+	a.Post(path, long).Want(413)
+	a.Put(path+"/"+id, long).Want(413)
 	a.Get(path+"?sort=name").Want(200).Content("0.name", "all")
 	a.Post(path, `{"name": "all", "query": "select 1"}`).Want(409).Field("name")
 	a.Put(path+"/"+id, `{"name": "all"}`).Want(409).Field("name")
