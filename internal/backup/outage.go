@@ -42,8 +42,12 @@ func isOutage(ctx context.Context, err error) bool {
 }
 
 // isDatabaseAway reports whether an error of a statement, or of a PostgreSQL program, means that
-// the database is out of reach or no primary.
+// the database is out of reach or no primary. It does not if a known reason comes first, such as
+// the end of a restore's time, which cuts off statements too.
 func isDatabaseAway(err error) bool {
+	if kind := fault.Of(err).Kind; kind != fault.Unavailable && kind != fault.Internal {
+		return false
+	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok && slices.ContainsFunc(outageTexts, func(text string) bool {
 		return strings.Contains(err.Error(), text)
 	}) {

@@ -32,6 +32,7 @@ func TestIsOutage(t *testing.T) {
 		{&pgconn.ConnectError{}, true},
 		{state("57014"), false}, {state("53100"), false}, {state("42P01"), false}, {state("55P03"), false},
 		{fault.New(fault.Unavailable, "the storage is unavailable"), false}, {errors.New("other"), false},
+		{errors.Join(fault.New(fault.Unprocessable, "took too long"), pg.Fault(context.DeadlineExceeded)), false},
 		{context.Canceled, false}, {fmt.Errorf("read the dump: %w", io.ErrUnexpectedEOF), false},
 		{fmt.Errorf("run pg_dump: %w", &fs.PathError{Op: "fork/exec", Path: "pg_dump", Err: syscall.ENOENT}), false},
 		{fault.New(fault.Unavailable, "the storage is unavailable").WithCause(context.DeadlineExceeded), false},
