@@ -100,7 +100,7 @@ func (d *Divider) Run(ctx context.Context) error {
 			d.Servers.Log.Warn("could not divide the connections among the servers", "error", err)
 		}
 		if err == nil && share != known {
-			d.report(share)
+			d.report(known, share)
 			known = share
 		}
 
@@ -114,8 +114,8 @@ func (d *Divider) Run(ctx context.Context) error {
 	}
 }
 
-// report logs this server's new share.
-func (d *Divider) report(s Share) {
+// report logs this server's new share, unless it is and was the only one.
+func (d *Divider) report(former, s Share) {
 	log := d.Servers.Log.With("servers", s.Servers, "platform", s.Platform, "projects", s.Projects)
 	if least := Least(s.Servers); least > d.Accepted {
 		log.Warn("PostgreSQL accepts too few connections for all servers: raise max_connections",
@@ -123,7 +123,9 @@ func (d *Divider) report(s Share) {
 		return
 	}
 
-	log.Info("connections divided among servers")
+	if max(former.Servers, s.Servers) > 1 {
+		log.Info("connections divided among servers")
+	}
 }
 
 // Least returns the least connections that several servers need.
