@@ -13,16 +13,15 @@ const (
 	// What a new session costs beyond the request, go run ./bench/projects, "cold".
 	sessionTime = 0.0115
 
-	// Processor time of the delivery of a message to a socket, go run ./bench/realtime.
-	deliveryTime = 0.000021
-
-	// Processor time of the backup of a nearly empty project, and of each GB of its data.
+	// Processor time of the backup of a nearly empty project, measured by hand, and of each GB of
+	// its data, an assumption.
 	backupTime   = 0.24
 	backupTimeGB = 30
 
-	// Bytes. A socket: go run ./bench/realtime. A session of PostgreSQL, private, and the catalog
-	// of a project in Socle's memory: go run ./bench/projects. An empty project on disk, 645 files,
-	// and the WAL of a row of 60 bytes, without images of whole pages: measured by hand.
+	// Bytes. A socket: go run ./bench/realtime. A project's catalog in Socle's memory: go run
+	// ./bench/projects. Measured by hand: the private memory of a session of PostgreSQL (2 to 10
+	// MB), an empty project on disk (645 files), and the WAL of a row of 60 bytes, without images
+	// of whole pages.
 	socketBytes  = 38e3
 	sessionBytes = 6e6
 	catalogBytes = 48e3
@@ -30,8 +29,9 @@ const (
 	projectBytes = 4.2e6
 	rowWAL       = 416
 
-	// WAL of images of whole pages: each page that is written after a checkpoint, of 5 minutes at
-	// least, is written whole. A small row touches three: the table's and those of two indexes.
+	// WAL of images of whole pages, an assumption: each page that is written after a checkpoint,
+	// every 5 minutes, is written whole once. A small row touches three: the table's and those of
+	// two indexes.
 	pageBytes  = 8192
 	pagesOfRow = 3
 	checkpoint = 300.0 // seconds

@@ -36,7 +36,7 @@ type estimate struct {
 
 func (m machine) estimate(l load) estimate {
 	var e estimate
-	budget := m.connections * 8 / 10 // as package pgcluster keeps it
+	budget := m.connections * 8 / 10 // about what package fleet leaves to projects
 
 	// The largest rate whose requests fit into the processors. The share of new sessions falls as
 	// the rate grows, since connections are then used before they are closed for want of use.

@@ -30,7 +30,7 @@ type Mail struct {
 	Link     uuid.NullUUID     `json:"link"`
 
 	// Project and Share decide whose share of the workers the mail takes: that of the project, else
-	// that of whoever asked for it.
+	// the share of whoever asked for it.
 	Project uuid.NullUUID `json:"project"`
 	Share   string        `json:"share,omitempty"`
 }

@@ -99,7 +99,7 @@ func TestRetry(t *testing.T) {
 	t.Parallel()
 
 	for name, test := range map[string]struct {
-		state   string // of the row, as SQL
+		state   string // SQL of the row's state
 		mine    bool
 		want    Status
 		cleared int

@@ -70,7 +70,7 @@ func newFunctionDeploy(d *description, e environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := comparedWith(cmd.Context(), c, all); err != nil {
+		if err := compareDeployed(cmd.Context(), c, all); err != nil {
 			return err
 		}
 
@@ -240,8 +240,8 @@ func (e environment) repositoryClient(cmd *cobra.Command, d *description) (*clie
 	return c, finder{d, c}.selectProject(cmd.Context())
 }
 
-// comparedWith notes what the project of a client has of deployments.
-func comparedWith(ctx context.Context, c *client.Client, all []deployment) error {
+// compareDeployed notes which deployments the client's project has already.
+func compareDeployed(ctx context.Context, c *client.Client, all []deployment) error {
 	deployed, err := deployedFunctions(ctx, c)
 	if err != nil {
 		return err

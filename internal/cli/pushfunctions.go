@@ -73,7 +73,7 @@ func (p *push) readFunctionSecrets() error {
 // loadFunctions reads which functions and secrets of functions a project has.
 func (p *push) loadFunctions() error {
 	if len(p.functions) > 0 {
-		if err := comparedWith(p.cmd.Context(), p.client, p.functions); err != nil {
+		if err := compareDeployed(p.cmd.Context(), p.client, p.functions); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ type rates struct {
 	all map[uuid.UUID]*rate
 }
 
-// of returns a project's rate.
+// of returns the rate of a project.
 func (r *rates) of(project uuid.UUID) *rate {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ type functionsApp struct {
 	t       *testing.T
 	a       *apitest.API
 	project string
-	url     string // of the functions
+	url     string // address of the functions
 	cli     string
 	anon    string // a publishable key
 }

@@ -155,7 +155,7 @@ func (b *Bundler) run(ctx context.Context, f repository.Function, args ...string
 	cmd.WaitDelay = time.Second
 	cmd.Env = Environ(b.Environ)
 	if !b.hasManifest(f) {
-		cmd.Env = append(cmd.Env, "DENO_NO_PACKAGE_JSON=1") // that of the application is not the function's
+		cmd.Env = append(cmd.Env, "DENO_NO_PACKAGE_JSON=1") // the application's is not the function's
 	}
 
 	err := cmd.Run()
