@@ -88,8 +88,12 @@ func (w unixLines) Write(b []byte) (int, error) {
 
 // Statements on the seeds that a project has run. The table is Supabase's tool's.
 const (
-	SelectSeeds  = "select path, hash from supabase_migrations.seed_files"
-	PrepareSeeds = "create schema if not exists supabase_migrations;\n" +
+	SelectSeeds = "select path, hash from supabase_migrations.seed_files"
+
+	// PrepareSeeds must run in one transaction. It locks, since "if not exists" fails in one of two
+	// transactions that create the same at once.
+	PrepareSeeds = "select pg_advisory_xact_lock(hashtext('supabase_migrations.seed_files'));\n" +
+		"create schema if not exists supabase_migrations;\n" +
 		"create table if not exists supabase_migrations.seed_files (path text primary key, hash text not null)"
 )
 

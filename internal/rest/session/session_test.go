@@ -95,7 +95,7 @@ func TestUnreadBodyDiscardsConnection(t *testing.T) {
 
 	body := bytes.Repeat([]byte("x"), 2*maxBufferedBody)
 	pool := fakePool(t, answer(row(body), func() {}))
-	x := New(Config{})
+	x := New(Config{Budget: NewBudget(ChunkSize)}) // no budget to read ahead
 	refused := errors.New("refused")
 
 	for name, end := range map[string]func(*Result){
