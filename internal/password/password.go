@@ -1,8 +1,8 @@
 // Package password checks new passwords against the policy, and hashes and verifies passwords with
 // argon2id.
 //
-// A hash is expensive in memory and time by design. A [Hasher] runs at most one per processor and
-// queues a bounded number of others, by owner.
+// A hash is expensive in memory and time by design. A [Hasher] runs about one per processor, for one
+// account on half of them, and queues a bounded number of others, by owner.
 package password
 
 import (
@@ -49,8 +49,15 @@ type Hasher struct {
 
 // New returns a Hasher for passwords with at least min characters.
 func New(min int) *Hasher {
-	return &Hasher{min: min, places: fair.New(fair.Config{Name: "password_hashes",
-		Capacity: int64(runtime.GOMAXPROCS(0)), Waiting: maxQueued, Timeout: queueTimeout})}
+	return &Hasher{min: min, places: fair.New(places(runtime.GOMAXPROCS(0)))}
+}
+
+// places returns the places for concurrent hashes. One account gets half of the processors, so that
+// its log-ins slow down other work to half its speed at most. The place more than processors is for
+// an account without a hash.
+func places(processors int) fair.Config {
+	return fair.Config{Name: "password_hashes", Capacity: int64(processors) + 1, Reserve: 1,
+		PerAccount: int64(max(1, processors/2)), Waiting: maxQueued, Timeout: queueTimeout}
 }
 
 // Pools returns the pools that accounts share, for metrics.

@@ -3,6 +3,7 @@ package password
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -221,11 +222,37 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// fill takes all slots, like hashes that never end.
+// TestPlaces checks that an account hashes on half of the processors at most, and that one without
+// a hash finds a place beside two that take what they can.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+
+	for processors, half := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 8: 4} {
+		pool := fair.New(places(processors))
+		for _, account := range []string{"first", "second"} {
+			held := 0
+			for pool.TryAcquire(fair.Key{Account: account}, 1) != nil {
+				held++
+			}
+			if held < 1 || held > half || (account == "first" && held != half) {
+				t.Errorf("%d processors: the %s account holds %d places, want at most %d", processors, account, held, half)
+			}
+		}
+
+		if processors > 1 && pool.TryAcquire(fair.Key{Account: "newcomer"}, 1) == nil {
+			t.Errorf("%d processors: a newcomer found no place", processors)
+		}
+	}
+}
+
+// fill takes all slots, like hashes of many accounts that never end.
 func (h *Hasher) fill() (held []*fair.Lease) {
-	for lease := h.places.TryAcquire(fair.Key{}, 1); lease != nil; lease = h.places.TryAcquire(fair.Key{}, 1) {
+	for {
+		lease := h.places.TryAcquire(fair.Key{Account: fmt.Sprint("holder ", len(held))}, 1)
+		if lease == nil {
+			return held
+		}
+
 		held = append(held, lease)
 	}
-
-	return held
 }
