@@ -33,6 +33,13 @@ func (p *postmaster) alive() bool {
 	}
 }
 
+// isReplaced reports whether the program that the process runs was removed or replaced. Without
+// /proc it reports false.
+func (p *postmaster) isReplaced() bool {
+	program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.pid), "exe"))
+	return err == nil && strings.HasSuffix(program, " (deleted)")
+}
+
 // shutdown stops PostgreSQL with a fast shutdown. When ctx ends or after fastStopTimeout, it stops
 // PostgreSQL immediately, without a checkpoint.
 func (p *postmaster) shutdown(ctx context.Context) error {

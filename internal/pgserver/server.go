@@ -39,6 +39,9 @@ const (
 	minBackoff           = 100 * time.Millisecond
 	maxBackoff           = 5 * time.Second
 	orphansTimeout       = 10 * time.Second
+
+	// A package's files are replaced one after the other, and those of its libraries with them.
+	replacementTime = 10 * time.Second
 )
 
 // Config configures a [Server].
@@ -49,7 +52,8 @@ type Config struct {
 	Settings map[string]string // additional postgresql.conf settings, which override Socle's
 	Log      *slog.Logger      // nil discards
 
-	upgrading bool // the data are being upgraded
+	upgrading       bool          // the data are being upgraded
+	replacementTime time.Duration // 0: replacementTime
 }
 
 // Server is a running PostgreSQL. It is safe for concurrent use.
@@ -58,6 +62,8 @@ type Server struct {
 	host    string // directory through which clients reach the socket
 	stop    sync.Once
 	stopped chan struct{}
+
+	replacedSince time.Time // when Run saw that the program was replaced; zero: it was not
 
 	mu         sync.Mutex // held while PostgreSQL is being started
 	postmaster *postmaster
@@ -73,6 +79,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.replacementTime == 0 {
+		c.replacementTime = replacementTime
 	}
 
 	dir, err := filepath.Abs(c.Dir)
@@ -100,7 +109,8 @@ func (s *Server) URL(database string) string {
 }
 
 // Run supervises PostgreSQL until ctx ends or Stop is called: it restarts PostgreSQL after a crash
-// and bounds its log size. It leaves PostgreSQL running. Call it once.
+// and after an update of its package, and bounds its log size. It leaves PostgreSQL running. Call it
+// once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,6 +134,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-p.done:
 		case <-tick.C:
 			s.maintain()
+			s.endReplaced(ctx, p)
 		}
 
 		if !p.alive() {
@@ -140,6 +151,36 @@ func (s *Server) maintain() {
 	}
 	if err := linkSocket(s.config.Dir, s.host); err != nil {
 		s.config.Log.Warn("link PostgreSQL's socket", "error", err)
+	}
+}
+
+// endReplaced ends a PostgreSQL whose program was replaced by another minor version, for Run to
+// start the new one: the old one's new sessions would load the new one's libraries, which may fail.
+func (s *Server) endReplaced(ctx context.Context, p *postmaster) {
+	if !p.isReplaced() {
+		s.replacedSince = time.Time{}
+		return
+	}
+	if s.replacedSince.IsZero() {
+		s.replacedSince = time.Now()
+	}
+	if time.Since(s.replacedSince) < s.config.replacementTime {
+		return
+	}
+
+	s.replacedSince = time.Now() // the next attempt, if this one fails
+	b, err := inspect(s.config.Binaries.Dir)
+	if err == nil && b.Major() != s.config.Binaries.Major() {
+		err = fmt.Errorf("it is PostgreSQL %d now", b.Major())
+	}
+	if err != nil {
+		s.config.Log.Warn("PostgreSQL's program was replaced, and the new one can't be used", "error", err)
+		return
+	}
+
+	s.config.Log.Warn("PostgreSQL's program was replaced, restarting")
+	if err := p.shutdown(ctx); err != nil {
+		s.config.Log.Error("end the PostgreSQL whose program was replaced", "error", err)
 	}
 }
 

@@ -294,6 +294,76 @@ func TestRunRestarts(t *testing.T) {
 	}
 }
 
+// TestRunRestartsReplaced updates the package of a running PostgreSQL.
+func TestRunRestartsReplaced(t *testing.T) {
+	t.Parallel()
+
+	c := clonedConfig(t)
+	c.Binaries.Dir = copyPrograms(t, c.Binaries)
+	c.replacementTime = time.Nanosecond
+	s := start(t, c)
+	execute(t, s, "create table kept as select 'here' as v")
+	before := s.pid()
+	program := c.Binaries.Path("postgres")
+
+	if err := os.Rename(program, program+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(program + ".old"); err != nil {
+		t.Fatal(err)
+	}
+	if !s.current().isReplaced() {
+		t.Error("the program is not known to be replaced")
+	}
+	s.endReplaced(t.Context(), s.current())
+	if !s.current().alive() {
+		t.Fatal("PostgreSQL ended though there is no program to start")
+	}
+
+	copyFile(t, program, filepath.Join(filepath.Dir(program), "original"))
+	runServer(t, s)
+	eventually(t, "the new program runs", func() bool { return s.pid() != before })
+
+	if got := value(t, s, "select v from kept"); got != "here" || s.current().isReplaced() {
+		t.Errorf("got %q, want what was kept, from the new program", got)
+	}
+}
+
+// copyPrograms returns a directory with PostgreSQL's programs, postgres as a copy, that PostgreSQL's
+// user can search.
+func copyPrograms(t *testing.T, b Binaries) string {
+	t.Helper()
+
+	dir, err := os.MkdirTemp("/var/tmp", "socle-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, name := range programs {
+		if err := os.Symlink(b.Path(name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(filepath.Join(dir, "postgres"), filepath.Join(dir, "original")); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, filepath.Join(dir, "postgres"), filepath.Join(dir, "original"))
+
+	return dir
+}
+
+func copyFile(t *testing.T, to, from string) {
+	t.Helper()
+
+	if out, err := exec.Command("cp", "-L", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("copy %s: %v: %s", from, err, out)
+	}
+}
+
 func TestRunCreatesNoCluster(t *testing.T) {
 	t.Parallel()
 
