@@ -57,9 +57,10 @@ func placesConfig(connections int) fair.Config {
 const maxDials = 1 << 16
 
 const (
-	// MaxSessions is a project's maximum number of client sessions on a server. The owner's
-	// CONNECTION LIMIT leaves as many for pools and for another server.
-	MaxSessions = 8
+	// MaxSessions is a project's maximum number of client sessions on a server: the size of the
+	// pools that the usual drivers open unasked. The owner's CONNECTION LIMIT leaves as many for
+	// pools and for another server.
+	MaxSessions = 10
 
 	// sessionPlaceTimeout bounds the wait for another account to give up a session.
 	sessionPlaceTimeout = 5 * time.Second

@@ -37,7 +37,7 @@ var (
 	// ROW LEVEL SECURITY, as none applies to Supabase's postgres: schemas rely on that in functions
 	// with SECURITY DEFINER. It has privileges on no platform table that policies protect from it,
 	// see TestOwnerPassesRowSecurity.
-	Owner = Login{name: "owner", attributes: "noinherit bypassrls connection limit 20", maxTxAge: ownerTxTimeout}
+	Owner = Login{name: "owner", attributes: "noinherit bypassrls connection limit 24", maxTxAge: ownerTxTimeout}
 	// Request may assume anon or authenticated.
 	Request = Login{name: "request", attributes: "noinherit connection limit 50",
 		memberOf: []string{"anon", "authenticated"}, maxTxAge: rowsTxTimeout}

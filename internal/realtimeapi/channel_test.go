@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/event"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -175,6 +178,53 @@ func TestTokens(t *testing.T) {
 	c.want(`["1","1","realtime:x","phx_close",{}]`)
 	c.sync()
 }
+
+// TestFlags joins with flags as Supabase takes them: booleans, or their texts.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+
+	g := newRig(t)
+	c := g.dial("apikey=key&vsn=2.0.0")
+	join := func(config string) { c.send(`["1","1","realtime:x","phx_join",{"config":` + config + `}]`) }
+	joined := `["1","1","realtime:x","phx_reply",{"status":"ok","response":{"postgres_changes":[]}}]`
+
+	for _, yes := range []string{`true`, `"true"`, `"True"`} {
+		join(`{"broadcast":{"ack":` + yes + `,"self":` + yes + `},"presence":{"enabled":"false"},"private":"false"}`)
+		c.want(joined)
+		c.send(`["1","2","realtime:x","broadcast",{"event":"e","payload":{}}]`)
+		c.wantPart("realtime:xe") // a binary frame
+		c.want(`["1","2","realtime:x","phx_reply",{"status":"ok","response":{}}]`)
+	}
+
+	join(`{"private":"TRUE"}`)
+	c.wantPart("permissions to read from")
+	for _, malformed := range []string{`"yes"`, `""`, `1`, `{}`} {
+		join(`{"private":` + malformed + `}`)
+		c.wantPart("The payload of the join is malformed")
+	}
+
+	join(`{"broadcast":{"replication_ready":true},"presence":{"enabled":false}}`)
+	c.want(joined)
+	c.want(`["1",null,"realtime:x","system",{"extension":"system","status":"ok",` +
+		`"message":"Replication connection established","channel":"x"}]`)
+
+	g = newRig(t)
+	g.server.Hub.Connect(silentBus{})
+	g.server.Hub.Connected()
+	c = g.dial("apikey=key&vsn=2.0.0")
+	join(`{"broadcast":{"replication_ready":"true"},"presence":{"enabled":false}}`)
+	c.want(joined)
+	c.wantPart(`{"extension":"system","status":"error","message":"Replication connection was not established in time"`)
+}
+
+// silentBus has another server, which says nothing.
+type silentBus struct{}
+
+func (silentBus) Active() bool                          { return true }
+func (silentBus) Publish(fair.Key, string, []byte) bool { return true }
+func (silentBus) Send(fair.Key, uuid.UUID, []byte) bool { return true }
+func (silentBus) Subscribe(string) (cancel func())      { return func() {} }
+func (silentBus) Barrier() <-chan struct{}              { return make(chan struct{}) }
 
 // TestChecks checks what happens to open sockets when keys and projects change.
 func TestChecks(t *testing.T) {

@@ -19,18 +19,32 @@ import (
 type joinPayload struct {
 	Config struct {
 		Broadcast struct {
-			Ack, Self bool
+			Ack, Self flag
 			Replay    *replayRequest // nil: none
+			Ready     flag           `json:"replication_ready"` // tell when SQL's broadcasts arrive
 		}
 		Presence struct {
 			Key     string
-			Enabled *bool // nil: yes, as for clients that do not know it
+			Enabled *flag // nil: yes, as for clients that do not know it
 		}
 		Changes []changesRequest `json:"postgres_changes"`
-		Private bool
+		Private flag
 		Resume  string // cursor of changes
 	}
 	AccessToken *string `json:"access_token"`
+}
+
+// flag is a boolean. A client may send it as a text.
+type flag bool
+
+// UnmarshalJSON reads a boolean, or its text in any case.
+func (f *flag) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil && text != "" {
+		data = []byte(strings.ToLower(text))
+	}
+
+	return json.Unmarshal(data, (*bool)(f))
 }
 
 // changesRequest is a request for changes. The reply repeats its members.
@@ -102,9 +116,12 @@ func (k *socket) join(ctx context.Context, m message) {
 		return
 	}
 
-	c.awaitServers(ctx)
+	isReady := c.awaitServers(ctx)
 	k.add(c)
 	k.replyJoin(m, p)
+	if p.Config.Broadcast.Ready {
+		c.tellReady(isReady)
+	}
 	c.replayMessages(ctx, p.Config.Broadcast.Replay)
 
 	if enabled := p.Config.Presence.Enabled; enabled == nil || *enabled {
@@ -115,15 +132,29 @@ func (k *socket) join(ctx context.Context, m message) {
 	follow()
 }
 
-// awaitServers waits until the channel misses no broadcast on other servers, for a bounded time.
-func (c *channel) awaitServers(ctx context.Context) {
+// awaitServers waits until the channel misses no broadcast on other servers, for a bounded time. It
+// reports whether that is so.
+func (c *channel) awaitServers(ctx context.Context) bool {
 	timeout := time.NewTimer(serversTimeout)
 	defer timeout.Stop()
 
 	select {
 	case <-c.member.Ready():
+		return true
 	case <-timeout.C:
 	case <-ctx.Done():
+	}
+
+	return false
+}
+
+// tellReady tells the client whether it gets all broadcasts from now on, those of SQL included.
+// Clients know that as the state of Supabase's replication connection.
+func (c *channel) tellReady(isReady bool) {
+	if isReady {
+		c.system(systemEvent, "ok", "Replication connection established", "")
+	} else {
+		c.system(systemEvent, "error", "Replication connection was not established in time", "")
 	}
 }
 
@@ -137,8 +168,8 @@ func (k *socket) joinReason(err error) string {
 
 // newChannel returns the channel of a join that is allowed.
 func (k *socket) newChannel(ctx context.Context, m message, p joinPayload) (*channel, error) {
-	c := &channel{socket: k, topic: m.topic, joinRef: m.joinRef, isPrivate: p.Config.Private, stop: func() {},
-		ack: p.Config.Broadcast.Ack, self: p.Config.Broadcast.Self, key: p.Config.Presence.Key,
+	c := &channel{socket: k, topic: m.topic, joinRef: m.joinRef, isPrivate: bool(p.Config.Private), stop: func() {},
+		ack: bool(p.Config.Broadcast.Ack), self: bool(p.Config.Broadcast.Self), key: p.Config.Presence.Key,
 		grants: map[grant]bool{}}
 	if c.joinRef == nil {
 		c.joinRef = m.ref

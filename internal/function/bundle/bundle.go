@@ -53,6 +53,9 @@ type Bundler struct {
 	root  string // without symbolic links
 	cache string // folder of npm's packages in Deno's cache
 	err   error
+
+	first      sync.Mutex // held until a bundle is made
+	isComplete bool       // Deno has its bundler; under first
 }
 
 // Bundle is a function as the server takes it.
@@ -95,7 +98,7 @@ func (b *Bundler) Bundle(ctx context.Context, f repository.Function) (Bundle, er
 	file := filepath.Join(out, "index.js")
 	args := append([]string{"bundle", "--quiet", "--platform=deno", "--sourcemap=external",
 		"--output=" + file}, options...)
-	if _, err := b.run(ctx, f, append(args, f.Entry)...); err != nil {
+	if err := b.runBundle(ctx, f, append(args, f.Entry)); err != nil {
 		return Bundle{}, err
 	}
 
@@ -167,6 +170,22 @@ func (b *Bundler) run(ctx context.Context, f repository.Function, args ...string
 	}
 
 	return out.Bytes(), errors.Join(err, ctx.Err())
+}
+
+// runBundle runs deno bundle. The first run is alone: it downloads Deno's bundler, which fails if
+// two do so at once.
+func (b *Bundler) runBundle(ctx context.Context, f repository.Function, args []string) error {
+	b.first.Lock()
+	if b.isComplete {
+		b.first.Unlock()
+		_, err := b.run(ctx, f, args...)
+		return err
+	}
+	defer b.first.Unlock()
+
+	_, err := b.run(ctx, f, args...)
+	b.isComplete = err == nil
+	return err
 }
 
 // hasManifest reports whether a function has a package.json of its own.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,4 +265,30 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: got %v, want %s…", name, err, want)
 		}
 	}
+}
+
+// TestFirstBundle bundles at once with a program that fails like Deno without its bundler, if two
+// install it at the same time.
+func TestFirstBundle(t *testing.T) {
+	t.Parallel()
+
+	program := filepath.Join(t.TempDir(), "deno")
+	const script = `#!/bin/sh
+test -e "$0.done" && exit
+mkdir "$0.installing" && touch "$0.done" && rmdir "$0.installing"
+`
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	b := &Bundler{Program: program, Root: t.TempDir(), Environ: os.Environ()}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if err := b.runBundle(t.Context(), repository.Function{}, []string{"bundle"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
