@@ -269,9 +269,15 @@ func TestDecideBlock(t *testing.T) {
 		"begin for r in select 1 loop create extension pg_cron; end loop; end":         {"begin for r in select 1 loop null; end loop; end", "pg_cron"},
 		"begin if not exists (select from pg_extension where extname = 'pg_cron') then create extension pg_cron with schema extensions; end if; end": {
 			"begin if not exists (select from pg_extension where extname = 'plpgsql') then null; end if; end", "pg_cron"},
-		"begin if exists (select from pg_extension where extname = 'pgmq') then perform 1; end if; end": {},
-		"begin perform 1 from pg_roles r where r.rolname = 'postgres' or rolname = 'app'; end": {
-			body: "begin perform 1 from pg_roles r where r.rolname = current_user or rolname = 'app'; end"},
+		"begin if exists (select from pg_extension where extname = 'pgmq' or extname = 'plv8') then perform 1; end if; end": {
+			body: "begin if exists (select from pg_extension where extname = 'plpgsql' or extname = 'plv8') then perform 1; end if; end"},
+		"begin perform 1 from pg_event_trigger where evtname = 'rls'; end": {
+			body: "begin perform 1 from pg_event_trigger where evtname = 'socle_close_new_tables'; end"},
+		"begin perform 1 from pg_event_trigger where evtname = name; end": {},
+		"begin perform 1 from pg_roles r where r.rolname = 'postgres' or rolname = 'anon'; end": {
+			body: "begin perform 1 from pg_roles r where r.rolname = current_user or rolname = 'anon'; end"},
+		"begin if not exists (select from pg_roles where rolname = 'app') then raise exception 'x'; end if; end": {
+			body: "begin if not exists (select from pg_roles where rolname = current_user) then raise exception 'x'; end if; end"},
 		"begin perform 1 from pg_roles where rolname in ('anon', 'supabase_admin') and a in ('postgres'); end": {
 			body: "begin perform 1 from pg_roles where rolname in ('anon', current_user) and a in ('postgres'); end"},
 		"begin set local role supabase_admin; exception when insufficient_privilege then return; end": {
@@ -325,6 +331,18 @@ func TestDecideBlock(t *testing.T) {
 	for _, sql := range []string{"do", "do 'a", "do $$begin", "do language sql 'alter table t owner to postgres'", "do E'begin \\'", "do ''"} {
 		if v := Decide(sqllex.Split(sql)[0]); v.SQL != sql {
 			t.Errorf("%s: got %s", sql, v.SQL)
+		}
+	}
+}
+
+// TestIsPlatformExtension checks the names of Supabase's catalog, and others.
+func TestIsPlatformExtension(t *testing.T) {
+	t.Parallel()
+
+	for name, want := range map[string]bool{"pg_graphql": true, "supabase-dbdev": true, "basejump-supabase_test_helpers": true,
+		"olirice@read_once": true, "uuid-ossp": false, "pg_trgm": false, "pg_trgn": false, "-": false} {
+		if got := IsPlatformExtension(name); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
 		}
 	}
 }
