@@ -78,7 +78,7 @@ func EmulatedExtensions(ctx context.Context, q pg.Querier) ([]string, error) {
 
 	return pg.Values[string](ctx, q, `
 		select m.name
-		from pg_catalog.unnest(@names::text[], @marks::text[]) m(name, mark)
+		from rows from (pg_catalog.unnest(@names::text[]), pg_catalog.unnest(@marks::text[])) m(name, mark)
 		where exists (
 			select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
 			where n.nspname = @schema and p.proname = m.mark and p.proowner = n.nspowner and not exists (
