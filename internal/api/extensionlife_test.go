@@ -166,3 +166,64 @@ func TestCreateExtensionAfterRestore(t *testing.T) {
 	a.Post("/extensions", `{"name": "hstore"}`).Want(201)
 	a.Delete("/extensions/hstore").Want(200)
 }
+
+// emulatedMigration creates extensions that a project can't have, in statements and in a block, and
+// depends on their functions.
+const emulatedMigration = `create extension if not exists http with schema extensions;
+do $$ begin
+	if exists (select 1 from pg_available_extensions where name = 'pg_jsonschema') then
+		execute 'create extension if not exists pg_jsonschema with schema extensions';
+	elsif to_regprocedure('extensions.jsonb_matches_schema(json,jsonb)') is null then
+		raise exception 'missing';
+	end if;
+end $$;
+create table public.orders (id int, content jsonb check (extensions.jsonb_matches_schema('{"required": ["total"]}', content)));
+insert into public.orders values (1, '{"total": 2}');
+create function public.fetch() returns extensions.http_response language plpgsql as
+	'begin return extensions.http_get(''https://example.com''); end';
+create extension if not exists citext with schema extensions;
+drop extension if exists http;
+alter extension http set schema public;
+`
+
+// TestEmulatedExtensions: functions stand for some extensions, in a project, in a copy of its
+// migrations and after a restore.
+func TestEmulatedExtensions(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	a.DisableProofs()
+	r := a.Post("/migrations", migrationsBody(t, "", emulatedMigration)).Want(200)
+	var notes []string
+	for _, n := range r.Get("notes").([]any) {
+		notes = append(notes, fmt.Sprint(n.(map[string]any)["text"]))
+	}
+	want := []string{
+		"extension http: its functions exist, and fail: SQL sends requests by net.http_get() and net.http_post(), which return at once",
+		"extension pg_jsonschema: its functions are in the schema extensions, by Socle's own rules: formats are not checked",
+		"extension http is not dropped: functions of the platform stand for it, and stay",
+		"extension http stays in the schema extensions",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+
+	if files, warnings := diff(t, a, emulatedMigration); len(files) > 0 || warnings != "" {
+		t.Errorf("got the difference %q, %s", files, warnings)
+	}
+	a.Post("/extensions", `{"name": "hstore"}`).Want(201)
+	restoreInPlace(t, a, createBackup(t, a))
+
+	check := func() {
+		t.Helper()
+		a.Post("/sql", sqlBody(`insert into public.orders values (2, '{}')`, writing)).Want(422)
+		a.Post("/sql", sqlBody(`insert into public.orders values (2, '{"total": 1}')`, writing)).Want(200)
+		a.Post("/sql", sqlBody(`select public.fetch()`, writing)).Want(422)
+	}
+	check()
+	a.Post("/extensions", `{"name": "ltree"}`).Want(201)
+	a.Post("/sql", sqlBody(`create or replace function extensions.http_reset_curlopt() returns boolean language sql as 'select false'`, writing)).
+		Want(422)
+	restoreInPlace(t, a, createBackup(t, a))
+	check()
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgdump"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // restorePlan divides a dump's entries by the login that restores them. Data and statements beside
@@ -48,6 +49,8 @@ func planRestore(entries []pgdump.Entry, manifest archive.Manifest, to string) (
 				!(e.Namespace == projectdb.Schema && slices.Contains(projectdb.BookkeepingTables, e.Tag)) {
 				p.platform = append(p.platform, e)
 			}
+		case e.Namespace == schema.ExtensionsSchema && e.Owner != from &&
+			inManifest(func(x projectdb.Extension) bool { return schema.IsEmulated(x.Name) }): // created beforehand
 		case e.Desc == "SCHEMA" && (e.Tag == "public" || slices.Contains(namespace.Platform, e.Tag)):
 		case e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_"):
 		case e.Namespace == "pg_catalog", e.Desc == "COMMENT" && kind == "EXTENSION",

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -205,6 +206,18 @@ func isPlatformEntry(e pgdump.Entry) bool {
 		(e.Desc == "PUBLICATION" && e.Tag == "supabase_realtime")
 }
 
+// platformOwner returns the platform's login, which owns the event triggers.
+func platformOwner(entries []pgdump.Entry) string {
+	i := slices.IndexFunc(entries, func(e pgdump.Entry) bool {
+		return e.Desc == "EVENT TRIGGER" && strings.HasPrefix(e.Tag, "socle_")
+	})
+	if i < 0 {
+		return ""
+	}
+
+	return entries[i].Owner
+}
+
 // queueSchema has the tables of queues, among objects of the platform.
 const queueSchema = "pgmq"
 
@@ -237,10 +250,11 @@ func (d dbDump) restore(cmd *cobra.Command, archive *os.File) error {
 	}
 	defer func() { _ = os.Remove(list.Name()) }()
 
-	head, platform := "", queuePlatform(entries)
+	head, platform, server := "", queuePlatform(entries), platformOwner(entries)
 	for _, e := range entries {
 		switch {
 		case isPlatformEntry(e), e.Namespace == queueSchema && e.Owner == platform:
+		case e.Namespace == extensionsSchema && e.Owner == server: // it stands for an extension
 		case e.Desc == "SCHEMA" && (e.Tag == extensionsSchema || (e.Tag == queueSchema && platform != "")):
 			head += "CREATE SCHEMA IF NOT EXISTS " + e.Tag + ";\n\n"
 		default:

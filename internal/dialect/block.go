@@ -308,14 +308,38 @@ func (b *block) operands(i, end int) string {
 	return text.String()
 }
 
-// providedExtensions are extensions of Supabase whose schema and functions each project has.
-var providedExtensions = []string{"pg_cron", "pg_net", "supabase_vault"}
+// providedExtensions are extensions of Supabase whose functions a project has, or gets from CREATE
+// EXTENSION, without the extension.
+var providedExtensions = []string{"http", "pg_cron", "pg_jsonschema", "pg_net", "pgmq", "supabase_vault"}
 
-// question answers a condition on the name of a role or an extension that begins at token i as if
-// it were there: what names it is left out.
+// questions are the catalog columns whose names a block asks for, with what stands for a name that
+// the project has in another way, and the note about it. An answer returns "" for any other name.
+var questions = map[string]func(name string) (answer, reason string){
+	"rolname": func(name string) (answer, reason string) {
+		if !isAbsent(name) {
+			return "", ""
+		}
+		return "current_user", note("role %s: the project's owner stands for it", name)
+	},
+	"extname": func(name string) (answer, reason string) {
+		if !slices.Contains(providedExtensions, name) {
+			return "", ""
+		}
+		return "'plpgsql'", note("extension %s counts as installed: the project has its functions", name)
+	},
+	"evtname": func(name string) (answer, reason string) {
+		return "'" + closingTrigger + "'", note("event trigger %s: that of the platform stands for it", name)
+	},
+}
+
+// closingTrigger is the platform's event trigger that enables row level security on new tables.
+const closingTrigger = "socle_close_new_tables"
+
+// question answers a condition on the name of a role, an extension or an event trigger that begins
+// at token i as if it were there: what names it is left out.
 func (b *block) question(i int) {
-	column := b.ts.Identifier(i)
-	if column != "rolname" && column != "extname" {
+	answerTo, ok := questions[b.ts.Identifier(i)]
+	if !ok {
 		return
 	}
 
@@ -333,11 +357,11 @@ func (b *block) question(i int) {
 
 	for at := from; at < to; at++ {
 		name, ok := b.ts.literal(at)
-		switch {
-		case ok && column == "rolname" && isPlatformRole(name):
-			b.answer(at, "current_user", note("role %s: the project's owner stands for it", name))
-		case ok && column == "extname" && slices.Contains(providedExtensions, name):
-			b.answer(at, "'plpgsql'", note("extension %s counts as installed: the project has its functions", name))
+		if !ok {
+			continue
+		}
+		if answer, reason := answerTo(name); answer != "" {
+			b.answer(at, answer, reason)
 		}
 	}
 }

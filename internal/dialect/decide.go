@@ -62,7 +62,7 @@ var rules = map[string][]rule{
 	"comment": {extensionComment, role, eventTrigger, queues},
 	"set":     {replicationRole, sessionRole},
 	"reset":   {replicationRole},
-	"select":  {replicationRole, catalogCall},
+	"select":  {replicationRole, catalogCall, timeCall},
 	"insert":  {sessionRows, fileRows},
 	"update":  {sessionRows},
 	"delete":  {sessionRows},
@@ -108,7 +108,8 @@ func Decide(s sqllex.Statement) Verdict {
 var dataWords = []string{"select", "insert", "update", "delete"}
 
 // foreignData matches a part of the few data statements that a rule may be about.
-var foreignData = regexp.MustCompile(`(?i)\b(auth|dbdev|pgtle|storage)"?\s*\.|` + replicationSetting)
+var foreignData = regexp.MustCompile(`(?i)\b(auth|dbdev|pgtle|storage)"?\s*\.|` + replicationSetting +
+	`|_hypertable|_dimension|_time_interval|_(compression|retention)_policy`)
 
 func isForeignData(text string) bool {
 	const head = 4 << 10 // bytes; rules match near the start

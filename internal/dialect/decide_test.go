@@ -173,23 +173,28 @@ func TestDecide(t *testing.T) {
 		"select dbdev.install('a-b')":                                  noCatalog("dbdev.install"),
 		"select pgtle.install_extension('a', '1', 'x', $$y$$)":         noCatalog("pgtle.install_extension"),
 		"select dbdev.install('a-b'), public.f()":                      {},
-		"select net.http_get('a'), public.f()":                         {},
-		"select net.http_get('a')::text || public.f()":                 {},
-		"select net.http_get('a') union select public.f()":             {},
-		"select net.http_get('a'":                                      {},
-		"insert into auth.users (id) values ('a')":                     {},
-		"insert into \"auth\".\"identities\" select 1":                 {},
-		"update auth.users set role = 'a'":                             {},
-		"select * from auth.sessions":                                  {},
-		"insert into auth.mfa_amr_claims values (1)":                   noRows("insert auth.mfa_amr_claims"),
-		"INSERT INTO \"auth\" . \"refresh_tokens\" (a) VALUES (1)":     noRows("insert auth.refresh_tokens"),
-		"delete from auth.sessions where true":                         noRows("delete auth.sessions"),
-		"update only auth.one_time_tokens set a = 1":                   noRows("update auth.one_time_tokens"),
-		"insert into public.t select * from auth.sessions":             {},
-		"select net.total from public.net":                             {},
-		"insert into t values ('cron.job')":                            {},
-		"insert into net.total values (1)":                             {},
-		"select 1 as \"cron.schedule\"":                                {},
+		"SELECT create_hypertable('a.b', 'time', chunk_time_interval => INTERVAL '7 days')": {Does: LeaveOut,
+			Notes: "create_hypertable is left out: projects can't have timescaledb, and the table stays as it is"},
+		"select * from extensions.add_retention_policy('a', interval '1 day')": {Does: LeaveOut,
+			Notes: "extensions.add_retention_policy is left out: projects can't have timescaledb, and the table stays as it is"},
+		"select create_hypertable('a', 'b'), public.f()":           {},
+		"select net.http_get('a'), public.f()":                     {},
+		"select net.http_get('a')::text || public.f()":             {},
+		"select net.http_get('a') union select public.f()":         {},
+		"select net.http_get('a'":                                  {},
+		"insert into auth.users (id) values ('a')":                 {},
+		"insert into \"auth\".\"identities\" select 1":             {},
+		"update auth.users set role = 'a'":                         {},
+		"select * from auth.sessions":                              {},
+		"insert into auth.mfa_amr_claims values (1)":               noRows("insert auth.mfa_amr_claims"),
+		"INSERT INTO \"auth\" . \"refresh_tokens\" (a) VALUES (1)": noRows("insert auth.refresh_tokens"),
+		"delete from auth.sessions where true":                     noRows("delete auth.sessions"),
+		"update only auth.one_time_tokens set a = 1":               noRows("update auth.one_time_tokens"),
+		"insert into public.t select * from auth.sessions":         {},
+		"select net.total from public.net":                         {},
+		"insert into t values ('cron.job')":                        {},
+		"insert into net.total values (1)":                         {},
+		"select 1 as \"cron.schedule\"":                            {},
 
 		"create trigger hook after insert on t for each row execute function supabase_functions.http_request('a')": {},
 		"create trigger t before insert on t for each row execute function http_request()":                         {},
@@ -269,9 +274,15 @@ func TestDecideBlock(t *testing.T) {
 		"begin for r in select 1 loop create extension pg_cron; end loop; end":         {"begin for r in select 1 loop null; end loop; end", "pg_cron"},
 		"begin if not exists (select from pg_extension where extname = 'pg_cron') then create extension pg_cron with schema extensions; end if; end": {
 			"begin if not exists (select from pg_extension where extname = 'plpgsql') then null; end if; end", "pg_cron"},
-		"begin if exists (select from pg_extension where extname = 'pgmq') then perform 1; end if; end": {},
-		"begin perform 1 from pg_roles r where r.rolname = 'postgres' or rolname = 'app'; end": {
-			body: "begin perform 1 from pg_roles r where r.rolname = current_user or rolname = 'app'; end"},
+		"begin if exists (select from pg_extension where extname = 'pgmq' or extname = 'plv8') then perform 1; end if; end": {
+			body: "begin if exists (select from pg_extension where extname = 'plpgsql' or extname = 'plv8') then perform 1; end if; end"},
+		"begin perform 1 from pg_event_trigger where evtname = 'rls'; end": {
+			body: "begin perform 1 from pg_event_trigger where evtname = 'socle_close_new_tables'; end"},
+		"begin perform 1 from pg_event_trigger where evtname = name; end": {},
+		"begin perform 1 from pg_roles r where r.rolname = 'postgres' or rolname = 'anon'; end": {
+			body: "begin perform 1 from pg_roles r where r.rolname = current_user or rolname = 'anon'; end"},
+		"begin if not exists (select from pg_roles where rolname = 'app') then raise exception 'x'; end if; end": {
+			body: "begin if not exists (select from pg_roles where rolname = current_user) then raise exception 'x'; end if; end"},
 		"begin perform 1 from pg_roles where rolname in ('anon', 'supabase_admin') and a in ('postgres'); end": {
 			body: "begin perform 1 from pg_roles where rolname in ('anon', current_user) and a in ('postgres'); end"},
 		"begin set local role supabase_admin; exception when insufficient_privilege then return; end": {
@@ -325,6 +336,18 @@ func TestDecideBlock(t *testing.T) {
 	for _, sql := range []string{"do", "do 'a", "do $$begin", "do language sql 'alter table t owner to postgres'", "do E'begin \\'", "do ''"} {
 		if v := Decide(sqllex.Split(sql)[0]); v.SQL != sql {
 			t.Errorf("%s: got %s", sql, v.SQL)
+		}
+	}
+}
+
+// TestIsPlatformExtension checks the names of Supabase's catalog, and others.
+func TestIsPlatformExtension(t *testing.T) {
+	t.Parallel()
+
+	for name, want := range map[string]bool{"pg_graphql": true, "supabase-dbdev": true, "basejump-supabase_test_helpers": true,
+		"olirice@read_once": true, "uuid-ossp": false, "pg_trgm": false, "pg_trgn": false, "-": false} {
+		if got := IsPlatformExtension(name); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
 		}
 	}
 }

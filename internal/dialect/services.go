@@ -14,14 +14,30 @@ var callEnds = []string{"as", "from", "limit", "order", "where"}
 // catalogs are the schemas of Supabase's tools that install extensions from text.
 var catalogs = []string{"dbdev", "pgtle"}
 
+// timeFunctions are functions of timescaledb that change how a table is stored, and not what it has.
+var timeFunctions = []string{"add_compression_policy", "add_dimension", "add_retention_policy", "create_hypertable",
+	"set_chunk_time_interval"}
+
+// timeCall leaves out a statement that only changes how timescaledb stores a table.
+func timeCall(ts Tokens, s Subject) (Verdict, bool) {
+	if s.Kind != "function" || len(s.Name) == 0 || !slices.Contains(timeFunctions, s.Name[len(s.Name)-1]) ||
+		!ts.isOnlyCall(s) {
+		return Verdict{}, false
+	}
+
+	return leaveOut("%s is left out: projects can't have timescaledb, and the table stays as it is", s.Name), true
+}
+
+// isOnlyCall reports whether a statement does nothing but call its subject.
+func (ts Tokens) isOnlyCall(s Subject) bool {
+	next := ts.skipGroup(s.After)
+	return next == len(ts.All) || slices.Contains(callEnds, ts.Word(next))
+}
+
 // catalogCall leaves out a statement that only installs an extension from text, which would run as
 // a superuser.
 func catalogCall(ts Tokens, s Subject) (Verdict, bool) {
-	if s.Kind != "function" || !slices.Contains(catalogs, s.Name.Schema()) {
-		return Verdict{}, false
-	}
-	next := ts.skipGroup(s.After)
-	if next != len(ts.All) && !slices.Contains(callEnds, ts.Word(next)) {
+	if s.Kind != "function" || !slices.Contains(catalogs, s.Name.Schema()) || !ts.isOnlyCall(s) {
 		return Verdict{}, false
 	}
 

@@ -46,6 +46,7 @@ func (d Databases) CheckExtensions(
 	for _, e := range extensions {
 		isPresent := slices.ContainsFunc(present, func(p projectdb.Extension) bool { return p.Name == e.Name })
 		switch {
+		case isEmulated(e):
 		case !slices.Contains(available, e.Name):
 			return fault.New(fault.Unprocessable,
 				"the backup needs the extension %.63q, which this server does not have",
@@ -62,6 +63,11 @@ func (d Databases) CheckExtensions(
 	}
 
 	return nil
+}
+
+// isEmulated reports whether an extension is emulated if the server lacks it.
+func isEmulated(e projectdb.Extension) bool {
+	return schema.IsEmulated(e.Name) && e.Schema == schema.ExtensionsSchema
 }
 
 // dropExtensions drops a new project's extensions with their schema. A backup may have others, or
@@ -90,15 +96,27 @@ func (c *Copy) createExtensions(ctx context.Context, conn *pgx.Conn, extensions 
 	}
 
 	// PostgreSQL reads all extension files for this.
-	names, err := pg.Values[string](ctx, conn,
-		`select distinct name::text from pg_available_extension_versions where schema is not null`)
+	type file struct {
+		Name  string
+		Fixed bool // it names its schema
+	}
+	files, err := pg.All[file](ctx, conn, `
+		select name::text, bool_or(schema is not null) as fixed from pg_available_extension_versions group by 1`)
 	if err != nil {
 		return err
 	}
 
 	for _, e := range extensions {
 		statements := []string{"create extension " + pg.Quote(e.Name)}
-		if !slices.Contains(names, e.Name) {
+		i := slices.IndexFunc(files, func(f file) bool { return f.Name == e.Name })
+		switch {
+		case i < 0 && isEmulated(e):
+			script, err := schema.EmulationScript(e.Name)
+			if err != nil {
+				return err
+			}
+			statements = append(c.createSchemaStatements(e.Schema), script)
+		case i < 0 || !files[i].Fixed:
 			statements = append(c.createSchemaStatements(e.Schema),
 				"create extension "+pg.Quote(e.Name)+" schema "+pg.Quote(e.Schema))
 		}

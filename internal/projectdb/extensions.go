@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/schema"
 )
 
 // Extension is an extension in a project's database. Its script ran as a superuser, so the platform
@@ -13,13 +14,23 @@ type Extension struct {
 	Schema string `json:"schema"`
 }
 
-// Extensions returns the extensions in q's database, in creation order. It omits plpgsql, which
-// every database has.
+// Extensions returns the extensions in q's database, in creation order, and then the emulated ones,
+// see [schema.IsEmulated]. It omits plpgsql, which every database has.
 func Extensions(ctx context.Context, q pg.Querier) ([]Extension, error) {
-	return pg.All[Extension](ctx, q, `
+	all, err := pg.All[Extension](ctx, q, `
 		select e.extname as name, n.nspname as schema
 		from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace
 		where e.extname <> 'plpgsql' order by e.oid`)
+	if err != nil {
+		return nil, err
+	}
+
+	emulated, err := schema.EmulatedExtensions(ctx, q)
+	for _, name := range emulated {
+		all = append(all, Extension{name, schema.ExtensionsSchema})
+	}
+
+	return all, err
 }
 
 // ExtensionMember is an extension's table.

@@ -166,8 +166,13 @@ func (r *settingsReader) readHook(s section) (string, bool) {
 		return "", false
 	case strings.HasPrefix(uri, "pg-functions://"):
 		return uri, true
+	case strings.HasPrefix(uri, functionScheme):
+		return uri, true
+	case localFunction(uri) != "":
+		return functionScheme + localFunction(uri), true
 	case !strings.HasPrefix(uri, "https://"):
-		r.d.note(s.key("uri"), "is not used: a hook is a function, pg-functions://postgres/SCHEMA/NAME, or has an https URL")
+		r.d.note(s.key("uri"), "is not used: a hook is a function in SQL, pg-functions://postgres/SCHEMA/NAME, "+
+			"an edge function, functions://NAME, or has an https URL")
 		return "", false
 	}
 
@@ -176,6 +181,29 @@ func (r *settingsReader) readHook(s section) (string, bool) {
 	}
 
 	return uri, true
+}
+
+// functionScheme begins the address of an edge function of the project, whose requests need no
+// secret.
+const functionScheme = "functions://"
+
+// localHosts are the names by which Supabase's local containers reach edge functions.
+var localHosts = []string{"127.0.0.1", "api.supabase.internal", "host.docker.internal", "kong", "localhost"}
+
+// localFunction returns the name in the address of an edge function on the developer's machine, and
+// the path after it. It returns "" for any other address.
+func localFunction(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "http" || !slices.Contains(localHosts, u.Hostname()) {
+		return ""
+	}
+
+	name, ok := strings.CutPrefix(u.Path, "/functions/v1/")
+	if !ok || u.RawQuery != "" {
+		return ""
+	}
+
+	return strings.TrimSuffix(name, "/")
 }
 
 // providerNames are the identity providers that a project can have.

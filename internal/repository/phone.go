@@ -64,12 +64,12 @@ func (r *settingsReader) readTestNumbers(s section) {
 // readSender reads the text message sender: a hook, or Twilio.
 func (r *settingsReader) readSender(s section) {
 	if hook := r.d.section("auth", "hook", "send_sms"); hook.is("enabled") {
-		if uri, ok := r.readHook(hook); ok && strings.HasPrefix(uri, "https://") {
+		if uri, ok := r.readHook(hook); ok && !strings.HasPrefix(uri, "pg-functions://") {
 			r.set(hook.path, "hook", "sms", "sender")
 			r.set(hook.key("uri"), uri, "sms", "hook_url")
 			r.setSecret(hook, "secrets", "sms.hook")
 		} else if ok {
-			r.d.note(hook.key("uri"), "is not used: the hook of text messages needs an https URL")
+			r.d.note(hook.key("uri"), "is not used: the hook of text messages is functions://NAME or an https URL")
 		}
 
 		return

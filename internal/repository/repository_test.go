@@ -131,9 +131,16 @@ func TestSettings(t *testing.T) {
 		"hooks": {config: "[auth.hook.custom_access_token]\nenabled = true\nuri = \"pg-functions://postgres/public/claims\"\n" +
 			"[auth.hook.send_email]\nenabled = true\nuri = \"http://host.docker.internal/functions/v1/mail\"\n" +
 			"[auth.hook.before_user_created]\nenabled = false\nuri = \"env(NOWHERE)\"\n",
-			want: []string{"7 hooks.before_user_created=<nil>", "1 hooks.custom_access_token=pg-functions://postgres/public/claims"},
-			notes: []string{"supabase/config.toml:6: auth.hook.send_email.uri is not used: a hook is a function, " +
-				"pg-functions://postgres/SCHEMA/NAME, or has an https URL"}},
+			want: []string{"7 hooks.before_user_created=<nil>", "1 hooks.custom_access_token=pg-functions://postgres/public/claims",
+				"4 hooks.send_email=functions://mail"}},
+		"hooks in functions": {config: "[auth.hook.send_email]\nenabled = true\nuri = \"functions://mail/send\"\nsecrets = \"v1,whsec_eA==\"\n" +
+			"[auth.hook.send_sms]\nenabled = true\nuri = \"http://127.0.0.1:54321/functions/v1/sms\"\n" +
+			"[auth.hook.custom_access_token]\nenabled = true\nuri = \"http://a.example/functions/v1/claims\"\n" +
+			"[auth.mfa.phone]\nenroll_enabled = true\n",
+			want:    []string{"12 sms.factors=true", "5 sms.sender=hook", "7 sms.hook_url=functions://sms", "1 hooks.send_email=functions://mail/send"},
+			secrets: []string{"hooks.send_email=v1,whsec_eA=="},
+			notes: []string{"supabase/config.toml:10: auth.hook.custom_access_token.uri is not used: a hook is a function in SQL, " +
+				"pg-functions://postgres/SCHEMA/NAME, an edge function, functions://NAME, or has an https URL"}},
 		"providers": {config: "[auth.external.github]\nenabled = true\nclient_id = \"a,b\"\nsecret = \"env(FROM_ENV)\"\n" +
 			"[auth.external.azure]\nenabled = true\nclient_id = \"c\"\nurl = \"https://login.microsoftonline.com/tenant\"\n" +
 			"[auth.external.apple]\nenabled = false\nsecret = \"env(NOWHERE)\"\n[auth.external.notion]\nenabled = true\n" +

@@ -166,13 +166,20 @@ func createExtensionSchema(ctx context.Context, tx pgx.Tx) error {
 	return execute(ctx, tx, "grant usage on schema "+ExtensionsSchema+" to public")
 }
 
-// hasForeignObjects is the SQL condition that schema n contains objects that belong to no
-// extension.
+// hasForeignObjects is the SQL condition that schema n contains objects that belong neither to an
+// extension nor to the schema's owner.
 const hasForeignObjects = `exists (
 	select from pg_catalog.pg_depend d
 	where d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass and d.refobjid = n.oid
 		and d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass and not exists (
-		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e'))`
+		select from pg_catalog.pg_depend x where x.classid = d.classid and x.objid = d.objid and x.deptype = 'e')
+		and not exists (
+			select from pg_catalog.pg_proc p
+			where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = d.objid and p.proowner = n.nspowner
+			union all select from pg_catalog.pg_type t
+			where d.classid = 'pg_catalog.pg_type'::pg_catalog.regclass and t.oid = d.objid and t.typowner = n.nspowner
+			union all select from pg_catalog.pg_class c
+			where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and c.oid = d.objid and c.relowner = n.nspowner))`
 
 // createBesideRequirements creates an extension in a schema. A script also searches the schemas of
 // the extensions that it requires, and would find user objects there. So these are in

@@ -63,7 +63,8 @@ var builtIn = map[string]string{
 	"supabase_vault": "schema vault is the platform's",
 }
 
-// create installs an extension unless it is installed. Another platform's extension is left out.
+// create installs an extension unless it is installed, or emulates it. Another platform's extension
+// is left out.
 func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 	name, target := s.Extension.Name, s.Extension.Schema
 	err := e.platform(ctx, func(tx pgx.Tx) error {
@@ -72,6 +73,11 @@ func (e extensions) create(ctx context.Context, i int, s Step) (Step, error) {
 		case err != nil:
 			return err
 		case at != "": // installed
+		case schema.IsEmulated(name) && e.full:
+			return projectdb.ErrOverQuota
+		case schema.IsEmulated(name):
+			s = s.leftOut(schema.EmulationNote(name))
+			return schema.EmulateExtension(ctx, tx, name)
 		case !slices.Contains(schema.AllowedExtensions, name) && dialect.IsPlatformExtension(name):
 			s = s.leftOut("extension " + name + " is left out: " + cmp.Or(builtIn[name], "projects can't have it"))
 			return nil
@@ -121,6 +127,9 @@ func (e extensions) move(ctx context.Context, i int, s Step) (Step, error) {
 		switch {
 		case err != nil:
 			return err
+		case at == "" && schema.IsEmulated(name):
+			s = s.leftOut("extension " + name + " stays in the schema " + schema.ExtensionsSchema)
+			return nil
 		case at == "" && dialect.IsPlatformExtension(name):
 			s = s.leftOut("extension " + name + " is left out: projects can't have it")
 			return nil
@@ -178,6 +187,10 @@ func (e extensions) dropUnused(ctx context.Context, i int, s Step) (Step, error)
 }
 
 func nothingToDrop(s Step) string {
+	if schema.IsEmulated(s.Extension.Name) {
+		return "extension " + s.Extension.Name + " is not dropped: functions of the platform stand for it, and stay"
+	}
+
 	return "extension " + s.Extension.Name + " is not installed: there is nothing to drop"
 }
 

@@ -83,7 +83,7 @@ function Subject({ subject, settings, update }: SubjectProps & { subject: string
       )
     case 'hooks':
       return object('Hooks', 'hooks', hookSpecs, settings.hooks,
-        'Functions of the project, or your own URLs, that take part in sign-up and sign-in. Requests to a URL are signed by its secret.')
+        'Functions in SQL, edge functions, or your own URLs, that take part in sign-up and sign-in. Requests to a URL are signed by its secret.')
     case 'oauth':
       return object('OAuth server', 'oauth_server', oauthSpecs, settings.oauthServer)
     default:

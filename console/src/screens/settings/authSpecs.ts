@@ -66,7 +66,8 @@ export const smsSpecs: Spec[] = [
     { value: 'twilio', text: 'Twilio, or a service with its interface' },
   ] },
   { name: 'text', label: 'Text', kind: 'text', hint: 'With the variables {{ .Token }} and {{ .SiteURL }}.' },
-  { name: 'hook_url', label: 'Hook URL', kind: 'text', hint: 'Receives the user and the code, signed by the secret.' },
+  { name: 'hook_url', label: 'Hook URL', kind: 'text',
+    hint: 'An https URL, or functions://name for an edge function. It receives the user and the code, signed by the secret.' },
   { name: 'secrets.sms.hook', label: 'Hook secret', kind: 'secret' },
   { name: 'twilio_account_sid', label: 'Twilio account SID', kind: 'text' },
   { name: 'secrets.sms.twilio', label: 'Twilio token', kind: 'secret' },
@@ -122,7 +123,8 @@ export const hookNames = [
 ] as const
 
 export const hookSpecs: Spec[] = hookNames.flatMap((name): Spec[] => [
-  { name, label: name, kind: 'text', hint: 'pg-functions://postgres/schema/function, or an https URL. Empty: none.' },
+  { name, label: name, kind: 'text',
+    hint: 'pg-functions://postgres/schema/function in SQL, functions://name for an edge function, or an https URL. Empty: none.' },
   { name: `secrets.hooks.${name}`, label: `Secret of ${name}`, kind: 'secret' },
 ])
 
