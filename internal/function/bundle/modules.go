@@ -66,11 +66,6 @@ var header = regexp.MustCompile(`(?m)^// (\S.*)$`)
 // repository or in Deno's cache of packages. Of an import such as import(`./texts/${name}.json`),
 // Deno lists no modules, and the bundler takes every file that matches, in all folders below.
 func (b *Bundler) checkBundle(f repository.Function, code []byte) error {
-	cache, err := filepath.EvalSymlinks(b.cache)
-	if err != nil {
-		cache = b.cache // there is none yet
-	}
-
 	var problems repository.Problems
 	for _, m := range header.FindAllSubmatch(code, -1) {
 		name := string(m[1])
@@ -82,11 +77,7 @@ func (b *Bundler) checkBundle(f repository.Function, code []byte) error {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(b.root, file)
 		}
-		if isBelow(cache, file) {
-			continue
-		}
-
-		if text := b.checkFile(file); text != "" {
+		if text := b.checkFile(file); text != "" && !repository.Contains(b.cache, file) {
 			problems = append(problems, repository.Remark{File: f.Entry, Text: text})
 		}
 	}
@@ -114,17 +105,6 @@ func (b *Bundler) checkFile(file string) string {
 	}
 
 	return ""
-}
-
-// isBelow reports whether a file lies in a folder, links followed.
-func isBelow(folder, file string) bool {
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return false
-	}
-
-	name, err := filepath.Rel(folder, real)
-	return err == nil && filepath.IsLocal(name)
 }
 
 // dependency is an import, as Deno describes it.
