@@ -68,6 +68,9 @@ func newDev(e environment) *cobra.Command {
 		if program, err := d.e.deno(); err == nil { // the server looks elsewhere
 			d.e.environ = append(d.e.environ, denoBin+"="+filepath.Dir(program))
 		}
+		if err := e.claimDevFolder(d.folder); err != nil {
+			return err
+		}
 
 		return d.run(cmd.Context())
 	}
@@ -124,12 +127,8 @@ func (d *dev) run(ctx context.Context) error {
 	return errors.Join(err, <-ended)
 }
 
-// prepare creates the folder, which git ignores, and locks it. --reset empties the folder first.
+// prepare locks the folder, which git ignores. --reset empties it.
 func (d *dev) prepare() (unlock func(), err error) {
-	if err := os.MkdirAll(d.folder, 0o700); err != nil {
-		return nil, err
-	}
-
 	lock, err := os.OpenFile(filepath.Join(d.folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err

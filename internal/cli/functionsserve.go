@@ -206,23 +206,37 @@ func (s *functionServe) envFile() (string, bool) {
 		return name, true
 	}
 
-	return filepath.Join(s.root, filepath.FromSlash(repository.FunctionsFolder), ".env"), false
+	return filepath.Join(s.root, filepath.FromSlash(repository.FunctionVariablesFile)), false
 }
 
-// environment returns the variables of functions. Those of the server go first.
+// environment returns the variables of functions. Those of the server go first. Without a flag, the
+// file must lie in the repository: a link could lead to secrets of the developer.
 func (s *functionServe) environment() (map[string]string, error) {
-	name, given := s.envFile()
-	text, err := os.ReadFile(name)
-	if err != nil && (given || !os.IsNotExist(err)) {
+	env, err := s.fileVariables()
+	if err != nil {
 		return nil, err
 	}
 
-	env := repository.ParseVariables(string(text))
 	for name, value := range s.keys {
 		env[name] = value
 	}
 
 	return env, nil
+}
+
+// fileVariables reads the file of secrets.
+func (s *functionServe) fileVariables() (map[string]string, error) {
+	name, given := s.envFile()
+	if !given {
+		return repository.FunctionVariables(s.root)
+	}
+
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+
+	return repository.ParseVariables(string(text)), nil
 }
 
 // verify asks the project whether it knows the key or token of a request.

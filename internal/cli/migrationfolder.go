@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/socle-dev/socle/internal/migration/file"
+	"github.com/socle-dev/socle/internal/repository"
 )
 
 // migration is a migration of a folder or of a project.
@@ -38,8 +39,8 @@ type migrationFolder struct {
 const prismaFile = "migration.sql"
 
 // readMigrations reads the migrations of a folder; none of a missing folder. It fails if two have
-// the same version.
-func readMigrations(dir string) (migrationFolder, error) {
+// the same version, or if one is a link out of the repository; "": a link may lead anywhere.
+func readMigrations(dir, repo string) (migrationFolder, error) {
 	var f migrationFolder
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,6 +68,10 @@ func readMigrations(dir string) (migrationFolder, error) {
 			continue
 		}
 
+		if repo != "" && !repository.Contains(repo, path) {
+			return f, repository.Problems{{File: filepath.ToSlash(path), Text: "is no file in the repository"}}
+		}
+
 		m, err := readMigration(path, version, rest)
 		if err != nil {
 			return f, err
@@ -86,6 +91,10 @@ func readMigrations(dir string) (migrationFolder, error) {
 }
 
 func readMigration(path, version, name string) (migration, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe waits for its writer
+		return migration{}, fmt.Errorf("%s: is no file", path)
+	}
+
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return migration{}, err

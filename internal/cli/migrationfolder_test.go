@@ -31,7 +31,7 @@ func TestReadMigrations(t *testing.T) {
 		write(name)
 	}
 
-	f, err := readMigrations(dir)
+	f, err := readMigrations(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,23 @@ func TestReadMigrations(t *testing.T) {
 		t.Errorf("got %q skipped, want %q", f.skipped, skipped)
 	}
 
+	outside := filepath.Join(t.TempDir(), "id_rsa")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "20240109120000_link.sql")
+	if err := os.Symlink(outside, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readMigrations(dir, dir); err == nil || !strings.HasSuffix(err.Error(), "is no file in the repository") {
+		t.Errorf("a link out of the repository: got %v", err)
+	}
+	if _, err := readMigrations(dir, ""); err != nil {
+		t.Errorf("a link of a folder without repository: %v", err)
+	}
+
 	write("20240107120000_again.sql")
-	if _, err := readMigrations(dir); err == nil || !strings.Contains(err.Error(), "same version") {
+	if _, err := readMigrations(dir, ""); err == nil || !strings.Contains(err.Error(), "same version") {
 		t.Errorf("two files of one version: got %v", err)
 	}
 }

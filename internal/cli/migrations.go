@@ -63,7 +63,7 @@ const seedFile = "seed.sql"
 // create creates an empty file.
 func (m *migrationsCommand) create(cmd *cobra.Command, args []string) error {
 	dir, _ := cmd.Flags().GetString("dir")
-	f, err := readMigrations(dir)
+	f, err := readMigrations(dir, "")
 	if err != nil {
 		return err
 	}

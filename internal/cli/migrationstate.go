@@ -30,7 +30,7 @@ func (m *migrationsCommand) open(cmd *cobra.Command) (*migrationState, error) {
 	s := &migrationState{e: m.e}
 	s.dir, _ = cmd.Flags().GetString("dir")
 
-	f, err := readMigrations(s.dir)
+	f, err := readMigrations(s.dir, "")
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func openPull(cmd *cobra.Command, e environment) (*pull, error) {
 	p := &pull{push: push{e: e, cmd: cmd, repo: repo}}
 	p.migrations = &migrationState{e: e, dir: shortPath(repo.Path(repository.Migrations))}
 
-	files, err := readMigrations(p.migrations.dir)
+	files, err := readMigrations(p.migrations.dir, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func (p *push) read(folder string) error {
 
 	m := &migrationState{e: p.e, dir: shortPath(repo.Path(repository.Migrations))}
 	if !repo.Config.SkipMigrations {
-		files, err := readMigrations(m.dir)
+		files, err := readMigrations(m.dir, repo.Root)
 		if err != nil {
 			return err
 		}

@@ -50,19 +50,17 @@ func FunctionEntry(name string) string { return path.Join(FunctionsFolder, name,
 // ReadFunctions reads the edge functions of a repository, and no more. It fails with [Problems] if
 // they are wrong.
 func ReadFunctions(root string, lookup func(name string) (string, bool)) ([]Function, []Remark, error) {
-	r := &Repository{Root: root}
 	files, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer files.Close()
 
-	d, err := r.readConfig()
+	d, err := readConfig(files, lookup)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	d.lookup = lookup
 	all := readFunctions(d, files)
 	if len(d.problems) > 0 {
 		return nil, nil, Problems(sorted(d.problems))
@@ -73,7 +71,13 @@ func ReadFunctions(root string, lookup func(name string) (string, bool)) ([]Func
 
 // FunctionTables returns what the configuration of a repository says of each function.
 func FunctionTables(root string) (map[string]map[string]any, error) {
-	d, err := (&Repository{Root: root}).readConfig()
+	files, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+
+	d, err := readConfig(files, func(string) (string, bool) { return "", false })
 	if err != nil {
 		return nil, err
 	}

@@ -84,12 +84,52 @@ func TestFunctionMistakes(t *testing.T) {
 	}
 }
 
-// TestQuotedVariables: a value in quotes may have several lines.
-func TestQuotedVariables(t *testing.T) {
+// TestLinks: nothing outside the repository is read through its links, and no pipe.
+func TestLinks(t *testing.T) {
 	t.Parallel()
 
-	got := ParseVariables("KEY=\"-----BEGIN\nabc=\n-----END\"\nB='x\ny'\nC=\"a\\nb\\\"c\"\n")
-	want := map[string]string{"KEY": "-----BEGIN\nabc=\n-----END", "B": "x\ny", "C": "a\nb\"c"}
+	secret := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(secret, []byte("AWS_SECRET_ACCESS_KEY = s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, name := range []string{ConfigFile, FunctionVariablesFile, ".env"} {
+		root := write(t, map[string]string{"supabase/functions/a/index.ts": ""})
+		if err := os.Symlink(secret, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+
+		_, _, err := ReadFunctions(root, environment(nil))
+		if name == FunctionVariablesFile {
+			_, err = FunctionVariables(root)
+		}
+		if want := name + ": is no file in the repository that can be read"; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+		if Contains(root, filepath.Join(root, name)) || !Contains(root, filepath.Join(root, "supabase")) {
+			t.Errorf("%s: Contains follows no link", name)
+		}
+	}
+
+	root := write(t, map[string]string{FunctionVariablesFile: "A=b", ".env": "VERIFY=false",
+		ConfigFile: "[functions.a]\nverify_jwt = \"env(VERIFY)\"\n", "supabase/functions/a/index.ts": ""})
+	got, err := FunctionVariables(root)
+	if err != nil || got["A"] != "b" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if all, _, err := ReadFunctions(root, environment(nil)); err != nil || len(all) != 1 || *all[0].VerifyJWT {
+		t.Errorf("a variable of .env: got %v, %v", all, err)
+	}
+}
+
+// TestVariableForms: a value in quotes may have several lines.
+func TestVariableForms(t *testing.T) {
+	t.Parallel()
+
+	got := ParseVariables("\ufeffFIRST=a b\t# of an editor on Windows\r\nKEY=\"-----BEGIN\nabc=\n-----END\"\nB= 'x\ny'\n" +
+		"C=\"a\\nb\\\"c\"\nEMPTY= # to be set\nCOLOR=#ff0000\n")
+	want := map[string]string{"FIRST": "a b", "KEY": "-----BEGIN\nabc=\n-----END", "B": "x\ny", "C": "a\nb\"c", "EMPTY": "",
+		"COLOR": "#ff0000"}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}

@@ -115,22 +115,9 @@ func Open(root string, lookup func(name string) (string, bool)) (*Repository, er
 	}
 	defer files.Close()
 
-	variables, err := readVariables(files)
+	d, err := readConfig(files, lookup)
 	if err != nil {
 		return nil, err
-	}
-
-	d, err := r.readConfig()
-	if err != nil {
-		return nil, err
-	}
-
-	d.lookup = func(name string) (string, bool) {
-		if text, ok := lookup(name); ok {
-			return text, true
-		}
-		text, ok := variables[name]
-		return text, ok
 	}
 
 	r.Config = readSettings(d, files)
@@ -167,17 +154,48 @@ func (r *Repository) CheckSecrets(present []string) error {
 	return nil
 }
 
-// readConfig reads the configuration. Without one, it is empty.
-func (r *Repository) readConfig() (*document, error) {
-	text, err := os.ReadFile(r.Path(ConfigFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return parseDocument(ConfigFile, nil)
-	}
+// readConfig reads the configuration. Without one, it is empty. Files .env add to lookup.
+func readConfig(files *os.Root, lookup func(name string) (string, bool)) (*document, error) {
+	variables, err := readVariables(files)
 	if err != nil {
 		return nil, err
 	}
 
-	return parseDocument(ConfigFile, text)
+	text, err := readRegular(files, ConfigFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, Problems{{File: ConfigFile, Text: "is no file in the repository that can be read"}}
+	}
+
+	d, err := parseDocument(ConfigFile, text)
+	if err != nil {
+		return nil, err
+	}
+
+	d.lookup = func(name string) (string, bool) {
+		if text, ok := lookup(name); ok {
+			return text, true
+		}
+		text, ok := variables[name]
+		return text, ok
+	}
+
+	return d, nil
+}
+
+// Contains reports whether a folder has a file, after links. It may be a stranger's folder, whose
+// links lead to files of this machine.
+func Contains(folder, file string) bool {
+	folder, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return false
+	}
+	file, err = filepath.EvalSymlinks(file)
+	if err != nil {
+		return false
+	}
+
+	name, err := filepath.Rel(folder, file)
+	return err == nil && filepath.IsLocal(name)
 }
 
 // noteSchemas notes files with declared schemas, from which migrations are made.

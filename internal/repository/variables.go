@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -18,15 +17,12 @@ var variableFiles = []string{Folder + "/.env.local", Folder + "/.env", ".env.loc
 func readVariables(files *os.Root) (map[string]string, error) {
 	all := map[string]string{}
 	for _, name := range variableFiles {
-		text, err := readRegular(files, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		some, err := readVariableFile(files, name)
 		if err != nil {
-			return nil, Problems{{File: name, Text: "can't be read"}}
+			return nil, err
 		}
 
-		for name, value := range ParseVariables(string(bytes.TrimPrefix(text, byteOrderMark))) {
+		for name, value := range some {
 			if _, ok := all[name]; !ok {
 				all[name] = value
 			}
@@ -36,12 +32,39 @@ func readVariables(files *os.Root) (map[string]string, error) {
 	return all, nil
 }
 
+// readVariableFile reads the variables in a file; none if it does not exist.
+func readVariableFile(files *os.Root, name string) (map[string]string, error) {
+	text, err := readRegular(files, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, Problems{{File: name, Text: "is no file in the repository that can be read"}}
+	}
+
+	return ParseVariables(string(text)), nil
+}
+
+// FunctionVariablesFile has the variables of edge functions that are served on this machine.
+const FunctionVariablesFile = FunctionsFolder + "/.env"
+
+// FunctionVariables reads [FunctionVariablesFile] of a repository; none if it does not exist.
+func FunctionVariables(root string) (map[string]string, error) {
+	files, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+
+	return readVariableFile(files, FunctionVariablesFile)
+}
+
 // assignment matches a line of a file with variables.
 var assignment = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$`)
 
 // assignments matches the lines of a file with variables. A value in quotes may have several.
-var assignments = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*` +
-	`(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\r\n]*))`)
+var assignments = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=` +
+	`(?:[ \t]*"((?:[^"\\]|\\.)*)"|[ \t]*'([^']*)'|([^\r\n]*))`)
+
+// comment matches a comment behind a value without quotes.
+var comment = regexp.MustCompile(`[ \t]#.*`)
 
 // escapes are what double quotes have for characters.
 var escapes = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`)
@@ -50,9 +73,8 @@ var escapes = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`,
 // quotes; without them it ends before a comment.
 func ParseVariables(text string) map[string]string {
 	all := map[string]string{}
-	for _, m := range assignments.FindAllStringSubmatch(text, -1) {
-		bare, _, _ := strings.Cut(m[4], " #")
-		all[m[1]] = escapes.Replace(m[2]) + m[3] + strings.TrimSpace(bare)
+	for _, m := range assignments.FindAllStringSubmatch(strings.TrimPrefix(text, "\ufeff"), -1) {
+		all[m[1]] = escapes.Replace(m[2]) + m[3] + strings.TrimSpace(comment.ReplaceAllString(m[4], ""))
 	}
 
 	return all
@@ -80,7 +102,13 @@ func FindFramework(name string) (Framework, bool) {
 // Framework returns the application's framework by its package.json.
 func (r *Repository) Framework() Framework {
 	none := Frameworks[len(Frameworks)-1]
-	text, err := os.ReadFile(r.Path("package.json"))
+	files, err := os.OpenRoot(r.Root)
+	if err != nil {
+		return none
+	}
+	defer files.Close()
+
+	text, err := readRegular(files, "package.json")
 	if err != nil {
 		return none
 	}

@@ -5,8 +5,8 @@
 // needs, with the source map as its last line. The same files make the same bytes on every machine,
 // so the sum of a bundle tells whether a project has it.
 //
-//	files ─► deno info: all modules lie in the repository ─► deno bundle ─► portable paths,
-//	source map, static files ─► bundle
+//	files ─► deno info: all modules lie in the repository ─► deno bundle: so do all files in it
+//	─► portable paths, source map, static files ─► bundle
 //
 // Nothing of a function runs meanwhile, nor do the scripts of its packages. Which functions a
 // repository has is up to package repository.
@@ -35,7 +35,8 @@ const (
 	// MaxSize bounds a bundle in bytes, with its source map. The server has the same limit.
 	MaxSize = 20 << 20
 
-	timeout = 5 * time.Minute // for a function, with its downloads
+	timeout     = 5 * time.Minute // for a function, with its downloads
+	maxProblems = 20              // files outside the repository that a failure names
 )
 
 // hosts are the hosts that modules are imported from, beside registries.
@@ -102,7 +103,15 @@ func (b *Bundler) Bundle(ctx context.Context, f repository.Function) (Bundle, er
 		return Bundle{}, err
 	}
 
-	return b.assemble(f, file)
+	code, err := os.ReadFile(file)
+	if err != nil {
+		return Bundle{}, err
+	}
+	if err := b.checkBundle(f, code); err != nil {
+		return Bundle{}, err
+	}
+
+	return b.assemble(f, code, file)
 }
 
 // prepare finds the folders whose paths bundles must not have.
@@ -194,13 +203,8 @@ func (b *Bundler) hasManifest(f repository.Function) bool {
 	return f.Entry != "" && err == nil
 }
 
-// assemble makes the bundle of what Deno wrote.
-func (b *Bundler) assemble(f repository.Function, file string) (Bundle, error) {
-	code, err := os.ReadFile(file)
-	if err != nil {
-		return Bundle{}, err
-	}
-
+// assemble makes the bundle of the code and the source map that Deno wrote.
+func (b *Bundler) assemble(f repository.Function, code []byte, file string) (Bundle, error) {
 	text, err := os.ReadFile(file + ".map")
 	if err != nil {
 		return Bundle{}, err

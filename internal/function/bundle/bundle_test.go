@@ -292,3 +292,50 @@ mkdir "$0.installing" && touch "$0.done" && rmdir "$0.installing"
 	}
 	all.Wait()
 }
+
+// TestGlobs: an import with a variable part has files of the repository, and no others, whatever
+// their type.
+func TestGlobs(t *testing.T) {
+	t.Parallel()
+
+	imports := func(pattern, media string) string {
+		return "const n = Deno.args[0] ?? \"a\"; console.log((await import(`" + pattern + "`, { with: { type: \"" + media +
+			"\" } })).default);"
+	}
+	b := newBundler(t, map[string]string{
+		"supabase/functions/texts/index.ts": imports("./${n}.json", "json"),
+		"supabase/functions/texts/a.json":   `"hello"`,
+		"supabase/functions/up/index.ts":    imports("../../../../outside/${n}.json", "json"),
+		"supabase/functions/all/index.ts":   imports("../../../../outside/${n}", "text"),
+		"supabase/functions/bytes/index.ts": imports("../../../../outside/${n}", "bytes"),
+		"supabase/functions/call/index.ts":  `import x from "./call.cjs"; console.log(x);`,
+		"supabase/functions/call/call.cjs":  "module.exports = (n) => require(`../../../../outside/${n}.json`);",
+		"supabase/functions/link/index.ts":  imports("./far/${n}", "text"),
+		"supabase/functions/env/index.ts":   imports("../_shared/${n}", "text"),
+		"supabase/functions/_shared/.env":   "A=b",
+	})
+	outside := filepath.Join(filepath.Dir(b.Root), "outside")
+	if err := errors.Join(os.MkdirAll(filepath.Join(outside, "deep"), 0o700),
+		os.WriteFile(filepath.Join(outside, "deep", "a.json"), []byte(`"secret"`), 0o600),
+		os.Symlink(outside, filepath.Join(b.Root, "supabase/functions/link/far"))); err != nil {
+		t.Fatal(err)
+	}
+
+	if got := output(t, b, bundleOf(t, b, "texts").Code); got != "hello\n" {
+		t.Errorf("a file of the repository: got %q", got)
+	}
+
+	all := functions(t, b)
+	for _, name := range []string{"up", "all", "bytes", "call", "link", "env"} {
+		made, err := b.Bundle(t.Context(), all[name])
+		if _, ok := errors.AsType[repository.Problems](err); !ok && strings.Contains(string(made.Code), "secret") {
+			t.Errorf("%s: got %v and a bundle, want a problem:\n%s", name, err, made.Code)
+		}
+	}
+	for name, want := range map[string]string{"up": "imports a file that is not in the repository: ",
+		"bytes": "imports a file that is not in the repository: ", "env": "imports supabase/functions/_shared/.env"} {
+		if _, err := b.Bundle(t.Context(), all[name]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}

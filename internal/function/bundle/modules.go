@@ -46,16 +46,8 @@ func (b *Bundler) checkModules(ctx context.Context, f repository.Function, optio
 			}
 		}
 
-		real, err := filepath.EvalSymlinks(m.Local)
-		if err != nil {
-			continue // the bundler names it
-		}
-		if inside, ok := b.inside(real); !ok {
-			problems = append(problems, repository.Remark{File: f.Entry,
-				Text: "imports a file that is not in the repository: " + real})
-		} else if strings.HasPrefix(filepath.Base(inside), ".env") {
-			problems = append(problems, repository.Remark{File: f.Entry,
-				Text: "imports " + inside + ", which may have secrets: functions read them by Deno.env.get"})
+		if text := b.checkFile(m.Local); text != "" {
+			problems = append(problems, repository.Remark{File: f.Entry, Text: text})
 		}
 	}
 
@@ -64,6 +56,55 @@ func (b *Bundler) checkModules(ctx context.Context, f repository.Function, optio
 	}
 
 	return nil
+}
+
+// header matches the line that the bundler writes before each module: its path from the
+// repository's folder, or its URL.
+var header = regexp.MustCompile(`(?m)^// (\S.*)$`)
+
+// checkBundle fails with [repository.Problems] unless all local files in a bundle lie in the
+// repository or in Deno's cache of packages. Of an import such as import(`./texts/${name}.json`),
+// Deno lists no modules, and the bundler takes every file that matches, in all folders below.
+func (b *Bundler) checkBundle(f repository.Function, code []byte) error {
+	var problems repository.Problems
+	for _, m := range header.FindAllSubmatch(code, -1) {
+		name := string(m[1])
+		if strings.Contains(name, "://") {
+			continue
+		}
+
+		file := filepath.FromSlash(name)
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(b.root, file)
+		}
+		if text := b.checkFile(file); text != "" && !repository.Contains(b.cache, file) {
+			problems = append(problems, repository.Remark{File: f.Entry, Text: text})
+		}
+	}
+
+	if len(problems) > 0 {
+		return problems[:min(len(problems), maxProblems)]
+	}
+
+	return nil
+}
+
+// checkFile returns why a function can't have a local file in its bundle; "": it can.
+func (b *Bundler) checkFile(file string) string {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return "" // the bundler names it
+	}
+
+	inside, ok := b.inside(real)
+	switch {
+	case !ok:
+		return "imports a file that is not in the repository: " + real
+	case strings.HasPrefix(filepath.Base(inside), ".env"):
+		return "imports " + inside + ", which may have secrets: functions read them by Deno.env.get"
+	}
+
+	return ""
 }
 
 // dependency is an import, as Deno describes it.
