@@ -98,7 +98,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 
 	g := &rig{t: t, project: &fakeProject{uuid: uuid.New()}, log: make(chan httpx.Finished, 1000)}
-	g.server = New(Config{Hub: &realtime.Hub{}, Bodies: httpx.NewBodyPool(64 << 20),
+	g.server = New(Config{Hub: realtime.NewHub(), Bodies: httpx.NewBodyPool(64 << 20),
 		Log: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(httpx.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.server.serve(w, r, g.project, r.URL.EscapedPath())

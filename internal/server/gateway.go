@@ -62,7 +62,7 @@ func (s *Server) written(project uuid.UUID) {
 
 // newRealtime returns the server of channels, and the bus to those on other servers.
 func (s *Server) newRealtime(c config.Config) *realtimeapi.Server {
-	s.hub = &realtime.Hub{}
+	s.hub = realtime.NewHub()
 	s.bus = bus.New(bus.Config{Secret: s.secret, Addr: c.ClusterAddr, NATSURL: string(c.NATSURL),
 		Servers: s.servers, Handler: s.hub, Log: s.log})
 	s.hub.Connect(s.bus)
