@@ -11,8 +11,8 @@ import (
 	"github.com/socle-dev/socle/internal/projectdb"
 )
 
-// Limits bound the channels of a project on each server, and its log of changes.
-type Limits struct {
+// RealtimeLimits bound the channels of a project on each server, and its log of changes.
+type RealtimeLimits struct {
 	Sockets             int   `json:"sockets" doc:"Open WebSockets and streams, on each server."`
 	Channels            int   `json:"channels" doc:"Joined channels of all sockets, on each server."`
 	ChannelsPerSocket   int   `json:"channelsPerSocket" doc:"Joined channels of a socket."`
@@ -25,22 +25,19 @@ type Limits struct {
 }
 
 // DefaultLimits are those of a project whose administrator has set none.
-var DefaultLimits = Limits{Sockets: 10_000, Channels: 100_000, ChannelsPerSocket: 100, JoinsPerSecond: 20,
+var DefaultLimits = RealtimeLimits{Sockets: 10_000, Channels: 100_000, ChannelsPerSocket: 100, JoinsPerSecond: 20,
 	MessagesPerSecond: 100, DeliveriesPerSecond: 20_000, PayloadBytes: 256 << 10, LogHours: 24, LogBytes: 256 << 20}
 
-// MaxSockets and MaxChannels are the most that a project's limits can be.
-const (
-	MaxSockets  = 20_000
-	MaxChannels = 200_000
-)
+// MaxSockets is the most sockets that a project's limits allow.
+const MaxSockets = 20_000
 
 // kept returns the retention of the log.
-func (l Limits) kept() time.Duration { return time.Duration(l.LogHours) * time.Hour }
+func (l RealtimeLimits) kept() time.Duration { return time.Duration(l.LogHours) * time.Hour }
 
 // LimitChange has the limits to set. Nil ones stay unchanged.
 type LimitChange struct {
 	Sockets             *int   `json:"sockets,omitempty" minimum:"1" maximum:"20000" doc:"Open WebSockets and streams, on each server."`
-	Channels            *int   `json:"channels,omitempty" minimum:"1" maximum:"200000" doc:"Joined channels of all sockets, on each server."`
+	Channels            *int   `json:"channels,omitempty" minimum:"1" maximum:"100000" doc:"Joined channels of all sockets, on each server."`
 	ChannelsPerSocket   *int   `json:"channels_per_socket,omitempty" minimum:"1" maximum:"1000" doc:"Joined channels of a socket."`
 	JoinsPerSecond      *int   `json:"joins_per_second,omitempty" minimum:"1" maximum:"1000" doc:"Joins of a socket."`
 	MessagesPerSecond   *int   `json:"messages_per_second,omitempty" minimum:"1" maximum:"10000" doc:"Messages that are read from a socket."`
@@ -51,9 +48,9 @@ type LimitChange struct {
 }
 
 // GetLimits returns the limits of a project.
-func GetLimits(ctx context.Context, q pg.Querier) (Limits, error) {
+func GetLimits(ctx context.Context, q pg.Querier) (RealtimeLimits, error) {
 	d := DefaultLimits
-	return pg.One[Limits](ctx, q, `
+	return pg.One[RealtimeLimits](ctx, q, `
 		select coalesce(l.sockets, @sockets) as sockets, coalesce(l.channels, @channels) as channels,
 			coalesce(l.channels_per_socket, @channels_per_socket) as channels_per_socket,
 			coalesce(l.joins_per_second, @joins) as joins_per_second,
@@ -71,18 +68,20 @@ func GetLimits(ctx context.Context, q pg.Querier) (Limits, error) {
 // payload, has other limits.
 const LimitsChannel = "socle_realtime_limits"
 
-// UpdateLimits changes the limits of a project, and tells the servers. The log follows with the next
-// sweep.
-func UpdateLimits(ctx context.Context, platform pg.Querier, p *projectdb.Project, c LimitChange) (Limits, error) {
-	limits, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (Limits, error) {
+// UpdateLimits changes the limits of a project, and tells the servers. The log follows with the
+// next sweep.
+func UpdateLimits(
+	ctx context.Context, platform pg.Querier, p *projectdb.Project, c LimitChange,
+) (RealtimeLimits, error) {
+	limits, err := pg.InTxValue(ctx, p.InTx, func(tx pgx.Tx) (RealtimeLimits, error) {
 		if err := setLimits(ctx, tx, c); err != nil {
-			return Limits{}, err
+			return RealtimeLimits{}, err
 		}
 
 		return GetLimits(ctx, tx)
 	})
 	if err != nil {
-		return Limits{}, err
+		return RealtimeLimits{}, err
 	}
 
 	return limits, notifyLimits(ctx, platform, p.UUID)

@@ -77,7 +77,9 @@ func TestCopyLimits(t *testing.T) {
 	custom := event.DefaultLimits
 	custom.LogHours, custom.PayloadBytes = 7, 7
 	copyQuota := event.Subject().Restore.CopyQuota
-	for from, want := range map[pg.Querier]event.Limits{unset.Trusted(): event.DefaultLimits, set.Trusted(): custom} {
+	for from, want := range map[pg.Querier]event.RealtimeLimits{
+		unset.Trusted(): event.DefaultLimits, set.Trusted(): custom,
+	} {
 		restored := projectdbtest.New(t).Trusted()
 		insert(restored, 200)
 		if err := copyQuota(t.Context(), from, restored); err != nil {

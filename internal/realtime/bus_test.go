@@ -33,7 +33,8 @@ type server struct {
 func newNetwork(t *testing.T, n int) *network {
 	w := &network{}
 	for range n {
-		s := &server{hub: NewHub(), network: w, id: uuid.New(), inbox: make(chan func(), 10_000), subscribed: map[string]int{}}
+		s := &server{hub: NewHub(), network: w,
+			id: uuid.New(), inbox: make(chan func(), 10_000), subscribed: map[string]int{}}
 		s.hub.Connect(s)
 		w.nodes = append(w.nodes, s)
 		go func() {

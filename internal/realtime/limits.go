@@ -4,7 +4,7 @@ import "time"
 
 // Limits bound a project on one server.
 type Limits struct {
-	Members             int // of all rooms together: the joined channels; 0: MaxMembers
+	Members             int // joined channels of all rooms together; 0: MaxMembers
 	DeliveriesPerSecond int // 0: as before, at first DeliveriesPerSecond
 }
 
@@ -12,7 +12,7 @@ type Limits struct {
 const (
 	// MaxMembers bounds the members of the rooms of an account's projects together.
 	MaxMembers    = 100_000
-	maxAllMembers = 2 * MaxMembers // of all accounts
+	maxAllMembers = 2 * MaxMembers // all accounts
 	memberReserve = maxAllMembers / 10
 
 	// DeliveriesPerSecond bounds the messages that members receive, since one message to a large

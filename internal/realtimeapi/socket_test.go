@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
@@ -33,6 +34,7 @@ type fakeProject struct {
 	feed    Changes
 	policy  Authorizer
 	kept    Archive
+	bounds  func() (event.RealtimeLimits, error) // nil: the default ones
 }
 
 func (p *fakeProject) id() uuid.UUID { return p.uuid }
@@ -43,6 +45,13 @@ func (p *fakeProject) timeout(string) time.Duration { return 0 }
 func (p *fakeProject) changes() Changes             { return p.feed }
 func (p *fakeProject) authorizer() Authorizer       { return p.policy }
 func (p *fakeProject) archive() Archive             { return p.kept }
+func (p *fakeProject) limits(context.Context) (event.RealtimeLimits, error) {
+	if p.bounds == nil {
+		return event.DefaultLimits, nil
+	}
+	return p.bounds()
+}
+
 func (p *fakeProject) current(context.Context) (project, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,6 +93,9 @@ func (p *fakeProject) verify(_ context.Context, text string) (gateway.Caller, er
 
 	return gateway.Caller{}, gateway.ErrInvalidKey
 }
+
+// maxPayload is the limit of a rig's project.
+var maxPayload = event.DefaultLimits.PayloadBytes
 
 // rig is a server with a project.
 type rig struct {
@@ -504,6 +516,7 @@ func TestJoinsAreBounded(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
+	maxChannels := event.DefaultLimits.ChannelsPerSocket
 	if joined != maxChannels || refused != joins-maxChannels {
 		t.Errorf("got %d joined and %d refused, want %d and %d", joined, refused, maxChannels, joins-maxChannels)
 	}
