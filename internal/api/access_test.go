@@ -42,11 +42,12 @@ var rights = map[string]right{
 	"getStatistics":  {5, ""},
 
 	"listRequestSeries":   {5, ""},
-	"getRealtimeActivity": {4, ""},
-	"createSavedQuery":    {4, `{"name": "query {n}", "query": "select {n}"}`},
-	"listSavedQueries":    {4, ""},
-	"updateSavedQuery":    {4, `{"query": "select 2"}`},
-	"deleteSavedQuery":    {4, ""},
+	"getRealtimeActivity": {4, ""}, "getRealtimeLimits": {5, ""},
+	"updateRealtimeLimits": {1, `{"sockets": 500}`},
+	"createSavedQuery":     {4, `{"name": "query {n}", "query": "select {n}"}`},
+	"listSavedQueries":     {4, ""},
+	"updateSavedQuery":     {4, `{"query": "select 2"}`},
+	"deleteSavedQuery":     {4, ""},
 
 	"createKey":        {3, `{"name": "key {n}", "kind": "secret"}`},
 	"listKeys":         {3, ""},
@@ -722,7 +723,8 @@ func (o operation) want(r right, v matrixCaller, at target) int {
 	switch {
 	case r.minRole == anyone:
 		return done
-	case r.minRole == administrator && o.id != "updateQuota" && o.id != "updateEdgeFunctionLimits":
+	case r.minRole == administrator && o.id != "updateQuota" && o.id != "updateEdgeFunctionLimits" &&
+		o.id != "updateRealtimeLimits":
 		// an operation in a project
 		return o.wantOfAdministrator(v, at, done)
 	case v.name == "anonymous" && o.bearer:

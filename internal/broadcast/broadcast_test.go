@@ -32,7 +32,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 
 	p := projectdbtest.New(t)
-	return &world{T: t, project: p, owner: projectdbtest.Connect(t, p, pgcluster.Owner), hub: &realtime.Hub{}}
+	return &world{T: t, project: p, owner: projectdbtest.Connect(t, p, pgcluster.Owner), hub: realtime.NewHub()}
 }
 
 // inbox keeps the messages to a member.

@@ -145,6 +145,7 @@ var renamed = map[string]string{
 	"getProjectOpenAPI":        "projects openapi",
 	"getPublicForm":            "forms preview",
 	"getRealtimeActivity":      "projects realtime",
+	"getRealtimeLimits":        "projects realtime-limits",
 	"getStatistics":            "projects statistics",
 	"importRows":               "rows import",
 	"inviteEndUser":            "end-users invite",
@@ -172,6 +173,7 @@ var renamed = map[string]string{
 	"sendTestMail":             "mails send-test",
 	"updateEdgeFunction":       "functions update",
 	"updateEdgeFunctionLimits": "functions set-limits",
+	"updateRealtimeLimits":     "projects set-realtime-limits",
 	"updateStanding":           "users set-status",
 }
 

@@ -136,8 +136,8 @@ func (l *Log) check(ctx context.Context, h head, from snapshot) error {
 }
 
 // checkRemoved fails with [ErrResync] if changes are removed that a snapshot does not see, as far
-// as that is known: it errs on the side of failure while old transactions run. known is the removal
-// that the reader has been told of, or "".
+// as that is known, see [snapshot.mayMiss]. known is the removal that the reader has been told of,
+// or "".
 func checkRemoved(ctx context.Context, q pg.Querier, from snapshot, known string) error {
 	removed, err := pg.Values[string](ctx, q, `select xid::text from socle.events_removed where xid::text <> @known::text`,
 		pgx.StrictNamedArgs{"known": known})
@@ -145,7 +145,7 @@ func checkRemoved(ctx context.Context, q pg.Querier, from snapshot, known string
 		return err
 	}
 	for _, text := range removed {
-		if s, ok := parseSnapshot(text + ":" + text + ":"); !ok || s.xmin >= from.xmin {
+		if s, ok := parseSnapshot(text + ":" + text + ":"); !ok || from.mayMiss(s.xmin) {
 			return ErrResync
 		}
 	}

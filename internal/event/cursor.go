@@ -49,6 +49,11 @@ func (s snapshot) sees(xid uint64) bool {
 	return xid < s.xmax && !slices.Contains(s.running, xid)
 }
 
+// mayMiss reports whether the snapshot may not see a change of the transactions up to last. It errs
+// on the side of yes: PostgreSQL's snapshots name the running transactions of all databases, so
+// that an old one of another project, which wrote no change here, counts as well.
+func (s snapshot) mayMiss(last uint64) bool { return last >= s.xmin }
+
 // isBefore reports whether the snapshot was taken before another one of the same history.
 func (s snapshot) isBefore(other snapshot) bool { return s.xmin < other.xmin || s.xmax < other.xmax }
 

@@ -21,6 +21,11 @@ func TestCursor(t *testing.T) {
 			t.Errorf("transaction %d: got %v, want %v", xid, !want, want)
 		}
 	}
+	for removed, want := range map[uint64]bool{9: false, 10: true, 11: true, 19: true, 30: true} {
+		if from.mayMiss(removed) != want {
+			t.Errorf("changes up to transaction %d: got %v, want %v", removed, !want, want)
+		}
+	}
 }
 
 func FuzzCursor(f *testing.F) {

@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -67,6 +68,31 @@ func newWorld(t *testing.T) *world {
 func (w *world) exec(sql string) {
 	w.Helper()
 	pgtest.Exec(w, w.owner, sql)
+}
+
+// trusted executes a statement on the platform's login.
+func (w *world) trusted(sql string) {
+	w.Helper()
+
+	if _, err := pg.Exec(w.Context(), w.project.Trusted(), sql); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// removeEvents removes changes beyond a number of bytes, or older than an interval. A reader of the
+// log can have it locked for a moment.
+func (w *world) removeEvents(limit int, kept string) {
+	w.Helper()
+
+	pgtest.Eventually(w, "the log is free", func() bool {
+		_, err := pg.Exec(w.Context(), w.project.Trusted(), `select socle.remove_events(@limit, @kept::text::interval)`,
+			pgx.StrictNamedArgs{"limit": limit, "kept": kept})
+		if err != nil && pg.State(err) != "55P03" {
+			w.Fatal(err)
+		}
+
+		return err == nil
+	})
 }
 
 func (w *world) follow(caller actor.Actor, cursor string, bindings ...event.Binding) *event.Follower {
@@ -327,8 +353,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("a table that was not captured: got %v, want ErrResync", err)
 	}
 
-	pgtest.Value[string](t, w.project.Trusted(), `
-		with t as (select set_config('lock_timeout', '5s', false)) select socle.remove_events(0)::text from t`)
+	w.removeEvents(0, "1 day")
 	if err := refused(binding, first); err != event.ErrResync {
 		t.Errorf("after the removal of events: got %v, want ErrResync", err)
 	}

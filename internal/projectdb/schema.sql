@@ -1312,33 +1312,37 @@ begin
 	end loop;
 end $$;
 
-CREATE FUNCTION socle.remove_events(bytes_limit bigint) RETURNS void
+CREATE FUNCTION socle.remove_events(bytes_limit bigint, kept interval) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET lock_timeout TO '300ms'
     AS $$
 declare
-	current_slot constant bigint := floor(date_part('epoch', clock_timestamp()) / 10800)::bigint;
 	total bigint := (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'socle.events'::regclass);
-	slot regclass;
-	size bigint;
-	last xid8;
+	slots constant integer[] := array(
+		select s.n from generate_series(0, 9) s(n)
+		cross join lateral (select e.xid from socle.events e where e.slot = s.n::smallint order by e.xid desc limit 1) newest
+		order by newest.xid);
+	slot integer;
+	last record;
 begin
-	-- The slot after the current one is the oldest.
-	for age in reverse 9..0 loop
-		slot := to_regclass('socle.events_' || ((current_slot - age) % 10)::text);
-		size := pg_relation_size(slot);
-		continue when coalesce(size, 0) = 0 or (age < 9 and total <= bytes_limit);
-		execute format('lock table %s in access exclusive mode', slot);
-		execute format('select xid from %s order by xid desc limit 1', slot) into last;
-		if last is not null then
-			insert into socle.events_removed as r (xid) values (last)
-			on conflict (single) do update set xid = greatest(r.xid, excluded.xid);
-		end if;
-		total := total - pg_total_relation_size(slot);
-		execute format('truncate %s', slot);
+	foreach slot in array slots loop
+		execute format('select at from socle.events_%s order by xid desc, seq desc limit 1', slot) into last;
+		continue when last.at >= clock_timestamp() - kept and total <= bytes_limit;
+		execute format('lock table socle.events_%s in access exclusive mode', slot);
+		execute format('select xid, pg_total_relation_size(tableoid) as size from socle.events_%s order by xid desc limit 1', slot)
+			into last;
+		insert into socle.events_removed as r (xid) values (last.xid)
+		on conflict (single) do update set xid = greatest(r.xid, excluded.xid);
+		total := total - last.size;
+		execute format('truncate socle.events_%s', slot);
 	end loop;
 end $$;
+
+CREATE FUNCTION socle.remove_events(bytes_limit bigint) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    RETURN socle.remove_events(bytes_limit, '1 day'::interval);
 
 CREATE FUNCTION socle.response_fact() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1382,6 +1386,23 @@ CREATE FUNCTION socle.small_members(r json) RETURNS json
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     RETURN (SELECT json_object_agg(json_each.key, json_each.value) AS json_object_agg FROM json_each(small_members.r) json_each(key, value) WHERE (octet_length((json_each.value)::text) <= 1024));
+
+CREATE FUNCTION socle.spread_events(kept interval) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '300ms'
+    AS $$
+declare
+	seconds constant bigint := date_part('epoch', kept)::bigint / 8;
+	present constant text := (select pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d
+		join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+		where d.adrelid = 'socle.events'::regclass and a.attname = 'slot');
+begin
+	if present not like format('%%/ (%s)::double precision%%', seconds) then
+		execute format('alter table only socle.events alter column slot
+			set default (floor(date_part(''epoch'', clock_timestamp()) / %s)::bigint %% 10)::smallint', seconds);
+	end if;
+end $$;
 
 CREATE FUNCTION socle.take_audit_entries(most integer) RETURNS TABLE(id bigint, entry text, mac bytea, chained boolean)
     LANGUAGE plpgsql
@@ -2741,6 +2762,22 @@ COMMENT ON COLUMN socle.queries.run_by IS 'a user of the platform database';
 
 COMMENT ON COLUMN socle.queries.duration_ms IS 'null while it runs, and for ever if the server died meanwhile';
 
+CREATE TABLE socle.realtime_limits (
+    singleton boolean DEFAULT true NOT NULL,
+    sockets integer,
+    channels integer,
+    channels_per_socket integer,
+    joins_per_second integer,
+    messages_per_second integer,
+    deliveries_per_second integer,
+    payload_bytes integer,
+    log_hours integer,
+    log_bytes bigint,
+    CONSTRAINT realtime_limits_singleton CHECK (singleton)
+);
+
+COMMENT ON TABLE socle.realtime_limits IS 'one row at most; null stands for the default';
+
 CREATE TABLE socle.saved_queries (
     uuid uuid NOT NULL,
     name text NOT NULL,
@@ -3223,6 +3260,9 @@ ALTER TABLE ONLY socle.opened_vault_keys
 
 ALTER TABLE ONLY socle.queries
     ADD CONSTRAINT queries_pkey PRIMARY KEY (uuid);
+
+ALTER TABLE ONLY socle.realtime_limits
+    ADD CONSTRAINT realtime_limits_pkey PRIMARY KEY (singleton);
 
 ALTER TABLE ONLY socle.saved_queries
     ADD CONSTRAINT saved_queries_name_key UNIQUE (name);
@@ -3899,6 +3939,8 @@ REVOKE ALL ON FUNCTION socle.refuse_storage_drop() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.release(idle interval) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION socle.remove_events(bytes_limit bigint, kept interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION socle.remove_events(bytes_limit bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.response_fact() FROM PUBLIC;
@@ -3909,6 +3951,8 @@ REVOKE ALL ON FUNCTION socle.session_fact() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.small_members(r json) FROM PUBLIC;
 GRANT ALL ON FUNCTION socle.small_members(r json) TO socle_PROJECT_request;
+
+REVOKE ALL ON FUNCTION socle.spread_events(kept interval) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION socle.take_audit_entries(most integer) FROM PUBLIC;
 

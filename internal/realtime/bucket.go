@@ -23,6 +23,19 @@ func (b *Bucket) Take(now time.Time, n float64) bool {
 	return true
 }
 
+// Return gives back n tokens that were not used.
+func (b *Bucket) Return(n float64) { b.tokens = min(b.burst, b.tokens+n) }
+
+// SetRate changes the rate and the burst from now on.
+func (b *Bucket) SetRate(now time.Time, rate, burst float64) {
+	if b.rate == rate && b.burst == burst {
+		return
+	}
+
+	b.fill(now)
+	b.rate, b.burst, b.tokens = rate, burst, min(burst, b.tokens)
+}
+
 // Reserve takes a token that may not be there yet, and returns the time until it is.
 func (b *Bucket) Reserve(now time.Time) time.Duration {
 	b.fill(now)

@@ -141,7 +141,7 @@ func (h *Hub) Receive(server uuid.UUID, data []byte) {
 	case r == nil:
 	case n.kind != broadcastNote:
 		r.synchronize(server, n, time.Now())
-	case p.deliveries.Take(time.Now(), float64(len(r.members))):
+	case p.takeDeliveries(len(r.members)):
 		r.deliver(n.message, nil)
 	default:
 		h.refused.Add(1)
@@ -169,9 +169,9 @@ func (h *Hub) Tick(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
-	for id, p := range h.projects {
+	for _, p := range h.projects {
 		if p.members == 0 && p.isRested(now) {
-			delete(h.projects, id)
+			h.closeLocked(p)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type network struct {
 
 // server is a hub with its bus, which delivers in order.
 type server struct {
-	hub        Hub
+	hub        *Hub
 	network    *network
 	id         uuid.UUID
 	inbox      chan func()
@@ -33,7 +33,8 @@ type server struct {
 func newNetwork(t *testing.T, n int) *network {
 	w := &network{}
 	for range n {
-		s := &server{network: w, id: uuid.New(), inbox: make(chan func(), 10_000), subscribed: map[string]int{}}
+		s := &server{hub: NewHub(), network: w,
+			id: uuid.New(), inbox: make(chan func(), 10_000), subscribed: map[string]int{}}
 		s.hub.Connect(s)
 		w.nodes = append(w.nodes, s)
 		go func() {
@@ -109,10 +110,10 @@ func TestRoomsOnServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 3)
 		here := Address{Project: uuid.New(), Topic: "room"}
-		ann, annInbox := join(t, &w.nodes[0].hub, here) // before the bus is connected
+		ann, annInbox := join(t, w.nodes[0].hub, here) // before the bus is connected
 		w.each(func(s *server) { s.hub.Connected() })
-		ben, benInbox := join(t, &w.nodes[1].hub, here)
-		_, otherInbox := join(t, &w.nodes[1].hub, Address{Project: here.Project, Topic: "room", Private: true})
+		ben, benInbox := join(t, w.nodes[1].hub, here)
+		_, otherInbox := join(t, w.nodes[1].hub, Address{Project: here.Project, Topic: "room", Private: true})
 		synctest.Wait()
 
 		for i, test := range []struct {
@@ -154,8 +155,8 @@ func TestServersShareNoLimits(t *testing.T) {
 		w := newNetwork(t, 2)
 		w.each(func(s *server) { s.hub.Connected() })
 		here := Address{Project: uuid.New(), Topic: "room"}
-		_, inbox := join(t, &w.nodes[0].hub, here)
-		join(t, &w.nodes[0].hub, here)
+		_, inbox := join(t, w.nodes[0].hub, here)
+		join(t, w.nodes[0].hub, here)
 
 		sent := 0
 		for w.nodes[1].hub.Send(here, &Message{}) == nil {
@@ -164,11 +165,11 @@ func TestServersShareNoLimits(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if got := len(inbox.take()); sent != DeliveryBurst || got != DeliveryBurst/2 {
-			t.Errorf("got %d of %d messages, want %d of %d", got, sent, DeliveryBurst/2, DeliveryBurst)
+		if got := len(inbox.take()); sent != deliveryBurst || got != deliveryBurst/2 {
+			t.Errorf("got %d of %d messages, want %d of %d", got, sent, deliveryBurst/2, deliveryBurst)
 		}
-		if got := w.nodes[0].hub.Refused(); got != DeliveryBurst/2 {
-			t.Errorf("got %d refused messages, want %d", got, DeliveryBurst/2)
+		if got := w.nodes[0].hub.Refused(); got != deliveryBurst/2 {
+			t.Errorf("got %d refused messages, want %d", got, deliveryBurst/2)
 		}
 
 		if len(w.nodes[1].hub.projects) != 1 {
@@ -212,7 +213,7 @@ func TestPresenceOnServers(t *testing.T) {
 		var inboxes []*inbox
 		known := []map[string]int{{}, {}, {}}
 		for i, s := range w.nodes {
-			m, inbox := join(t, &s.hub, room)
+			m, inbox := join(t, s.hub, room)
 			synctest.Wait()
 			m.WatchPresence()
 			if err := m.Track(names[i], []byte(`{}`)); err != nil {
@@ -233,7 +234,7 @@ func TestPresenceOnServers(t *testing.T) {
 		all := map[string]int{"ann": 1, "ben": 1, "cleo": 1}
 		check("joined", all)
 
-		late, lateInbox := join(t, &w.nodes[2].hub, room)
+		late, lateInbox := join(t, w.nodes[2].hub, room)
 		late.WatchPresence()
 		if diff := cmp.Diff(all, metas(map[string]int{}, lateInbox)); diff != "" {
 			t.Errorf("a late watcher (-want +got):\n%s", diff)
@@ -292,7 +293,7 @@ func TestPresencesOfServersAreBounded(t *testing.T) {
 		w := newNetwork(t, 2)
 		w.each(func(s *server) { s.hub.Connected() })
 		room := Address{Project: uuid.New(), Topic: "x"}
-		m, _ := join(t, &w.nodes[0].hub, room)
+		m, _ := join(t, w.nodes[0].hub, room)
 
 		n := &note{kind: diffNote, room: room, version: 1}
 		for i := range MaxPresences {

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,7 @@ import (
 // Refusals by the bounds of a project.
 var (
 	ErrTooManyDeliveries = fault.New(fault.TooMany, "Too many messages per second")
-	ErrTooManyMembers    = fault.New(fault.TooMany, "Too many channels in this project")
+	ErrTooManyMembers    = fault.New(fault.TooMany, "ChannelRateLimitReached: Too many channels")
 )
 
 // Address names a room.
@@ -23,7 +24,8 @@ type Address struct {
 	Topic   string
 	Private bool // a private room is another one than the public room with its topic
 
-	Share fair.Key // what its messages to other servers count to
+	Share  fair.Key // what its members and messages count to
+	Limits Limits
 }
 
 // Subscriber receives the messages to a member. Deliver is called under the project's lock: it
@@ -32,10 +34,10 @@ type Subscriber interface {
 	Deliver(*Message)
 }
 
-// Hub has the rooms of all projects on this server. The zero value has none, and knows no other
-// servers. It is safe for concurrent use.
+// Hub has the rooms of all projects on this server. It is safe for concurrent use.
 type Hub struct {
-	bus         Bus // nil: none
+	places      *fair.Pool // for members
+	bus         Bus        // nil: none
 	isConnected atomic.Bool
 	version     atomic.Uint64 // latest change of presences
 	refused     atomic.Int64
@@ -43,13 +45,33 @@ type Hub struct {
 
 	mu       sync.Mutex
 	projects map[uuid.UUID]*project
+	accounts map[string]*account
+}
+
+// NewHub returns a hub without rooms, which knows no other servers.
+func NewHub() *Hub {
+	return &Hub{projects: map[uuid.UUID]*project{}, accounts: map[string]*account{},
+		places: fair.New(fair.Config{Name: "realtime_channels", Capacity: maxAllMembers, PerAccount: MaxMembers,
+			Reserve: memberReserve})}
+}
+
+// Pools returns the pools that accounts share, for metrics.
+func (h *Hub) Pools() []*fair.Pool { return []*fair.Pool{h.places} }
+
+// account has what the projects of an account share.
+type account struct {
+	projects int // under the hub's lock
+
+	mu         sync.Mutex
+	deliveries Bucket
 }
 
 // project has a project's rooms.
 type project struct {
-	hub   *Hub
-	id    uuid.UUID
-	share fair.Key
+	hub     *Hub
+	id      uuid.UUID
+	share   fair.Key
+	account *account
 
 	members int // under the hub's lock
 
@@ -79,6 +101,7 @@ type room struct {
 type Member struct {
 	room       *room
 	subscriber Subscriber
+	place      *fair.Lease
 
 	watches bool   // receives presences
 	entry   *entry // its presence; nil: none
@@ -87,14 +110,20 @@ type Member struct {
 
 // Join adds a subscriber to a room. It fails with ErrTooManyMembers.
 func (h *Hub) Join(a Address, s Subscriber) (*Member, error) {
+	place := h.places.TryAcquire(a.Share, 1)
+	if place == nil {
+		return nil, ErrTooManyMembers
+	}
 	p := h.enter(a)
 	if p == nil {
+		place.Release()
 		return nil, ErrTooManyMembers
 	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
+	p.limit(a.Limits)
 	name := roomName{a.Topic, a.Private}
 	r := p.rooms[name]
 	if r == nil {
@@ -103,7 +132,7 @@ func (h *Hub) Join(a Address, s Subscriber) (*Member, error) {
 		r.subscribe()
 	}
 
-	m := &Member{room: r, subscriber: s}
+	m := &Member{room: r, subscriber: s, place: place}
 	r.members[m] = struct{}{}
 
 	return m, nil
@@ -115,7 +144,7 @@ func (h *Hub) enter(a Address) *project {
 	defer h.mu.Unlock()
 
 	p := h.openLocked(a)
-	if p.members == MaxMembers {
+	if p.members >= cmp.Or(a.Limits.Members, MaxMembers) {
 		return nil
 	}
 
@@ -127,15 +156,63 @@ func (h *Hub) enter(a Address) *project {
 func (h *Hub) openLocked(a Address) *project {
 	p := h.projects[a.Project]
 	if p == nil {
-		p = &project{hub: h, id: a.Project, share: a.Share, rooms: map[roomName]*room{},
-			deliveries: NewBucket(DeliveriesPerSecond, DeliveryBurst)}
-		if h.projects == nil {
-			h.projects = map[uuid.UUID]*project{}
+		p = &project{hub: h, id: a.Project, share: a.Share, account: h.accounts[a.Share.Account],
+			rooms: map[roomName]*room{}, deliveries: newDeliveries(DeliveriesPerSecond)}
+		if p.account == nil {
+			p.account = &account{deliveries: newDeliveries(AccountShare * DeliveriesPerSecond)}
+			h.accounts[a.Share.Account] = p.account
 		}
+		p.account.projects++
 		h.projects[a.Project] = p
 	}
 
 	return p
+}
+
+// closeLocked forgets a project. The hub is locked.
+func (h *Hub) closeLocked(p *project) {
+	delete(h.projects, p.id)
+	if p.account.projects--; p.account.projects == 0 {
+		delete(h.accounts, p.share.Account)
+	}
+}
+
+func newDeliveries(perSecond float64) Bucket { return NewBucket(perSecond, burstSeconds*perSecond) }
+
+// limit applies limits. The project is locked.
+func (p *project) limit(l Limits) {
+	rate := float64(l.DeliveriesPerSecond)
+	if rate == 0 {
+		return
+	}
+
+	now := time.Now()
+	p.deliveries.SetRate(now, rate, burstSeconds*rate)
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
+
+	if rate > p.account.deliveries.rate {
+		p.account.deliveries.SetRate(now, rate, burstSeconds*rate)
+	}
+}
+
+// takeDeliveries reports whether the project and its account have n deliveries left, and takes
+// them. The project is locked.
+func (p *project) takeDeliveries(n int) bool {
+	now := time.Now()
+	if !p.deliveries.Take(now, float64(n)) {
+		return false
+	}
+
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
+
+	if !p.account.deliveries.Take(now, float64(n)) {
+		p.deliveries.Return(float64(n))
+		return false
+	}
+
+	return true
 }
 
 // find returns a project that has members or, if there are other servers, any project.
@@ -158,11 +235,12 @@ func (m *Member) Leave() {
 
 	p := m.room.project
 	h := p.hub
+	m.place.Release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
 	if p.members--; p.members == 0 {
-		delete(h.projects, p.id)
+		h.closeLocked(p)
 	}
 }
 
@@ -215,6 +293,7 @@ func (h *Hub) Send(a Address, msg *Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
+	p.limit(a.Limits)
 	name := roomName{a.Topic, a.Private}
 	if r := p.rooms[name]; r != nil {
 		return r.send(msg, nil)
@@ -222,7 +301,7 @@ func (h *Hub) Send(a Address, msg *Message) error {
 	if !h.isShared() {
 		return nil
 	}
-	if !p.deliveries.Take(time.Now(), 1) {
+	if !p.takeDeliveries(1) {
 		return ErrTooManyDeliveries
 	}
 	p.publish(name, &note{kind: broadcastNote, message: msg})
@@ -238,7 +317,7 @@ func (r *room) send(msg *Message, except *Member) error {
 	if isShared {
 		deliveries++
 	}
-	if !p.deliveries.Take(time.Now(), float64(deliveries)) {
+	if !p.takeDeliveries(deliveries) {
 		return ErrTooManyDeliveries
 	}
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/socle-dev/socle/internal/fair"
 )
 
 // inbox is a subscriber that keeps its messages.
@@ -57,17 +59,17 @@ func join(t *testing.T, h *Hub, a Address) (*Member, *inbox) {
 func TestRooms(t *testing.T) {
 	t.Parallel()
 
-	var h Hub
+	h := NewHub()
 	project, other := uuid.New(), uuid.New()
 	here := Address{Project: project, Topic: "room"}
-	ann, annInbox := join(t, &h, here)
-	ben, benInbox := join(t, &h, here)
+	ann, annInbox := join(t, h, here)
+	ben, benInbox := join(t, h, here)
 	var outside []*inbox
 	for _, a := range []Address{
 		{Project: project, Topic: "room2"}, {Project: project, Topic: "room", Private: true},
 		{Project: other, Topic: "room"},
 	} {
-		_, i := join(t, &h, a)
+		_, i := join(t, h, a)
 		outside = append(outside, i)
 	}
 
@@ -113,18 +115,18 @@ func TestDeliveriesAreBounded(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {
-		var h Hub
+		h := NewHub()
 		large, small := Address{Project: uuid.New(), Topic: "x"}, Address{Project: uuid.New(), Topic: "x"}
 		for range 100 {
-			join(t, &h, large)
+			join(t, h, large)
 		}
-		join(t, &h, small)
+		join(t, h, small)
 
 		sent := 0
 		for h.Send(large, &Message{}) == nil {
 			sent++
 		}
-		if want := DeliveryBurst / 100; sent != want {
+		if want := deliveryBurst / 100; sent != want {
 			t.Errorf("got %d messages, want %d", sent, want)
 		}
 		if err := h.Send(large, &Message{}); err != ErrTooManyDeliveries {
@@ -141,21 +143,101 @@ func TestDeliveriesAreBounded(t *testing.T) {
 	})
 }
 
+// TestAccountsAreBounded: the projects of an account share deliveries and members, those of another
+// one have theirs.
+func TestAccountsAreBounded(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub()
+		sent := map[string]int{}
+		for i := range 11 {
+			account := "hostile"
+			if i == 10 {
+				account = "friendly"
+			}
+			a := Address{Project: uuid.New(), Topic: "x", Share: fair.Key{Account: account, Part: fmt.Sprint(i)}}
+			for range 100 {
+				join(t, h, a)
+			}
+			for h.Send(a, &Message{}) == nil {
+				sent[account]++
+			}
+		}
+		if want := deliveryBurst / 100; sent["hostile"] != AccountShare*want || sent["friendly"] != want {
+			t.Errorf("got %v messages, want %d and %d", sent, AccountShare*want, want)
+		}
+
+		var members []*Member
+		a := Address{Project: uuid.New(), Topic: "x", Share: fair.Key{Account: "hostile"}}
+		for m, err := h.Join(a, &inbox{}); err == nil; m, err = h.Join(a, &inbox{}) {
+			members = append(members, m)
+			a.Project = uuid.New()
+		}
+		if got, want := len(members), MaxMembers-1000; got != want {
+			t.Errorf("got %d members beside 1000, want %d", got, want)
+		}
+		join(t, h, Address{Project: uuid.New(), Topic: "x", Share: fair.Key{Account: "newcomer"}})
+		for _, m := range members {
+			m.Leave()
+		}
+		if len(h.projects) != 12 || len(h.accounts) != 3 {
+			t.Errorf("got %d projects and %d accounts, want 12 and 3", len(h.projects), len(h.accounts))
+		}
+	})
+}
+
+// TestLimitsOfProject: limits hold from the next member or message on.
+func TestLimitsOfProject(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub()
+		a := Address{Project: uuid.New(), Topic: "x", Limits: Limits{Members: 2, DeliveriesPerSecond: 3}}
+		join(t, h, a)
+		_, inbox := join(t, h, a)
+		if _, err := h.Join(a, inbox); err != ErrTooManyMembers {
+			t.Errorf("got %v, want %v", err, ErrTooManyMembers)
+		}
+
+		send := func(a Address) (n int) {
+			for h.Send(a, &Message{}) == nil {
+				n++
+			}
+			return n
+		}
+		if got := send(a); got != 3 { // messages to two members, of 6 deliveries
+			t.Errorf("got %d messages, want 3", got)
+		}
+		a.Limits = Limits{} // unchanged
+		time.Sleep(2 * time.Second)
+		if got := send(a); got != 3 {
+			t.Errorf("without news: got %d messages, want 3", got)
+		}
+		a.Limits.DeliveriesPerSecond = 4 * DeliveriesPerSecond // beyond those of an account by default
+		_ = h.Send(a, &Message{})
+		time.Sleep(2 * time.Second)
+		if got, want := send(a), 4*deliveryBurst/2; got != want {
+			t.Errorf("raised: got %d messages, want %d", got, want)
+		}
+	})
+}
+
 func TestMembersAreBounded(t *testing.T) {
 	t.Parallel()
 
-	var h Hub
+	h := NewHub()
 	a := Address{Project: uuid.New(), Topic: "x"}
 	var last *Member
 	for range MaxMembers {
-		last, _ = join(t, &h, a)
+		last, _ = join(t, h, a)
 	}
 	if _, err := h.Join(a, &inbox{}); err != ErrTooManyMembers {
 		t.Errorf("got %v, want %v", err, ErrTooManyMembers)
 	}
 
 	last.Leave()
-	join(t, &h, a)
+	join(t, h, a)
 }
 
 func TestBucket(t *testing.T) {
@@ -218,12 +300,12 @@ func TestPresence(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {
-		var h Hub
+		h := NewHub()
 		var refs []string
 		room := Address{Project: uuid.New(), Topic: "x"}
-		ann, annInbox := join(t, &h, room)
-		ben, benInbox := join(t, &h, room)
-		cleo, cleoInbox := join(t, &h, room)
+		ann, annInbox := join(t, h, room)
+		ben, benInbox := join(t, h, room)
+		cleo, cleoInbox := join(t, h, room)
 		track := func(m *Member, key, payload string) {
 			t.Helper()
 			if err := m.Track(key, []byte(payload)); err != nil {
@@ -285,9 +367,9 @@ func TestPresence(t *testing.T) {
 func TestPresencesAreBounded(t *testing.T) {
 	t.Parallel()
 
-	var h Hub
+	h := NewHub()
 	room := Address{Project: uuid.New(), Topic: "x"}
-	m, _ := join(t, &h, room)
+	m, _ := join(t, h, room)
 	large := `{"x":"` + strings.Repeat("x", MaxPresencePayload-100) + `"}`
 	for _, test := range []struct {
 		key, payload string
@@ -306,7 +388,7 @@ func TestPresencesAreBounded(t *testing.T) {
 
 	tracked := 0
 	for {
-		m, _ := join(t, &h, room)
+		m, _ := join(t, h, room)
 		if err := m.Track("k", []byte(large)); err == ErrTooManyPresences {
 			break
 		} else if err != nil {

@@ -2,15 +2,27 @@ package realtime
 
 import "time"
 
+// Limits bound a project on one server.
+type Limits struct {
+	Members             int // joined channels of all rooms together; 0: MaxMembers
+	DeliveriesPerSecond int // 0: as before, at first DeliveriesPerSecond
+}
+
 // Bounds of a project on one server.
 const (
-	// MaxMembers bounds the members of all rooms together: the joined channels.
-	MaxMembers = 100_000
+	// MaxMembers bounds the members of the rooms of an account's projects together.
+	MaxMembers    = 100_000
+	maxAllMembers = 2 * MaxMembers // all accounts
+	memberReserve = maxAllMembers / 10
 
 	// DeliveriesPerSecond bounds the messages that members receive, since one message to a large
-	// room costs as much as many messages to small ones. A project can save up DeliveryBurst.
+	// room costs as much as many messages to small ones. A project can save up those of
+	// burstSeconds. All projects of an account have AccountShare times as many, unless one of them
+	// has more.
 	DeliveriesPerSecond = 20_000
-	DeliveryBurst       = 2 * DeliveriesPerSecond
+	AccountShare        = 2
+	burstSeconds        = 2
+	deliveryBurst       = burstSeconds * DeliveriesPerSecond
 
 	// MaxPresences bounds the members of a room that track a presence, and MaxPresenceBytes their
 	// keys and payloads together: each new member gets all of them.

@@ -11,17 +11,17 @@ import (
 func TestRoomsOfProject(t *testing.T) {
 	t.Parallel()
 
-	var h Hub
+	h := NewHub()
 	project := uuid.New()
 	if rooms, total := h.Rooms(project, 10); len(rooms) != 0 || total != 0 {
 		t.Errorf("got %v, %d of a project without rooms", rooms, total)
 	}
 
-	join(t, &h, Address{Project: project, Topic: "b"})
-	first, _ := join(t, &h, Address{Project: project, Topic: "a", Private: true})
-	join(t, &h, Address{Project: project, Topic: "a", Private: true})
-	join(t, &h, Address{Project: project, Topic: "a"})
-	join(t, &h, Address{Project: uuid.New(), Topic: "other"})
+	join(t, h, Address{Project: project, Topic: "b"})
+	first, _ := join(t, h, Address{Project: project, Topic: "a", Private: true})
+	join(t, h, Address{Project: project, Topic: "a", Private: true})
+	join(t, h, Address{Project: project, Topic: "a"})
+	join(t, h, Address{Project: uuid.New(), Topic: "other"})
 	if err := first.Track("ann", []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func (c *channel) Deliver(m *realtime.Message) {
 
 // broadcast sends a client's broadcast to the room.
 func (c *channel) broadcast(ctx context.Context, m message) {
-	b, err := parseBroadcast(m)
+	b, err := parseBroadcast(m, c.socket.limits().PayloadBytes)
 	if err == nil {
 		err = c.require(ctx, grant{true, broadcastEvent})
 	}
@@ -222,9 +222,9 @@ func (c *channel) broadcast(ctx context.Context, m message) {
 }
 
 // parseBroadcast returns a client's broadcast within the bounds.
-func parseBroadcast(m message) (broadcast, error) {
+func parseBroadcast(m message, maxPayload int) (broadcast, error) {
 	if m.broadcast != nil {
-		return *m.broadcast, checkBroadcast(m.broadcast.event, m.broadcast.payload)
+		return *m.broadcast, checkBroadcast(*m.broadcast, maxPayload)
 	}
 
 	var payload struct {
@@ -238,14 +238,15 @@ func parseBroadcast(m message) (broadcast, error) {
 		payload.Payload = emptyObject
 	}
 
-	return broadcast{event: payload.Event, payload: payload.Payload}, checkBroadcast(payload.Event, payload.Payload)
+	b := broadcast{event: payload.Event, payload: payload.Payload}
+	return b, checkBroadcast(b, maxPayload)
 }
 
-func checkBroadcast(event string, payload []byte) error {
+func checkBroadcast(b broadcast, maxPayload int) error {
 	switch {
-	case len(event) > maxWord:
+	case len(b.event) > maxWord:
 		return fault.New(fault.TooLarge, "The event is longer than %d bytes", maxWord)
-	case len(payload) > maxPayload:
+	case len(b.payload) > maxPayload:
 		return fault.New(fault.TooLarge, "The payload is larger than %d bytes", maxPayload)
 	}
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -49,7 +50,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, p project) e
 		out = append(out, post{m.Topic, m.Private, broadcast{event: m.Event, payload: m.Payload}})
 	}
 
-	return s.post(w, r, p, v, out)
+	return s.post(w, r, p, v, out, s.limits(r.Context(), p))
 }
 
 // serveBroadcast sends the body as a broadcast: JSON, or bytes.
@@ -59,7 +60,8 @@ func (s *Server) serveBroadcast(w http.ResponseWriter, r *http.Request, p projec
 		return err
 	}
 
-	body, lease, err := s.readBody(w, r, p, maxPayload)
+	limits := s.limits(r.Context(), p)
+	body, lease, err := s.readBody(w, r, p, int64(limits.PayloadBytes))
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (s *Server) serveBroadcast(w http.ResponseWriter, r *http.Request, p projec
 		return fault.New(fault.Invalid, "The body must be JSON, or bytes with the type application/octet-stream")
 	}
 
-	return s.post(w, r, p, v, []post{{topic, r.URL.Query().Get("private") == "true", b}})
+	return s.post(w, r, p, v, []post{{topic, r.URL.Query().Get("private") == "true", b}}, limits)
 }
 
 // readBody reads a body of at most limit bytes. The lease on its memory is the caller's.
@@ -108,13 +110,15 @@ type post struct {
 }
 
 // post checks all broadcasts, then sends them and responds.
-func (s *Server) post(w http.ResponseWriter, r *http.Request, p project, v caller, posts []post) error {
+func (s *Server) post(
+	w http.ResponseWriter, r *http.Request, p project, v caller, posts []post, limits event.RealtimeLimits,
+) error {
 	isAllowed := map[string]bool{} // topics of private channels
 	for _, m := range posts {
 		if m.topic == "" || len(m.topic) > maxTopic {
 			return fault.New(fault.Invalid, "The topic has 1 to %d bytes", maxTopic)
 		}
-		if err := checkBroadcast(m.event, m.payload); err != nil {
+		if err := checkBroadcast(m.broadcast, limits.PayloadBytes); err != nil {
 			return err
 		}
 		if !m.isPrivate || isAllowed[m.topic] {
@@ -132,9 +136,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, p project, v calle
 		isAllowed[m.topic] = true
 	}
 
-	share := p.share(r.Context())
+	room := realtime.Address{Project: p.id(), Share: p.share(r.Context()), Limits: roomLimits(limits)}
 	for _, m := range posts {
-		err := s.Hub.Send(realtime.Address{Project: p.id(), Topic: m.topic, Private: m.isPrivate, Share: share},
+		room.Topic, room.Private = m.topic, m.isPrivate
+		err := s.Hub.Send(room,
 			&realtime.Message{Event: m.event, Payload: m.payload, Binary: m.isBinary})
 		if err != nil {
 			return err

@@ -86,7 +86,7 @@ func (r changesRequest) binding() event.Binding {
 
 // join joins a channel. It replaces a former channel with the topic.
 func (k *socket) join(ctx context.Context, m message) {
-	if !k.joins.Take(time.Now(), 1) {
+	if !k.takeJoin(time.Now()) {
 		k.refuse(m, "ClientJoinRateLimitReached: Too many joins per second")
 		return
 	}
@@ -110,7 +110,7 @@ func (k *socket) join(ctx context.Context, m message) {
 	follow := c.prepareChanges(p)
 	c.replay.begin(p.Config.Broadcast.Replay)
 	c.member, err = k.server.Hub.Join(realtime.Address{Project: k.tenant.id, Topic: c.name(), Private: c.isPrivate,
-		Share: k.share}, c)
+		Share: k.share, Limits: roomLimits(k.limits())}, c)
 	if err != nil {
 		k.refuse(m, k.joinReason(err))
 		return
@@ -183,7 +183,7 @@ func (k *socket) newChannel(ctx context.Context, m message, p joinPayload) (*cha
 	k.mu.Unlock()
 
 	switch name := c.name(); {
-	case count >= maxChannels:
+	case count >= k.limits().ChannelsPerSocket:
 		return nil, fault.New(fault.TooMany, "ChannelRateLimitReached: Too many channels")
 	case name == "" || len(name) > maxTopic:
 		return nil, fault.New(fault.Invalid, "The topic has 1 to %d bytes after %s", maxTopic, topicPrefix)

@@ -1,33 +1,25 @@
 package realtimeapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/socle-dev/socle/internal/event"
+)
 
 // memberSession bounds a stream of a platform user, who may lose the role meanwhile. The client
 // continues at its cursor.
 const memberSession = 5 * time.Minute
 
-// Bounds of sockets. Those of rooms are in package realtime.
+// Bounds of sockets beside the limits of their project. Those of rooms are in package realtime.
 const (
-	// Sockets of one server, of an account's projects, and of a project. Each costs a file
-	// descriptor and about 38 kB (bench/realtime).
-	maxSockets           = 40_000
-	maxSocketsPerAccount = 20_000
-	maxSocketsPerProject = 10_000
-	socketReserve        = 4000 // for accounts without a socket
+	// Sockets of one server. Each costs a file descriptor and about 38 kB (bench/realtime).
+	maxSockets    = 2 * event.MaxSockets
+	socketReserve = 4000 // for accounts without a socket
 
-	maxChannels = 100 // joined ones per socket
 	maxBindings = 100 // postgres_changes per channel
 
-	joinsPerSecond = 20 // per socket, beyond joinBurst; each may need a query
-	joinBurst      = 100
-
-	// A socket that sends more is read more slowly, so that nothing is lost.
-	messagesPerSecond = 100
-	messageBurst      = 500
-
-	// maxFrame bounds a client's message: a payload of maxPayload with escapes, and a token.
-	maxFrame   = 1 << 20
-	maxPayload = 256 << 10
+	// maxFrame bounds a client's message: a payload with escapes, and a token.
+	maxFrame = 1 << 20
 
 	// smallFrame is read without a share in the memory of request bodies.
 	smallFrame = 8 << 10

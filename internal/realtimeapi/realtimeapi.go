@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/cache"
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
@@ -67,7 +68,9 @@ type Config struct {
 	Authorizer func(p *gateway.Project) Authorizer
 	// Archive returns the kept messages of a project; nil: none are kept.
 	Archive func(p *gateway.Project) Archive
-	Log     *slog.Logger
+	// Limits returns the limits of a project; nil: all projects have the default ones.
+	Limits func(ctx context.Context, p *gateway.Project) (event.RealtimeLimits, error)
+	Log    *slog.Logger
 }
 
 // Server serves all projects.
@@ -76,12 +79,14 @@ type Server struct {
 	places   *fair.Pool // for sockets
 	backlogs *fair.Pool // memory for frames that wait
 
+	knownLimits *cache.Cache[uuid.UUID, *limitsRead]
+
 	mu       sync.Mutex
 	tenants  map[uuid.UUID]*tenant // projects with sockets
 	closed   bool
 	stop     context.CancelFunc // ends streams
 	stopping context.Context    // ends with stop
-	open     sync.WaitGroup     // sockets
+	open     sync.WaitGroup     // sockets, reads of limits
 }
 
 // New returns a server without sockets.
@@ -89,7 +94,8 @@ func New(c Config) *Server {
 	stopping, stop := context.WithCancel(context.Background())
 	return &Server{Config: c, stopping: stopping, stop: stop, tenants: map[uuid.UUID]*tenant{},
 		places: fair.New(fair.Config{Name: "realtime_sockets", Capacity: maxSockets,
-			PerAccount: maxSocketsPerAccount, PerPart: maxSocketsPerProject, Reserve: socketReserve}),
+			PerAccount: event.MaxSockets, Reserve: socketReserve}),
+		knownLimits: cache.New[uuid.UUID, *limitsRead](cache.Limits{Entries: maxKnownLimits}),
 		backlogs: fair.New(fair.Config{Name: "realtime_backlogs", Capacity: maxBacklogs,
 			PerAccount: maxBacklogs / 2, PerPart: maxBacklogs / 4, Reserve: maxBacklogs / 4})}
 }

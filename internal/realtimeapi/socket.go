@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
@@ -59,8 +60,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, p project) 
 		return fault.New(fault.Invalid, "This address takes a WebSocket handshake").WithCode("no_handshake")
 	}
 
-	share := p.share(r.Context())
-	place := s.places.TryAcquire(share, 1)
+	share, limits := p.share(r.Context()), s.limits(r.Context(), p)
+	place := s.place(share, limits)
 	if place == nil {
 		return fault.New(fault.TooMany, "Too many connections").WithCode("too_many_sockets")
 	}
@@ -68,14 +69,14 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, p project) 
 
 	k := &socket{server: s, serializer: serializer, key: strings.Clone(key), share: share,
 		openedAt: time.Now().UTC(), address: httpx.From(r.Context()).Client.String(),
-		joins:    realtime.NewBucket(joinsPerSecond, joinBurst),
-		messages: realtime.NewBucket(messagesPerSecond, messageBurst)}
+		joins:    newBucket(limits.JoinsPerSecond),
+		messages: newBucket(limits.MessagesPerSecond)}
 
-	return k.serve(w, r, p)
+	return k.serve(w, r, p, limits)
 }
 
 // serve upgrades the request and serves messages until the connection ends.
-func (k *socket) serve(w http.ResponseWriter, r *http.Request, p project) error {
+func (k *socket) serve(w http.ResponseWriter, r *http.Request, p project, limits event.RealtimeLimits) error {
 	// Any page may connect, since the key is in the address and not in a cookie.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
@@ -90,7 +91,7 @@ func (k *socket) serve(w http.ResponseWriter, r *http.Request, p project) error 
 	k.idle = time.AfterFunc(idleTimeout, func() { k.close(statusPolicyViolation, "no heartbeat") })
 	defer k.idle.Stop()
 
-	tenant, err := k.server.enter(k, p, k.share)
+	tenant, err := k.server.enter(k, p, limits)
 	if err != nil {
 		_ = conn.Close(statusGoingAway, "the server is stopping")
 		return nil
@@ -147,7 +148,7 @@ func (k *socket) readOne(ctx context.Context) error {
 	if isClosed, _ := k.out.outcome(); isClosed {
 		return nil
 	}
-	if err := wait(ctx, k.messages.Reserve(time.Now())); err != nil {
+	if err := wait(ctx, k.reserveMessage(time.Now())); err != nil {
 		return err
 	}
 

@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
@@ -33,6 +34,7 @@ type fakeProject struct {
 	feed    Changes
 	policy  Authorizer
 	kept    Archive
+	bounds  func() (event.RealtimeLimits, error) // nil: the default ones
 }
 
 func (p *fakeProject) id() uuid.UUID { return p.uuid }
@@ -43,6 +45,13 @@ func (p *fakeProject) timeout(string) time.Duration { return 0 }
 func (p *fakeProject) changes() Changes             { return p.feed }
 func (p *fakeProject) authorizer() Authorizer       { return p.policy }
 func (p *fakeProject) archive() Archive             { return p.kept }
+func (p *fakeProject) limits(context.Context) (event.RealtimeLimits, error) {
+	if p.bounds == nil {
+		return event.DefaultLimits, nil
+	}
+	return p.bounds()
+}
+
 func (p *fakeProject) current(context.Context) (project, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,6 +94,9 @@ func (p *fakeProject) verify(_ context.Context, text string) (gateway.Caller, er
 	return gateway.Caller{}, gateway.ErrInvalidKey
 }
 
+// maxPayload is the limit of a rig's project.
+var maxPayload = event.DefaultLimits.PayloadBytes
+
 // rig is a server with a project.
 type rig struct {
 	t       *testing.T
@@ -98,7 +110,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 
 	g := &rig{t: t, project: &fakeProject{uuid: uuid.New()}, log: make(chan httpx.Finished, 1000)}
-	g.server = New(Config{Hub: &realtime.Hub{}, Bodies: httpx.NewBodyPool(64 << 20),
+	g.server = New(Config{Hub: realtime.NewHub(), Bodies: httpx.NewBodyPool(64 << 20),
 		Log: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(httpx.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.server.serve(w, r, g.project, r.URL.EscapedPath())
@@ -504,6 +516,7 @@ func TestJoinsAreBounded(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
+	maxChannels := event.DefaultLimits.ChannelsPerSocket
 	if joined != maxChannels || refused != joins-maxChannels {
 		t.Errorf("got %d joined and %d refused, want %d and %d", joined, refused, maxChannels, joins-maxChannels)
 	}

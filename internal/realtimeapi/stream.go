@@ -30,7 +30,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, p project) 
 	}
 
 	share := p.share(ctx)
-	place := s.places.TryAcquire(share, 1)
+	place := s.place(share, s.limits(ctx, p))
 	if place == nil {
 		return fault.New(fault.TooMany, "Too many connections").WithCode("too_many_sockets")
 	}

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
@@ -33,6 +35,7 @@ type project interface {
 	changes() Changes       // nil: none
 	authorizer() Authorizer // nil: private channels are for secret keys only
 	archive() Archive       // nil: no messages are kept
+	limits(ctx context.Context) (event.RealtimeLimits, error)
 }
 
 // openProject is a project that the gateway has opened.
@@ -91,6 +94,13 @@ func (p openProject) archive() Archive {
 		return nil
 	}
 	return p.server.Archive(p.Project)
+}
+
+func (p openProject) limits(ctx context.Context) (event.RealtimeLimits, error) {
+	if p.server.Limits == nil {
+		return event.DefaultLimits, nil
+	}
+	return p.server.Limits(ctx, p.Project)
 }
 
 // caller is a verified key or token.
@@ -160,6 +170,7 @@ type tenant struct {
 	server *Server
 	id     uuid.UUID
 	share  fair.Key
+	limits atomic.Pointer[event.RealtimeLimits]
 
 	mu      sync.Mutex
 	project project
@@ -170,7 +181,7 @@ type tenant struct {
 var errStopping = fault.New(fault.Unavailable, "The server is stopping").WithCode("stopping")
 
 // enter adds a socket to its project.
-func (s *Server) enter(k *socket, p project, share fair.Key) (*tenant, error) {
+func (s *Server) enter(k *socket, p project, limits event.RealtimeLimits) (*tenant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -181,12 +192,13 @@ func (s *Server) enter(k *socket, p project, share fair.Key) (*tenant, error) {
 	t := s.tenants[p.id()]
 	if t == nil {
 		ctx, stop := context.WithCancel(context.Background())
-		t = &tenant{server: s, id: p.id(), share: share, project: p, sockets: map[*socket]struct{}{}, stop: stop}
+		t = &tenant{server: s, id: p.id(), share: k.share, project: p, sockets: map[*socket]struct{}{}, stop: stop}
 		s.tenants[t.id] = t
 		go t.watch(ctx)
 	}
 
 	s.open.Add(1)
+	t.limits.Store(&limits)
 	t.mu.Lock()
 	t.sockets[k] = struct{}{}
 	t.mu.Unlock()
@@ -289,6 +301,8 @@ func (t *tenant) check(ctx context.Context) {
 	t.mu.Lock()
 	t.project = current
 	t.mu.Unlock()
+	limits := t.server.limits(ctx, current)
+	t.limits.Store(&limits)
 
 	failures := map[string]error{}
 	for _, k := range t.list() {

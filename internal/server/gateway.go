@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/authapi"
@@ -15,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/object"
 	"github.com/socle-dev/socle/internal/outbox"
+	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/realtime"
 	"github.com/socle-dev/socle/internal/realtimeapi"
@@ -62,15 +64,34 @@ func (s *Server) written(project uuid.UUID) {
 
 // newRealtime returns the server of channels, and the bus to those on other servers.
 func (s *Server) newRealtime(c config.Config) *realtimeapi.Server {
-	s.hub = &realtime.Hub{}
+	s.hub = realtime.NewHub()
 	s.bus = bus.New(bus.Config{Secret: s.secret, Addr: c.ClusterAddr, NATSURL: string(c.NATSURL),
 		Servers: s.servers, Handler: s.hub, Log: s.log})
 	s.hub.Connect(s.bus)
 
-	return realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
+	r := realtimeapi.New(realtimeapi.Config{Hub: s.hub, Bodies: s.bodies, Log: s.log,
 		Changes:    func(p *gateway.Project) realtimeapi.Changes { return changes{s.events, p.Database} },
 		Authorizer: func(p *gateway.Project) realtimeapi.Authorizer { return event.Channels{Project: p.Database} },
-		Archive:    func(p *gateway.Project) realtimeapi.Archive { return broadcast.Archive{Project: p.Database} }})
+		Archive:    func(p *gateway.Project) realtimeapi.Archive { return broadcast.Archive{Project: p.Database} },
+		Limits: func(ctx context.Context, p *gateway.Project) (event.RealtimeLimits, error) {
+			return event.GetLimits(ctx, p.Database.Trusted())
+		}})
+	followLimits(s.notifications, r)
+
+	return r
+}
+
+// followLimits has the limits of channels read again when another server has changed them.
+func followLimits(l *pg.Listener, r *realtimeapi.Server) {
+	l.Handle(event.LimitsChannel, func(payload string) {
+		if project, err := uuid.Parse(payload); err == nil {
+			r.ForgetLimits(project)
+		}
+	})
+	l.OnConnect(func(context.Context, *pgx.Conn) error {
+		r.ForgetAllLimits() // notifications were missed while disconnected
+		return nil
+	})
 }
 
 // changes are the changes of a project's rows.

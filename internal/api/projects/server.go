@@ -32,6 +32,7 @@ func (s *Server) Register(p *operation.Pipeline) {
 	s.registerProjects(p)
 	s.registerQuotas(p)
 	s.registerStatistics(p)
+	s.registerRealtimeLimits(p)
 	s.registerRequests(p)
 	s.registerAudit(p)
 	s.registerLint(p)
