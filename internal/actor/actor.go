@@ -60,18 +60,21 @@ func (a Actor) On(pool *pgxpool.Pool) Querier { return Querier{pool, a} }
 
 // settings returns the transaction parameters.
 func (a Actor) settings(readOnly bool) []Setting {
+	return append([]Setting{
+		{"statement_timeout", a.statementTimeout()},
+		{"lock_timeout", []byte(lockTimeout)},
+		{"transaction_read_only", strconv.AppendBool(nil, readOnly)},
+	}, a.Identity()...)
+}
+
+// Identity returns the transaction parameters that policies see: the claims, and the role.
+func (a Actor) Identity() []Setting {
 	claims := a.Claims
 	if claims == nil {
 		claims, _ = json.Marshal(map[string]string{"role": a.Role}) // texts have no error
 	}
 
-	return []Setting{
-		{"request.jwt.claims", claims},
-		{"statement_timeout", a.statementTimeout()},
-		{"lock_timeout", []byte(lockTimeout)},
-		{"transaction_read_only", strconv.AppendBool(nil, readOnly)},
-		{"role", []byte(a.Role)},
-	}
+	return []Setting{{"request.jwt.claims", claims}, {"role", []byte(a.Role)}}
 }
 
 // settingValues returns the values of [Actor.settings].

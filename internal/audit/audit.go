@@ -46,10 +46,10 @@ type Entry struct {
 	Sent    int64     `json:"sent,omitempty,omitzero" doc:"Bytes sent to the client, at the end of a database session."`
 	// Received counts the bytes in the other direction.
 	Received int64 `json:"received,omitempty,omitzero" doc:"Bytes received from the client, at the end of a database session."`
-	// Method, Schema and As describe a change of rows or files by a user of the platform.
+	// Method and Schema describe a change of rows or files by a user of the platform.
 	Method string `json:"method,omitempty" doc:"Method of a request for rows or files."`
 	Schema string `json:"schema,omitempty" doc:"Schema of the table or function of a request for rows, if it is not the default one."`
-	As     string `json:"as,omitempty" doc:"Whom the user acted as in a request for rows or files: service_role, anon, or user: and the UUID of an end user."`
+	As     string `json:"as,omitempty" doc:"Whom the user acted as in a request for rows or files, or in SQL: service_role, anon, authenticated, or user: and the UUID of an end user."`
 	Key    string `json:"key,omitempty" doc:"Hash of the request's Idempotency-Key."`
 }
 
@@ -123,6 +123,13 @@ func Created(ctx context.Context, what string) {
 func SetActor(ctx context.Context, user uuid.UUID) {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.entry.Actor = user.String()
+	}
+}
+
+// ActAs sets whom the user acts as, as [Entry.As] has it.
+func ActAs(ctx context.Context, who string) {
+	if r, ok := ctx.Value(recordKey{}).(*record); ok {
+		r.entry.As = who
 	}
 }
 

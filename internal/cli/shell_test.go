@@ -51,3 +51,15 @@ func TestNearestName(t *testing.T) {
 		}
 	}
 }
+
+// TestCallerName checks that an end user's name needs no prefix, as with socle rows.
+func TestCallerName(t *testing.T) {
+	t.Parallel()
+
+	for who, want := range map[string]string{"anon": "anon", "authenticated": "authenticated",
+		"ada@example.com": "user:ada@example.com", "user:ada@example.com": "user:ada@example.com"} {
+		if got := callerName(who); got != want {
+			t.Errorf("callerName(%q) = %q, want %q", who, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -93,6 +94,10 @@ func (r *remote) runSQL(cmd *cobra.Command, file string) error {
 
 // query sends the SQL of the flags.
 func (r *remote) query(cmd *cobra.Command, c *client.Client) (*client.Reply, error) {
+	if as := r.flags["as"]; as.given() {
+		as.texts = []string{callerName(as.String())}
+	}
+
 	body, err := r.json(cmd, c)
 	if err != nil {
 		return nil, err
@@ -120,6 +125,15 @@ func (r *remote) query(cmd *cobra.Command, c *client.Client) (*client.Reply, err
 	}
 
 	return reply, err
+}
+
+// callerName returns the API's name of a caller. As with socle rows, an end user's UUID or address
+// needs no prefix.
+func callerName(who string) string {
+	if who == "anon" || who == "authenticated" || strings.HasPrefix(who, "user:") {
+		return who
+	}
+	return "user:" + who
 }
 
 // historyFile returns the path of the shell's history.

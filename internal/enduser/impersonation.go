@@ -2,12 +2,17 @@ package enduser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/address"
 	"github.com/socle-dev/socle/internal/audit"
 	"github.com/socle-dev/socle/internal/fault"
@@ -72,6 +77,11 @@ func (s *Service) ImpersonationClaims(ctx context.Context, project, user uuid.UU
 		return nil, err
 	}
 
+	return d.memberClaims(ctx, u)
+}
+
+// memberClaims returns the claims of [Service.ImpersonationClaims].
+func (d *Directory) memberClaims(ctx context.Context, u User) ([]byte, error) {
 	request := httpx.From(ctx)
 	body, _, err := d.impersonationClaims(ctx, u, Client{Address: request.Client,
 		Network: httpx.Network(request.Client), Agent: request.UserAgent})
@@ -82,6 +92,62 @@ func (s *Service) ImpersonationClaims(ctx context.Context, project, user uuid.UU
 
 	return body, err
 }
+
+// asUserPrefix precedes the UUID or address of an end user.
+const asUserPrefix = "user:"
+
+// Caller returns the application's caller that a project member names: anon, authenticated, or
+// user: and the UUID or address of an end user. The actor of an end user has the claims of
+// [Service.ImpersonationClaims]; the audit entry names it. Caller fails with Unprocessable on field
+// for other texts, for a user that does not exist, and for one with another role than these.
+func (s *Service) Caller(ctx context.Context, project uuid.UUID, field, as string) (actor.Actor, error) {
+	who, isUser := strings.CutPrefix(as, asUserPrefix)
+	switch {
+	case slices.Contains(callerRoles, as):
+		audit.ActAs(ctx, as)
+		return actor.Actor{Role: as, Member: true}, nil
+	case !isUser:
+		return actor.Actor{}, fault.OnField(fault.Unprocessable, field, "invalid_format",
+			"must be anon, authenticated, or user: and the UUID or address of an end user")
+	}
+
+	d, err := s.Open(ctx, project)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+
+	u, err := d.findUser(ctx, who)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return actor.Actor{}, fault.OnField(fault.Unprocessable, field, "unknown_end_user",
+			"names no end user of the project").WithCause(err)
+	case err != nil:
+		return actor.Actor{}, err
+	}
+
+	audit.ActAs(ctx, asUserPrefix+u.ID.String())
+
+	claims, err := d.memberClaims(ctx, u)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+
+	var assumed struct {
+		Role string `json:"role"`
+	}
+	if err := json.Unmarshal(claims, &assumed); err != nil {
+		return actor.Actor{}, fmt.Errorf("claims of an end user: %w", err)
+	}
+	if !slices.Contains(callerRoles, assumed.Role) {
+		return actor.Actor{}, fault.OnField(fault.Unprocessable, field, "not_allowed",
+			"names an end user with the role %q: SQL runs as anon and authenticated only", assumed.Role)
+	}
+
+	return actor.Actor{Role: assumed.Role, Claims: claims, Subject: u.ID.String(), Member: true}, nil
+}
+
+// callerRoles are the roles of [Service.Caller].
+var callerRoles = []string{"anon", "authenticated"}
 
 // findUser returns the user that a UUID or an address names.
 func (d *Directory) findUser(ctx context.Context, who string) (User, error) {

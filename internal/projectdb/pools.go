@@ -59,6 +59,11 @@ var (
 	questionsPool = &poolKind{login: pgcluster.Request, size: poolSize,
 		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true}
 
+	// SQL of developers as a caller of the application. It has connections of its own, so that long
+	// statements leave those of the rows API alone.
+	callerPool = &poolKind{login: pgcluster.Request, size: poolSize,
+		execMode: pgx.QueryExecModeDescribeExec, runsUserCode: true, reset: true, writes: true}
+
 	// All statements on end users are written in this tree, so pgx keeps their descriptions. No
 	// project function or operator is found without a schema.
 	authPool = &poolKind{login: pgcluster.Auth, size: poolSize,

@@ -98,6 +98,10 @@ func (p *Project) DumpLogin() string { return p.cluster.DumpLogin(p.UUID) }
 // rows API.
 func (p *Project) Request() *pgxpool.Pool { return p.pool(requestPool) }
 
+// Caller returns a pool for SQL of developers in the role anon or authenticated. Its login may
+// assume no other role.
+func (p *Project) Caller() *pgxpool.Pool { return p.pool(callerPool) }
+
 // Service returns the pool for the login that may assume the role service_role, for the rows API.
 func (p *Project) Service() *pgxpool.Pool { return p.pool(servicePool) }
 

@@ -29,8 +29,9 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 		return Answer{}, err
 	}
 
+	// A caller's statements can't be measured: the role sees no sizes of others' tables.
 	full := p.OverQuota() && !q.ReadOnly
-	if full && p.FarOverQuota() {
+	if full && (p.FarOverQuota() || q.As != nil) {
 		return Answer{}, projectdb.ErrOverQuota
 	}
 
@@ -44,7 +45,7 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 			"has too many statements for the memory that is free now: try again later")
 	}
 
-	if !q.ReadOnly { // PostgreSQL refuses them in a query that only reads
+	if q.mayChangeExtensions() {
 		platform := func(ctx context.Context, f func(tx pgx.Tx) error) error { return pg.InTx(ctx, p.Trusted(), f) }
 		e := extensions{field: "query", platform: platform, full: full}
 		if steps, err = e.prepare(timeoutCtx, steps); err != nil {
@@ -52,7 +53,12 @@ func run(ctx context.Context, p *projectdb.Project, q Query) (Answer, error) {
 		}
 	}
 
-	conn, err := pg.Acquire(ctx, p.Owner())
+	pool := p.Owner()
+	if q.As != nil {
+		pool = p.Caller()
+	}
+
+	conn, err := pg.Acquire(ctx, pool)
 	if err != nil {
 		return Answer{}, err
 	}

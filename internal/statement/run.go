@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/socle-dev/socle/internal/actor"
 	"github.com/socle-dev/socle/internal/dialect"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
@@ -52,6 +53,10 @@ func (s *session) run(ctx context.Context, steps []Step, params [][]byte) ([]Res
 
 	if _, err := s.conn.Exec(ctx, begin+settings).ReadAll(); err != nil {
 		return nil, pg.Fault(err)
+	}
+
+	if err := s.assume(ctx); err != nil {
+		return nil, err
 	}
 
 	var baseline map[string]relationSize
@@ -105,13 +110,29 @@ func (s *session) run(ctx context.Context, steps []Step, params [][]byte) ([]Res
 	return results, nil
 }
 
+// assume gives the transaction the role and the claims of the query's caller.
+func (s *session) assume(ctx context.Context) error {
+	if s.query.As == nil {
+		return nil
+	}
+
+	identity := s.query.As.Identity()
+	values := make([][]byte, len(identity))
+	for i, setting := range identity {
+		values[i] = setting.Value
+	}
+
+	_, err := s.conn.ExecParams(ctx, "select "+actor.SettingsSQL(identity), values, nil, nil, nil).Close()
+	return pg.Fault(err)
+}
+
 // result returns a step's result. It is empty if the step is left out.
 func (s *session) result(ctx context.Context, step Step, params [][]byte) (Result, error) {
 	r := Result{Columns: []ResultColumn{}}
 	switch {
 	case step.Action == dialect.LeaveOut:
 		return r, nil
-	case s.query.ReadOnly && (step.Action != dialect.Run || len(step.Extensions) > 0):
+	case !s.query.mayChangeExtensions() && (step.Action != dialect.Run || len(step.Extensions) > 0):
 		step.SQL = step.Text // PostgreSQL refuses it
 	case step.Action == dialect.CreateExtension:
 		r.Command = "CREATE EXTENSION"

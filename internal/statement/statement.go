@@ -1,14 +1,17 @@
 // Package statement runs SQL for a project's developers and records who ran it.
 //
-// It runs on the owner's login, one transaction per query. It discards the connection afterwards,
-// so that changes to the session end with the query. This package bounds the duration and the
-// response size; no session setting affects these limits. Package api authorizes callers.
+// It runs on the owner's login, or as a caller of the application, one transaction per query. It
+// discards the connection afterwards, so that changes to the session end with the query. This
+// package bounds the duration and the response size; no session setting affects these limits.
+// Package api authorizes callers.
 package statement
 
 import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/socle-dev/socle/internal/actor"
 )
 
 // Query is a query to run. The caller has validated the limits.
@@ -16,9 +19,14 @@ type Query struct {
 	Text       string
 	Parameters []jsontext.Value // require a single statement
 	ReadOnly   bool             // roll back; PostgreSQL rejects most writes
+	As         *actor.Actor     // anon, authenticated or an end user; nil: the project's owner
 	Timeout    time.Duration
 	MaxRows    int // per result
 }
+
+// mayChangeExtensions reports whether the platform carries out the query's statements on
+// extensions. PostgreSQL refuses them otherwise.
+func (q Query) mayChangeExtensions() bool { return !q.ReadOnly && q.As == nil }
 
 // Answer is a query's result.
 type Answer struct {

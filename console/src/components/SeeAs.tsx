@@ -7,8 +7,15 @@ import { inputClass, TextField } from './Field'
 import { Empty, Loaded } from './States'
 import css from './SeeAs.module.css'
 
-/** Chooses whose eyes the rows are seen with: the owner's, or those of the policies. */
-export function SeeAs({ project, value, onChange }: { project: string; value: string; onChange: (as: string) => void }) {
+interface Props {
+  project: string
+  value: string // '', anon, authenticated, or user: and a UUID
+  onChange: (as: string) => void
+  runs?: boolean // statements, rather than reading rows
+}
+
+/** Chooses who acts: the owner, or a caller of the application, about whom the policies decide. */
+export function SeeAs({ project, value, onChange, runs = false }: Props) {
   const [picks, setPicks] = useState(false)
   const user = value.startsWith('user:') ? value.slice(5) : ''
   const { data } = useQuery({
@@ -22,16 +29,19 @@ export function SeeAs({ project, value, onChange }: { project: string; value: st
 
   return (
     <>
-      <select className={`${inputClass} ${css.select}`} aria-label="See as" value={value} onChange={(e) => {
+      <select className={`${inputClass} ${css.select}`} aria-label={runs ? 'Run as' : 'See as'} value={value} onChange={(e) => {
         if (e.target.value === 'pick') setPicks(true)
         else onChange(e.target.value)
       }}>
-        <option value="">See as the owner</option>
-        <option value="anon">See as anon</option>
-        {user !== '' && <option value={value}>See as {name}</option>}
-        <option value="pick">{user === '' ? 'See as a user…' : 'See as another user…'}</option>
+        <option value="">{runs ? 'Run as the owner' : 'See as the owner'}</option>
+        <option value="anon">{runs ? 'Run as anon' : 'See as anon'}</option>
+        {runs && <option value="authenticated">Run as authenticated</option>}
+        {user !== '' && <option value={value}>{runs ? `Run as ${name}` : `See as ${name}`}</option>}
+        <option value="pick">
+          {user === '' ? (runs ? 'Run as a user…' : 'See as a user…') : (runs ? 'Run as another user…' : 'See as another user…')}
+        </option>
       </select>
-      {picks && <PickUser project={project} onClose={() => setPicks(false)} onPick={(uuid) => {
+      {picks && <PickUser project={project} runs={runs} onClose={() => setPicks(false)} onPick={(uuid) => {
         setPicks(false)
         onChange(`user:${uuid}`)
       }} />}
@@ -39,7 +49,12 @@ export function SeeAs({ project, value, onChange }: { project: string; value: st
   )
 }
 
-function PickUser({ project, onPick, onClose }: { project: string; onPick: (uuid: string) => void; onClose: () => void }) {
+function PickUser({ project, runs, onPick, onClose }: {
+  project: string
+  runs: boolean
+  onPick: (uuid: string) => void
+  onClose: () => void
+}) {
   const [typed, setTyped] = useState('')
   const search = useDeferredValue(typed)
   const query = useQuery({
@@ -51,9 +66,13 @@ function PickUser({ project, onPick, onClose }: { project: string; onPick: (uuid
   })
 
   return (
-    <Dialog title="See as a user" open onClose={onClose}>
+    <Dialog title={runs ? 'Run as a user' : 'See as a user'} open onClose={onClose}>
       <div className={css.pick}>
-        <p>The rows are read with this user’s claims: what policies allow is shown, the rest is not.</p>
+        <p>
+          {runs
+            ? 'Statements have this user’s role and claims: grants and policies decide what they read and change.'
+            : 'The rows are read with this user’s claims: what policies allow is shown, the rest is not.'}
+        </p>
         <TextField label="Search by address" type="search" autoFocus value={typed} onChange={(e) => setTyped(e.target.value)} />
         <Loaded query={query} rows={3}>
           {({ content }) => content.length === 0 ? (

@@ -21,6 +21,7 @@ export interface Statement {
   parameters: (string | null)[]
   readOnly: boolean
   maxRows: number
+  as?: string // a caller of the application; the owner without
 }
 
 /** PostgreSQL's report of an error. */
@@ -49,13 +50,14 @@ const timeout = 30_000 // ms, the most that the API allows
 
 /** Runs SQL; throws a SQLError if it fails, and the signal's reason if it is aborted. */
 export async function runSQL(project: string, statement: Statement, signal?: AbortSignal): Promise<Answer> {
-  const { query, parameters, readOnly, maxRows } = statement
+  const { query, parameters, readOnly, maxRows, as = '' } = statement
   const response = await send(new URL('/sql', location.origin).href, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...inProject(project) },
     body: JSON.stringify({
       query, read_only: readOnly, max_rows: maxRows, timeout_ms: timeout,
       ...(parameters.length > 0 && { parameters }),
+      ...(as !== '' && { as }),
     }),
     ...(signal !== undefined && { signal }),
   })

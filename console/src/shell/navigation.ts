@@ -12,7 +12,7 @@ export const entries: Entry[] = [
   { text: 'Tables', path: 'tables', group: 'Data' },
   { text: 'Diagram', path: 'diagram', group: 'Data' },
   { text: 'SQL', path: 'sql', group: 'Data', needs: 'runSQL' },
-  { text: 'Functions', path: 'functions', group: 'Data' },
+  { text: 'SQL functions', path: 'functions', group: 'Data' },
   { text: 'Extensions', path: 'extensions', group: 'Data' },
   { text: 'Migrations', path: 'migrations', group: 'Data' },
   { text: 'Users', path: 'users', group: 'Application', needs: 'listEndUsers' },

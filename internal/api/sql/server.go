@@ -4,6 +4,7 @@ package sql
 
 import (
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/enduser"
 	"github.com/socle-dev/socle/internal/migration"
 	"github.com/socle-dev/socle/internal/operation"
 	"github.com/socle-dev/socle/internal/pgproxy"
@@ -14,6 +15,7 @@ import (
 // Server serves this package's operations. Its fields are their dependencies.
 type Server struct {
 	Accounts   *account.Service
+	EndUsers   *enduser.Service
 	Migrations *migration.Service
 	Platform   *platform.Store
 	Proxy      *pgproxy.Proxy // proxy for PostgreSQL clients

@@ -30,8 +30,9 @@ var runSQL = operation.Operation{
 	Access: operation.Project(account.Developer), Errors: []int{400, 401, 403, 413, 422, 500},
 	Timeout:     statement.MaxTimeout + operation.DefaultTimeout + operation.DefaultTimeout,
 	Destructive: operation.When((*runSQLInput).writes),
-	Notes: "Runs all statements as the project's owner in one transaction, which is rolled back unless `read_only` " +
-		"is false. If the database rejects a statement, `metadata.postgres` has its report: `message`, `detail`, " +
+	Notes: "Runs all statements as the project's owner, or the caller in `as`, in one transaction, which is rolled back " +
+		"unless `read_only` is false. `as` gives the statements the role and the claims of the rows API, so that " +
+		"grants and policies decide about them. If the database rejects a statement, `metadata.postgres` has its report: `message`, `detail`, " +
 		"`hint`, `context`, `sqlstate`, `statement` (from 1), `position` (character of the query, from 1; 0 if " +
 		"unknown), its `line` and `column`. A BEGIN and its COMMIT are left out; other statements that end the transaction (ROLLBACK, " +
 		"SAVEPOINT …) and COPY are refused. What only Supabase's platform has is left out or changed: `notes` says " +
@@ -45,6 +46,7 @@ type runSQLInput struct {
 		Parameters []AnyValue `json:"parameters,omitempty" maxItems:"1000" doc:"Values of $1, $2 … for a single statement: text, numbers, booleans, null, or JSON for types that PostgreSQL reads as JSON."`
 		ReadOnly   *bool      `json:"read_only,omitempty" doc:"Whether to refuse writes and roll back. Default: true."`
 		TimeoutMs  *int       `json:"timeout_ms,omitempty" minimum:"1" maximum:"30000" doc:"Timeout in milliseconds. Default: 10000."`
+		As         string     `json:"as,omitempty" minLength:"1" maxLength:"325" doc:"Caller of the application to run as: anon, authenticated, or user: and the UUID or e-mail address of an end user. Default: the project's owner."`
 		MaxRows    *int       `json:"max_rows,omitempty" minimum:"1" maximum:"10000" doc:"Maximum number of rows per result. Default: 1000."`
 		operation.ProjectInBody
 	}
@@ -71,6 +73,15 @@ func (s *Server) runSQL(ctx context.Context, p *projectdb.Project, in *runSQLInp
 	}
 	if b.MaxRows != nil {
 		q.MaxRows = *b.MaxRows
+	}
+
+	if b.As != "" {
+		caller, err := s.EndUsers.Caller(ctx, p.UUID, "as", b.As)
+		if err != nil {
+			return statement.Answer{}, err
+		}
+
+		q.As = &caller
 	}
 
 	return statement.Run(ctx, p, operation.Caller(ctx).User, q)

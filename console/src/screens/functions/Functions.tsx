@@ -45,7 +45,7 @@ export function Functions() {
   )
 
   return (
-    <Page title="Functions" lead="Functions in the database, called by SQL, triggers and the rows API." actions={create}>
+    <Page title="SQL functions" lead="Functions in the database, called by SQL, triggers and the rows API." actions={create}>
       {(schemas.length > 1 || schema !== '') && (
         <SelectField label="Schema" value={schema} onChange={(e) => setSchema(e.target.value)}>
           <option value="">All schemas</option>

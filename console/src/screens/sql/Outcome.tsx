@@ -25,7 +25,7 @@ export function Outcome({ outcome }: { outcome: State }) {
     case 'failed':
       return <Failed error={outcome.error} readOnly={outcome.readOnly} />
     case 'done':
-      return <Done answer={outcome.answer} readOnly={outcome.readOnly} />
+      return <Done answer={outcome.answer} readOnly={outcome.readOnly} as={outcome.as} />
   }
 }
 
@@ -61,7 +61,7 @@ function Failed({ error, readOnly }: { error: unknown; readOnly: boolean }) {
   )
 }
 
-function Done({ answer, readOnly }: { answer: Answer; readOnly: boolean }) {
+function Done({ answer, readOnly, as }: { answer: Answer; readOnly: boolean; as: string }) {
   const [chosen, setChosen] = useState(-1)
   const { results, notes } = answer
   const last = results.findLastIndex((r) => r.columns.length > 0)
@@ -72,6 +72,7 @@ function Done({ answer, readOnly }: { answer: Answer; readOnly: boolean }) {
     <>
       <p className={css.meta} role="status">
         {results.length === 1 ? '1 statement' : `${results.length} statements`} in {answer.durationMs.toFixed(1)} ms
+        {as !== '' && (as.startsWith('user:') ? ', as the user' : `, as ${as}`)}
         {readOnly ? ', read only.' : ', changes are kept.'}
       </p>
       {notes.map((n) => (

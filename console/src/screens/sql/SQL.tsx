@@ -19,7 +19,7 @@ import css from './SQL.module.css'
 export function SQL() {
   const { project } = useParams({ strict: false }) as { project: string }
   const { tabs, write, add, close } = useTabs(project)
-  const [{ tab: chosen, panel, query: given }, setSearch] = useSQLSearch()
+  const [{ tab: chosen, panel, as = '', query: given }, setSearch] = useSQLSearch()
   const [readOnly, setReadOnly] = useState(true)
   const [parameters, setParameters] = useState<(string | null)[]>([])
   const [selected, setSelected] = useState<{ tab: string; text: string; offset: number } | null>(null)
@@ -35,7 +35,7 @@ export function SQL() {
   }, [given]) // once for each text that arrives
 
   const start = (explain: boolean, { text, offset } = part) =>
-    void run({ text, offset, whole: tab.text, parameters: values.slice(0, parametersOf(text)), readOnly, explain })
+    void run({ text, offset, whole: tab.text, parameters: values.slice(0, parametersOf(text)), readOnly, as, explain })
 
   const choose = (id: string) => setSearch({ tab: id })
   const open = (text: string) => setSearch({ tab: add(text), panel: undefined })
@@ -43,7 +43,8 @@ export function SQL() {
 
   return (
     <Page title="SQL" full actions={
-      <Toolbar running={outcome.status === 'running'} readOnly={readOnly} onReadOnly={setReadOnly}
+      <Toolbar project={project} running={outcome.status === 'running'} readOnly={readOnly} onReadOnly={setReadOnly}
+        as={as} onAs={(who) => setSearch({ as: who || undefined })}
         selected={part.text !== tab.text} empty={tab.text.trim() === ''}
         onRun={() => start(false)} onExplain={() => start(true)} onCancel={cancel}
         onPanel={(name) => setSearch({ panel: name })} />

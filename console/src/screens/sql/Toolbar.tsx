@@ -1,11 +1,15 @@
 import { Button } from '../../components/Button'
+import { SeeAs } from '../../components/SeeAs'
 import css from './SQL.module.css'
 
 interface Props {
+  project: string
   running: boolean
   readOnly: boolean
   selected: boolean // a part of the text only
   empty: boolean
+  as: string
+  onAs: (as: string) => void
   onReadOnly: (readOnly: boolean) => void
   onRun: () => void
   onExplain: () => void
@@ -13,9 +17,12 @@ interface Props {
   onPanel: (panel: string) => void
 }
 
-export function Toolbar({ running, readOnly, selected, empty, onReadOnly, onRun, onExplain, onCancel, onPanel }: Props) {
+export function Toolbar({
+  project, running, readOnly, selected, empty, as, onAs, onReadOnly, onRun, onExplain, onCancel, onPanel,
+}: Props) {
   return (
     <>
+      <SeeAs project={project} value={as} onChange={onAs} runs />
       <label className={`${css.mode} ${readOnly ? '' : css.writes}`}>
         <input type="checkbox" role="switch" checked={!readOnly} onChange={(e) => onReadOnly(!e.target.checked)} />
         Allow writes

@@ -8,7 +8,7 @@ export type Outcome =
   | { status: 'none' }
   | { status: 'running'; since: number }
   | { status: 'cancelled' }
-  | { status: 'done'; answer: Answer; readOnly: boolean }
+  | { status: 'done'; answer: Answer; readOnly: boolean; as: string }
   | { status: 'failed'; error: unknown; mark: Mark | null; readOnly: boolean }
 
 export interface Run {
@@ -17,6 +17,7 @@ export interface Run {
   whole: string // the editor's text
   parameters: (string | null)[]
   readOnly: boolean
+  as: string // '': the owner
   explain: boolean
 }
 
@@ -29,7 +30,7 @@ export function useRuns(project: string, tab: string) {
   const [outcomes, setOutcomes] = useState<Record<string, Outcome>>({})
   const controllers = useRef(new Map<string, AbortController>())
 
-  async function run({ text, offset, whole, parameters, readOnly, explain }: Run) {
+  async function run({ text, offset, whole, parameters, readOnly, as, explain }: Run) {
     if (text.trim() === '') return
 
     const set = (outcome: Outcome) => setOutcomes((former) => ({ ...former, [tab]: outcome }))
@@ -40,9 +41,9 @@ export function useRuns(project: string, tab: string) {
 
     const prefix = explain ? explainPrefix : ''
     try {
-      const statement = { query: prefix + text, parameters, readOnly, maxRows }
+      const statement = { query: prefix + text, parameters, readOnly, maxRows, as }
       const answer = await runSQL(project, statement, controller.signal)
-      set({ status: 'done', answer, readOnly })
+      set({ status: 'done', answer, readOnly, as })
     } catch (error) {
       if (controller.signal.aborted) {
         if (controllers.current.get(tab) === controller) set({ status: 'cancelled' })

@@ -136,6 +136,13 @@ await withBrowser(server, async open => {
 	await page.keyboard.press('Control+Enter')
 	await page.getByText('501').first().waitFor()
 	await page.keyboard.press('Escape') // closes the completion
+	await page.getByLabel('Run as').selectOption('anon')
+	await page.getByRole('button', { name: 'Run', exact: true }).click()
+	await page.getByText('permission denied for table books').waitFor()
+	assert.equal(new URL(page.url()).searchParams.get('as'), 'anon')
+	await page.getByLabel('Run as').selectOption('')
+	await page.getByRole('button', { name: 'Run', exact: true }).click()
+	await page.getByText('501').first().waitFor()
 	await inspect(page, 'sql')
 	await shareQuery(page, at, inspect)
 
