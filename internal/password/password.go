@@ -1,8 +1,8 @@
 // Package password checks new passwords against the policy, and hashes and verifies passwords with
 // argon2id.
 //
-// A hash is expensive in memory and time by design. A [Hasher] runs about one per processor, for one
-// account on half of them, and queues a bounded number of others, by owner.
+// A hash is expensive in memory and time by design. A [Hasher] runs about one per processor, those
+// of one account on half of the processors, and queues a bounded number of others, by owner.
 package password
 
 import (

@@ -109,8 +109,8 @@ func (s *Server) URL(database string) string {
 }
 
 // Run supervises PostgreSQL until ctx ends or Stop is called: it restarts PostgreSQL after a crash
-// and after an update of its package, and bounds its log size. It leaves PostgreSQL running. Call it
-// once.
+// and after an update of its package, and bounds its log size. It leaves PostgreSQL running. Call
+// it once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -329,8 +329,8 @@ func TestRunRestartsReplaced(t *testing.T) {
 	}
 }
 
-// copyPrograms returns a directory with PostgreSQL's programs, postgres as a copy, that PostgreSQL's
-// user can search.
+// copyPrograms returns a directory with PostgreSQL's programs, postgres as a copy. PostgreSQL's user
+// can search it.
 func copyPrograms(t *testing.T, b Binaries) string {
 	t.Helper()
 
