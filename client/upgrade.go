@@ -63,3 +63,11 @@ type upgradedConn struct {
 func (c *upgradedConn) Read(b []byte) (int, error)  { return c.stream.Read(b) }
 func (c *upgradedConn) Write(b []byte) (int, error) { return c.stream.Write(b) }
 func (c *upgradedConn) Close() error                { return c.stream.Close() }
+
+// CloseWrite ends the stream to the server.
+func (c *upgradedConn) CloseWrite() error {
+	if conn, ok := c.Conn.(interface{ CloseWrite() error }); ok { // TCP and TLS
+		return conn.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

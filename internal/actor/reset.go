@@ -6,6 +6,9 @@ import "github.com/socle-dev/socle/internal/pg"
 // for no other reset step, so a statement may evaluate it before the rest.
 const UnlockAdvisory = pg.UnlockAdvisory
 
+// Reseed is an expression that seeds random() anew.
+const Reseed = pg.Reseed
+
 // SelectUserStatements selects the DEALLOCATE commands for the prepared statements that user code
 // left in the session, or null.
 const SelectUserStatements = "select pg_catalog.string_agg('deallocate ' operator(pg_catalog.||) " +

@@ -17,6 +17,7 @@ import (
 const (
 	localUser      = "socle"
 	startupTimeout = 10 * time.Second // limit for the start of a local client's session
+	leaveTimeout   = 5 * time.Second  // limit for the end of one whose client has left
 	maxLocal       = 64               // local connections; the server allows fewer sessions
 )
 
@@ -167,6 +168,7 @@ func join(local net.Conn, remote *pgwire.Tunnel) {
 	up.Go(func() {
 		_, _ = io.Copy(remote, local)
 		_ = remote.CloseWrite() // the server ends the session
+		_ = remote.SetReadDeadline(time.Now().Add(leaveTimeout))
 	})
 
 	_, _ = io.Copy(local, remote)

@@ -10,11 +10,11 @@ import (
 
 // resetsSession matches SQL that cleans a session. A second list would forget what the first has.
 var resetsSession = regexp.MustCompile(
-	`(?i)\b(discard (all|temp|plans|sequences)|unlisten|close all|pg_advisory_unlock_all)\b`)
+	`(?i)\b(discard (all|temp|plans|sequences)|unlisten|close all|pg_advisory_unlock_all|setseed)\b`)
 
 // resetters are the identifiers of package pg with a part of that SQL. Package pg resets the
 // sessions of its pools, package actor those of statements that run as a caller.
-var resetters = map[string]bool{"ResetStatements": true, "UnlockAdvisory": true}
+var resetters = map[string]bool{"ResetStatements": true, "UnlockAdvisory": true, "Reseed": true}
 
 // TestSessionsAreResetInOnePlace checks that only package pg has the statements that clean a
 // session, and that only package actor takes them from there.

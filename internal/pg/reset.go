@@ -11,12 +11,17 @@ import (
 // UnlockAdvisory is an expression that releases the session's advisory locks.
 const UnlockAdvisory = "pg_catalog.pg_advisory_unlock_all()"
 
-// resetStatements are DISCARD ALL without plans and prepared statements, in statements that a
-// transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the event
+// Reseed is an expression that seeds random() anew: the caller whose code has called setseed would
+// foresee what others get. No function or operator in it can be one of the user's.
+const Reseed = "pg_catalog.setseed(pg_catalog.float8div(" +
+	"pg_catalog.uuid_hash_extended(pg_catalog.gen_random_uuid(), 0), 9223372036854775808))" // -1 to 1
+
+// resetStatements are DISCARD ALL without plans and prepared statements, and with a new seed, in
+// statements that a transaction block allows. PostgreSQL itself invalidates outdated plans, and planning the event
 // trigger functions takes most of a DDL statement's time. Prepared statements are the pool's own.
 var resetStatements = []string{
 	"close all", "set session authorization default", "reset role", "reset all", "unlisten *", "discard temp",
-	"discard sequences", "select " + UnlockAdvisory,
+	"discard sequences", "select " + Reseed + ", " + UnlockAdvisory,
 }
 
 // ResetStatements returns the statements that undo what user code can change in a session, except

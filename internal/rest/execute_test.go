@@ -95,6 +95,39 @@ func TestSessionIsCleanedAfterPolicies(t *testing.T) {
 	a.wantOneConnection(pool)
 }
 
+// TestSeedEndsWithRequest checks that a request whose code has called setseed foresees no random
+// number of later ones.
+func TestSeedEndsWithRequest(t *testing.T) {
+	t.Parallel()
+
+	a := newAPI(t, `
+		create function sow() returns void language sql as 'select setseed(0.25)';
+		create function draw() returns float8 language sql as 'select random()';
+		create table sown (id int);
+		insert into sown values (1);
+		alter table sown enable row level security;
+		create policy sows on sown for select using (setseed(0.25) is not null);
+		grant select on sown to authenticated`)
+
+	pool := singleConnection(a)
+	for _, sow := range []struct{ method, path, prefer string }{
+		{"POST", "/rpc/sow", ""}, {"POST", "/rpc/sow", "tx=rollback"}, {"GET", "/sown", ""},
+		{"GET", "/sown?limit=1", "count=exact"},
+	} {
+		draw := func() string {
+			if got := a.do(sow.method, sow.path, "", "Prefer", sow.prefer); got.status >= 300 {
+				t.Fatalf("%+v: %+v", sow, got)
+			}
+			return a.do("POST", "/rpc/draw", "").body
+		}
+		if first, second := draw(), draw(); first == second {
+			t.Errorf("after %+v: got %s twice", sow, first)
+		}
+	}
+
+	a.wantOneConnection(pool)
+}
+
 func TestStatementTimeout(t *testing.T) {
 	t.Parallel()
 

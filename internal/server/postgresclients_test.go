@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
 )
@@ -97,6 +99,56 @@ func TestPostgresTools(t *testing.T) {
 				wantReadOnlyDump(t, a, cert)
 			}
 		})
+	}
+}
+
+// TestVanishedClients kills connections of PostgreSQL clients without a word of the protocol. Their
+// sessions end.
+func TestVanishedClients(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key)
+	a := apitest.New(t, func(c *config.Config) {
+		c.PostgresAddr, c.PostgresTLSCert, c.PostgresTLSKey = "127.0.0.1:0", cert, key
+	})
+	a = a.WithProject(a.CreateProject("vanished"))
+
+	for what, address := range map[string]string{
+		"proxy": proxyAddress(t, a), "listener": listenerAddress(a, "owner", cert),
+	} {
+		connect := func(name string) *pgx.Conn {
+			config, err := pgx.ParseConfig(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.RuntimeParams["application_name"] = name
+
+			conn, err := pgx.ConnectConfig(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			return conn
+		}
+
+		for range 3 {
+			if err := connect("vanishing").PgConn().Conn().Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		watcher := connect("watching")
+		eventually(t, "the sessions through the "+what+" end", func() bool {
+			var count int
+			err := watcher.QueryRow(t.Context(),
+				"select count(*) from pg_stat_activity where application_name = 'vanishing'").Scan(&count)
+			return err == nil && count == 0
+		})
+		if err := watcher.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func newFinalQuery(outcome []string, reset ...string) finalQuery {
 // without prepared statements, endUndone rolls back after a failed check, endTried rolls back a dry
 // run. The clean* queries reset the session after a failure, outside a transaction or within.
 var (
-	endRead     = newFinalQuery(cleanup[:len(cleanup)-1]) // without the locks
+	endRead     = newFinalQuery(append(cleanup[:len(cleanup)-1:len(cleanup)-1], "select "+actor.Reseed))
 	endWrite    = newFinalQuery([]string{commit}, cleanup...)
 	endUndone   = newFinalQuery([]string{"rollback"}, cleanup...)
 	endTried    = newFinalQuery([]string{"set constraints all immediate", "rollback"}, cleanup...)
