@@ -210,7 +210,8 @@ func newFunctionRollback(d *description, e environment) *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), reply)
 		}
 
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The current version of %s is %s.\n", args[0], version[:shortVersion])
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The current version of %s is %s.\n", args[0],
+			sanitize(version[:min(shortVersion, len(version))]))
 		return err
 	}
 
