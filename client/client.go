@@ -192,12 +192,14 @@ func encode(body any) (stream io.Reader, text []byte, err error) {
 		return nil, b, nil
 	}
 
-	text, err = json.Marshal(body)
-	if err != nil {
+	var buffer bytes.Buffer
+	e := json.NewEncoder(&buffer)
+	e.SetEscapeHTML(false) // which makes six bytes of <, > and &
+	if err := e.Encode(body); err != nil {
 		return nil, nil, fmt.Errorf("encode the body: %w", err)
 	}
 
-	return nil, text, nil
+	return nil, bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
 }
 
 func (c *Client) send(ctx context.Context, r Request, header http.Header, body io.Reader) (*http.Response, error) {

@@ -42,7 +42,7 @@ func serve(t *testing.T, statuses ...int) (*client.Client, *[]*http.Request) {
 	return &client.Client{URL: server.URL, Token: "t", Project: "p"}, &requests
 }
 
-// TestDoRepeats: a retry sends the same request.
+// TestDoRepeats: a retry sends the same request, with the body's own characters.
 func TestDoRepeats(t *testing.T) {
 	t.Parallel()
 
@@ -50,9 +50,9 @@ func TestDoRepeats(t *testing.T) {
 	reply, err := c.Do(t.Context(), client.Request{
 		Method: "POST",
 		Path:   "/forms",
-		Body:   map[string]string{"name": "x"},
+		Body:   map[string]string{"name": "<x> & y"},
 	})
-	if err != nil || string(reply.Content) != `[{"name":"x"}]` {
+	if err != nil || string(reply.Content) != `[{"name":"<x> & y"}]` {
 		t.Fatalf("got %v, %v", reply, err)
 	}
 

@@ -178,7 +178,7 @@ func (d dbDump) inspect(cmd *cobra.Command, t *tunnel) ([]string, error) {
 	}
 	if len(roles) > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Policies name roles that must exist where you restore the dump: %s\n",
-			strings.Join(roles, ", "))
+			sanitize(strings.Join(roles, ", ")))
 	}
 
 	result = conn.ExecParams(cmd.Context(), selectServiceSchemas, nil, nil, nil, nil).Read()

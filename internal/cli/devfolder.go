@@ -27,9 +27,9 @@ const devMark = "mark"
 // claimDevFolder creates the folder of a server. It fails for one that socle dev did not make on
 // this machine, unless it is empty.
 func (e environment) claimDevFolder(folder string) error {
-	account, err := e.accountFile()
-	if err != nil {
-		return err
+	data, ok := e.dataFolder() // not that of the log-in, which may be in the folder itself
+	if !ok {
+		return errors.New("socle dev keeps a record of its folders: set HOME or XDG_DATA_HOME")
 	}
 
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -48,7 +48,7 @@ func (e environment) claimDevFolder(folder string) error {
 	defer root.Close()
 
 	var made devFolders
-	return withStored(filepath.Join(dirOf(account), "dev.json"), &made, func() error {
+	return withStored(filepath.Join(data, "dev.json"), &made, func() error {
 		if slices.Contains(made.Marks, readDevMark(root)) {
 			return nil
 		}

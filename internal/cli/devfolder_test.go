@@ -15,7 +15,7 @@ import (
 func TestClaimDevFolder(t *testing.T) {
 	t.Parallel()
 
-	e := environment{environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
+	e := environment{environ: []string{"XDG_DATA_HOME=" + t.TempDir()}}
 	own := filepath.Join(t.TempDir(), devFolder)
 	for range 2 {
 		if err := e.claimDevFolder(own); err != nil {
@@ -34,7 +34,7 @@ func TestClaimDevFolder(t *testing.T) {
 		t.Errorf("a folder that was moved: %v", err)
 	}
 
-	stranger := environment{environ: []string{"XDG_CONFIG_HOME=" + t.TempDir()}}
+	stranger := environment{environ: []string{"XDG_DATA_HOME=" + t.TempDir()}}
 	if err := stranger.claimDevFolder(moved); err == nil {
 		t.Error("a folder of another machine: no failure")
 	}
@@ -71,7 +71,7 @@ func TestDevRefusesForeignFolder(t *testing.T) {
 
 	var out, errs bytes.Buffer
 	status := Run(t.Context(), []string{"dev", "--dir", repo, "--addr", "nowhere"},
-		[]string{"XDG_CONFIG_HOME=" + t.TempDir()}, &out, &errs)
+		[]string{"XDG_DATA_HOME=" + t.TempDir()}, &out, &errs)
 	if status != 1 || !strings.Contains(errs.String(), "socle dev did not make ") {
 		t.Errorf("got status %d, %q", status, errs.String())
 	}

@@ -150,13 +150,13 @@ func fail(w io.Writer, err error) {
 	case isImport:
 		failedImport.print(w)
 	case lost && local:
-		fmt.Fprintln(w, "socle:", oneLine(unreadable.Error()))
+		fmt.Fprintln(w, "socle:", sanitize(oneLine(unreadable.Error())))
 	case lost:
 		address, _ := url.Parse(unreachable.URL)
 		fmt.Fprintf(w, "socle: cannot reach %s://%s: %s\nThe address comes from --url, SOCLE_URL or socle login.\n",
-			address.Scheme, address.Host, oneLine(unreachable.Err.Error()))
+			address.Scheme, address.Host, sanitize(oneLine(unreachable.Err.Error())))
 	case !ok:
-		fmt.Fprintln(w, "socle:", oneLine(strings.TrimPrefix(err.Error(), errUsage.Error()+": ")))
+		fmt.Fprintln(w, "socle:", sanitize(oneLine(strings.TrimPrefix(err.Error(), errUsage.Error()+": "))))
 	case f.json && f.cause.Body != nil:
 		_ = printIndented(w, f.cause.Body) // nowhere to report to
 	default:
@@ -208,7 +208,7 @@ func (f *failure) print(w io.Writer) {
 	f.printRest(w, metadata)
 
 	for _, hint := range f.hints {
-		fmt.Fprintln(w, hint)
+		fmt.Fprintln(w, sanitize(hint))
 	}
 }
 

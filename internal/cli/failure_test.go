@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -47,6 +51,27 @@ HINT: Perhaps owner.
 
 		if shown.String() != test.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.name, shown.String(), test.want)
+		}
+	}
+}
+
+// TestFailSanitizes: names of a stranger's files and words of a server don't control the terminal.
+func TestFailSanitizes(t *testing.T) {
+	t.Parallel()
+
+	const hostile = "\x1b]0;title\x07"
+	for _, err := range []error{
+		errors.New(hostile + " has the same version"),
+		&fs.PathError{Op: "open", Path: hostile, Err: fs.ErrPermission},
+		&url.Error{Op: "Get", URL: "http://localhost", Err: errors.New(hostile)},
+		&failure{cause: &client.Error{Detail: hostile, Fields: []client.Field{{Name: hostile, Message: hostile}},
+			Metadata: json.RawMessage(`{"\u001b[2J": "\u001b[2J", "list": [{"\u001b[2J": "\u001b[2J"}]}`)},
+			hints: []string{hostile}},
+	} {
+		var b bytes.Buffer
+		fail(&b, err)
+		if strings.ContainsAny(b.String(), "\x1b\x07") {
+			t.Errorf("%T: got %q", err, b.String())
 		}
 	}
 }

@@ -384,7 +384,7 @@ func (r *remote) named(cmd *cobra.Command, c *client.Client, name string, v *val
 
 func readInput(cmd *cobra.Command, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(cmd.InOrStdin())
+		return io.ReadAll(canceledReader{cmd.Context(), cmd.InOrStdin()})
 	}
 	return os.ReadFile(name)
 }

@@ -53,17 +53,27 @@ func (e environment) deno() (string, error) {
 
 // denoFolder returns the folder in which socle functions install keeps Deno.
 func (e environment) denoFolder() (string, error) {
+	folder, ok := e.dataFolder()
+	if !ok {
+		return "", errors.New("name a folder for Deno: --folder")
+	}
+
+	return filepath.Join(folder, "deno"), nil
+}
+
+// dataFolder returns the folder of commands' data of this user. It reports false without a home.
+func (e environment) dataFolder() (string, bool) {
 	dir := cmp.Or(e.value("XDG_DATA_HOME"), e.value("LOCALAPPDATA")) // the latter on Windows
 	if dir == "" {
 		home := e.value("HOME")
 		if home == "" {
-			return "", errors.New("name a folder for Deno: --folder")
+			return "", false
 		}
 
 		dir = filepath.Join(home, ".local", "share")
 	}
 
-	return filepath.Join(dir, "socle", "deno"), nil
+	return filepath.Join(dir, "socle"), true
 }
 
 func newFunctionInstall(e environment) *cobra.Command {
@@ -210,7 +220,8 @@ func newFunctionRollback(d *description, e environment) *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), reply)
 		}
 
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The current version of %s is %s.\n", args[0], version[:shortVersion])
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The current version of %s is %s.\n", args[0],
+			sanitize(version[:min(shortVersion, len(version))]))
 		return err
 	}
 

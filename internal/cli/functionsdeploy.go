@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -102,6 +103,9 @@ func (e environment) deployments(cmd *cobra.Command, names []string) ([]deployme
 		}
 
 		code, err := readInput(cmd, file)
+		if err == nil && !utf8.Valid(code) {
+			err = fmt.Errorf("%w: %s is no text in UTF-8", errUsage, file)
+		}
 		return []deployment{{Function: repository.Function{Name: names[0], VerifyJWT: verify},
 			Bundle: bundle.Bundle{Code: code}}}, err
 	}

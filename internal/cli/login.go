@@ -99,6 +99,9 @@ func withStored(name string, v any, f func() error) error {
 		err = json.Unmarshal(former, v)
 	}
 
+	if _, damaged := errors.AsType[*json.SyntaxError](err); damaged {
+		return fmt.Errorf("%s is damaged: remove it, and repeat socle login or socle link (%w)", name, err)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -112,11 +115,17 @@ func withStored(name string, v any, f func() error) error {
 		return err
 	}
 
-	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
+	next, err := os.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
 		return err
 	}
 
-	return os.Rename(name+".new", name)
+	_, err = next.Write(text)
+	if err := errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+
+	return os.Rename(next.Name(), name)
 }
 
 func (e environment) addConnectionFlags(cmd *cobra.Command) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -266,6 +267,36 @@ func TestAccountFile(t *testing.T) {
 		if got != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("accountFile with %q = %q, %v, want %q", test.environ, got, err, test.want)
 		}
+	}
+}
+
+// TestDamagedAccount: a file that is no JSON, as after a loss of power, is named with what to do.
+func TestDamagedAccount(t *testing.T) {
+	t.Parallel()
+
+	config := t.TempDir()
+	e := environment{environ: []string{"XDG_CONFIG_HOME=" + config}}
+	name, err := e.accountFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+
+	err = e.withAccount(func(*account) error { return nil })
+	if err == nil || !strings.HasPrefix(err.Error(), name+" is damaged: remove it") {
+		t.Errorf("got %v", err)
+	}
+
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.withAccount(func(a *account) error { a.URL = "http://a"; return nil }); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v", info, err)
 	}
 }
 

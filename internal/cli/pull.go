@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func (p *pull) addFunctions(s *repository.Snapshot) error {
 		folder := p.repo.Path(repository.FunctionsFolder + "/" + name)
 		if _, err := os.Stat(folder); err != nil && s.FunctionTables[name]["entrypoint"] == nil {
 			fmt.Fprintf(p.cmd.ErrOrStderr(), "note: the files of the edge function %s are not here: a project has its bundle only\n",
-				name)
+				sanitize(name))
 		}
 	}
 
@@ -193,7 +194,7 @@ func (p *pull) confirm(files []string) error {
 		return err
 	}
 	if !yes {
-		return errors.New("canceled; nothing has changed")
+		return errCanceled
 	}
 
 	return nil
@@ -206,16 +207,21 @@ func (p *pull) write() error {
 		fmt.Fprintf(w, "%s is as the project.\n", repository.ConfigFile)
 	}
 
+	root, err := os.OpenRoot(p.repo.Root) // a stranger's links may lead out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		path := p.repo.Path(name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(p.files[name]), 0o666); err != nil {
+		if err := replaceFile(root, name, p.files[name]); err != nil {
 			return err
 		}
 
-		fmt.Fprintf(w, "Wrote %s.\n", shortPath(path))
+		fmt.Fprintf(w, "Wrote %s.\n", shortPath(p.repo.Path(name)))
 	}
 
 	return nil

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -281,7 +280,9 @@ func (p *push) lock() (unlock func(), err error) {
 		return func() {}, nil
 	}
 
-	unlock, err = p.e.lockRepository(p.repo.Root)
+	unlock, err = p.e.lockRepository(p.cmd.Context(), p.repo.Root, func() {
+		fmt.Fprintln(p.cmd.ErrOrStderr(), "Waiting for another push of this repository.")
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -321,19 +322,10 @@ func (p *push) confirm(plan *pushPlan) error {
 		return err
 	}
 	if !yes {
-		return errors.New("canceled; nothing has changed")
+		return errCanceled
 	}
 
 	return nil
-}
-
-// ask asks a question on a terminal.
-func ask(cmd *cobra.Command, question string) (bool, error) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	answer, err := readLine(cmd.InOrStdin())
-	answer = strings.ToLower(answer)
-
-	return answer == "y" || answer == "yes", err
 }
 
 // get reads the content of an operation without a body.

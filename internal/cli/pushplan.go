@@ -264,6 +264,9 @@ func (p *push) loadSeeds() (map[string]string, error) {
 	}
 
 	seeds := map[string]string{}
+	if len(a.Results) != 1 || len(a.Results[0].Columns) != 2 {
+		return nil, errors.New("the server does not say which seeds ran")
+	}
 	for _, row := range a.Results[0].Rows {
 		seeds[fmt.Sprint(row[0])] = fmt.Sprint(row[1])
 	}

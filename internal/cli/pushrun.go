@@ -327,7 +327,7 @@ func (p *push) runSeeds(plan *pushPlan) error {
 			return err
 		}
 
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s ran in another push.\n", s.Path)
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s ran in another push.\n", sanitize(s.Path))
 	}
 
 	return nil
@@ -345,7 +345,7 @@ func (p *push) writeTypes(plan *pushPlan) error {
 		return err
 	}
 
-	return os.WriteFile(p.types, []byte(p.state.types), 0o666)
+	return replacePath(p.types, p.state.types)
 }
 
 // createKey creates the publishable key of the application, which is shown once, and keeps it.

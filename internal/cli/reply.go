@@ -359,7 +359,7 @@ func title(name string) string {
 	if name == "roleId" {
 		return "role" // shown by its name
 	}
-	return strings.Join(slices.Compact(split(strings.ReplaceAll(name, " ", "_"))), " ")
+	return sanitize(strings.Join(slices.Compact(split(strings.ReplaceAll(name, " ", "_"))), " "))
 }
 
 // heading returns a title that begins with a capital.

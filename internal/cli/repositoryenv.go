@@ -120,7 +120,7 @@ func writeVariables(cmd *cobra.Command, file string, variables []repository.Vari
 		return err
 	}
 
-	if err := os.WriteFile(file, []byte(repository.MergeVariables(string(text), variables)), 0o666); err != nil {
+	if err := replacePath(file, repository.MergeVariables(string(text), variables)); err != nil {
 		return err
 	}
 

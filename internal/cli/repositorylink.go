@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/socle-dev/socle/internal/repository"
 )
@@ -91,9 +93,12 @@ func (l *repositoryLink) hash(s repository.Secret) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
+const lockInterval = 200 * time.Millisecond
+
 // lockRepository waits for other pushes of a folder on this machine, and keeps them waiting until
-// the returned function runs.
-func (e environment) lockRepository(folder string) (unlock func(), err error) {
+// the returned function runs. It calls busy before it waits: another push may ask a question that
+// nobody answers.
+func (e environment) lockRepository(ctx context.Context, folder string, busy func()) (unlock func(), err error) {
 	name, err := e.linksFile()
 	if err != nil {
 		return nil, err
@@ -110,9 +115,21 @@ func (e environment) lockRepository(folder string) (unlock func(), err error) {
 		return nil, err
 	}
 
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
+	for waits := false; ; waits = true {
+		ok, err := tryLockFile(f)
+		switch {
+		case ok:
+			return func() { _ = f.Close() }, nil // which releases the lock
+		case err != nil:
+			return nil, errors.Join(err, f.Close())
+		case !waits:
+			busy()
+		}
 
-	return func() { _ = f.Close() }, nil // which releases the lock
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(errCanceled, f.Close())
+		case <-time.After(lockInterval):
+		}
+	}
 }

@@ -79,7 +79,7 @@ func (s *migrationState) runSeed(cmd *cobra.Command, path, record string) error 
 
 	printSQLNotes(cmd.ErrOrStderr(), a.Notes, func(sqlNote) string { return path })
 	if !asJSON(cmd) {
-		fmt.Fprintf(cmd.OutOrStdout(), "Ran %s.\n", path)
+		fmt.Fprintf(cmd.OutOrStdout(), "Ran %s.\n", sanitize(path))
 	}
 
 	return nil

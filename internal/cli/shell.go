@@ -70,7 +70,7 @@ func (r *remote) interact(cmd *cobra.Command) error {
 		_ = f.Close()
 	}
 
-	fmt.Fprintf(cmd.OutOrStdout(), "%s on %s. A statement ends with a semicolon. Help: \\?\n", s.project, c.URL)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s on %s. A statement ends with a semicolon. Help: \\?\n", sanitize(s.project), c.URL)
 	return s.loop()
 }
 

@@ -56,18 +56,31 @@ func (r *remote) confirm(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%w: %s needs --yes if no terminal can ask for confirmation", errUsage, pathOf(cmd))
 	}
 
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s. Continue? [y/N] ", what)
-
-	answer, err := readLine(cmd.InOrStdin())
+	yes, err := ask(cmd, what+". Continue?")
 	if err != nil {
 		return err
 	}
-
-	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
-		return errors.New("canceled; nothing has changed")
+	if !yes {
+		return errCanceled
 	}
 
 	return nil
+}
+
+// errCanceled reports that a person or a signal stopped the command in time.
+var errCanceled = errors.New("canceled; nothing has changed")
+
+// ask asks a question on a terminal. It fails with errCanceled if the command is interrupted
+// meanwhile.
+func ask(cmd *cobra.Command, question string) (bool, error) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", sanitize(question))
+	answer, err := readLine(canceledReader{cmd.Context(), cmd.InOrStdin()})
+	if cmd.Context().Err() != nil {
+		return false, errCanceled
+	}
+	answer = strings.ToLower(answer)
+
+	return answer == "y" || answer == "yes", err
 }
 
 func readLine(r io.Reader) (string, error) {

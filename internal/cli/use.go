@@ -48,7 +48,7 @@ func use(e environment) *cobra.Command {
 				return err
 			}
 
-			fmt.Fprintf(cmd.OutOrStdout(), "Using %s, %s.\n", p.Name, p.UUID)
+			fmt.Fprintf(cmd.OutOrStdout(), "Using %s, %s.\n", sanitize(p.Name), sanitize(p.UUID))
 			return nil
 		}}
 }

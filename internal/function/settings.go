@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/socle-dev/socle/internal/function/runtime"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
 )
@@ -27,8 +28,8 @@ type Limits struct {
 }
 
 // defaultLimits are those of a project whose administrator has set none.
-var defaultLimits = Limits{MemoryMB: 256, CPUMilliseconds: 2000, AnswerSeconds: 150, WallSeconds: 400, Concurrency: 64,
-	BodyMB: 20, Processes: maxProcesses / 4}
+var defaultLimits = Limits{MemoryMB: runtime.DefaultMemoryMB, CPUMilliseconds: 2000, AnswerSeconds: 150,
+	WallSeconds: 400, Concurrency: 64, BodyMB: 20, Processes: maxProcesses / 4}
 
 // Answer returns the time to the answer.
 func (l Limits) Answer() time.Duration { return time.Duration(l.AnswerSeconds) * time.Second }

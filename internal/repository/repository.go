@@ -185,13 +185,14 @@ func readConfig(files *os.Root, lookup func(name string) (string, bool)) (*docum
 // Contains reports whether a folder has a file, after links. It may be a stranger's folder, whose
 // links lead to files of this machine.
 func Contains(folder, file string) bool {
-	folder, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		return false
-	}
-	file, err = filepath.EvalSymlinks(file)
-	if err != nil {
-		return false
+	for _, path := range []*string{&folder, &file} {
+		absolute, err := filepath.Abs(*path)
+		if err == nil {
+			*path, err = filepath.EvalSymlinks(absolute)
+		}
+		if err != nil {
+			return false
+		}
 	}
 
 	name, err := filepath.Rel(folder, file)

@@ -50,8 +50,8 @@ func findDeno(c config.Config) string {
 // CheckFunctions starts a function as the server would. It fails with the reason why the server
 // runs none.
 func CheckFunctions(ctx context.Context, c config.Config) error {
-	p, err := runtime.Start(ctx, runtime.Config{Program: findDeno(c), MemoryMB: 256, Outward: http.NotFoundHandler(),
-		Log: func(runtime.Line) {}})
+	p, err := runtime.Start(ctx, runtime.Config{Program: findDeno(c), MemoryMB: runtime.DefaultMemoryMB,
+		Outward: http.NotFoundHandler(), Log: func(runtime.Line) {}})
 	if err != nil {
 		return err
 	}

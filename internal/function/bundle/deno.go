@@ -46,9 +46,9 @@ func Find(folders ...string) (string, error) {
 }
 
 // kept matches the variables that Deno needs or heeds. It gets no others, since an .npmrc of the
-// repository could send them elsewhere.
-var kept = regexp.MustCompile(`(?i)^(PATH|HOME|USERPROFILE|(LOCAL)?APPDATA|SYSTEMROOT|TMPDIR|TE?MP|XDG_\w+|DENO_\w+|` +
-	`NPM_\w+|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY)=`)
+// repository could send them elsewhere. Tokens of registries stand in the developer's own .npmrc.
+var kept = regexp.MustCompile(`(?i)^(PATH|HOME|USERPROFILE|(LOCAL)?APPDATA|SYSTEMROOT|TMPDIR|TE?MP|XDG_\w+|` +
+	`DENO_(DIR|CERT|TLS_CA_STORE)|NPM_CONFIG_REGISTRY|SSL_CERT_\w+|NODE_EXTRA_CA_CERTS|(HTTPS?|ALL|NO)_PROXY)=`)
 
 // Environ returns the environment of Deno, given that of a command.
 func Environ(environ []string) []string {

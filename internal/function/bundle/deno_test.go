@@ -112,8 +112,9 @@ func TestEnviron(t *testing.T) {
 
 	got := strings.Join(Environ([]string{"PATH=/bin", "AWS_SECRET_ACCESS_KEY=x", "https_proxy=p",
 		"NODE_EXTRA_CA_CERTS=c", "DENO_DIR=d",
-		"SOCLE_TOKEN=t", "HOMELESS=1", "XPATH=1"}), " ")
-	if want := "PATH=/bin https_proxy=p NODE_EXTRA_CA_CERTS=c DENO_DIR=d NO_COLOR=1 DENO_NO_UPDATE_CHECK=1"; got != want {
+		"SOCLE_TOKEN=t", "NPM_TOKEN=t", "DENO_AUTH_TOKENS=t@h", "NPM_CONFIG_REGISTRY=r", "HOMELESS=1", "XPATH=1"}), " ")
+	if want := "PATH=/bin https_proxy=p NODE_EXTRA_CA_CERTS=c DENO_DIR=d NPM_CONFIG_REGISTRY=r NO_COLOR=1 " +
+		"DENO_NO_UPDATE_CHECK=1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

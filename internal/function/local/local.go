@@ -251,8 +251,8 @@ func (s *Server) start(ctx context.Context, f repository.Function) (process, err
 		return p, nil
 	}
 
-	p, err := runtime.Start(ctx, runtime.Config{Program: s.Bundler.Program, Log: record,
-		Outward: http.HandlerFunc(s.serveOutward)})
+	p, err := runtime.Start(ctx, runtime.Config{Program: s.Bundler.Program, MemoryMB: runtime.DefaultMemoryMB,
+		Outward: http.HandlerFunc(s.serveOutward), Log: record})
 	if err != nil {
 		return nil, err
 	}

@@ -155,6 +155,9 @@ func TestServe(t *testing.T) {
 				});`,
 				"supabase/functions/open/index.ts": `export default { fetch: async () => new Response(
 					await Deno.readTextFile("/etc/passwd").then(() => "open", () => "walls")) };`,
+				"supabase/functions/large/index.ts": `export default { fetch: () => {
+					const all = Array.from({ length: 100 }, () => new Array(131072).fill(1.5)); // 100 MiB
+					return new Response("held " + all.length); } };`,
 				"supabase/functions/broken/index.ts": "const x: = 1;",
 				"supabase/functions/silent/index.ts": "export const a = 1;",
 			})
@@ -163,6 +166,7 @@ func TestServe(t *testing.T) {
 				Prefix + "a/b%20c?d=e":                  "200 hello /a/b%20c?d=e",
 				"/projects/1" + Prefix + "a":            "200 hello /a",
 				Prefix + "open":                         "200 " + name,
+				Prefix + "large":                        "200 held 100",
 				Prefix + "gone":                         "404 {\"code\":404,\"message\":\"the repository has no such function\"}\n",
 				"/other":                                "404 {\"code\":404,\"message\":\"functions are at /functions/v1/NAME\"}\n",
 				"/functions/v1/../../functions/v1/gone": "404 ",

@@ -45,6 +45,9 @@ const (
 	maxIdle        = 64
 )
 
+// DefaultMemoryMB is the memory that a function may allocate, unless its project has another limit.
+const DefaultMemoryMB = 256
+
 // ErrMissing reports that Deno is not installed.
 var ErrMissing = errors.New("Deno, which runs functions, is not installed")
 
