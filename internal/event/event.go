@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/socle-dev/socle/internal/fault"
 )
@@ -41,23 +42,34 @@ type Change struct {
 	Cursor        string          // position after the change, see [Logs.Follow]
 
 	encoding *encoding
+	copied   int // bytes of Record and Old that are not the entry's own
 }
 
-// encoding is what [Change.Encode] has returned, for all followers that share a change.
+// encoding is what [Change.Encode] has returned, for all followers that share a change. The pointer
+// is weak: changes that wait for slow followers keep no encoded bytes.
 type encoding struct {
-	once sync.Once
-	data []byte
+	mu   sync.Mutex
+	data weak.Pointer[[]byte]
 }
 
 // Encode returns what f makes of the change. Followers of one group with equal bindings share the
-// result of the first call, so all callers pass the same function and don't change the bytes.
+// result while it is in memory, so all callers pass the same function and don't change the bytes.
 func (c *Change) Encode(f func(*Change) []byte) []byte {
 	if c.encoding == nil {
 		return f(c)
 	}
 
-	c.encoding.once.Do(func() { c.encoding.data = f(c) })
-	return c.encoding.data
+	c.encoding.mu.Lock()
+	defer c.encoding.mu.Unlock()
+
+	if shared := c.encoding.data.Value(); shared != nil {
+		return *shared
+	}
+
+	data := f(c)
+	c.encoding.data = weak.Make(&data)
+
+	return data
 }
 
 // Column is a column of a change's table.

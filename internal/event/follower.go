@@ -3,13 +3,14 @@ package event
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 )
 
@@ -25,7 +26,8 @@ const (
 type Follower struct {
 	log      *Log
 	bindings []Binding
-	key      string        // identifies the bindings
+	key      string // identifies the bindings
+	share    fair.Key
 	signal   chan struct{} // has an element when the fields below have changed
 
 	mu          sync.Mutex
@@ -34,20 +36,14 @@ type Follower struct {
 	views       []*view // nil: to be bound again
 	queue       []Change
 	queuedBytes int
-	at          position // before queue
-	seen        position // after queue, if live
-	live        bool     // the log's reader appends to queue
-	err         error    // ends the follower
-}
-
-// view is a binding on one table.
-type view struct {
-	binding  int
-	event    string
-	relation *relation
-	filters  []filter
-	columns  []*relationColumn // in the record
-	whole    bool              // columns are all of the table's
+	ownBytes    int           // of queue, that other followers do not have
+	leases      []*fair.Lease // on the memory of queue
+	leased      int           // bytes
+	taken       []*fair.Lease // on that of the changes that Next has returned
+	at          position      // before queue
+	seen        position      // after queue, if live
+	live        bool          // the log's reader appends to queue
+	err         error         // ends the follower
 }
 
 // Next waits for the next changes and returns them, at least one. It fails with [ErrResync] if
@@ -56,8 +52,11 @@ func (f *Follower) Next(ctx context.Context) ([]Change, error) {
 	for {
 		f.mu.Lock()
 		changes, live, err := f.queue, f.live, f.err
+		releaseAll(f.taken)
+		f.taken = nil
 		if len(changes) > 0 {
-			f.queue, f.queuedBytes = nil, 0
+			f.taken, f.leases = f.leases, nil
+			f.queue, f.queuedBytes, f.ownBytes, f.leased = nil, 0, 0, 0
 			if f.at = f.seen; !live {
 				f.at, _, _ = parseCursor(changes[len(changes)-1].Cursor)
 			}
@@ -99,6 +98,15 @@ func (f *Follower) catchUp(ctx context.Context) ([]Change, error) {
 		at.to, at.xid, at.seq = to, 0, 0
 	}
 
+	page, err := f.log.logs.backlogs.Acquire(ctx, f.share, pageCost)
+	if errors.Is(err, fair.ErrBusy) {
+		return nil, errNoBacklog
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer page.Release()
+
 	p, err := readBetween(ctx, f.log.project.Trusted(), at)
 	if err != nil {
 		return nil, err
@@ -120,10 +128,13 @@ func (f *Follower) catchUp(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 
-	if read := f.join(at, !p.more); read != nil && len(changes) == 0 {
+	read := f.join(at, !p.more)
+	if read != nil && len(changes) == 0 {
+		page.Release()
 		return nil, wait(ctx, read)
 	}
 
+	f.hold(changes)
 	return changes, nil
 }
 
@@ -185,7 +196,7 @@ func (f *Follower) match(ctx context.Context, shared *matchers) ([]Change, error
 			changes = append(changes, c)
 		}
 	}
-	shared.selected[key] = changes
+	shared.keep(key, changes)
 
 	return changes, nil
 }
@@ -200,14 +211,17 @@ func (f *Follower) append(changes []Change, at position) {
 		return
 	}
 
-	for _, c := range changes {
-		f.queuedBytes += len(c.Record) + len(c.Old)
+	all, own := f.queuedBytes, f.ownBytes
+	for i := range changes {
+		all += len(changes[i].Record) + len(changes[i].Old)
+		own += changeCost + changes[i].copied
 	}
-	if len(f.queue) > 0 && (len(f.queue)+len(changes) > maxQueued || f.queuedBytes > maxQueuedBytes) {
+	isFull := len(f.queue) > 0 && (len(f.queue)+len(changes) > maxQueued || all > maxQueuedBytes)
+	if isFull || !f.grow(own) {
 		f.live = false
 	} else {
 		f.queue = append(f.queue, changes...)
-		f.seen = at
+		f.seen, f.queuedBytes, f.ownBytes = at, all, own
 		if len(f.queue) == 0 {
 			f.at = at
 		}
@@ -320,6 +334,13 @@ func (f *Follower) Cursor() string {
 func (f *Follower) Close() {
 	f.log.remove(f)
 	f.end(fault.New(fault.Unavailable, "the follower is closed"))
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	releaseAll(f.leases)
+	releaseAll(f.taken)
+	f.queue, f.leases, f.taken = nil, nil, nil
 }
 
 // bindingsKey identifies a list of bindings.
@@ -338,107 +359,4 @@ func bindingsKey(bindings []Binding) string {
 func groupOf(a actor.Actor) string {
 	sum := sha256.Sum256(append([]byte(a.Role+"\x00"+a.Subject+"\x00"), a.Claims...))
 	return string(sum[:])
-}
-
-// newView binds a binding to a table. It fails with Invalid for columns that the role can't read.
-func newView(index int, b Binding, r *relation, filters []filter) (*view, error) {
-	v := &view{binding: index, event: b.Event, relation: r, filters: filters, whole: true}
-	for _, f := range filters {
-		if r.column(f.column) == nil {
-			return nil, fault.New(fault.Invalid, "filter: table %s has no column %s that the role may select", r.SQLName, f.column)
-		}
-	}
-
-	selected := splitTop(b.Select)
-	for i, name := range selected {
-		selected[i] = unquote(strings.TrimSpace(name))
-		if selected[i] != "*" && r.column(selected[i]) == nil {
-			return nil, fault.New(fault.Invalid, "select: table %s has no column %s that the role may select", r.SQLName, selected[i])
-		}
-	}
-	for i, c := range r.Columns {
-		if c.Readable && (len(selected) == 0 || slices.Contains(selected, c.Name) || slices.Contains(selected, "*")) {
-			v.columns = append(v.columns, &r.Columns[i])
-		} else {
-			v.whole = false
-		}
-	}
-
-	return v, nil
-}
-
-// isSlow reports whether PostgreSQL evaluates one of the view's filters.
-func (v *view) isSlow() bool {
-	return slices.ContainsFunc(v.filters, func(f filter) bool { return !f.isPlain(v.relation.column(f.column)) })
-}
-
-// takes reports whether the view's binding is about a kind of change.
-func (v *view) takes(operation string) bool {
-	return v.event == typeOf[operation] || (v.event == Any && operation != truncated)
-}
-
-var typeOf = map[string]string{inserted: Insert, updated: Update, deleted: Delete, truncated: Truncate}
-
-// change returns an entry as the view shows it.
-func (v *view) change(e *entry) (Change, error) {
-	c := Change{Bindings: []int{v.binding}, Type: typeOf[e.Operation],
-		Schema: v.relation.Schema, Table: v.relation.Table, At: e.At, Oversized: e.Oversized, Cursor: e.cursor}
-	for _, column := range v.columns {
-		c.Columns = append(c.Columns, Column{column.Name, column.Type})
-	}
-
-	var err error
-	if c.Record, err = members(e.Record, v.columns, v.whole); err != nil {
-		return Change{}, err
-	}
-
-	// The former row could be one that policies hide.
-	if !v.relation.Full || v.relation.Secured {
-		var key []*relationColumn
-		for _, column := range v.columns {
-			if column.Key {
-				key = append(key, column)
-			}
-		}
-		c.Old, err = members(e.Old, key, false)
-	} else {
-		c.Old, err = members(e.Old, v.columns, v.whole)
-	}
-
-	return c, err
-}
-
-// members returns a row's members that are columns.
-func members(row []byte, columns []*relationColumn, all bool) (json.RawMessage, error) {
-	if row == nil || all {
-		return row, nil
-	}
-
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(row, &values); err != nil {
-		return nil, err
-	}
-
-	var b strings.Builder
-	b.WriteByte('{')
-	for _, c := range columns {
-		value, ok := values[c.Name]
-		if !ok {
-			continue
-		}
-
-		name, err := json.Marshal(c.Name)
-		if err != nil {
-			return nil, err
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	b.WriteByte('}')
-
-	return json.RawMessage(b.String()), nil
 }

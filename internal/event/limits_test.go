@@ -58,6 +58,33 @@ func TestRetention(t *testing.T) {
 	wantNext(w, f, `[0] INSERT prices {"id":2} `)
 }
 
+// TestUpdateLimits: servers are told of the project whose limits change.
+func TestUpdateLimits(t *testing.T) {
+	t.Parallel()
+
+	p := projectdbtest.New(t)
+	config := p.Trusted().Config().ConnConfig
+	server := pgtest.Connect(t, config)
+	pgtest.Exec(t, server, `listen `+event.LimitsChannel)
+
+	for _, c := range []event.LimitChange{{LogHours: new(7)}, {Sockets: new(3)}} {
+		if _, err := event.UpdateLimits(t.Context(), p.Trusted(), p, c); err != nil {
+			t.Fatal(err)
+		}
+
+		told, err := server.WaitForNotification(t.Context())
+		if err != nil || told.Payload != p.UUID.String() {
+			t.Fatalf("got %+v, %v, want the project's UUID", told, err)
+		}
+	}
+
+	want := event.DefaultLimits
+	want.LogHours, want.Sockets = 7, 3
+	if got, err := event.GetLimits(t.Context(), p.Trusted()); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
 // TestCopyLimits: a backup's limits do not hold, those of the database that is replaced do.
 func TestCopyLimits(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/actor"
+	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
@@ -35,7 +36,8 @@ const (
 
 // Logs are the logs of the projects with followers on this server.
 type Logs struct {
-	log *slog.Logger
+	log      *slog.Logger
+	backlogs *fair.Pool // memory of changes that followers have not taken
 
 	mu   sync.Mutex
 	open map[uuid.UUID]*Log
@@ -47,8 +49,11 @@ type Logs struct {
 // NewLogs returns the logs. Close ends their readers.
 func NewLogs(log *slog.Logger) *Logs {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Logs{log: log, open: map[uuid.UUID]*Log{}, ctx: ctx, stop: stop}
+	return &Logs{log: log, backlogs: newBacklogs(), open: map[uuid.UUID]*Log{}, ctx: ctx, stop: stop}
 }
+
+// Pools returns the pools that accounts share, for metrics.
+func (l *Logs) Pools() []*fair.Pool { return []*fair.Pool{l.backlogs} }
 
 // Close ends all readers and followers.
 func (l *Logs) Close() {
@@ -119,7 +124,7 @@ func (l *Logs) Follow(
 	}
 
 	f := &Follower{log: log, bindings: bindings, key: bindingsKey(bindings), caller: caller, group: groupOf(caller),
-		views: views, signal: make(chan struct{}, 1), at: position{from: log.position()}}
+		views: views, share: p.Key(ctx), signal: make(chan struct{}, 1), at: position{from: log.position()}}
 	if cursor != "" {
 		if f.at, err = log.resume(ctx, cursor, views); err != nil {
 			return nil, err

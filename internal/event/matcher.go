@@ -14,8 +14,17 @@ type matchers struct {
 	entries    []*entry
 	byRelation map[uint32][]*entry
 	all        map[matcherKey]*matcher
+	rows       map[uint32]decodedRows
 	selected   map[selectionKey][]Change
+	copied     int // bytes of selected that are not the entries' own
 }
+
+// maxCopied is the maximum of bytes that followers with parts of rows share. Beyond it each gets
+// its own, which it accounts for.
+const maxCopied = 4 << 20
+
+// decodedRows are the members of rows, decoded at first use.
+type decodedRows []map[string]json.RawMessage
 
 // selectionKey identifies followers that get the same changes.
 type selectionKey struct{ group, bindings string }
@@ -27,9 +36,12 @@ type matcherKey struct {
 
 func (l *Log) newMatchers(entries []*entry) *matchers {
 	m := &matchers{log: l, entries: entries, byRelation: map[uint32][]*entry{}, all: map[matcherKey]*matcher{},
-		selected: map[selectionKey][]Change{}}
+		rows: map[uint32]decodedRows{}, selected: map[selectionKey][]Change{}}
 	for _, e := range entries {
 		m.byRelation[e.Relation] = append(m.byRelation[e.Relation], e)
+	}
+	for relation, of := range m.byRelation {
+		m.rows[relation] = make(decodedRows, len(of))
 	}
 
 	return m
@@ -39,7 +51,7 @@ func (l *Log) newMatchers(entries []*entry) *matchers {
 func (m *matchers) find(caller actor.Actor, group string, relation uint32) *matcher {
 	key := matcherKey{group, relation}
 	if m.all[key] == nil {
-		m.all[key] = &matcher{querier: m.log.actorOn(caller), entries: m.byRelation[relation]}
+		m.all[key] = &matcher{querier: m.log.actorOn(caller), entries: m.byRelation[relation], rows: m.rows[relation]}
 	}
 
 	return m.all[key]
@@ -50,8 +62,22 @@ func (m *matchers) find(caller actor.Actor, group string, relation uint32) *matc
 type matcher struct {
 	querier querier
 	entries []*entry
-	visible []bool                       // nil: not known yet
-	values  []map[string]json.RawMessage // the rows' members, decoded at first use
+	visible []bool // nil: not known yet
+	rows    decodedRows
+}
+
+// keep shares the changes of a selection with the followers that have the same.
+func (m *matchers) keep(key selectionKey, changes []Change) {
+	copied := 0
+	for i := range changes {
+		copied += changes[i].copied
+	}
+	if m.copied+copied > maxCopied {
+		return
+	}
+
+	m.copied += copied
+	m.selected[key] = changes
 }
 
 // add adds the changes that a view gets to matched.
@@ -139,14 +165,11 @@ func (m *matcher) check(ctx context.Context, v *view) (visible []bool, holds [][
 
 // value returns a member of an entry's row as PostgreSQL's text; present is false for null.
 func (m *matcher) value(i int, column string) (text string, present bool) {
-	if m.values == nil {
-		m.values = make([]map[string]json.RawMessage, len(m.entries))
-	}
-	if m.values[i] == nil {
-		_ = json.Unmarshal(m.entries[i].row(), &m.values[i]) // PostgreSQL wrote it
+	if m.rows[i] == nil {
+		_ = json.Unmarshal(m.entries[i].row(), &m.rows[i]) // PostgreSQL wrote it
 	}
 
-	raw := string(m.values[i][column])
+	raw := string(m.rows[i][column])
 	if raw == "" || raw == "null" {
 		return "", false
 	}

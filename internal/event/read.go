@@ -14,7 +14,7 @@ import (
 
 const (
 	maxPage      = 500     // changes per read
-	maxPageBytes = 8 << 20 // bytes of rows per read, but for the first one
+	maxPageBytes = 1 << 20 // bytes of rows per read, but for the first one
 )
 
 // Kinds of changes as the log has them.

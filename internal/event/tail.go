@@ -196,7 +196,8 @@ func (t *Tail) Match(ctx context.Context, b Batch, s Subscription) ([]Event, err
 
 	matched := map[*entry]Change{}
 	for _, v := range views {
-		m := &matcher{querier: ownerQuerier{t.project}, entries: byRelation[v.relation.OID]}
+		m := &matcher{querier: ownerQuerier{t.project}, entries: byRelation[v.relation.OID],
+			rows: make(decodedRows, len(byRelation[v.relation.OID]))}
 		if err := m.add(ctx, v, matched); err != nil {
 			return nil, err
 		}

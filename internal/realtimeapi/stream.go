@@ -149,8 +149,8 @@ func (st *stream) forward(ctx context.Context, f Follower) error {
 		return errors.Join(st.send(kind, "", data), errStreamOver)
 	}
 
-	for _, c := range changes {
-		if err := st.send(c.Type, c.Cursor, c.Encode(encodeChange)); err != nil {
+	for i := range changes {
+		if err := st.send(changes[i].Type, changes[i].Cursor, changes[i].Encode(encodeChange)); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (s *Server) sharedPools() []*fair.Pool {
 		s.registry.Pools(), s.proxy.Pools(), s.services.Queue.Pools(), s.services.Accounts.Passwords.Pools(),
 		s.internet.Pools(), s.requestsBySQL.Pools(), s.outbox.Pools(), s.services.Webhooks.Pools(),
 		s.services.Schedules.Pools(), s.services.Lifecycle.Pools(), s.services.Migrations.Pools(), s.bus.Pools(),
-		s.realtime.Pools(), s.hub.Pools(), s.functions.Pools(), s.services.Requests.Pools())
+		s.realtime.Pools(), s.hub.Pools(), s.events.Pools(), s.functions.Pools(), s.services.Requests.Pools())
 }
 
 // Describe sends the metrics' descriptors.

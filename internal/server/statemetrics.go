@@ -46,6 +46,7 @@ var (
 	webhookWaiting    = gauge("webhook_waiting_deliveries", "Deliveries of these that wait for an attempt.")
 	webhookDeliveries = gauge("webhook_attempts_total", "Attempts of deliveries: delivered, failed and repeated, or given up.",
 		"outcome")
+	queueMessages  = gauge("queue_messages_total", "Messages that webhooks have taken from queues on this server.")
 	scheduleRuns   = gauge("schedule_runs_total", "Runs of schedules on this server.", "outcome")
 	outboxProjects = gauge("outbox_projects", "Projects that this server looks into for work that SQL has left.")
 	outboxRuns     = gauge("outbox_runs_total", "Batches of such work: requests, messages, changed schedules.")
@@ -77,7 +78,7 @@ var (
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
-	realtimeSockets, realtimeChannels, webhookProjects, webhookWaiting, webhookDeliveries, scheduleRuns,
+	realtimeSockets, realtimeChannels, webhookProjects, webhookWaiting, webhookDeliveries, queueMessages, scheduleRuns,
 	outboxProjects, outboxRuns, outboxFailures,
 	functionProcesses, functionCalls, functionErrors, functionStarts, functionCPU,
 	clusterServers, clusterSent, clusterReceived, clusterDropped,
@@ -183,6 +184,7 @@ func (s state) collectWork(to chan<- prometheus.Metric, send func(*prometheus.De
 	count(webhookDeliveries, webhooks.Delivered, "delivered")
 	count(webhookDeliveries, webhooks.Failed, "failed")
 	count(webhookDeliveries, webhooks.Dead, "dead")
+	count(queueMessages, webhooks.Messages)
 
 	succeeded, failed := s.services.Schedules.RunCounts()
 	count(scheduleRuns, succeeded, "succeeded")

@@ -108,6 +108,10 @@ func (w *worker) takeFrom(ctx context.Context, h *active, queue string) (n int, 
 
 	_, err = projectdb.OwnerChanges(ctx, w.project, messageTimeout, `select pgmq.delete($1::text, $2::bigint[])`,
 		[]byte(queue), []byte("{"+strings.Join(ids, ",")+"}"))
+	if err == nil {
+		w.service.counters.messages.Add(int64(len(rows)))
+	}
+
 	return len(rows), size, err
 }
 

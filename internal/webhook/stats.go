@@ -9,10 +9,11 @@ type Stats struct {
 	Delivered int64 // since the server started
 	Failed    int64 // attempts that are repeated
 	Dead      int64 // deliveries given up
+	Messages  int64 // taken from queues
 }
 
-// counters count the outcomes of attempts.
-type counters struct{ delivered, failed, dead atomic.Int64 }
+// counters count the outcomes of attempts, and the messages that were taken from queues.
+type counters struct{ delivered, failed, dead, messages atomic.Int64 }
 
 // add counts the attempts of a batch.
 func (c *counters) add(attempts, failed, dead int) {
@@ -27,7 +28,7 @@ func (s *Service) Stats() Stats {
 	defer s.mu.Unlock()
 
 	all := Stats{Projects: len(s.workers), Delivered: s.counters.delivered.Load(), Failed: s.counters.failed.Load(),
-		Dead: s.counters.dead.Load()}
+		Dead: s.counters.dead.Load(), Messages: s.counters.messages.Load()}
 	for _, w := range s.workers {
 		all.Waiting += w.waiting.Load()
 	}

@@ -474,6 +474,9 @@ func TestQueues(t *testing.T) {
 	if n := pgtest.Value[int64](t, w.owner, `select queue_length from pgmq.metrics('tasks')`); n != 0 {
 		t.Errorf("the queue has %d messages, want none", n)
 	}
+	if n := w.service.Stats().Messages; n != 40 {
+		t.Errorf("got %d messages counted, want 40", n)
+	}
 
 	// A message that was read by a server that was killed then: its delivery is there.
 	w.exec(`insert into pgmq.q_tasks (msg_id, enqueued_at, vt, message) overriding system value
