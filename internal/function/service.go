@@ -299,6 +299,7 @@ func (s *Service) try(ctx context.Context, p *projectdb.Project, d Deployment) e
 	if err != nil {
 		return err
 	}
+	defer s.startRefill() // a call follows soon
 	defer b.process.Close()
 
 	trial := &worker{service: s, key: key{p.UUID, d.Name}, project: p, state: state{Limits: limits},

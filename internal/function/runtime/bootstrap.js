@@ -1,5 +1,5 @@
 // The program of a function's process. It waits for its first message on standard input, which has
-// the environment and the module, imports the module, and serves it on the server's socket.
+// the environment and the module, and imports the module, which it serves on the server's socket.
 //
 // No wall is here: what a function changes in its own process is its own affair.
 
@@ -10,6 +10,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const folder = "/tmp/function";
+const socket = "/run/socket";
 
 let handler; // (request, info) => response
 let onError; // (error) => response
@@ -150,6 +151,24 @@ async function answer(request) {
   }
 }
 
+// warmUp answers a request of its own, so that the first one of a client does not wait until the
+// parts of Deno that serve it are loaded.
+async function warmUp() {
+  handler = () => new Response("warm");
+  const conn = await dial({ transport: "unix", path: socket });
+  await conn.write(encoder.encode("GET / HTTP/1.1\r\nHost: socle\r\nConnection: close\r\n\r\n"));
+  await new Response(conn.readable).text();
+  handler = undefined;
+}
+
+const listening = Promise.withResolvers();
+serve({ path: socket, onListen: listening.resolve, onError: (error) => {
+  console.error(describe(error));
+  return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
+} }, answer);
+await listening.promise;
+await warmUp();
+
 const [settings, module] = await receive();
 for (const [name, value] of Object.entries(settings.env ?? {})) Deno.env.set(name, value);
 configure(settings.origins ?? {});
@@ -165,7 +184,4 @@ try {
   Deno.exit(1);
 }
 
-serve({ path: "/run/socket", onListen: () => report("listening"), onError: (error) => {
-  console.error(describe(error));
-  return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
-} }, answer);
+await report("listening");
