@@ -258,9 +258,14 @@ func (w *worker) boot() error {
 		return err
 	}
 
+	codeCache, ok := w.service.codeCaches.get(w.project, w.state.Version)
+	if !ok {
+		defer w.service.startCompile(ctx, w.project, w.state.Version, code)
+	}
+
 	w.stopped, w.serviceKey = b.process.Exited(), env[serviceKeyName]
 	b.owner.Store(w)
-	if err := b.process.Load(ctx, w.service.module(code, env)); err != nil {
+	if err := b.process.Load(ctx, w.service.module(code, codeCache, env)); err != nil {
 		b.process.Close()
 		return err
 	}

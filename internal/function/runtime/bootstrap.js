@@ -3,6 +3,7 @@
 //
 // No wall is here: what a function changes in its own process is its own affair.
 
+import { compile, restore } from "./codecache.js";
 import { configure, handle, proxy } from "./network.js";
 
 const { connect: dial, listen, serve } = Deno;
@@ -16,22 +17,23 @@ let handler; // (request, info) => response
 let onError; // (error) => response
 const background = new Set(); // promises of EdgeRuntime.waitUntil
 
-// receive reads the first message: a line of JSON, then the module.
+// receive reads the first message: a line of JSON, then the module and its code cache.
 async function receive() {
   const text = new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
   const end = text.indexOf(10);
   if (end < 0) Deno.exit(0); // the process is not needed
 
-  return [JSON.parse(decoder.decode(text.subarray(0, end))), text.subarray(end + 1)];
+  const settings = JSON.parse(decoder.decode(text.subarray(0, end)));
+  const rest = text.subarray(end + 1);
+  return [settings, rest.subarray(0, settings.size), rest.subarray(settings.size)];
 }
 
 // report sends the server a message about this process.
-async function report(event, detail = "") {
-  const body = encoder.encode(detail.slice(0, 10000));
+async function report(event, body = new Uint8Array()) {
   const head = `POST /${event} HTTP/1.1\r\nHost: socle\r\nContent-Length: ${body.length}\r\n\r\n`;
   const conn = await dial(proxy);
   await conn.write(encoder.encode(head));
-  if (body.length > 0) await conn.write(body);
+  for (let sent = 0; sent < body.length;) sent += await conn.write(body.subarray(sent));
   await conn.read(new Uint8Array(64));
   conn.close();
 }
@@ -162,26 +164,34 @@ async function warmUp() {
 }
 
 const listening = Promise.withResolvers();
-serve({ path: socket, onListen: listening.resolve, onError: (error) => {
+const server = serve({ path: socket, onListen: listening.resolve, onError: (error) => {
   console.error(describe(error));
   return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
 } }, answer);
 await listening.promise;
 await warmUp();
+server.unref(); // so that Deno ends a module that waits for nothing
 
-const [settings, module] = await receive();
+const [settings, module, codeCache] = await receive();
 for (const [name, value] of Object.entries(settings.env ?? {})) Deno.env.set(name, value);
 configure(settings.origins ?? {});
 
 try {
   await Deno.mkdir(folder, { recursive: true });
   await Deno.writeFile(`${folder}/index.js`, module);
+  if (settings.compile) {
+    await report("compiled", await compile(folder, "index.js"));
+    Deno.exit(0);
+  }
+  restore(`file://${folder}/index.js`, codeCache);
+
   const exports = await import(`file://${folder}/index.js`);
   handler ??= handlerOf(exports.default);
   if (!handler) throw new Error("The function neither calls Deno.serve nor exports a default handler");
 } catch (error) {
-  await report("failed", describe(error));
+  await report("failed", encoder.encode(describe(error).slice(0, 10000)));
   Deno.exit(1);
 }
 
+server.ref();
 await report("listening");
