@@ -153,24 +153,34 @@ async function answer(request) {
   }
 }
 
-// warmUp answers a request of its own, so that the first one of a client does not wait until the
-// parts of Deno that serve it are loaded.
-async function warmUp() {
-  handler = () => new Response("warm");
-  const conn = await dial({ transport: "unix", path: socket });
-  await conn.write(encoder.encode("GET / HTTP/1.1\r\nHost: socle\r\nConnection: close\r\n\r\n"));
-  await new Response(conn.readable).text();
-  handler = undefined;
+// listenAt serves requests at a path and returns when it does.
+async function listenAt(path) {
+  const { promise, resolve } = Promise.withResolvers();
+  const server = serve({ path, onListen: resolve, onError: (error) => {
+    console.error(describe(error));
+    return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
+  } }, answer);
+  await promise;
+  return server;
 }
 
-const listening = Promise.withResolvers();
-const server = serve({ path: socket, onListen: listening.resolve, onError: (error) => {
-  console.error(describe(error));
-  return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
-} }, answer);
-await listening.promise;
+// warmUp answers a request of its own, so that the first one of a client does not wait until the
+// parts of Deno that serve it are loaded. A server left open would keep a module that waits for
+// nothing from ending.
+async function warmUp() {
+  const path = "/run/warm";
+  const server = await listenAt(path);
+  handler = () => new Response("warm");
+
+  const conn = await dial({ transport: "unix", path });
+  await conn.write(encoder.encode("GET / HTTP/1.1\r\nHost: socle\r\nConnection: close\r\n\r\n"));
+  await new Response(conn.readable).text();
+
+  handler = undefined;
+  await server.shutdown();
+}
+
 await warmUp();
-server.unref(); // so that Deno ends a module that waits for nothing
 
 const [settings, module, codeCache] = await receive();
 for (const [name, value] of Object.entries(settings.env ?? {})) Deno.env.set(name, value);
@@ -193,5 +203,5 @@ try {
   Deno.exit(1);
 }
 
-server.ref();
+await listenAt(socket);
 await report("listening");
