@@ -80,6 +80,11 @@ systemd-analyze security --offline=true --threshold=40 --root="$system" --no-pag
 # The kernel refuses user namespaces in a chroot, so doctor must say that functions are off.
 inside setpriv --reuid=socle --regid=socle --clear-groups sh -c 'set -a; SOCLE_DATA_DIR=/var/lib/socle socle doctor' |
 	grep -q 'edge functions are off: the kernel refuses user namespaces' || fail "doctor does not say why functions are off"
+quiet inside apt-get install --yes --no-install-recommends apparmor
+if [ -e "$system/etc/apparmor.d/abi/4.0" ]; then # Debian 13 and later
+	inside apparmor_parser --skip-kernel-load --skip-cache /usr/share/socle/apparmor/socle || fail "the AppArmor profile is wrong"
+	echo "AppArmor takes the profile"
+fi
 quiet inside apt-get remove --yes socle-functions
 [ ! -e "$system/usr/lib/systemd/system/socle.service.d" ] || fail "a removed package left its settings of the unit"
 

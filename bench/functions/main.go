@@ -1,5 +1,8 @@
-// Command functions measures edge functions: calls of a warm one beside a bare handler in Go, first
-// calls, and the memory of idle processes. Server, clients and the handler share this process.
+// Command functions measures edge functions: first calls, calls of a warm one, and the memory of
+// idle processes. Servers, clients and a bare handler share this process.
+//
+// A warm call is compared with two others in turn: that of a handler in Go behind the same route,
+// which is this program in the place of Deno, and that of a handler in Go without Socle.
 //
 //	go run ./bench/functions [-calls 4000] [-clients 8] [-functions 16]
 package main
@@ -14,10 +17,12 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,76 +40,207 @@ var (
 	functions = flag.Int("functions", 16, "number of functions, each with a process")
 	rounds    = flag.Int("rounds", 5, "number of rounds; the median is printed")
 	deno      = flag.String("deno", "bin/deno", "folder of Deno")
+	module    = flag.String("module", "", "a bundle, whose first call is measured too")
+	profile   = flag.String("profile", "", "file for a profile of the warm calls")
 )
+
+const helloCode = `Deno.serve(() => new Response("hello"));`
 
 func main() {
 	sandbox.Init()
+	if os.Getpid() == 1 && len(os.Args) > 1 && os.Args[1] == "run" {
+		log.Fatal(serveInSandbox())
+	}
 	flag.Parse()
 
-	folder, err := filepath.Abs(*deno)
-	if err == nil {
-		err = socle.Run(context.Background(), "", []string{"SOCLE_DENO_BIN=" + folder},
-			slog.New(slog.DiscardHandler), run)
-	}
-	if err != nil {
+	if err := measure(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(_ context.Context, s *socle.Socle) error {
-	project := "/projects/" + s.Project.String()
-	body, err := json.Marshal(map[string]any{"code": `Deno.serve(() => new Response("hello"));`, "verify_jwt": false})
+// serveInSandbox is a function's process without Deno.
+func serveInSandbox() error {
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil { // the module
+		return err
+	}
+
+	listener, err := net.Listen("unix", sandbox.SocketPath)
 	if err != nil {
 		return err
 	}
-	for i := range *functions {
-		if _, err := s.Do("PUT", project+"/edge-functions/f"+strconv.Itoa(i), bytes.NewReader(body)); err != nil {
-			return err
-		}
+
+	res, err := http.Post("http://"+sandbox.ProxyAddress+"/listening", "", nil)
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close()
+
+	return http.Serve(listener, http.HandlerFunc(hello))
+}
+
+func hello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }
+
+// measure starts a server whose functions are handlers in Go, and one with Deno.
+func measure(ctx context.Context) error {
+	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = *clients
+
+	folder, err := filepath.Abs(*deno)
+	if err != nil {
+		return err
 	}
 
-	url := func(i int) string { return s.URL + project + "/functions/v1/f" + strconv.Itoa(i) }
-	first := make([]time.Duration, *functions)
-	for i := range first {
-		if first[i], err = get(url(i)); err != nil {
+	inGo, err := os.MkdirTemp("", "socle-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(inGo)
+
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.Symlink(program, filepath.Join(inGo, "deno")); err != nil {
+		return err
+	}
+
+	quiet := slog.New(slog.DiscardHandler)
+	return socle.Run(ctx, "", []string{"SOCLE_DENO_BIN=" + inGo}, quiet, func(ctx context.Context, s *socle.Socle) error {
+		handler, err := deploy(s, "handler", "// the handler is in this program")
+		if err != nil {
 			return err
 		}
-	}
-	slices.Sort(first)
-	fmt.Printf("first call of %d functions: p50 %v, max %v\n", *functions,
-		first[len(first)/2].Round(time.Millisecond/10), first[len(first)-1].Round(time.Millisecond/10))
+		if _, err := get(handler); err != nil {
+			return err
+		}
 
-	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "hello")
-	}))
+		settle()
+		others := processes()
+
+		return socle.Run(ctx, "", []string{"SOCLE_DENO_BIN=" + folder}, quiet, func(_ context.Context, s *socle.Socle) error {
+			return errors.Join(measureFirst(s), measureWarm(s, handler), measureMemory(others))
+		})
+	})
+}
+
+// deploy deploys a function that anybody may call, and returns its URL.
+func deploy(s *socle.Socle, name, code string) (string, error) {
+	project := "/projects/" + s.Project.String()
+	body, err := json.Marshal(map[string]any{"code": code, "verify_jwt": false})
+	if err != nil {
+		return "", err
+	}
+
+	_, err = s.Do("PUT", project+"/edge-functions/"+name, bytes.NewReader(body))
+	return s.URL + project + "/functions/v1/" + name, err
+}
+
+// measureFirst measures the first call of functions, each while blank processes wait.
+func measureFirst(s *socle.Socle) error {
+	codes := map[string]string{"hello": helloCode}
+	if code, err := os.ReadFile(*module); *module != "" {
+		if err != nil {
+			return err
+		}
+		codes[filepath.Base(*module)] = string(code)
+	}
+
+	for name, code := range codes {
+		first := make([]time.Duration, *functions)
+		for i := range first {
+			url, err := deploy(s, strings.TrimSuffix(name, ".js")+strconv.Itoa(i), code)
+			if err != nil {
+				return err
+			}
+			settle()
+			if first[i], err = get(url); err != nil {
+				return err
+			}
+		}
+
+		slices.Sort(first)
+		fmt.Printf("first call of %d functions (%s, %d kB), blank processes wait: p50 %v, max %v\n", *functions, name,
+			len(code)>>10, first[len(first)/2].Round(time.Millisecond/10), first[len(first)-1].Round(time.Millisecond/10))
+	}
+
+	return nil
+}
+
+// settle waits until the processes of functions are idle, those that were started meanwhile too.
+func settle() {
+	const rest = 300 * time.Millisecond
+	for before := time.Duration(-1); before != processorTime(); time.Sleep(rest) {
+		before = processorTime()
+	}
+}
+
+// measureWarm measures calls of one function in rounds, beside those of a handler in Go behind the
+// same route, and of one without Socle.
+func measureWarm(s *socle.Socle, handler string) error {
+	function, err := deploy(s, "warm", helloCode)
+	if err != nil {
+		return err
+	}
+
+	bare := httptest.NewServer(http.HandlerFunc(hello))
 	defer bare.Close()
 
-	var ratios, perCall []float64
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+
+	var toHandler, toBare, medians, perCall []float64
 	for range *rounds {
 		before := processorTime()
-		function, err := median(url(0))
+		called, err := median(function)
 		if err != nil {
 			return err
 		}
 		perCall = append(perCall, float64((processorTime()-before).Microseconds())/float64(*calls))
 
+		routed, err := median(handler)
+		if err != nil {
+			return err
+		}
 		limit, err := median(bare.URL)
 		if err != nil {
 			return err
 		}
-		ratios = append(ratios, float64(function)/float64(limit))
-	}
-	slices.Sort(ratios)
-	slices.Sort(perCall)
-	fmt.Printf("warm call: p50 %.2f times that of a bare handler, %.0f µs of Deno's processor time\n",
-		ratios[len(ratios)/2], perCall[len(perCall)/2])
 
-	count, memory := idleMemory()
+		medians = append(medians, float64(called.Microseconds()))
+		toHandler = append(toHandler, float64(called)/float64(routed))
+		toBare = append(toBare, float64(called)/float64(limit))
+	}
+
+	fmt.Printf("warm call, %d clients: p50 %.0f µs; %.2f times that of a handler in Go behind the same route, %.2f times "+
+		"that of one without Socle; %.0f µs of the process's processor time\n", *clients, middle(medians), middle(toHandler),
+		middle(toBare), middle(perCall))
+
+	return nil
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// measureMemory measures the processes of functions but for others.
+func measureMemory(others []string) error {
+	settle()
+	count, memory := idleMemory(others)
 	if count == 0 {
 		return errors.New("no process of a function was found")
 	}
-	fmt.Printf("%d processes: %.1f MB each, in proportion of what they share\n", count, float64(memory)/float64(count)/1e3)
 
+	fmt.Printf("%d processes: %.1f MB each, in proportion of what they share\n", count, float64(memory)/float64(count)/1e3)
 	return nil
 }
 
@@ -180,9 +316,13 @@ func processorTime() time.Duration {
 	return time.Duration(ticks) * time.Second / 100
 }
 
-// idleMemory returns the number of processes and their memory together, in kB.
-func idleMemory() (count int, kilobytes int64) {
+// idleMemory returns the number of processes but for others, and their memory together, in kB.
+func idleMemory(others []string) (count int, kilobytes int64) {
 	for _, folder := range processes() {
+		if slices.Contains(others, folder) {
+			continue
+		}
+
 		rollup, err := os.ReadFile(folder + "/smaps_rollup")
 		if err != nil {
 			continue

@@ -320,6 +320,10 @@ func TestOutward(t *testing.T) {
 
 	s, p := newService(t), projectdbtest.New(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to, ok := strings.CutPrefix(r.URL.Path, "/to/"); ok {
+			http.Redirect(w, r, "http://"+to, http.StatusFound)
+			return
+		}
 		fmt.Fprint(w, r.Host, " of the server", r.Header.Get("X-Forwarded-For"))
 	}))
 	t.Cleanup(server.Close)
@@ -351,15 +355,16 @@ func TestOutward(t *testing.T) {
 
 	const closed = "the address is closed to functions"
 	for query, answer := range map[string]string{
-		"http://socle.test/":            "200 socle.internal of the server",
-		"http://socle.internal/":        "200 socle.internal of the server",
-		"tcp:db.socle.internal:5432":    "database of " + p.UUID.String() + " for reach",
-		"http://" + listener + "/":      "403 " + closed,
-		"http://169.254.169.254/latest": "403 " + closed,
-		"http://[::1]:80/":              "403 " + closed,
-		"http://localhost:80/":          "403 " + closed,
-		"tcp:10.0.0.1:5432":             "connect 10.0.0.1:5432: 403 Forbidden",
-		"tcp:1.1.1.1:25":                "connect 1.1.1.1:25: 403 Forbidden",
+		"http://socle.test/":                          "200 socle.internal of the server",
+		"http://socle.internal/":                      "200 socle.internal of the server",
+		"tcp:db.socle.internal:5432":                  "database of " + p.UUID.String() + " for reach",
+		"http://" + listener + "/":                    "403 " + closed,
+		"http://169.254.169.254/latest":               "403 " + closed,
+		"http://socle.test/to/169.254.169.254/latest": "403 " + closed,
+		"http://[::1]:80/":                            "403 " + closed,
+		"http://localhost:80/":                        "403 " + closed,
+		"tcp:10.0.0.1:5432":                           "connect 10.0.0.1:5432: 403 Forbidden",
+		"tcp:1.1.1.1:25":                              "connect 1.1.1.1:25: 403 Forbidden",
 	} {
 		got, err := call(t.Context(), s, p, "reach", query)
 		if err != nil || got != answer {

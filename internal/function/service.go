@@ -64,6 +64,7 @@ type Service struct {
 	places      *fair.Pool // processes
 	connections *fair.Pool // outward, see outward.go
 	rates       rates
+	codeCaches  *codeCaches
 	logs        logs
 	tallies     tallies
 
@@ -107,7 +108,7 @@ func New(c Config) *Service {
 			PerPart: maxProcesses / 4, Reserve: maxProcesses / 8, Waiting: 256, Timeout: processWait, Revocable: true}),
 		connections: fair.New(fair.Config{Name: "function_connections", Capacity: maxConnections,
 			PerAccount: maxConnections / 2, PerPart: maxConnections / 8, Reserve: maxConnections / 8}),
-		states: map[key]cachedState{}, current: map[key]*worker{}, all: map[*worker]struct{}{}}
+		codeCaches: newCodeCaches(), states: map[key]cachedState{}, current: map[key]*worker{}, all: map[*worker]struct{}{}}
 }
 
 // Pools returns the pools that accounts share, for metrics.
@@ -237,6 +238,7 @@ func (s *Service) Deploy(ctx context.Context, p *projectdb.Project, d Deployment
 	f, err := record(ctx, p, d)
 	if err == nil {
 		s.Forget(p.UUID)
+		s.startCompile(ctx, p, f.Version, d.Code)
 	}
 
 	return f, err
@@ -299,13 +301,14 @@ func (s *Service) try(ctx context.Context, p *projectdb.Project, d Deployment) e
 	if err != nil {
 		return err
 	}
+	defer s.startRefill() // a call follows soon
 	defer b.process.Close()
 
 	trial := &worker{service: s, key: key{p.UUID, d.Name}, project: p, state: state{Limits: limits},
 		process: b.process, stopped: b.process.Exited()}
 	b.owner.Store(trial)
 
-	return b.process.Load(ctx, s.module(d.Code, env))
+	return b.process.Load(ctx, s.module(d.Code, nil, env))
 }
 
 // bootFault returns a failure to start a function as an error for clients.
@@ -343,8 +346,9 @@ func (s *Service) environment(ctx context.Context, p *projectdb.Project) (map[st
 }
 
 // module returns a function as its process needs it.
-func (s *Service) module(code []byte, env map[string]string) runtime.Module {
-	return runtime.Module{Code: code, Env: env, Origins: runtime.Origins{Public: s.Self.URL, Inside: selfOrigin}}
+func (s *Service) module(code, codeCache []byte, env map[string]string) runtime.Module {
+	return runtime.Module{Code: code, CodeCache: codeCache, Env: env,
+		Origins: runtime.Origins{Public: s.Self.URL, Inside: selfOrigin}}
 }
 
 // readCode returns a version's code. It fails with a *runtime.BootError if the version is missing

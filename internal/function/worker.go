@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,7 @@ type worker struct {
 
 	serviceKey string // key of the service role, from the environment
 	log        throttle
+	answered   sync.Once // the first answer, or its failure
 
 	// Guarded by the service's mu.
 	inFlight  int
@@ -166,6 +168,7 @@ func (c *Call) Release() {
 func (c *Call) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := c.worker
 	res, err := w.process.RoundTrip(r)
+	w.answered.Do(w.service.startRefill)
 	w.service.tallies.call(w.project, w.key.name, err != nil || res.StatusCode >= http.StatusInternalServerError,
 		time.Since(c.began))
 	if err != nil && r.Context().Err() == nil {
@@ -255,9 +258,14 @@ func (w *worker) boot() error {
 		return err
 	}
 
+	codeCache, ok := w.service.codeCaches.get(w.project, w.state.Version)
+	if !ok {
+		defer w.service.startCompile(ctx, w.project, w.state.Version, code)
+	}
+
 	w.stopped, w.serviceKey = b.process.Exited(), env[serviceKeyName]
 	b.owner.Store(w)
-	if err := b.process.Load(ctx, w.service.module(code, env)); err != nil {
+	if err := b.process.Load(ctx, w.service.module(code, codeCache, env)); err != nil {
 		b.process.Close()
 		return err
 	}
@@ -272,7 +280,6 @@ func (w *worker) boot() error {
 	if w.reason != "" { // killed while it started
 		b.process.Kill()
 	}
-	w.service.open.Go(w.service.refill)
 	w.service.tallies.add(w.project, w.key.name, tally{coldStarts: 1})
 
 	return nil
@@ -362,6 +369,17 @@ func (s *Service) startBlank(ctx context.Context, memoryMB int) (*blank, error) 
 
 	b.process = process
 	return b, nil
+}
+
+// startRefill starts the blank processes that are missing, in the background. It is called when a
+// function has answered, so that it does not take processor time from a first call.
+func (s *Service) startRefill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if !s.closed && len(s.blank) < maxBlank {
+		s.open.Go(s.refill)
+	}
 }
 
 // refill starts blank processes until there are maxBlank.

@@ -15,6 +15,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/socle-dev/socle/internal/fault"
@@ -150,6 +151,24 @@ var discardLog = log.New(io.Discard, "", 0)
 // errNoAnswer reports that a function has not answered in time.
 var errNoAnswer = errors.New("no answer in time")
 
+// buffers are those of bodies.
+var buffers = &bufferPool{}
+
+// bufferPool implements [httputil.BufferPool].
+type bufferPool struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[bufferSize]byte); ok {
+		return b[:]
+	}
+
+	return make([]byte, bufferSize)
+}
+
+func (p *bufferPool) Put(b []byte) { p.pool.Put((*[bufferSize]byte)(b)) }
+
 // forward passes a request to a function, and its answer to the client.
 func (p *project) forward(w http.ResponseWriter, r *http.Request, call *function.Call, path string) {
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -169,8 +188,10 @@ func (p *project) forward(w http.ResponseWriter, r *http.Request, call *function
 
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, limits.Body())
+	// Answers of an unknown length and events are flushed as they come. Others are whole soon, and
+	// a flush of their headers alone would cost another write here and another read there.
 	proxy := &httputil.ReverseProxy{
-		Transport: call, FlushInterval: -1, ErrorLog: discardLog,
+		Transport: call, BufferPool: buffers, ErrorLog: discardLog,
 		Rewrite: func(out *httputil.ProxyRequest) { p.rewrite(out, path) },
 		ModifyResponse: func(res *http.Response) error {
 			answer.Stop()

@@ -1,8 +1,9 @@
 // The program of a function's process. It waits for its first message on standard input, which has
-// the environment and the module, imports the module, and serves it on the server's socket.
+// the environment and the module, and imports the module, which it serves on the server's socket.
 //
 // No wall is here: what a function changes in its own process is its own affair.
 
+import { compile, restore } from "./codecache.js";
 import { configure, handle, proxy } from "./network.js";
 
 const { connect: dial, listen, serve } = Deno;
@@ -10,27 +11,29 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const folder = "/tmp/function";
+const socket = "/run/socket";
 
 let handler; // (request, info) => response
 let onError; // (error) => response
 const background = new Set(); // promises of EdgeRuntime.waitUntil
 
-// receive reads the first message: a line of JSON, then the module.
+// receive reads the first message: a line of JSON, then the module and its code cache.
 async function receive() {
   const text = new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
   const end = text.indexOf(10);
   if (end < 0) Deno.exit(0); // the process is not needed
 
-  return [JSON.parse(decoder.decode(text.subarray(0, end))), text.subarray(end + 1)];
+  const settings = JSON.parse(decoder.decode(text.subarray(0, end)));
+  const rest = text.subarray(end + 1);
+  return [settings, rest.subarray(0, settings.size), rest.subarray(settings.size)];
 }
 
 // report sends the server a message about this process.
-async function report(event, detail = "") {
-  const body = encoder.encode(detail.slice(0, 10000));
+async function report(event, body = new Uint8Array()) {
   const head = `POST /${event} HTTP/1.1\r\nHost: socle\r\nContent-Length: ${body.length}\r\n\r\n`;
   const conn = await dial(proxy);
   await conn.write(encoder.encode(head));
-  if (body.length > 0) await conn.write(body);
+  for (let sent = 0; sent < body.length;) sent += await conn.write(body.subarray(sent));
   await conn.read(new Uint8Array(64));
   conn.close();
 }
@@ -150,22 +153,55 @@ async function answer(request) {
   }
 }
 
-const [settings, module] = await receive();
+// listenAt serves requests at a path and returns when it does.
+async function listenAt(path) {
+  const { promise, resolve } = Promise.withResolvers();
+  const server = serve({ path, onListen: resolve, onError: (error) => {
+    console.error(describe(error));
+    return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
+  } }, answer);
+  await promise;
+  return server;
+}
+
+// warmUp answers a request of its own, so that the first one of a client does not wait until the
+// parts of Deno that serve it are loaded. A server left open would keep a module that waits for
+// nothing from ending.
+async function warmUp() {
+  const path = "/run/warm";
+  const server = await listenAt(path);
+  handler = () => new Response("warm");
+
+  const conn = await dial({ transport: "unix", path });
+  await conn.write(encoder.encode("GET / HTTP/1.1\r\nHost: socle\r\nConnection: close\r\n\r\n"));
+  await new Response(conn.readable).text();
+
+  handler = undefined;
+  await server.shutdown();
+}
+
+await warmUp();
+
+const [settings, module, codeCache] = await receive();
 for (const [name, value] of Object.entries(settings.env ?? {})) Deno.env.set(name, value);
 configure(settings.origins ?? {});
 
 try {
   await Deno.mkdir(folder, { recursive: true });
   await Deno.writeFile(`${folder}/index.js`, module);
+  if (settings.compile) {
+    await report("compiled", await compile(folder, "index.js"));
+    Deno.exit(0);
+  }
+  restore(`file://${folder}/index.js`, codeCache);
+
   const exports = await import(`file://${folder}/index.js`);
   handler ??= handlerOf(exports.default);
   if (!handler) throw new Error("The function neither calls Deno.serve nor exports a default handler");
 } catch (error) {
-  await report("failed", describe(error));
+  await report("failed", encoder.encode(describe(error).slice(0, 10000)));
   Deno.exit(1);
 }
 
-serve({ path: "/run/socket", onListen: () => report("listening"), onError: (error) => {
-  console.error(describe(error));
-  return new Response("Internal Server Error", { status: 500, headers: { "sb-error-code": "WORKER_ERROR" } });
-} }, answer);
+await listenAt(socket);
+await report("listening");

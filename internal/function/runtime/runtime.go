@@ -18,6 +18,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/socle-dev/socle/internal/function/sandbox"
@@ -27,6 +28,8 @@ import (
 var (
 	//go:embed bootstrap.js
 	bootstrap []byte
+	//go:embed codecache.js
+	codeCache []byte
 	//go:embed network.js
 	network []byte
 )
@@ -66,9 +69,10 @@ type Config struct {
 
 // Module is a function, as its process needs it.
 type Module struct {
-	Code    []byte            // JavaScript
-	Env     map[string]string // with secrets
-	Origins Origins
+	Code      []byte            // JavaScript
+	CodeCache []byte            // what [Process.Compile] returned for the same code, or nil
+	Env       map[string]string // with secrets
+	Origins   Origins
 }
 
 // Origins are the server's own addresses. Requests to the public one go to the inner one, which
@@ -91,6 +95,8 @@ type Process struct {
 	transport *http.Transport
 	booted    chan string // one message: empty, or why the module does not load
 	once      sync.Once
+	compiling atomic.Bool // nothing of a function runs in the process
+	compiled  chan []byte // one message: the code cache
 	readers   sync.WaitGroup
 }
 
@@ -113,10 +119,11 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	}
 	defer errors.Close()
 
-	p := &Process{outward: c.Outward, booted: make(chan string, 1)}
+	p := &Process{outward: c.Outward, booted: make(chan string, 1), compiled: make(chan []byte, 1)}
 	p.Process, err = sandbox.Start(ctx, sandbox.Config{
 		Program: c.Program, Args: arguments(c.MemoryMB), Env: environment(), Stdout: out, Stderr: errors,
-		Files: []sandbox.File{{Path: "/rt/main.js", Content: bootstrap}, {Path: "/rt/network.js", Content: network}},
+		Files: []sandbox.File{{Path: "/rt/main.js", Content: bootstrap}, {Path: "/rt/codecache.js", Content: codeCache},
+			{Path: "/rt/network.js", Content: network}},
 		Limits: sandbox.Limits{Data: baseline + int64(c.MemoryMB)<<20, Temporary: temporary, Files: maxFiles,
 			Threads: maxThreads},
 	})
@@ -176,6 +183,11 @@ func (p *Process) serveProxy() {
 
 // report takes the process's message that its module listens, or why it failed.
 func (p *Process) report(w http.ResponseWriter, r *http.Request) {
+	if p.compiling.Load() {
+		p.takeCodeCache(w, r)
+		return
+	}
+
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxHeader))
 	if err != nil {
 		return
@@ -198,16 +210,10 @@ func (p *Process) report(w http.ResponseWriter, r *http.Request) {
 // Load gives a blank process its function, once. It returns when the function answers requests, and
 // fails with a *BootError if the module does not load before ctx ends.
 func (p *Process) Load(ctx context.Context, m Module) error {
-	settings, err := json.Marshal(map[string]any{"env": m.Env, "origins": m.Origins})
+	result, err := p.send(m, map[string]any{"env": m.Env, "origins": m.Origins})
 	if err != nil {
 		return err
 	}
-
-	result := make(chan error, 1)
-	go func() { // ends with the process at the latest
-		_, err := p.Input.Write(append(append(settings, '\n'), m.Code...))
-		result <- errors.Join(err, p.Input.Close())
-	}()
 
 	select {
 	case text := <-p.booted:
@@ -221,6 +227,24 @@ func (p *Process) Load(ctx context.Context, m Module) error {
 	case <-ctx.Done():
 		return &BootError{"it takes too long"}
 	}
+}
+
+// send sends the first message. The channel has one message: whether the process took it.
+func (p *Process) send(m Module, settings map[string]any) (<-chan error, error) {
+	settings["size"] = len(m.Code)
+	line, err := json.Marshal(settings)
+	if err != nil {
+		return nil, err
+	}
+
+	message := net.Buffers{append(line, '\n'), m.Code, m.CodeCache}
+	result := make(chan error, 1)
+	go func() { // ends with the process at the latest
+		_, err := message.WriteTo(p.Input)
+		result <- errors.Join(err, p.Input.Close())
+	}()
+
+	return result, nil
 }
 
 // exitError returns why a process ended while its module loaded.

@@ -67,6 +67,12 @@ func program(t *testing.T) string {
 func start(t *testing.T, code string, env map[string]string) (*Process, *record, error) {
 	t.Helper()
 
+	return startModule(t, Module{Code: []byte(code), Env: env})
+}
+
+func startModule(t *testing.T, m Module) (*Process, *record, error) {
+	t.Helper()
+
 	log := &record{}
 	p, err := Start(t.Context(), Config{Program: program(t), MemoryMB: 256, Log: log.add,
 		Outward: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +87,7 @@ func start(t *testing.T, code string, env map[string]string) (*Process, *record,
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 
-	return p, log, p.Load(ctx, Module{Code: []byte(code), Env: env})
+	return p, log, p.Load(ctx, m)
 }
 
 // serve starts a function behind a server.
@@ -239,7 +245,7 @@ func TestBootErrors(t *testing.T) {
 		`import "npm:left-pad";`:             "npm",
 		`import "/etc/passwd";`:              "etc/passwd",
 		`Deno.serve(() => {}); Deno.exit();`: "its process ended",
-		`await new Promise(() => {});`:       "",
+		`await new Promise(() => {});`:       "its process ended",
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
@@ -250,6 +256,105 @@ func TestBootErrors(t *testing.T) {
 				t.Errorf("got %v, want a BootError with %q", err, want)
 			}
 		})
+	}
+}
+
+// TestCodeCache: what V8 made of a module is what another process runs, and nothing of the module
+// runs meanwhile.
+func TestCodeCache(t *testing.T) {
+	t.Parallel()
+
+	compile := func(code string) []byte {
+		log := &record{}
+		p, err := Start(t.Context(), Config{Program: program(t), MemoryMB: 256, Log: log.add,
+			Outward: http.NotFoundHandler()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+
+		made, err := p.Compile(t.Context(), []byte(code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if <-p.Exited(); log.has("runs") {
+			t.Error("the module ran")
+		}
+
+		return made
+	}
+
+	const code = `console.log("runs"); const answer = "one"; Deno.serve(() => new Response(answer));`
+	other := strings.Replace(code, "one", "two", 1)
+	head, _, _ := strings.Cut(string(compile(code)), "\n")
+	_, data, ok := strings.Cut(string(compile(other)), "\n")
+	if !ok || len(data) < 100 {
+		t.Fatalf("got %d bytes", len(data))
+	}
+
+	// V8 tells sources apart by their length, so the answer shows whose cache it took.
+	p, _, err := startModule(t, Module{Code: []byte(code), CodeCache: []byte(head + "\n" + data)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer(t, p); got != "two" {
+		t.Errorf("got %q: the cache was not used", got)
+	}
+
+	for _, broken := range []string{"x", "[{},{}]\nx", head + "\n" + data[:len(data)/2]} {
+		p, _, err := startModule(t, Module{Code: []byte(code), CodeCache: []byte(broken)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := answer(t, p); got != "one" {
+			t.Errorf("with a broken cache: got %q", got)
+		}
+	}
+
+	if got := compile(`Deno.serve(`); len(got) != 0 {
+		t.Errorf("a module that does not compile: got %q", got)
+	}
+}
+
+// answer returns the answer to a request.
+func answer(t *testing.T, p *Process) string {
+	t.Helper()
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://function/name", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	res, err := p.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return string(body)
+}
+
+// TestForgedCodeCache: a process that runs a function does not say what V8 made.
+func TestForgedCodeCache(t *testing.T) {
+	t.Parallel()
+
+	p, _, err := start(t, `
+		const conn = await Deno.connect({ hostname: "127.0.0.1", port: 3128 });
+		await conn.write(new TextEncoder().encode("POST /compiled HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nforged"));
+		await conn.read(new Uint8Array(64));
+		Deno.serve(() => new Response("hello"));`, nil)
+	if _, ok := errors.AsType[*BootError](err); !ok {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case got := <-p.compiled:
+		t.Errorf("took %q", got)
+	default:
 	}
 }
 

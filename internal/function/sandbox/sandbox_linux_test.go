@@ -33,17 +33,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runParent starts a program that never ends, writes its process ID, and waits.
+// parentPrograms is the number of programs that runParent starts.
+const parentPrograms = 2
+
+// runParent starts programs that never end, writes their process IDs, and waits.
 func runParent() {
-	p, err := Start(context.Background(), programConfig("while (true);", nil, os.Stderr))
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
+	for range parentPrograms {
+		p, err := Start(context.Background(), programConfig("while (true);", nil, os.Stderr))
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+
+		fmt.Println(p.process.Pid)
 	}
 
-	fmt.Println(p.process.Pid)
-	<-p.Exited()
-	os.Exit(1)
+	select {}
 }
 
 // deno returns the path of Deno, which make deno installs.
@@ -337,9 +342,18 @@ func TestNoLeftovers(t *testing.T) {
 	}
 }
 
-// TestServerDies: nothing runs on when the server is killed.
+// TestServerDies: nothing runs on when the server is killed, each of 20 times.
 func TestServerDies(t *testing.T) {
 	t.Parallel()
+
+	for range 20 {
+		killParent(t)
+	}
+}
+
+// killParent starts a server with busy programs, kills it, and waits for their end.
+func killParent(t *testing.T) {
+	t.Helper()
 
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = append(os.Environ(), parentVariable+"=1")
@@ -351,15 +365,19 @@ func TestServerDies(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var pid int
-	if _, err := fmt.Fscan(out, &pid); err != nil {
-		t.Fatal(err)
+	pids := make([]int, parentPrograms)
+	for i := range pids {
+		if _, err := fmt.Fscan(out, &pids[i]); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	pgtest.Eventually(t, "the end of the program", func() bool {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		return err != nil || strings.Contains(string(text), ") Z ") // nobody may reap an orphan here
-	})
+	for _, pid := range pids {
+		pgtest.Eventually(t, "the end of the program", func() bool {
+			text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+			return err != nil || strings.Contains(string(text), ") Z ") // nobody may reap an orphan here
+		})
+	}
 }
