@@ -63,3 +63,11 @@ type upgradedConn struct {
 func (c *upgradedConn) Read(b []byte) (int, error)  { return c.stream.Read(b) }
 func (c *upgradedConn) Write(b []byte) (int, error) { return c.stream.Write(b) }
 func (c *upgradedConn) Close() error                { return c.stream.Close() }
+
+// CloseWrite ends the stream to the server, if the connection can end one direction.
+func (c *upgradedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

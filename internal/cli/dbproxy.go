@@ -161,12 +161,16 @@ func (p *databaseProxy) serveClient(ctx context.Context, local net.Conn) {
 	}
 }
 
+// sessionEndTimeout bounds the time in which the server ends a session whose client has left.
+const sessionEndTimeout = 10 * time.Second
+
 // join carries bytes in both directions until one side leaves, and closes both.
 func join(local net.Conn, remote *pgwire.Tunnel) {
 	var up sync.WaitGroup
 	up.Go(func() {
 		_, _ = io.Copy(remote, local)
-		_ = remote.CloseWrite() // the server ends the session
+		_ = remote.CloseWrite()                                       // the server ends the session
+		_ = remote.SetReadDeadline(time.Now().Add(sessionEndTimeout)) // a proxy may keep the end to itself
 	})
 
 	_, _ = io.Copy(local, remote)

@@ -16,8 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/socle-dev/socle/internal/api/apitest"
 	"github.com/socle-dev/socle/internal/config"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // writeCertificate writes a certificate of 127.0.0.1 and its key.
@@ -98,6 +101,34 @@ func TestPostgresTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProxyOfLostClient: a client of socle db proxy that vanishes without a farewell leaves no session
+// behind, whose locks would block the next one.
+func TestProxyOfLostClient(t *testing.T) {
+	t.Parallel()
+
+	a := apitest.Shared(t)
+	conn, err := pgconn.Connect(t.Context(), proxyAddress(t, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "select pg_advisory_lock(72707369)").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+
+	lost, err := conn.Hijack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lost.Conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	other := a.ConnectProject()
+	pgtest.Eventually(t, "the lock is free", func() bool {
+		return pgtest.Value[bool](t, other, `select pg_try_advisory_lock(72707369)`)
+	})
 }
 
 // proxyAddress starts socle db proxy and returns its address.
