@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // prepareLock is the advisory lock key for [Prepare], an arbitrary constant for this package.
@@ -178,10 +179,8 @@ func clone(ctx context.Context, conn *pgx.Conn, name string) error {
 			return err
 		}
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, 100*time.Millisecond) != nil {
 			return err
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
