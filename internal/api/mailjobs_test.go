@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -46,24 +47,19 @@ func newAccounts(t *testing.T, a *apitest.API) *account.Service {
 func waitForJobs(t *testing.T, s *account.Service, n int) []string {
 	t.Helper()
 
-	deadline := time.After(time.Minute)
-	for {
-		states, err := pg.Values[string](t.Context(), s.Queue.Pool,
+	var states []string
+	until(t, fmt.Sprintf("%d jobs have ended", n), func() bool {
+		var err error
+		states, err = pg.Values[string](t.Context(), s.Queue.Pool,
 			`select state::text from river.river_job where finalized_at is not null and kind = 'mail' order by id`)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if len(states) == n {
-			return states
-		}
+		return len(states) == n
+	})
 
-		select {
-		case <-deadline:
-			t.Fatalf("got states %[2]v, want %[1]d ended jobs", n, states)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return states
 }
 
 // TestMail sends a mail if its transaction commits, with the token of its link, unless the link is

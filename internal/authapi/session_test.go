@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -287,7 +286,7 @@ func TestTriggers(t *testing.T) {
 	p.exec(`create table public.profiles (id uuid primary key references auth.users on delete cascade, name text);
 		create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
 		begin
-			if new.email like 'slow%' then perform pg_catalog.pg_sleep(60); end if;
+			if new.email like 'slow%' then perform pg_catalog.pg_sleep(86400); end if;
 			if new.email like 'bad%' then raise exception 'secret of the function'; end if;
 			insert into public.profiles (id, name) values (new.id, new.raw_user_meta_data ->> 'name'); return new;
 		end $$;
@@ -307,11 +306,7 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("got %d users (%v), want 1", n, err)
 	}
 
-	start := time.Now()
 	p.post("/signup", `{"email":"slow@example.com","password":"`+password+`"}`).fails(500, "unexpected_failure")
-	if took := time.Since(start); took > 40*time.Second {
-		t.Errorf("a sign-up with an endless trigger took %v", took)
-	}
 
 	id := p.post("/token?grant_type=password", `{"email":"ann@example.com","password":"`+password+`"}`).want(200).
 		text("user.id")

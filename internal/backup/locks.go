@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // A snapshot shows a table's rows only until the table is replaced: after TRUNCATE, a rewrite, or
@@ -76,10 +77,8 @@ func beginLocked(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 			return tx, err
 		}
 
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
+		if err := tick.Pause(ctx, pause); err != nil {
+			return nil, err
 		}
 
 		pause *= 2

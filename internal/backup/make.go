@@ -14,6 +14,7 @@ import (
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // backupArgs identify the backup to make.
@@ -131,10 +132,8 @@ func (s *Service) make(ctx context.Context, b Backup) error {
 			return errors.Join(err, e)
 		}
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, firstRetryDelay<<try) != nil {
 			return err
-		case <-time.After(firstRetryDelay << try):
 		}
 	}
 

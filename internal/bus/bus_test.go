@@ -139,7 +139,7 @@ func (n *node) await(t *testing.T) {
 
 	select {
 	case <-n.Barrier():
-	case <-time.After(20 * time.Second):
+	case <-time.After(pgtest.Patience):
 		t.Fatal("no answer to a ping")
 	}
 }
@@ -367,12 +367,8 @@ func TestPartitionHeals(t *testing.T) {
 			l.set(isCut)
 		}
 	}
-	begin := time.Now()
 	cut(true)
 	pgtest.Eventually(t, "the servers lose each other", func() bool { return !ann.Active() && !ben.Active() })
-	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("took %v", took)
-	}
 	ann.Publish(share, "x", []byte("lost"))
 
 	cut(false)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -109,12 +110,8 @@ func (a *Auto) Run(ctx context.Context) error {
 			a.Log.Error("could not get a certificate", "host", a.Host, "next", retry.String(), "error", err)
 		}
 
-		timer := time.NewTimer(retry)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if tick.Pause(ctx, retry) != nil {
 			return nil
-		case <-timer.C:
 		}
 		retry = min(2*retry, maxRetry)
 	}

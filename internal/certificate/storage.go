@@ -22,6 +22,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
+	"github.com/socle-dev/socle/internal/tick"
 	"github.com/socle-dev/socle/internal/token"
 )
 
@@ -115,15 +116,7 @@ func (s *storage) Store(ctx context.Context, key string, value []byte) error {
 		return err
 	}
 
-	timer := time.NewTimer(challengeTTL)
-	defer timer.Stop()
-
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return tick.Pause(ctx, challengeTTL)
 }
 
 // isChallenge reports whether a key is for a challenge under way.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -22,9 +23,6 @@ const (
 // follow prints requests as they appear in the log, until the command is interrupted.
 func (r *remote) follow(cmd *cobra.Command, c *client.Client, req client.Request) error {
 	seenAt := map[string]time.Time{}
-	tick := time.NewTicker(followInterval)
-	defer tick.Stop()
-
 	for first := true; ; first = false {
 		if !first {
 			req.Query.Set("limit", strconv.Itoa(followLimit))
@@ -51,10 +49,8 @@ func (r *remote) follow(cmd *cobra.Command, c *client.Client, req client.Request
 			}
 		}
 
-		select {
-		case <-cmd.Context().Done():
+		if tick.Pause(cmd.Context(), followInterval) != nil {
 			return nil
-		case <-tick.C:
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // functionLine is a line of the log of functions.
@@ -67,9 +68,6 @@ func newFunctionLogs(d *description, e environment) *cobra.Command {
 
 // printFunctionLog prints the last lines, and with follow those to come.
 func printFunctionLog(cmd *cobra.Command, c *client.Client, query url.Values, limit int, follow bool) error {
-	tick := time.NewTicker(followInterval)
-	defer tick.Stop()
-
 	var last int64
 	for {
 		lines, err := linesAfter(cmd.Context(), c, query, last, limit)
@@ -87,10 +85,8 @@ func printFunctionLog(cmd *cobra.Command, c *client.Client, query url.Values, li
 			return nil
 		}
 
-		select {
-		case <-cmd.Context().Done():
+		if tick.Pause(cmd.Context(), followInterval) != nil {
 			return nil
-		case <-tick.C:
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socle-dev/socle/client"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // waitPaths are the paths of the objects that tell how the work of an operation goes. {uuid} and
@@ -65,10 +66,8 @@ func (r *remote) wait(
 
 		line.show(status)
 
-		select {
-		case <-cmd.Context().Done():
+		if tick.Pause(cmd.Context(), interval) != nil {
 			return nil, errors.New("no longer waiting; the work goes on")
-		case <-time.After(interval):
 		}
 
 		if reply, err = c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: address}); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // resolve binds bindings to tables, as a caller sees them.
@@ -74,10 +75,8 @@ func (l *Log) capture(ctx context.Context, views []*view) error {
 				return err
 			}
 
-			select {
-			case <-ctx.Done():
+			if tick.Pause(ctx, busyInterval) != nil {
 				return err
-			case <-time.After(busyInterval):
 			}
 		}
 	}

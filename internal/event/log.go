@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -263,11 +264,7 @@ func (l *Log) run(ctx context.Context) {
 			l.keep(ctx)
 		}
 
-		select {
-		case <-ctx.Done():
-		case <-time.After(interval):
-		case <-l.wakeup:
-		}
+		_ = tick.Await(ctx, interval, l.wakeup)
 	}
 }
 

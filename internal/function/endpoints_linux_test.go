@@ -12,9 +12,9 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/projectdb"
 	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 )
@@ -106,7 +106,7 @@ func TestEndpointLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), pgtest.Patience)
 		defer cancel()
 
 		_, err := post(ctx, s, p, "functions://waits", "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -72,6 +73,22 @@ func (p *Project) newVerifier() (*jwt.Verifier, error) {
 	}
 
 	return v, nil
+}
+
+// Identify is [Project.Verify] for a request that may have a platform user's token, and [AsHeader]
+// with it. It fails as the platform API for an invalid token, with [ErrUnknownProject] for a user
+// without access to the project, and with Invalid for a header that is malformed, names an unknown
+// end user, or comes with other credentials. It does not look up end users of an inactive project.
+func (p *Project) Identify(r *http.Request, text string) (Caller, error) {
+	caller, err := p.Verify(r.Context(), text)
+	switch {
+	case err == nil:
+		return caller, RefuseAs(r)
+	case fault.Of(err).Code != PlatformToken:
+		return caller, err
+	}
+
+	return p.identifyMember(r, text)
 }
 
 // Verify returns the caller behind an API key or a token. It fails with Unauthenticated and a code

@@ -53,22 +53,6 @@ type endUserID struct{ project, user uuid.UUID }
 
 func (k endUserID) String() string { return string(k.project[:]) + string(k.user[:]) }
 
-// Identify is [Project.Verify] for a request that may have a platform user's token, and [AsHeader]
-// with it. It fails as the platform API for an invalid token, with [ErrUnknownProject] for a user
-// without access to the project, and with Invalid for a header that is malformed, names an unknown
-// end user, or comes with other credentials. It does not look up end users of an inactive project.
-func (p *Project) Identify(r *http.Request, text string) (Caller, error) {
-	caller, err := p.Verify(r.Context(), text)
-	switch {
-	case err == nil:
-		return caller, RefuseAs(r)
-	case fault.Of(err).Code != PlatformToken:
-		return caller, err
-	}
-
-	return p.identifyMember(r, text)
-}
-
 // RefuseAs fails with Invalid if a request has [AsHeader], which its credentials do not admit.
 func RefuseAs(r *http.Request) error {
 	if _, ok := r.Header[AsHeader]; !ok {

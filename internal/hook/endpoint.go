@@ -11,6 +11,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/outbound"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -66,10 +67,8 @@ func CallEndpoint(ctx context.Context, c Client, tenant fair.Key, w Webhook) ([]
 			return endpointReply(res, err)
 		}
 
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := tick.Pause(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -160,10 +161,7 @@ func (o *Outbox) watch(project uuid.UUID, w *watch) {
 			failures = min(failures+1, maxFailures)
 		}
 
-		select {
-		case <-o.ctx.Done():
-		case <-time.After(interval):
-		}
+		_ = tick.Pause(o.ctx, interval)
 
 		retries := err != nil && failures > 0 && failures < maxFailures
 		again = o.continues(project, w, hasWork || retries)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // reconnectDelay is the delay before reconnecting.
@@ -62,10 +64,8 @@ func (l *Listener) Run(ctx context.Context) error {
 
 		l.log.Warn("LISTEN connection lost, reconnecting", "error", err)
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, reconnectDelay) != nil {
 			return nil
-		case <-time.After(reconnectDelay):
 		}
 	}
 }

@@ -239,10 +239,8 @@ func (c *Cluster) Watch(ctx context.Context) {
 
 		c.log.Warn("watchdog failed, restarting", "error", err)
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, watchRetryDelay) != nil {
 			return
-		case <-time.After(watchRetryDelay):
 		}
 	}
 }

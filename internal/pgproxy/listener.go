@@ -19,6 +19,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/pgwire"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // acceptDelay is the pause after a failed accept, such as for a lack of file descriptors.
@@ -71,10 +72,8 @@ func (l *Listener) Run(ctx context.Context) error {
 		default:
 			l.proxy.Log.Warn("could not accept a PostgreSQL client", "error", err)
 
-			select {
-			case <-ctx.Done():
+			if tick.Pause(ctx, acceptDelay) != nil {
 				return nil
-			case <-time.After(acceptDelay):
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/socle-dev/socle/internal/pgwire"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -79,7 +80,7 @@ func (c *cluster) prepare(ctx context.Context) error {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return fmt.Errorf("lock the directory: %w", err)
 		}
-		if !sleep(ctx, pollInterval) {
+		if tick.Pause(ctx, pollInterval) != nil {
 			return fmt.Errorf("another process is starting PostgreSQL in the directory: %w", ctx.Err())
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // postmaster is PostgreSQL's first process: a child of this process, or an adopted one.
@@ -129,7 +131,7 @@ func killOrphans(ctx context.Context, clusterName string) error {
 		if remaining == 0 {
 			return nil
 		}
-		if !sleep(ctx, pollInterval) {
+		if tick.Pause(ctx, pollInterval) != nil {
 			return fmt.Errorf("%d processes of the previous PostgreSQL do not exit: %w", remaining, ctx.Err())
 		}
 	}

@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -209,7 +211,7 @@ func (s *Server) restart(ctx context.Context) {
 			s.config.Log.Error("restart PostgreSQL", "error", err, "next", backoff)
 		}
 
-		sleep(ctx, backoff)
+		_ = tick.Pause(ctx, backoff)
 	}
 }
 
@@ -295,7 +297,7 @@ func (s *Server) launch(ctx context.Context, create func(*cluster, context.Conte
 
 		// A killed postmaster's backends notice soon, and use its shared memory until then.
 		if p.alive() || !strings.Contains(err.Error(), "pre-existing shared memory block") ||
-			time.Since(start) > orphansTimeout || !sleep(ctx, 5*pollInterval) {
+			time.Since(start) > orphansTimeout || tick.Pause(ctx, 5*pollInterval) != nil {
 			return nil, errors.Join(err, p.shutdown(ctx))
 		}
 	}
@@ -317,7 +319,7 @@ func (s *Server) awaitReady(ctx context.Context, p *postmaster, c *cluster) erro
 		if !p.alive() {
 			return c.exitReason()
 		}
-		if !sleep(ctx, pollInterval) {
+		if tick.Pause(ctx, pollInterval) != nil {
 			return fmt.Errorf("PostgreSQL is not ready (%w): %w", err, context.Cause(ctx))
 		}
 	}
@@ -333,17 +335,4 @@ func ping(ctx context.Context, url string) error {
 	}
 
 	return conn.Close(ctx)
-}
-
-// sleep waits for d and reports true, or false as soon as ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -17,10 +17,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pgtest/tmpdir"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
-	testTimeout = time.Minute
+	testTimeout = 3 * time.Minute
 	password    = `a secret: /?#'"\`
 )
 
@@ -183,7 +184,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	defer cancel()
 
 	for !holds() {
-		if !sleep(ctx, pollInterval) {
+		if tick.Pause(ctx, pollInterval) != nil {
 			t.Fatalf("timeout waiting for: %s", what)
 		}
 	}

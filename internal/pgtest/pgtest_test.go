@@ -21,11 +21,15 @@ import (
 )
 
 // endVariable is an environment variable. It turns this binary into a child that starts a cluster
-// and ends as the variable says.
+// and ends as the variable says, or does as seed says.
 const endVariable = "PGTEST_END"
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(endVariable); how != "" {
+	switch how := os.Getenv(endVariable); how {
+	case "":
+	case "seeded", "plain":
+		seed(how == "seeded")
+	default:
 		child(how)
 	}
 	pgtest.Main(m)
@@ -40,6 +44,55 @@ func child(how string) {
 	}
 
 	select {} // until killed
+}
+
+// seed starts a cluster, with content or without, prints whether it made and whether it has the
+// content, and ends.
+func seed(seeded bool) {
+	ctx, made := context.Background(), false
+	if seeded {
+		if err := pgtest.Seed("things", func(url string) error {
+			made = true
+			conn, err := pgx.Connect(ctx, url)
+			if err != nil {
+				return err
+			}
+
+			_, err = conn.Exec(ctx, "create role seeded")
+			return errors.Join(err, conn.Close(ctx))
+		}); err != nil {
+			panic(err)
+		}
+	}
+
+	conn, err := pgx.Connect(ctx, pgtest.Server().URL("postgres"))
+	if err != nil {
+		panic(err)
+	}
+
+	var has bool
+	if err := conn.QueryRow(ctx, "select exists (select from pg_roles where rolname = 'seeded')").Scan(&has); err != nil {
+		panic(err)
+	}
+
+	fmt.Println("made", made, "has", has)
+	os.Exit(0) // the guard of the cluster's directory stops it
+}
+
+// TestSeed starts clusters of three binaries of a run.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+
+	folder := t.TempDir()
+	for _, step := range []struct{ how, want string }{
+		{"seeded", "made true has true"}, {"plain", "made false has false"}, {"seeded", "made false has true"},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), endVariable+"="+step.how, "SOCLE_TEST_CLUSTER="+folder)
+		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != step.want {
+			t.Errorf("%s: got %q, %v, want %q", step.how, out, err, step.want)
+		}
+	}
 }
 
 // dirOf returns the cluster's directory from a connection URI.

@@ -260,10 +260,8 @@ func isOnlyServer(ctx context.Context, platform *pgxpool.Pool) (only bool, err e
 			break
 		}
 
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(onlyServerInterval):
+		if err := tick.Pause(ctx, onlyServerInterval); err != nil {
+			return false, err
 		}
 	}
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestShares runs jobs that block: one per project, and as many per account as it may have, over
@@ -67,7 +68,7 @@ func TestShares(t *testing.T) {
 		t.Errorf("got running jobs %v, want one per project, two of the account, one without a project", running)
 	}
 
-	until(t, "the other jobs wait", func() bool {
+	pgtest.Eventually(t, "the other jobs wait", func() bool {
 		waiting, err := pg.Value[int](t.Context(), pool,
 			`select count(*)::int from river.river_job where state in ('available', 'scheduled') and attempt = 0`)
 		return err == nil && waiting == 4

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // TestOneLeader has two servers: the second leads as soon as the first has stopped, or the first's
@@ -38,7 +39,7 @@ func TestOneLeader(t *testing.T) {
 	}
 
 	servers[0].resign(t.Context())
-	until(t, "the second server leads once the first has resigned", func() bool { return lead(1) })
+	pgtest.Eventually(t, "the second server leads once the first has resigned", func() bool { return lead(1) })
 
 	if lead(0) {
 		t.Fatal("two servers lead")
@@ -162,7 +163,7 @@ func TestRescue(t *testing.T) {
 
 	cancel()
 	receive(t, unlocked, "the worker lock is released")
-	until(t, "the jobs of the second server are rescued", func() bool {
+	pgtest.Eventually(t, "the jobs of the second server are rescued", func() bool {
 		cleanUp()
 
 		state, err := pg.Value[string](t.Context(), q.Pool, `select state::text from river.river_job where id = @id`,

@@ -24,6 +24,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fair"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -177,10 +178,8 @@ func (q *Queue) startWorking(ctx context.Context) (*river.Client[pgx.Tx], error)
 
 		q.Log.Warn("start of the queue failed, retrying", "error", err)
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, startRetryDelay) != nil {
 			return nil, nil
-		case <-time.After(startRetryDelay):
 		}
 	}
 }

@@ -104,22 +104,9 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(time.Minute):
+	case <-time.After(pgtest.Patience):
 		t.Fatalf("timeout: %s", what)
 		panic("unreachable")
-	}
-}
-
-// until waits until a condition is met.
-func until(t *testing.T, condition string, met func() bool) {
-	t.Helper()
-
-	for deadline := time.After(time.Minute); !met(); {
-		select {
-		case <-deadline:
-			t.Fatalf("timeout: %s", condition)
-		case <-time.After(20 * time.Millisecond):
-		}
 	}
 }
 
@@ -149,7 +136,7 @@ func ended(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
 
 	var states []string
-	until(t, "all jobs have ended", func() bool {
+	pgtest.Eventually(t, "all jobs have ended", func() bool {
 		var err error
 		states, err = pg.Values[string](t.Context(), pool, `
 			select state::text || coalesce(': ' || (errors[array_upper(errors, 1)] ->> 'error'), '')

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // A killed server leaves its jobs in state running. Each server therefore holds an advisory lock in
@@ -42,10 +43,8 @@ func (q *Queue) keepWorkerLock(ctx context.Context, ready chan<- struct{}) {
 		q.lease.lose()
 		q.Log.Warn("worker lock lost, reconnecting", "error", err)
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, relockDelay) != nil {
 			return
-		case <-time.After(relockDelay):
 		}
 	}
 }

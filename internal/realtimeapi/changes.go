@@ -9,6 +9,7 @@ import (
 	"github.com/socle-dev/socle/internal/event"
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // replyJoin answers a join with its requests for changes, in their order and with ids. Clients
@@ -78,7 +79,7 @@ func (c *channel) follow(ctx context.Context, bindings []event.Binding, cursor s
 			cursor = next
 		}
 
-		if wait(ctx, retry) != nil {
+		if tick.Pause(ctx, retry) != nil {
 			return
 		}
 	}

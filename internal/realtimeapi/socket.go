@@ -16,6 +16,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/httpx"
 	"github.com/socle-dev/socle/internal/realtime"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // socket is a client's connection.
@@ -148,7 +149,7 @@ func (k *socket) readOne(ctx context.Context) error {
 	if isClosed, _ := k.out.outcome(); isClosed {
 		return nil
 	}
-	if err := wait(ctx, k.reserveMessage(time.Now())); err != nil {
+	if err := tick.Pause(ctx, k.reserveMessage(time.Now())); err != nil {
 		return err
 	}
 
@@ -193,23 +194,6 @@ func (k *socket) decode(kind websocket.MessageType, data []byte) (message, error
 
 	k.close(statusUnsupported, "binary frames need the serializer 2.0.0")
 	return message{}, errMalformed
-}
-
-// wait waits for a duration.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // close ends the connection with a reason, which the client reads.

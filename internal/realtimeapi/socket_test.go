@@ -21,6 +21,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/gateway"
 	"github.com/socle-dev/socle/internal/httpx"
+	"github.com/socle-dev/socle/internal/pgtest"
 	"github.com/socle-dev/socle/internal/realtime"
 )
 
@@ -159,7 +160,7 @@ func (c *client) sendBytes(frame string) {
 func (c *client) read() string {
 	c.t.Helper()
 
-	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), pgtest.Patience)
 	defer cancel()
 
 	_, data, err := c.conn.Read(ctx)
@@ -200,7 +201,7 @@ func (c *client) wantPart(want string) string {
 func (c *client) wantClose(code websocket.StatusCode, reason string) {
 	c.t.Helper()
 
-	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), pgtest.Patience)
 	defer cancel()
 
 	for {

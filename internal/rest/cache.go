@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/catalog"
 	"github.com/socle-dev/socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -273,10 +274,7 @@ func (c *Cache) startRead(changed bool) *load {
 // pause waits as long as the last read took, so that a schema that keeps changing is read half of
 // the time at most.
 func (c *Cache) pause(took time.Duration) {
-	select {
-	case <-c.ctx.Done():
-	case <-time.After(min(took, maxReadPause)):
-	}
+	_ = tick.Pause(c.ctx, min(took, maxReadPause))
 }
 
 var errClosed = errors.New("the catalog cache is closed")

@@ -222,16 +222,7 @@ func (a *api) awaitNoSleepers() {
 func (a *api) await(done func() bool) {
 	a.Helper()
 
-	deadline, tick := time.After(time.Minute), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-
-	for !done() {
-		select {
-		case <-deadline:
-			a.Fatal("the condition did not become true within a minute")
-		case <-tick.C:
-		}
-	}
+	pgtest.Eventually(a, "the condition of the test", done)
 }
 
 func TestChangedSchema(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -74,10 +75,8 @@ func (l *listener) run() {
 
 		l.cache.log.Warn("LISTEN connection lost, reconnecting", "channel", l.channel, "error", err, "delay", delay)
 
-		select {
-		case <-l.ctx.Done():
+		if tick.Pause(l.ctx, delay) != nil {
 			return
-		case <-time.After(delay):
 		}
 
 		delay = min(2*delay, maxRetryDelay)

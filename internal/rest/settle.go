@@ -9,6 +9,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest/session"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // The version of a schema changes at the commit of a change, so comparing versions is exact, but
@@ -117,10 +118,8 @@ func (c *Cache) settle(ctx context.Context, s *snapshot, pool *pgxpool.Pool) err
 			return nil
 		}
 
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(interval):
+		if err := tick.Pause(ctx, interval); err != nil {
+			return err
 		}
 	}
 }

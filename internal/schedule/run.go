@@ -11,6 +11,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -25,19 +26,13 @@ func (s *Service) Run(ctx context.Context) error {
 	var turns sync.WaitGroup
 	defer turns.Wait()
 
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
-
 	for {
 		if err := s.beginTurns(ctx, &turns); err != nil && ctx.Err() == nil {
 			s.log.Warn("find due schedules", "error", err)
 		}
 
-		select {
-		case <-ctx.Done():
+		if tick.Await(ctx, pollInterval, s.wake) != nil {
 			return nil
-		case <-s.wake:
-		case <-poll.C:
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // CompactTable rewrites a table with its partitions and indexes into the minimal space for their
@@ -107,10 +108,8 @@ func AwaitSnapshots(ctx context.Context, q pg.Querier, next int64) error {
 				"a transaction that began before the compaction can still see deleted rows").WithCode("busy")
 		}
 
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := tick.Pause(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

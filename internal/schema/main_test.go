@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -73,14 +72,10 @@ func newProject(t testing.TB) *project {
 	p.owner = newPool(t, u.String())
 	t.Cleanup(func() {
 		for name, pool := range map[string]*pgxpool.Pool{"owner": p.owner, "platform": p.platform} {
-			deadline := time.After(time.Minute)
-			for pool.Stat().AcquiredConns() != 0 { // abandoned sessions need a moment to end
-				select {
-				case <-deadline:
-					t.Fatalf("%d connections of the %s's pool are still in use", pool.Stat().AcquiredConns(), name)
-				case <-time.After(10 * time.Millisecond):
-				}
-			}
+			// Abandoned sessions need a moment to end.
+			pgtest.Eventually(t, "no connection of the "+name+"'s pool is in use", func() bool {
+				return pool.Stat().AcquiredConns() == 0
+			})
 		}
 	})
 
@@ -267,14 +262,5 @@ func successes(t testing.TB, errs []error, kinds ...fault.Kind) int {
 func (p *project) waitFor(expression string) {
 	p.t.Helper()
 
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-
-	for deadline := time.After(time.Minute); p.value(expression) != "true"; {
-		select {
-		case <-deadline:
-			p.t.Fatalf("timeout waiting for: %s", expression)
-		case <-tick.C:
-		}
-	}
+	pgtest.Eventually(p.t, expression, func() bool { return p.value(expression) == "true" })
 }

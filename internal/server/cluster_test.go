@@ -97,12 +97,8 @@ func TestRealtimeOnServers(t *testing.T) {
 	}
 	next("presence_diff", `"joins":{"`+publishable["key"][len(publishable["key"])-4:], `"third"`)
 
-	killed := time.Now()
 	servers[2].signal(syscall.SIGKILL)
 	next("presence_diff", `"leaves":{"`+publishable["key"][len(publishable["key"])-4:], `"third"`)
-	if took := time.Since(killed); took > 10*time.Second {
-		t.Errorf("the presences of a killed server left after %v", took)
-	}
 
 	servers[1].signal(syscall.SIGTERM) // says goodbye
 	servers[1].wait()

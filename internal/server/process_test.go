@@ -200,7 +200,7 @@ func (p *process) wait() int {
 
 	select {
 	case <-p.done:
-	case <-time.After(time.Minute):
+	case <-time.After(pgtest.Patience):
 		p.t.Fatal("the server does not end")
 	}
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -80,10 +82,7 @@ func (s *Server) Drain(ctx context.Context, d time.Duration) {
 	s.readiness.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+	_ = tick.Pause(ctx, d)
 }
 
 // checkParts returns each component's state. It runs one set of probes at a time and at most one

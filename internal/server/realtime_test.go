@@ -7,11 +7,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/socle-dev/socle/internal/api/apitest"
+	"github.com/socle-dev/socle/internal/pgtest"
 )
 
 // todosSchema is the schema of realtime.mjs.
@@ -81,7 +81,7 @@ func TestRealtime(t *testing.T) {
 	}
 
 	s.Post("/projects/"+s.Project+"/pause", "").Want(200)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), pgtest.Patience)
 	defer cancel()
 	if _, _, err := conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation ||
 		!strings.Contains(err.Error(), "the project is paused") {

@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/rest"
 	"github.com/socle-dev/socle/internal/rest/catalog"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // activate makes a configuration current for new requests. It loads the catalog anew only if
@@ -100,10 +101,8 @@ func (s *Server) awaitParameters(ctx context.Context, c Config) (map[string]stri
 
 		s.log.Error("cannot reach the database", "error", err, "retry", delay)
 
-		select {
-		case <-ctx.Done():
+		if tick.Pause(ctx, delay) != nil {
 			return nil, fmt.Errorf("connect to the database: %w", err)
-		case <-time.After(delay):
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -114,21 +113,18 @@ func (c client) until(status int, path string, headers ...string) {
 func eventually(t *testing.T, is func() (bool, string)) {
 	t.Helper()
 
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-
-	for late := time.After(time.Minute); ; {
-		ok, says := is()
-		if ok {
-			return
+	last := ""
+	t.Cleanup(func() {
+		if t.Failed() && last != "" {
+			t.Log(last)
 		}
+	})
 
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatal(says)
-		}
-	}
+	pgtest.Eventually(t, "the condition of the test", func() (holds bool) {
+		holds, last = is()
+		return holds
+	})
+	last = ""
 }
 
 // doWith returns the status and the body of a client's response.

@@ -1,4 +1,4 @@
-// Package tick repeats work at an interval until a context ends.
+// Package tick repeats work at an interval until a context ends, and pauses between attempts.
 package tick
 
 import (
@@ -41,4 +41,22 @@ func Poll(ctx context.Context, interval time.Duration) iter.Seq[time.Time] {
 			}
 		}
 	}
+}
+
+// Pause waits for a duration, or until ctx ends, whose error it returns.
+func Pause(ctx context.Context, d time.Duration) error {
+	return Await(ctx, d, nil)
+}
+
+// Await is [Pause] that a value on wake ends early.
+func Await(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	if d > 0 {
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-time.After(d):
+		}
+	}
+
+	return ctx.Err()
 }

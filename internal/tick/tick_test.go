@@ -50,3 +50,37 @@ func TestTicks(t *testing.T) {
 		})
 	}
 }
+
+// TestPauses ends pauses of a second by time, by a value and by the context.
+func TestPauses(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct {
+		wakeAfter, endAfter time.Duration
+		pause, want         time.Duration
+		wantErr             error
+	}{
+		"its time":         {time.Hour, time.Hour, time.Second, time.Second, nil},
+		"a value":          {300 * time.Millisecond, time.Hour, time.Second, 300 * time.Millisecond, nil},
+		"the context":      {time.Hour, 200 * time.Millisecond, time.Second, 200 * time.Millisecond, context.Canceled},
+		"no time":          {time.Hour, time.Hour, 0, 0, nil},
+		"no time, ended":   {time.Hour, 0, 0, 0, context.Canceled},
+		"no time, a value": {0, time.Hour, 0, 0, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+
+			wake := make(chan struct{}, 1)
+			defer time.AfterFunc(tt.wakeAfter, func() { wake <- struct{}{} }).Stop()
+			defer time.AfterFunc(tt.endAfter, cancel).Stop()
+			synctest.Wait()
+
+			start := time.Now()
+			err := tick.Await(ctx, tt.pause, wake)
+			if got := time.Since(start); got != tt.want || err != tt.wantErr {
+				t.Errorf("%s: got %v after %v, want %v after %v", name, err, got, tt.wantErr, tt.want)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -81,11 +82,8 @@ func (s *Service) Run(ctx context.Context) error {
 			s.assign(ctx, &running, nil) // others may deliver now
 		}
 
-		select {
-		case <-ctx.Done():
+		if tick.Await(ctx, renewInterval, s.wakeup) != nil {
 			return nil
-		case <-time.After(renewInterval):
-		case <-s.wakeup:
 		}
 	}
 }

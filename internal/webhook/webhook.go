@@ -17,6 +17,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/platform"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -262,10 +263,8 @@ func (s *Service) change(
 			break
 		}
 
-		select {
-		case <-ctx.Done():
-			return Webhook{}, ctx.Err()
-		case <-time.After(captureRetry):
+		if err := tick.Pause(ctx, captureRetry); err != nil {
+			return Webhook{}, err
 		}
 	}
 

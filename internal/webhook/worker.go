@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/fault"
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/projectdb"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 const (
@@ -101,11 +102,8 @@ func (w *worker) run() {
 			interval = min(interval, max(due.Sub(now), busyInterval))
 		}
 
-		select {
-		case <-w.ctx.Done():
+		if tick.Await(w.ctx, interval, w.wakeup) != nil {
 			return
-		case <-time.After(interval):
-		case <-w.wakeup:
 		}
 	}
 }

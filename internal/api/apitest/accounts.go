@@ -12,10 +12,13 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"testing"
 
 	"golang.org/x/crypto/argon2"
 
 	"github.com/socle-dev/socle/internal/account"
+	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 	"github.com/socle-dev/socle/internal/server"
 )
 
@@ -31,6 +34,17 @@ var accounts []userSession
 
 // templateAccounts is the number of users in the template database. Nearly every test needs fewer.
 const templateAccounts = 16
+
+// clone is [pgtest.Clone] on a PostgreSQL that has the template of projects.
+func clone(t testing.TB, template string, fill func(ctx context.Context, url string) error) string {
+	t.Helper()
+
+	if err := projectdbtest.Seed(); err != nil {
+		t.Fatal(err)
+	}
+
+	return pgtest.Clone(t, template, fill)
+}
 
 // migratePlatform migrates an empty database. It has no users.
 func migratePlatform(ctx context.Context, url string) error {

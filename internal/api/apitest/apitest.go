@@ -88,7 +88,7 @@ func User(t testing.TB, options ...Option) *API {
 func Users(t testing.TB, options ...Option) *API {
 	t.Helper()
 
-	a := Start(t, configure(t, pgtest.Clone(t, "users", createUsers), options))
+	a := Start(t, configure(t, clone(t, "users", createUsers), options))
 	a.prepared = &prepared{remaining: slices.Clone(accounts)}
 
 	return a
@@ -98,7 +98,7 @@ func Users(t testing.TB, options ...Option) *API {
 func Empty(t testing.TB, options ...Option) *API {
 	t.Helper()
 
-	return Start(t, configure(t, pgtest.Clone(t, "platform", migratePlatform), options))
+	return Start(t, configure(t, clone(t, "platform", migratePlatform), options))
 }
 
 // configure returns a test server's configuration on the database at url.

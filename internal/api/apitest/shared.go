@@ -16,6 +16,7 @@ import (
 
 	"github.com/socle-dev/socle/internal/config"
 	"github.com/socle-dev/socle/internal/pgtest"
+	"github.com/socle-dev/socle/internal/projectdb/projectdbtest"
 	"github.com/socle-dev/socle/internal/server"
 )
 
@@ -35,6 +36,10 @@ var sharedStarted atomic.Pointer[sharedServer]
 var startShared = sync.OnceValues(func() (_ *sharedServer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
+	if err := projectdbtest.Seed(); err != nil {
+		return nil, err
+	}
 
 	url, err := pgtest.Keep(ctx, "users", createUsers)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"net/http/httputil"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 )
@@ -77,7 +76,7 @@ func run(t *testing.T, outward http.Handler, code string) string {
 	}
 	t.Cleanup(p.Close)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 
 	err = p.Load(ctx, Module{Code: []byte(code),

@@ -63,6 +63,9 @@ func program(t *testing.T) string {
 	return path
 }
 
+// startTimeout is the time that Deno has on a busy machine.
+const startTimeout = 3 * time.Minute
+
 // start starts a process that has a module, and closes it at the test's end.
 func start(t *testing.T, code string, env map[string]string) (*Process, *record, error) {
 	t.Helper()
@@ -84,7 +87,7 @@ func startModule(t *testing.T, m Module) (*Process, *record, error) {
 	}
 	t.Cleanup(p.Close)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 
 	return p, log, p.Load(ctx, m)

@@ -24,7 +24,11 @@ const connections = 60
 
 // registry is shared by all tests in the binary.
 var registry = sync.OnceValues(func() (*projectdb.Registry, error) {
-	c, err := config(connections)
+	if err := Seed(); err != nil {
+		return nil, err
+	}
+
+	c, err := config(pgtest.Server().URL("postgres"), connections)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +41,32 @@ var registry = sync.OnceValues(func() (*projectdb.Registry, error) {
 	}))
 })
 
-func config(connections int) (projectdb.Config, error) {
+// Seed makes the template of projects once for all test binaries of a run, see [pgtest.Seed]: it
+// takes all migrations.
+func Seed() error {
+	return pgtest.Seed("projects", func(url string) error {
+		c, err := config(url, connections)
+		if err != nil {
+			return err
+		}
+
+		ctx, stop := context.WithCancel(context.Background())
+		r := projectdb.NewRegistry(c)
+		err = lifecycle.Prepare(ctx, r.Platform())
+		stop()
+
+		return errors.Join(err, r.Run(ctx))
+	})
+}
+
+// config returns the configuration for a registry on the server at url.
+func config(url string, connections int) (projectdb.Config, error) {
 	names, err := pgcluster.NewNames([]byte("key of test names")[:16])
 	if err != nil {
 		return projectdb.Config{}, err
 	}
 
-	server, err := pg.PrimaryPoolConfig(pgtest.Server().URL("postgres"), 1)
+	server, err := pg.PrimaryPoolConfig(url, 1)
 
 	return projectdb.Config{Server: server, Secret: []byte("secret of the tests"), Names: names,
 		Connections: connections, Log: slog.New(slog.DiscardHandler)}, err
@@ -55,7 +78,7 @@ func Config(t testing.TB, connections int) projectdb.Config {
 
 	Registry(t) // prepares PostgreSQL
 
-	c, err := config(connections)
+	c, err := config(pgtest.Server().URL("postgres"), connections)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/tick"
 )
 
 // wire speaks PostgreSQL's protocol on a pooled connection. pgconn.Pipeline cannot end in a simple
@@ -155,16 +156,8 @@ func discard(conn *pgxpool.Conn) {
 // cancelStatement cancels the running statement. Like [discard], it repeats the request until ctx
 // ends.
 func cancelStatement(ctx context.Context, pc *pgconn.PgConn) {
-	tick := time.NewTicker(cancelInterval)
-	defer tick.Stop()
-
-	for ctx.Err() == nil {
+	for range tick.Poll(ctx, cancelInterval) {
 		_ = pc.CancelRequest(ctx)
-
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
 	}
 }
 
