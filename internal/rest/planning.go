@@ -68,7 +68,7 @@ func (c *call) planRead(req *plan.Request) (err error) {
 	}
 
 	c.planned.readOnly = true
-	c.planned.Plan, err = c.server.plans.Plan('r', plan.Read, c.snapshot.Catalog, req)
+	c.planned.Plan, err = c.server.plans.Plan(plan.ReadAction, plan.Read, c.snapshot.Catalog, req)
 	return err
 }
 
@@ -104,14 +104,14 @@ func (c *call) planWrite(req *plan.Request) (err error) {
 			req.Resolve = plan.IgnoreDuplicates
 		}
 
-		out.Plan, err = c.server.plans.Plan('i', plan.Insert, c.snapshot.Catalog, req)
+		out.Plan, err = c.server.plans.Plan(plan.InsertAction, plan.Insert, c.snapshot.Catalog, req)
 	case http.MethodPut:
 		out.check = checkPut
-		out.Plan, err = c.server.plans.Plan('p', plan.Put, c.snapshot.Catalog, req)
+		out.Plan, err = c.server.plans.Plan(plan.PutAction, plan.Put, c.snapshot.Catalog, req)
 	case http.MethodPatch:
-		out.Plan, err = c.server.plans.Plan('u', plan.Update, c.snapshot.Catalog, req)
+		out.Plan, err = c.server.plans.Plan(plan.UpdateAction, plan.Update, c.snapshot.Catalog, req)
 	case http.MethodDelete:
-		out.Plan, err = c.server.plans.Plan('d', plan.Delete, c.snapshot.Catalog, req)
+		out.Plan, err = c.server.plans.Plan(plan.DeleteAction, plan.Delete, c.snapshot.Catalog, req)
 	}
 
 	if c.r.Method == http.MethodPatch || c.r.Method == http.MethodDelete {

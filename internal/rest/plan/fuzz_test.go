@@ -299,7 +299,7 @@ func checkCached(t *testing.T, c *catalog.Catalog, f planner, r *plan.Request, w
 
 	other.Body = append([]byte(" "), r.Body...)
 	for _, r := range []*plan.Request{&other, r} {
-		got, err := plans.Plan('x', f, c, r)
+		got, err := plans.Plan(plan.ReadAction, f, c, r)
 		if (err == nil) != (failed == nil) {
 			t.Fatalf("%+v: cached %v, want %v", r.Query, err, failed)
 		}

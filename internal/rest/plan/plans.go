@@ -15,6 +15,18 @@ const (
 	maxPlansBytes = 1 << 20 // bytes of the whole cache
 )
 
+// Action identifies the planner of a request for a relation.
+type Action byte
+
+// Actions.
+const (
+	ReadAction   Action = iota + 1 // planned by [Read]
+	InsertAction                   // [Insert]
+	PutAction                      // [Put]
+	UpdateAction                   // [Update]
+	DeleteAction                   // [Delete]
+)
+
 // Plans caches statements by the shape of their requests: all of a request except its values, which
 // are arguments. A request of a known shape reuses the statement with its own arguments. The zero
 // value is ready for use, and safe for concurrent use.
@@ -34,14 +46,14 @@ type shapeStatements struct {
 }
 
 // Plan returns the result of f, one of this package's planners for relations, from the cache if
-// possible. what identifies f.
+// possible. a identifies f.
 func (p *Plans) Plan(
-	what byte, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request,
+	a Action, f func(*catalog.Catalog, *Request) (*Plan, error), c *catalog.Catalog, r *Request,
 ) (Plan, error) {
 	w := walks.Get().(*walk)
 	defer w.release()
 
-	keep := w.request(what, c, r)
+	keep := w.request(a, c, r)
 	if found := p.find(c, w, keep); found != nil {
 		again := found.Plan
 		again.Args, again.CountArgs = w.fill(found.Args, found.from, r.Body), w.fill(found.CountArgs,
@@ -204,12 +216,12 @@ func (w *walk) release() {
 }
 
 // request writes the shape of a request, and reports whether it can be cached.
-func (w *walk) request(what byte, c *catalog.Catalog, r *Request) bool {
+func (w *walk) request(a Action, c *catalog.Catalog, r *Request) bool {
 	if r.Handler != nil {
 		return false
 	}
 
-	w.bytes(what, byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
+	w.bytes(byte(a), byte(r.Format), byte(r.Count), byte(r.Return), byte(r.Resolve))
 	w.bools(r.Head, r.Missing, r.Aggregates, r.Before, r.AliasesOnly, r.SharedOrigin)
 	w.texts(r.Target.Schema, r.Target.Name)
 	w.limit(r.Range.Limit, r.Range.Offset)
