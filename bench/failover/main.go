@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	events  = flag.String("events", "kill,stall,freeze,switchover,restart", "what happens, in this order")
+	events  = flag.String("events", "kill,stall,freeze,switchover,etcd,restart", "what happens, in this order")
 	async   = flag.Bool("async", false, "replicate asynchronously: a failover may lose writes")
 	seconds = flag.Int("seconds", 10, "seconds of writes before each event, and after it")
 	writers = flag.Int("writers", 2, "writers of each kind")
@@ -98,7 +98,8 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 	var all []result
 	for name := range strings.SplitSeq(*events, ",") {
 		event, ok := map[string]func(context.Context, *cluster) (time.Duration, error){
-			"kill": i.kill, "stall": i.stall, "freeze": i.freeze, "switchover": i.switchOver, "restart": i.restart,
+			"kill": i.kill, "stall": i.stall, "freeze": i.freeze, "switchover": i.switchOver, "etcd": i.loseEtcd,
+			"restart": i.restart,
 		}[name]
 		if !ok {
 			return nil, fmt.Errorf("there is no event %q", name)
@@ -219,6 +220,22 @@ func (i *install) switchOver(ctx context.Context, c *cluster) (time.Duration, er
 
 	err = i.awaitOther(ctx, c, leader)
 	return time.Since(start), err
+}
+
+// loseEtcd kills the etcd of the leader's node, and starts it again when Patroni has gone without
+// it for longer than its lease.
+func (i *install) loseEtcd(ctx context.Context, c *cluster) (time.Duration, error) {
+	leader, err := c.leader(ctx)
+	if err != nil {
+		return 0, err
+	}
+
+	leader.stopEtcd()
+	if err := sleep(ctx, 25*time.Second); err != nil {
+		return 0, err
+	}
+
+	return 0, c.startEtcd(leader)
 }
 
 // restart restarts one server after the other.

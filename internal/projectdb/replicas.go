@@ -15,6 +15,7 @@ import (
 	"github.com/socle-dev/socle/internal/pg"
 	"github.com/socle-dev/socle/internal/pgcluster"
 	"github.com/socle-dev/socle/internal/replica"
+	"github.com/socle-dev/socle/internal/throttle"
 )
 
 // Replicas are standbys that answer reads of projects. Each has a registry of its own: pools,
@@ -48,7 +49,8 @@ func NewReplicas(c ReplicasConfig) *Replicas {
 		r.hosts = append(r.hosts, host)
 	}
 
-	r.set = replica.New(c.Server.ConnConfig, servers, c.Log)
+	// The primary may be in the list, and is tried every second.
+	r.set = replica.New(c.Server.ConnConfig, servers, throttle.New(c.Log))
 	return r
 }
 
