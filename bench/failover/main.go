@@ -90,6 +90,8 @@ type result struct {
 	first    time.Duration // from then to the first successful write
 	sessions time.Duration // from then until the servers had their sessions on it
 	writes   time.Duration // without a successful write
+	written  int           // successful writes
+	failed   int           // failed ones
 	rejoins  time.Duration // until all nodes followed the new leader
 	backup   time.Duration // from the start of a backup that met the event to its end
 }
@@ -111,6 +113,7 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 
 		fmt.Printf("%s …\n", name)
 		load.resetGap()
+		writtenBefore, failedBefore := load.counts()
 		backup, err := i.startBackup(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -145,6 +148,8 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 			return nil, err
 		}
 		r.writes = load.longestGap()
+		written, failed := load.counts()
+		r.written, r.failed = written-writtenBefore, failed-failedBefore
 		all = append(all, r)
 	}
 
@@ -256,12 +261,12 @@ func (i *install) restart(ctx context.Context, _ *cluster) (time.Duration, error
 }
 
 func printResults(results []result, load *load, lost, doubled map[string]int) {
-	fmt.Printf("\n%-12s %12s %12s %12s %16s %16s %12s\n", "event", "new leader", "first write", "sessions",
-		"without writes", "all nodes back", "backup")
+	fmt.Printf("\n%-12s %12s %12s %12s %16s %16s %12s %8s %8s\n", "event", "new leader", "first write", "sessions",
+		"without writes", "all nodes back", "backup", "writes", "failed")
 	for _, r := range results {
 		round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
-		fmt.Printf("%-12s %12s %12s %12s %16s %16s %12s\n", r.event, round(r.leader), round(r.first), round(r.sessions),
-			round(r.writes), round(r.rejoins), round(r.backup))
+		fmt.Printf("%-12s %12s %12s %12s %16s %16s %12s %8d %8d\n", r.event, round(r.leader), round(r.first),
+			round(r.sessions), round(r.writes), round(r.rejoins), round(r.backup), r.written, r.failed)
 	}
 
 	fmt.Printf("\n%-18s %12s %6s %8s\n", "writes", "acknowledged", "lost", "doubled")
@@ -290,10 +295,14 @@ func judge(lost, doubled map[string]int, load *load) []error {
 	return all
 }
 
-// judgeTimes returns the targets that events have missed.
+// judgeTimes returns the targets that events have missed. Without another leader, no write fails.
 func judgeTimes(results []result) []error {
 	var all []error
 	for _, r := range results {
+		if r.leader == 0 && r.failed > 0 {
+			all = append(all, fmt.Errorf("%s: %d of %d writes failed, want none: the leader stayed", r.event, r.failed,
+				r.written+r.failed))
+		}
 		if r.first > writeTarget {
 			all = append(all, fmt.Errorf("%s: the first write succeeded after %v, want %v",
 				r.event, r.first, writeTarget))
