@@ -220,7 +220,11 @@ func TestRun(t *testing.T) {
 	}
 	exec(reader, "select pg_wal_replay_resume()")
 
-	choice, _ := s.Choose(t.Context(), Position{})
+	var choice Choice
+	pgtest.Eventually(t, "the standby is fresh again", func() (ok bool) {
+		choice, ok = s.Choose(t.Context(), at)
+		return ok
+	})
 	if err := standby.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
