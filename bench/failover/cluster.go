@@ -26,22 +26,25 @@ import (
 type cluster struct {
 	dir       string
 	binaries  string // folder of PostgreSQL's programs
-	etcd      string // address for clients
 	nodes     []*node
-	balancer  int    // port of HAProxy for clients of Socle
-	primary   int    // port of HAProxy for the leader
-	servers   [2]int // ports of Socle
+	balancer  int                                                     // port of HAProxy for clients of Socle
+	primary   int                                                     // port of HAProxy for the leader
+	servers   [2]int                                                  // ports of Socle
+	ports     struct{ postgres, patroni, etcd, etcdPeer, absent int } // nothing listens on absent
 	processes []*exec.Cmd
 	account   *syscall.Credential // PostgreSQL refuses root; nil: this one
 }
 
 // node is a PostgreSQL node with its Patroni.
 type node struct {
-	name       string
-	dir        string
-	port, rest int
-	cmd        *exec.Cmd
+	name, address string
+	dir           string
+	cmd           *exec.Cmd // Patroni
+	etcd          *exec.Cmd
 }
+
+// data returns the folder of the node's PostgreSQL.
+func (n *node) data() string { return filepath.Join(n.dir, "data") }
 
 const superuserPassword = "superuser"
 
@@ -64,20 +67,27 @@ func startCluster(ctx context.Context, dir string) (*cluster, error) {
 		}
 	}
 
-	ports, err := freePorts(12)
+	ports, err := freePorts(9)
 	if err != nil {
 		return nil, err
 	}
 
-	c.etcd = fmt.Sprintf("127.0.0.1:%d", ports[0])
-	c.balancer, c.primary, c.servers = ports[2], ports[3], [2]int{ports[4], ports[5]}
+	c.balancer, c.primary, c.servers = ports[0], ports[1], [2]int{ports[2], ports[3]}
+	c.ports.postgres, c.ports.patroni, c.ports.etcd, c.ports.etcdPeer = ports[4], ports[5], ports[6], ports[7]
+	c.ports.absent = ports[8]
 	for i := range 3 {
-		c.nodes = append(c.nodes, &node{name: fmt.Sprintf("n%d", i+1), dir: filepath.Join(dir, fmt.Sprintf("n%d", i+1)),
-			port: ports[6+i], rest: ports[9+i]})
+		name := fmt.Sprintf("n%d", i+1)
+		c.nodes = append(c.nodes, &node{name: name, address: fmt.Sprintf("127.0.0.%d", 11+i),
+			dir: filepath.Join(dir, name)})
 	}
 
-	if err := c.startEtcd(ports[1]); err != nil {
+	if err := c.writeCertificates(); err != nil {
 		return nil, err
+	}
+	for _, n := range c.nodes {
+		if err := c.startEtcd(n); err != nil {
+			return nil, err
+		}
 	}
 	for i, n := range c.nodes {
 		if err := n.configure(c); err != nil {
@@ -155,15 +165,35 @@ func (c *cluster) run(log, name string, args ...string) error {
 	return cmd.Start()
 }
 
-func (c *cluster) startEtcd(peers int) error {
-	clients, peer := "http://"+c.etcd, fmt.Sprintf("http://127.0.0.1:%d", peers)
-	return c.run("etcd", "etcd", "--name", "e1", "--data-dir", filepath.Join(c.dir, "etcd"),
-		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peer,
-		"--initial-advertise-peer-urls", peer, "--initial-cluster", "e1="+peer, "--enable-v2=true")
+// startEtcd starts a node's etcd, which takes its configuration from the environment.
+func (c *cluster) startEtcd(n *node) error {
+	text, err := render("etcd.env", c.values(n))
+	if err != nil {
+		return err
+	}
+	cmd, err := c.command("etcd-"+n.name, "etcd")
+	if err != nil {
+		return err
+	}
+
+	cmd.Env = os.Environ()
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			cmd.Env = append(cmd.Env, line)
+		}
+	}
+
+	n.etcd = cmd
+	return cmd.Start()
 }
 
-// configure writes the node's configuration, as in Patroni's documentation: a login of its own
-// rewinds a former leader.
+// stopEtcd kills a node's etcd.
+func (n *node) stopEtcd() {
+	_ = n.etcd.Process.Kill()
+	_ = n.etcd.Wait()
+}
+
+// configure writes the node's configuration.
 func (n *node) configure(c *cluster) error {
 	if err := os.MkdirAll(n.dir, 0o700); err != nil {
 		return err
@@ -174,37 +204,8 @@ func (n *node) configure(c *cluster) error {
 		}
 	}
 
-	text := fmt.Sprintf(`
-scope: socle
-name: %[1]s
-restapi: {listen: "127.0.0.1:%[2]d", connect_address: "127.0.0.1:%[2]d"}
-etcd: {host: "%[3]s"}
-bootstrap:
-  dcs:
-    ttl: 20
-    loop_wait: 5
-    retry_timeout: 5
-    maximum_lag_on_failover: 1048576
-    synchronous_mode: %[4]t
-    postgresql:
-      use_pg_rewind: true
-      parameters: {max_connections: 200, wal_level: logical, max_locks_per_transaction: 512}
-  initdb: [{encoding: UTF8}, {locale: C.UTF-8}, data-checksums]
-  pg_hba: ["host all all 127.0.0.1/32 scram-sha-256", "host replication replicator 127.0.0.1/32 scram-sha-256"]
-postgresql:
-  listen: "127.0.0.1:%[5]d"
-  connect_address: "127.0.0.1:%[5]d"
-  data_dir: "%[6]s/data"
-  bin_dir: "%[7]s"
-  pgpass: "%[6]s/pgpass"
-  authentication:
-    superuser: {username: postgres, password: %[8]s}
-    replication: {username: replicator, password: replicator}
-    rewind: {username: rewinder, password: rewinder}
-  parameters: {unix_socket_directories: "%[6]s"}
-`, n.name, n.rest, c.etcd, !*async, n.port, n.dir, c.binaries, superuserPassword)
-
-	return os.WriteFile(filepath.Join(c.dir, n.name+".yml"), []byte(text), 0o644)
+	_, err := c.renderTo(n.name+".yml", "patroni.yml", n)
+	return err
 }
 
 func (n *node) start(c *cluster) (err error) {
@@ -212,6 +213,8 @@ func (n *node) start(c *cluster) (err error) {
 		return err
 	}
 
+	// libpq looks for certificates at home, where this program's account may not let it.
+	n.cmd.Env = append(os.Environ(), "HOME="+n.dir)
 	n.cmd.SysProcAttr.Credential = c.account
 	if err := n.cmd.Start(); err != nil {
 		return err
@@ -225,7 +228,7 @@ func (n *node) start(c *cluster) (err error) {
 
 // postmaster returns the process ID of the node's PostgreSQL; 0 if there is none.
 func (n *node) postmaster() int {
-	text, err := os.ReadFile(filepath.Join(n.dir, "data", "postmaster.pid"))
+	text, err := os.ReadFile(filepath.Join(n.data(), "postmaster.pid"))
 	if err != nil {
 		return 0
 	}
@@ -273,40 +276,8 @@ func (n *node) kill() { n.signal(syscall.SIGKILL) }
 
 // startProxy starts HAProxy: a port that leads to the node that leads, one to the servers.
 func (c *cluster) startProxy() error {
-	var b strings.Builder
-	fmt.Fprintf(&b, `
-global
-  maxconn 2000
-defaults
-  timeout connect 2s
-  timeout client 10m
-  timeout server 10m
-  timeout check 2s
-listen postgresql
-  bind 127.0.0.1:%d
-  mode tcp
-  option httpchk GET /primary
-  default-server inter 1s fall 3 rise 2 on-marked-down shutdown-sessions
-`, c.primary)
-	for _, n := range c.nodes {
-		fmt.Fprintf(&b, "  server %s 127.0.0.1:%d check port %d\n", n.name, n.port, n.rest)
-	}
-
-	fmt.Fprintf(&b, `listen socle
-  bind 127.0.0.1:%d
-  mode http
-  option httpchk GET /readyz
-  option redispatch
-  retries 3
-  retry-on conn-failure
-  default-server inter 1s fall 2 rise 1
-`, c.balancer)
-	for i, port := range c.servers {
-		fmt.Fprintf(&b, "  server s%d 127.0.0.1:%d check\n", i+1, port)
-	}
-
-	name := filepath.Join(c.dir, "haproxy.cfg")
-	if err := os.WriteFile(name, []byte(b.String()), 0o644); err != nil {
+	name, err := c.renderTo("haproxy.cfg", "haproxy.cfg", nil)
+	if err != nil {
 		return err
 	}
 
@@ -336,7 +307,8 @@ func (c *cluster) members(ctx context.Context) []member {
 		askCtx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 
-		r, err := http.NewRequestWithContext(askCtx, "GET", fmt.Sprintf("http://127.0.0.1:%d/cluster", n.rest), nil)
+		address := fmt.Sprintf("http://%s:%d/cluster", n.address, c.ports.patroni)
+		r, err := http.NewRequestWithContext(askCtx, "GET", address, nil)
 		if err != nil {
 			return nil
 		}
@@ -421,7 +393,7 @@ func (c *cluster) awaitHealthy(ctx context.Context, n int) error {
 func (c *cluster) hosts() string {
 	var all []string
 	for _, n := range c.nodes {
-		all = append(all, fmt.Sprintf("127.0.0.1:%d", n.port))
+		all = append(all, fmt.Sprintf("%s:%d", n.address, c.ports.postgres))
 	}
 
 	return strings.Join(all, ",")
@@ -433,6 +405,9 @@ func (c *cluster) stop() {
 		if n.cmd != nil {
 			n.signal(syscall.SIGCONT)
 			n.kill()
+		}
+		if n.etcd != nil {
+			n.stopEtcd()
 		}
 	}
 	for _, cmd := range c.processes {

@@ -45,13 +45,14 @@ func startInstall(ctx context.Context, c *cluster, dir string) (*install, error)
 		return nil, err
 	}
 
+	root := filepath.Join(c.dir, "ca.crt")
 	login := "postgres://postgres:" + superuserPassword + "@"
 	i := &install{
 		dir: dir, program: program, secret: newSecret(), ports: c.servers,
 		url: fmt.Sprintf("http://127.0.0.1:%d", c.balancer),
 		databases: [2]string{
-			fmt.Sprintf("%s127.0.0.1:%d/socle", login, c.primary),
-			login + c.hosts() + "/socle?target_session_attrs=read-write",
+			fmt.Sprintf("%s127.0.0.1:%d/socle?sslmode=verify-ca&sslrootcert=%s", login, c.primary, root),
+			login + c.hosts() + "/socle?target_session_attrs=read-write&sslmode=verify-full&sslrootcert=" + root,
 		},
 		client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32}},
 	}

@@ -160,6 +160,18 @@ func (l *load) awaitWrite(ctx context.Context) error {
 	return await(ctx, "a successful write", func() bool { return l.kinds[0].acknowledgedCount() > before+1 })
 }
 
+// counts returns how many writes have succeeded and failed so far.
+func (l *load) counts() (succeeded, failed int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	for _, n := range l.failed {
+		failed += n
+	}
+
+	return len(l.times), failed
+}
+
 func (l *load) errors() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

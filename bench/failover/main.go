@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	events  = flag.String("events", "kill,stall,freeze,switchover,restart", "what happens, in this order")
+	events  = flag.String("events", "kill,stall,freeze,switchover,etcd,restart", "what happens, in this order")
 	async   = flag.Bool("async", false, "replicate asynchronously: a failover may lose writes")
 	seconds = flag.Int("seconds", 10, "seconds of writes before each event, and after it")
 	writers = flag.Int("writers", 2, "writers of each kind")
@@ -90,6 +90,8 @@ type result struct {
 	first    time.Duration // from then to the first successful write
 	sessions time.Duration // from then until the servers had their sessions on it
 	writes   time.Duration // without a successful write
+	written  int           // successful writes
+	failed   int           // failed ones
 	rejoins  time.Duration // until all nodes followed the new leader
 	backup   time.Duration // from the start of a backup that met the event to its end
 }
@@ -98,7 +100,8 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 	var all []result
 	for name := range strings.SplitSeq(*events, ",") {
 		event, ok := map[string]func(context.Context, *cluster) (time.Duration, error){
-			"kill": i.kill, "stall": i.stall, "freeze": i.freeze, "switchover": i.switchOver, "restart": i.restart,
+			"kill": i.kill, "stall": i.stall, "freeze": i.freeze, "switchover": i.switchOver, "etcd": i.loseEtcd,
+			"restart": i.restart,
 		}[name]
 		if !ok {
 			return nil, fmt.Errorf("there is no event %q", name)
@@ -110,6 +113,7 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 
 		fmt.Printf("%s …\n", name)
 		load.resetGap()
+		writtenBefore, failedBefore := load.counts()
 		backup, err := i.startBackup(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -144,6 +148,8 @@ func (i *install) runEvents(ctx context.Context, c *cluster, load *load) ([]resu
 			return nil, err
 		}
 		r.writes = load.longestGap()
+		written, failed := load.counts()
+		r.written, r.failed = written-writtenBefore, failed-failedBefore
 		all = append(all, r)
 	}
 
@@ -221,6 +227,22 @@ func (i *install) switchOver(ctx context.Context, c *cluster) (time.Duration, er
 	return time.Since(start), err
 }
 
+// loseEtcd kills the etcd of the leader's node, and starts it again when Patroni has gone without
+// it for longer than its lease.
+func (i *install) loseEtcd(ctx context.Context, c *cluster) (time.Duration, error) {
+	leader, err := c.leader(ctx)
+	if err != nil {
+		return 0, err
+	}
+
+	leader.stopEtcd()
+	if err := sleep(ctx, 25*time.Second); err != nil {
+		return 0, err
+	}
+
+	return 0, c.startEtcd(leader)
+}
+
 // restart restarts one server after the other.
 func (i *install) restart(ctx context.Context, _ *cluster) (time.Duration, error) {
 	for n := range i.servers {
@@ -239,12 +261,12 @@ func (i *install) restart(ctx context.Context, _ *cluster) (time.Duration, error
 }
 
 func printResults(results []result, load *load, lost, doubled map[string]int) {
-	fmt.Printf("\n%-12s %12s %12s %12s %16s %16s %12s\n", "event", "new leader", "first write", "sessions",
-		"without writes", "all nodes back", "backup")
+	fmt.Printf("\n%-12s %12s %12s %12s %16s %16s %12s %8s %8s\n", "event", "new leader", "first write", "sessions",
+		"without writes", "all nodes back", "backup", "writes", "failed")
 	for _, r := range results {
 		round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
-		fmt.Printf("%-12s %12s %12s %12s %16s %16s %12s\n", r.event, round(r.leader), round(r.first), round(r.sessions),
-			round(r.writes), round(r.rejoins), round(r.backup))
+		fmt.Printf("%-12s %12s %12s %12s %16s %16s %12s %8d %8d\n", r.event, round(r.leader), round(r.first),
+			round(r.sessions), round(r.writes), round(r.rejoins), round(r.backup), r.written, r.failed)
 	}
 
 	fmt.Printf("\n%-18s %12s %6s %8s\n", "writes", "acknowledged", "lost", "doubled")
@@ -273,10 +295,14 @@ func judge(lost, doubled map[string]int, load *load) []error {
 	return all
 }
 
-// judgeTimes returns the targets that events have missed.
+// judgeTimes returns the targets that events have missed. Without another leader, no write fails.
 func judgeTimes(results []result) []error {
 	var all []error
 	for _, r := range results {
+		if r.leader == 0 && r.failed > 0 {
+			all = append(all, fmt.Errorf("%s: %d of %d writes failed, want none: the leader stayed", r.event, r.failed,
+				r.written+r.failed))
+		}
 		if r.first > writeTarget {
 			all = append(all, fmt.Errorf("%s: the first write succeeded after %v, want %v",
 				r.event, r.first, writeTarget))

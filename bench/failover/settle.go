@@ -32,7 +32,7 @@ func (i *install) awaitOther(ctx context.Context, c *cluster, former *node) erro
 	go func() {
 		led := time.Now()
 		err := await(ctx, "the servers' sessions on the new leader", func() bool {
-			return i.haveSessions(ctx, leader)
+			return i.haveSessions(ctx, leader, c.ports.postgres)
 		})
 		sessions <- settled{time.Since(led), err}
 	}()
@@ -48,11 +48,12 @@ type settled struct {
 
 // haveSessions reports whether each server listens on a node and has its worker lock there, and one
 // the leader lock. The other advisory locks are short.
-func (i *install) haveSessions(ctx context.Context, n *node) bool {
+func (i *install) haveSessions(ctx context.Context, n *node, postgres int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/socle", superuserPassword, n.port))
+	address := fmt.Sprintf("postgres://postgres:%s@%s:%d/socle", superuserPassword, n.address, postgres)
+	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return false
 	}

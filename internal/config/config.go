@@ -23,6 +23,7 @@ type Config struct {
 	Addr           string // host:port to listen on
 	DataDir        string // absolute
 	DatabaseURL    Secret // platform database URL; "": a private PostgreSQL
+	ReplicaURL     Secret // hosts of standbys that answer reads; "": none
 	PublicURL      string // without a trailing slash; "": unknown, see BaseURL
 	TLSAuto        bool   // certificates from an ACME service
 	TLSCert        string // certificate chain path, absolute; "": none

@@ -249,6 +249,22 @@ func TestLoadReportsAll(t *testing.T) {
 	}
 }
 
+// TestReplicas: standbys are those of a PostgreSQL that is named.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+
+	const replica = "SOCLE_REPLICA_URL=postgres://socle:canary@a:1,b:2/socle"
+	_, err := Load([]string{replica}, nil)
+	if want := "SOCLE_DATABASE_URL: is required with SOCLE_REPLICA_URL"; err == nil || err.Error() != want {
+		t.Errorf("without a database: got %v, want %s", err, want)
+	}
+
+	c, err := Load([]string{replica, "SOCLE_DATABASE_URL=postgres://socle@a/socle"}, nil)
+	if err != nil || string(c.ReplicaURL) != strings.TrimPrefix(replica, "SOCLE_REPLICA_URL=") {
+		t.Errorf("got %q, %v", string(c.ReplicaURL), err)
+	}
+}
+
 func TestSecretFile(t *testing.T) {
 	t.Parallel()
 

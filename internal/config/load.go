@@ -57,6 +57,9 @@ func Load(environ []string, flags map[string]string) (Config, error) {
 	if c.SMTPURL != "" && c.MailFrom == "" {
 		errs = append(errs, errors.New("SOCLE_MAIL_FROM: is required with SOCLE_SMTP_URL"))
 	}
+	if c.ReplicaURL != "" && c.DatabaseURL == "" {
+		errs = append(errs, errors.New("SOCLE_DATABASE_URL: is required with SOCLE_REPLICA_URL"))
+	}
 	errs = append(errs, c.checkTLS()...)
 	if c.S3SessionToken == Secret(env["AWS_SESSION_TOKEN"]) && c.S3AccessKey != Secret(env["AWS_ACCESS_KEY_ID"]) {
 		c.S3SessionToken = "" // belongs to other keys

@@ -44,6 +44,10 @@ var settings = []Setting{
 	secret("SOCLE_DATABASE_URL",
 		"URL of the platform database, postgres://…; empty: run a private PostgreSQL in the data folder",
 		func(c *Config) *Secret { return &c.DatabaseURL }, databaseURL),
+	secret("SOCLE_REPLICA_URL",
+		"URL of standbys of that PostgreSQL, postgres://…, with all hosts: they answer reads of requests that ask for it; "+
+			"empty: none",
+		func(c *Config) *Secret { return &c.ReplicaURL }, databaseURL),
 	setting("SOCLE_PUBLIC_URL", "",
 		"public URL of the server; empty: derived from the listen address",
 		func(c *Config) *string { return &c.PublicURL }, publicURL, identity),

@@ -37,7 +37,7 @@ func readSettings(ctx context.Context, db *platform.DB, project uuid.UUID) (stri
 			'rest', json_build_object('schemas', p.rest_schemas, 'maxRows', p.rest_max_rows,
 				'aggregates', p.rest_aggregates, 'plan', p.rest_plan, 'txEnd', p.rest_tx_end,
 				'anonTimeoutMs', p.rest_anon_timeout_ms, 'authenticatedTimeoutMs', p.rest_authenticated_timeout_ms,
-				'serviceRoleTimeoutMs', p.rest_service_role_timeout_ms),
+				'serviceRoleTimeoutMs', p.rest_service_role_timeout_ms, 'readReplica', p.rest_read_replica),
 			'endUsers', json_build_object('settings', coalesce(a.settings, '{}'),
 				'secrets', encode(a.secrets, 'base64'), 'keyGeneration', coalesce(a.key_generation, 1)))::text
 		from platform.projects p left join platform.auth_settings a on a.project_uuid = p.uuid

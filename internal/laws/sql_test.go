@@ -43,7 +43,7 @@ func TestStatementsPrepare(t *testing.T) {
 		"pgproxy": {"platform"}, "enduser": {"platform", "project"}, "enduser/message": {"project"},
 		"pgserver": {"platform"}, "pgcluster": {"platform", "project"}, "lifecycle": {"platform", "project"},
 		"tablejob": {"platform"}, "vault": {"project"}, "fleet": {"platform"}, "schedule": {"platform", "project"},
-		"function": {"project"}, "restapi": {"project"}}
+		"function": {"project"}, "restapi": {"project"}, "replica": {"platform"}}
 	var names []string
 	for name := range tree(t) {
 		if internal, ok := strings.CutPrefix(name, "internal/"); ok && !slices.Contains(testOnly, name) {

@@ -73,6 +73,29 @@ func ProgramAddress(c *pgx.ConnConfig, source, options string) string {
 	return "postgresql:///?" + strings.ReplaceAll(q.Encode(), "+", "%20")
 }
 
+// HostConfigs returns a configuration for each host of c, with its ways to encrypt, and for
+// whichever role the host has.
+func HostConfigs(c *pgxpool.Config) []*pgxpool.Config {
+	var all []*pgxpool.Config
+	ways := append([]*pgconn.FallbackConfig{{Host: c.ConnConfig.Host, Port: c.ConnConfig.Port,
+		TLSConfig: c.ConnConfig.TLSConfig}}, c.ConnConfig.Fallbacks...)
+	for _, h := range hosts(c.ConnConfig) {
+		var own []*pgconn.FallbackConfig
+		for _, way := range ways {
+			if way.Host == h.name && way.Port == h.port {
+				own = append(own, way)
+			}
+		}
+
+		one := c.Copy()
+		one.ConnConfig.Host, one.ConnConfig.Port, one.ConnConfig.TLSConfig = h.name, h.port, own[0].TLSConfig
+		one.ConnConfig.Fallbacks, one.ConnConfig.ValidateConnect = own[1:], nil
+		all = append(all, one)
+	}
+
+	return all
+}
+
 // host is a server in an address.
 type host struct {
 	name string // or a socket folder

@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,43 @@ func TestParameters(t *testing.T) {
 
 	for _, address := range []string{"", "postgres://", "postgres://a/b", "x", "a='", `a=\`} {
 		parameters(address)
+	}
+}
+
+// TestHostConfigs makes an address of several hosts one of each, with its ways to encrypt.
+func TestHostConfigs(t *testing.T) {
+	t.Parallel()
+
+	for address, want := range map[string][]string{
+		"postgres://u@a:1,b:2/d?target_session_attrs=read-write&sslmode=prefer": {"a:1 tls, a:1 plain", "b:2 tls, b:2 plain"},
+		"postgres://u@a,b,a/d?sslmode=disable":                                  {"a:5432 plain, a:5432 plain", "b:5432 plain"},
+		"postgres:///d?host=/run/postgresql":                                    {"/run/postgresql:5432 plain"},
+	} {
+		c, err := PoolConfig(address, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var got []string
+		for _, one := range HostConfigs(c) {
+			config := one.ConnConfig
+			way := func(host string, port uint16, isEncrypted bool) string {
+				return fmt.Sprintf("%s:%d %s", host, port, map[bool]string{true: "tls", false: "plain"}[isEncrypted])
+			}
+
+			ways := []string{way(config.Host, config.Port, config.TLSConfig != nil)}
+			for _, f := range config.Fallbacks {
+				ways = append(ways, way(f.Host, f.Port, f.TLSConfig != nil))
+			}
+			got = append(got, strings.Join(ways, ", "))
+
+			if config.ValidateConnect != nil {
+				t.Errorf("%s: wants a role of the host", address)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", address, diff)
+		}
 	}
 }
 

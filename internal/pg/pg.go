@@ -212,7 +212,7 @@ func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fault.New(fault.Unavailable, "the database is unavailable").WithCause(err)
+		return nil, fault.New(fault.Unavailable, "the database is unavailable").WithCause(lost{err})
 	}
 
 	return conn, nil
@@ -282,7 +282,7 @@ func inTx(ctx context.Context, b Beginner, f func(tx pgx.Tx) error) error {
 }
 
 func unknownOutcome(err error) error {
-	return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: err,
+	return &fault.Error{Kind: fault.Unavailable, Code: OutcomeUnknown, Err: lost{err},
 		Detail: "the connection to the database was lost during the commit; " +
 			"check whether the change was made before repeating the request"}
 }

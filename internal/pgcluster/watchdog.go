@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/socle-dev/socle/internal/pg"
+	"github.com/socle-dev/socle/internal/throttle"
 	"github.com/socle-dev/socle/internal/tick"
 )
 
@@ -230,6 +231,7 @@ const terminationTTL = time.Minute
 
 // Watch runs the watchdog until ctx ends.
 func (c *Cluster) Watch(ctx context.Context) {
+	failures := throttle.New(c.log) // a server of reads may be away for long
 	for {
 		err := c.watch(ctx)
 
@@ -237,7 +239,7 @@ func (c *Cluster) Watch(ctx context.Context) {
 			return
 		}
 
-		c.log.Warn("watchdog failed, restarting", "error", err)
+		failures.Warn("watchdog failed, restarting", "error", err)
 
 		if tick.Pause(ctx, watchRetryDelay) != nil {
 			return

@@ -15,11 +15,12 @@ import (
 
 // RestSettings holds the settings for a project's rows API.
 type RestSettings struct {
-	Schemas    []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
-	MaxRows    int      `json:"maxRows" doc:"Maximum number of rows of a response, and of each embedded list. 0: no limit."`
-	Aggregates bool     `json:"aggregates" doc:"Whether select may contain aggregates."`
-	Plan       bool     `json:"plan" doc:"Whether requests may ask for the plan of their statement."`
-	TxEnd      string   `json:"txEnd" enum:"commit,commit-allow-override,rollback,rollback-allow-override" doc:"How transactions end, and whether requests may choose by Prefer: tx."`
+	Schemas     []string `json:"schemas" doc:"Schemas that the rows API shows; the first is the one of requests that name none."`
+	MaxRows     int      `json:"maxRows" doc:"Maximum number of rows of a response, and of each embedded list. 0: no limit."`
+	Aggregates  bool     `json:"aggregates" doc:"Whether select may contain aggregates."`
+	Plan        bool     `json:"plan" doc:"Whether requests may ask for the plan of their statement."`
+	ReadReplica bool     `json:"readReplica" doc:"Whether reads go to a read replica of PostgreSQL, if there is a fresh one and the request does not prefer the primary."`
+	TxEnd       string   `json:"txEnd" enum:"commit,commit-allow-override,rollback,rollback-allow-override" doc:"How transactions end, and whether requests may choose by Prefer: tx."`
 
 	// Statement timeouts by role, in milliseconds.
 	AnonTimeoutMS          int `json:"anonTimeoutMs" doc:"Timeout of a statement of anon in milliseconds. 0: only the limit of 30 seconds."`
@@ -32,13 +33,14 @@ type RestSettingsUpdate struct {
 	Schemas          []string
 	MaxRows          *int
 	Aggregates, Plan *bool
+	ReadReplica      *bool
 	TxEnd            *string
 
 	AnonTimeoutMS, AuthenticatedTimeoutMS, ServiceRoleTimeoutMS *int
 }
 
 const restColumns = ` rest_schemas as schemas, rest_max_rows as max_rows, rest_aggregates as aggregates,
-	rest_plan as plan, rest_tx_end as tx_end, rest_anon_timeout_ms as anon_timeout_ms,
+	rest_plan as plan, rest_read_replica as read_replica, rest_tx_end as tx_end, rest_anon_timeout_ms as anon_timeout_ms,
 	rest_authenticated_timeout_ms as authenticated_timeout_ms, rest_service_role_timeout_ms as service_role_timeout_ms `
 
 // maxSchemaName is PostgreSQL's limit for names, in bytes.
@@ -59,8 +61,9 @@ func (s *Store) GetRestSettings(ctx context.Context, project uuid.UUID) (RestSet
 func (s *Store) UpdateRestSettings(
 	ctx context.Context, project, user uuid.UUID, u RestSettingsUpdate,
 ) (RestSettings, error) {
-	if u.Schemas == nil && u.MaxRows == nil && u.Aggregates == nil && u.Plan == nil && u.TxEnd == nil &&
-		u.AnonTimeoutMS == nil && u.AuthenticatedTimeoutMS == nil && u.ServiceRoleTimeoutMS == nil {
+	if u.Schemas == nil && u.MaxRows == nil && u.Aggregates == nil && u.Plan == nil &&
+		u.ReadReplica == nil && u.TxEnd == nil && u.AnonTimeoutMS == nil &&
+		u.AuthenticatedTimeoutMS == nil && u.ServiceRoleTimeoutMS == nil {
 		return RestSettings{}, fault.NothingToChange()
 	}
 
@@ -75,6 +78,7 @@ func (s *Store) UpdateRestSettings(
 				rest_max_rows = coalesce(@max_rows, rest_max_rows),
 				rest_aggregates = coalesce(@aggregates, rest_aggregates),
 				rest_plan = coalesce(@plan, rest_plan),
+				rest_read_replica = coalesce(@read_replica, rest_read_replica),
 				rest_tx_end = coalesce(@tx_end, rest_tx_end),
 				rest_anon_timeout_ms = coalesce(@anon, rest_anon_timeout_ms),
 				rest_authenticated_timeout_ms = coalesce(@authenticated, rest_authenticated_timeout_ms),
@@ -83,8 +87,8 @@ func (s *Store) UpdateRestSettings(
 			where uuid = @project and status = 'active'
 			returning `+restColumns, pgx.StrictNamedArgs{
 			"project": project, "user": user, "schemas": u.Schemas, "max_rows": u.MaxRows, "aggregates": u.Aggregates,
-			"plan": u.Plan, "tx_end": u.TxEnd, "anon": u.AnonTimeoutMS, "authenticated": u.AuthenticatedTimeoutMS,
-			"service_role": u.ServiceRoleTimeoutMS,
+			"plan": u.Plan, "read_replica": u.ReadReplica, "tx_end": u.TxEnd, "anon": u.AnonTimeoutMS,
+			"authenticated": u.AuthenticatedTimeoutMS, "service_role": u.ServiceRoleTimeoutMS,
 		})
 	})
 }

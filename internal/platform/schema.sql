@@ -377,6 +377,7 @@ CREATE TABLE platform.projects (
     rest_anon_timeout_ms integer DEFAULT 0 NOT NULL,
     rest_authenticated_timeout_ms integer DEFAULT 0 NOT NULL,
     rest_service_role_timeout_ms integer DEFAULT 0 NOT NULL,
+    rest_read_replica boolean DEFAULT false NOT NULL,
     CONSTRAINT projects_deleted_at CHECK (((status <> 'deleted'::text) OR (deleted_at IS NOT NULL))),
     CONSTRAINT projects_max_database_bytes CHECK ((max_database_bytes >= 0)),
     CONSTRAINT projects_rest_anon_timeout CHECK (((rest_anon_timeout_ms >= 0) AND (rest_anon_timeout_ms <= 30000))),
@@ -413,6 +414,8 @@ COMMENT ON COLUMN platform.projects.rest_anon_timeout_ms IS 'statement_timeout o
 COMMENT ON COLUMN platform.projects.rest_authenticated_timeout_ms IS 'statement_timeout of the role authenticated';
 
 COMMENT ON COLUMN platform.projects.rest_service_role_timeout_ms IS 'statement_timeout of the role service_role';
+
+COMMENT ON COLUMN platform.projects.rest_read_replica IS 'the rows API reads from a standby unless a request prefers the primary';
 
 CREATE TABLE platform.recovery_codes (
     user_uuid uuid NOT NULL,

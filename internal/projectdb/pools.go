@@ -145,9 +145,10 @@ func (p *Project) guard(c *pgxpool.Config) {
 	}
 }
 
-// resetAltered resets the project's logins if one was altered or rejected.
+// resetAltered resets the project's logins if one was altered or rejected. A standby gets that from
+// the primary.
 func (p *Project) resetAltered(ctx context.Context) error {
-	if !p.loginsAltered.CompareAndSwap(true, false) {
+	if p.registry.standby || !p.loginsAltered.CompareAndSwap(true, false) {
 		return nil
 	}
 

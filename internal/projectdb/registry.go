@@ -32,6 +32,8 @@ type Config struct {
 	// FindAccount returns the account that a project counts to; nil: each project is its own.
 	FindAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
 	Log         *slog.Logger
+
+	standby bool // the server is a standby, see [Replicas]
 }
 
 // Registry opens projects. It is safe for concurrent use.
@@ -42,6 +44,7 @@ type Registry struct {
 	secret      []byte
 	findAccount func(ctx context.Context, project uuid.UUID) (uuid.UUID, error)
 	log         *slog.Logger
+	standby     bool
 
 	id       uuid.UUID    // identifies this server in the install
 	listener *pg.Listener // nil: no notifications
@@ -58,7 +61,8 @@ type Registry struct {
 // NewRegistry returns a registry for the projects on a server.
 func NewRegistry(c Config) *Registry {
 	r := &Registry{Names: c.Names, clusters: map[pgcluster.ID]*pgcluster.Cluster{}, secret: c.Secret,
-		findAccount: c.FindAccount, log: c.Log, id: uuid.New(), onWrite: func(uuid.UUID) {}, done: make(chan struct{}),
+		findAccount: c.FindAccount, log: c.Log, standby: c.standby, id: uuid.New(),
+		onWrite: func(uuid.UUID) {}, done: make(chan struct{}),
 		projects: map[uuid.UUID]*Project{}, recent: list.New(), swapping: map[int32]bool{}}
 
 	r.clusters[pgcluster.Default] = pgcluster.New(pgcluster.Config{

@@ -125,6 +125,7 @@ func (c *call) attemptBatch(ctx context.Context) (planned bool, err error) {
 	if c.server.Hooks.Written != nil {
 		c.server.Hooks.Written()
 	}
+	c.setPosition(ctx)
 
 	answer := b.answer()
 	for name, values := range answer.header {

@@ -37,6 +37,7 @@ type call struct {
 	key      *idempotencyKey // nil without one
 	batch    *batch          // operations of a batch; nil for other requests
 	inBatch  bool            // the call is an operation of a batch
+	replica  *Replica        // standby that answers; nil: the primary
 
 	planRequest  plan.Request
 	planned      plannedRequest

@@ -20,6 +20,7 @@ type Config struct {
 	Features Features
 	OpenAPI  OpenAPI
 	Hooks    Hooks
+	Replicas *Replicas      // nil: none
 	Session  session.Config // work in the database
 
 	Schemas    []string     // exposed schemas; the first is the default

@@ -36,6 +36,9 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 		if s.Features.Transactions {
 			exposed += ", Idempotency-Replayed, Retry-After"
 		}
+		if s.Replicas != nil {
+			exposed += ", " + PositionHeader
+		}
 		h.Set("Access-Control-Expose-Headers", exposed)
 		return false
 	}

@@ -115,6 +115,7 @@ func (c *call) replay(ctx context.Context) (bool, error) {
 		h[name] = values
 	}
 	h.Set("Idempotency-Replayed", "true")
+	c.setPosition(ctx)
 
 	if c.writeHead(int(answer.Status), len(answer.Body)) {
 		c.writeBody(answer.Body)

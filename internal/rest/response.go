@@ -315,6 +315,9 @@ func (c *call) appliedPreferences(resolved bool) string {
 	if !c.server.Features.TxOverride {
 		a.Tx = ""
 	}
+	if (a.Read == "replica") != (c.replica != nil) || c.server.Replicas == nil {
+		a.Read = ""
+	}
 	if a.Handling != "strict" || (table && method != http.MethodPatch && method != http.MethodDelete) {
 		a.MaxAffected = nil
 	}

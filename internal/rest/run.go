@@ -30,6 +30,10 @@ var errSchemaChanges = newError(http.StatusServiceUnavailable, "PGRST002",
 // run plans, executes and answers the request. It retries a failure caused by an outdated catalog
 // with a newer one.
 func (c *call) run(ctx context.Context) error {
+	if answered, err := c.readReplica(ctx); answered {
+		return err
+	}
+
 	for attempts := 0; ; attempts++ {
 		planned, err := c.attempt(ctx)
 		if err == nil {
@@ -96,6 +100,9 @@ func (c *call) attempt(ctx context.Context) (planned bool, err error) {
 	c.timings.mark(&c.timings.transaction)
 	if !p.readOnly && c.server.Hooks.Written != nil {
 		c.server.Hooks.Written()
+	}
+	if !p.readOnly {
+		c.setPosition(ctx)
 	}
 
 	return true, c.respond(res)
@@ -198,6 +205,11 @@ func (c *call) prepare(isolation string) {
 		Owner: s.Limits.Owner,
 	}
 
+	if r := c.replica; r != nil {
+		// The number of changes is of no use there: WAL has sequences some values ahead.
+		c.execution.Pool, c.execution.Guard = r.Pool, r.Check
+		c.execution.Version = s.Catalog.requireVersion(c.snapshot)
+	}
 	if c.skipVersion {
 		c.execution.Version = session.Version{}
 	}

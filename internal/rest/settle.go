@@ -40,6 +40,11 @@ func (c *Cache) require(s *snapshot) session.Version {
 	if changes := s.changes.Load(); changes != nil {
 		return session.Version{Query: c.source.Changes, Value: *changes}
 	}
+	return c.requireVersion(s)
+}
+
+// requireVersion is [Cache.require] for a snapshot that is not settled.
+func (c *Cache) requireVersion(s *snapshot) session.Version {
 	return session.Version{Query: c.source.Version, Value: s.version}
 }
 

@@ -36,6 +36,7 @@ type Config struct {
 	Responses     *session.Budget         // memory for buffered responses
 	PoolContended func() bool             // reports whether a request waits for a connection to any project
 	Written       func(project uuid.UUID) // called after a request that may have changed rows
+	Replicas      *projectdb.Replicas     // nil: none
 	Log           *slog.Logger
 }
 
@@ -154,7 +155,8 @@ func (a *api) newServer(p *gateway.Project, c *rest.Cache) *rest.Server {
 			Quota:       func() (over, far bool) { return p.Database.OverQuota(), p.Database.FarOverQuota() },
 			Written:     func() { a.Written(p.UUID) },
 		},
-		Session: session.Config{Budget: a.Responses, PoolContended: a.PoolContended},
+		Session:  session.Config{Budget: a.Responses, PoolContended: a.PoolContended},
+		Replicas: a.newReplicas(p),
 	})
 }
 

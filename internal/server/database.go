@@ -49,6 +49,7 @@ type Database struct {
 	Binaries  pgserver.Binaries
 	places    *fair.Pool       // connections of Pool
 	accepted  int              // connections that PostgreSQL accepts, once Registry was called
+	projects  projectdb.Config // the registry's configuration, once Registry was called
 	private   *pgserver.Server // nil unless PostgreSQL is private
 	lock      *os.File         // data folder lock, if a command opened the database
 	hasOwner  bool             // another process started PostgreSQL and will stop it
@@ -313,13 +314,14 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 		return nil, err
 	}
 
-	config := projectdb.Config{Server: server, Secret: secret, Names: names, Connections: share.Projects,
+	d.projects = projectdb.Config{Server: server, Secret: secret, Names: names, Connections: share.Projects,
 		FindAccount: d.Store.AccountOf, Log: log}
 	if d.private != nil {
-		config.Memory = pgcluster.MemoryLimit{Bytes: pgserver.ProjectMemoryLimit(), OfProcess: pgserver.PrivateMemory}
+		d.projects.Memory = pgcluster.MemoryLimit{Bytes: pgserver.ProjectMemoryLimit(),
+			OfProcess: pgserver.PrivateMemory}
 	}
 
-	r := projectdb.NewRegistry(config)
+	r := projectdb.NewRegistry(d.projects)
 	if err := pgcluster.CloseDatabases(ctx, d.Pool, log, pgcluster.InitdbDatabases...); err != nil {
 		return nil, err
 	}
@@ -329,6 +331,20 @@ func (d *Database) Registry(ctx context.Context, secret []byte, log *slog.Logger
 	}
 
 	return r, lifecycle.Prepare(ctx, r.Platform())
+}
+
+// Replicas returns the standbys that answer reads, nil if there are none. Call Registry before.
+func (d *Database) Replicas(c config.Config) (*projectdb.Replicas, error) {
+	if c.ReplicaURL == "" {
+		return nil, nil
+	}
+
+	standbys, err := projectdb.ReplicaConfigs(string(c.ReplicaURL))
+	if err != nil {
+		return nil, fmt.Errorf("SOCLE_REPLICA_URL: %w", err)
+	}
+
+	return projectdb.NewReplicas(projectdb.ReplicasConfig{Config: d.projects, Standbys: standbys}), nil
 }
 
 // resize changes the maximum number of connections to the platform database, and returns how many

@@ -37,7 +37,7 @@ func (s *Server) newGateway(domains *Domains, publicURL string, variants *object
 		EndUserClaims: domains.EndUsers.ImpersonationClaims,
 		Interfaces: []gateway.Interface{
 			restapi.New(restapi.Config{Bodies: s.bodies, Responses: s.responses,
-				PoolContended: s.registry.PoolContended, Written: s.written, Log: s.log}),
+				PoolContended: s.poolContended, Written: s.written, Replicas: s.replicas, Log: s.log}),
 			authapi.New(domains.EndUsers, s.bodies),
 			storageapi.New(storageapi.Config{Blobs: s.blobs, Variants: variants, Discard: discard,
 				SignKey: token.Derive(s.secret, "signed URLs of objects"), Bodies: s.bodies}),

@@ -18,8 +18,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/google/uuid"
-
 	"github.com/socle-dev/socle/internal/account"
 	"github.com/socle-dev/socle/internal/api"
 	"github.com/socle-dev/socle/internal/blob"
@@ -78,7 +76,8 @@ type Server struct {
 	database      *Database
 	blobs         *blob.Store
 	registry      *projectdb.Registry
-	notifications *pg.Listener // notifications from other servers
+	replicas      *projectdb.Replicas // nil: none
+	notifications *pg.Listener        // notifications from other servers
 	servers       *fleet.Servers
 	services      *Services
 	api           *api.Server
@@ -166,6 +165,10 @@ func (s *Server) start(ctx context.Context, c config.Config, log *slog.Logger) e
 		return err
 	}
 
+	if s.replicas, err = s.database.Replicas(c); err != nil {
+		return err
+	}
+
 	if err := s.registry.TerminateOrphans(ctx, s.database.Pool, s.database.Store.ExistingProjects); err != nil {
 		// the watchdog ends those beyond a limit
 		s.log.Error("could not end orphaned sessions", "error", err)
@@ -205,7 +208,7 @@ func (s *Server) assemble(ctx context.Context, c config.Config) error {
 		AuditKey: s.registry.AuditKey(), Notifications: s.notifications, Log: s.log})
 	s.services = NewServices(ServicesConfig{Domains: domains, Database: s.database,
 		Lifecycle: lifecycle.New(lifecycle.Config{Store: s.database.Store, Registry: s.registry, Blobs: s.blobs,
-			OnChange: func(project uuid.UUID) { s.gateway.Invalidate(project); s.functions.End(project) }, Log: s.log}),
+			OnChange: s.projectChanged, Log: s.log}),
 		Clients: s.proxy, Outbox: s.outbox, Notifications: s.notifications, Log: s.log})
 	s.registry.OnWrite(s.written)
 	s.buildInterfaces(c, variants)
@@ -354,6 +357,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	run("queue", s.services.Queue.Run)
 	run("projects", s.registry.Run)
+	run("replicas", s.runReplicas)
 	run("watchdog", s.registry.Watch)
 	run("sizes", s.services.Lifecycle.WatchSizes)
 	run("audit", s.registry.WatchAudit)
@@ -414,17 +418,6 @@ func (s *Server) serveHTTP(l net.Listener) error {
 	}
 
 	return nil
-}
-
-// divide keeps this server within its share of PostgreSQL until ctx ends.
-func (s *Server) divide(ctx context.Context) error {
-	d := fleet.Divider{Servers: s.servers, Accepted: s.database.accepted, IsShared: s.database.private == nil,
-		Apply: func(ctx context.Context, share fleet.Share) (open int) {
-			s.services.Queue.Divide(share.Servers)
-			return s.database.resize(ctx, share.Platform) + s.registry.Resize(share.Projects)
-		}}
-
-	return d.Run(ctx)
 }
 
 // stopServing ends the client connections. Requests have drainTimeout to end.

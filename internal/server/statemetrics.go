@@ -27,6 +27,9 @@ var (
 	projectPools          = gauge("open_projects", "Projects with pools.")
 	projectConnections    = gauge("project_connections", "Connections to the databases of projects.")
 	projectConnectionsMax = gauge("project_connections_max", "Budget of connections to the databases of projects.")
+	replicaFresh          = gauge("replica_fresh", "1 if the standby answers reads.", "host")
+	replicaLag            = gauge("replica_lag_seconds", "Time since the standby was equal to the primary.", "host")
+	replicaConnections    = gauge("replica_connections", "Connections to projects on the standby.", "host")
 	projectWaiting        = gauge("project_connections_waiting", "Requests that wait for a connection.")
 
 	watchdogAlive      = gauge("watchdog_alive", "1 if the watchdog has checked sessions recently.")
@@ -77,6 +80,7 @@ var (
 
 var stateMetrics = []*prometheus.Desc{
 	buildInfo, poolConnections, poolMax, projectPools, projectConnections, projectConnectionsMax, projectWaiting,
+	replicaFresh, replicaLag, replicaConnections,
 	watchdogAlive, watchdogTerminated, memoryBytes, memoryMax, cachedProjects, cachedKeys,
 	realtimeSockets, realtimeChannels, webhookProjects, webhookWaiting, webhookDeliveries, queueMessages, scheduleRuns,
 	outboxProjects, outboxRuns, outboxFailures,
@@ -123,6 +127,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	send(projectConnections, float64(projects.Connections))
 	send(projectConnectionsMax, float64(projects.MaxConnections))
 	send(projectWaiting, float64(projects.Waiting))
+	s.collectReplicas(send)
 	send(watchdogAlive, boolean(projects.WatchdogAlive))
 	to <- prometheus.MustNewConstMetric(watchdogTerminated, prometheus.CounterValue, float64(projects.Terminated))
 
@@ -170,6 +175,21 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 
 	to <- prometheus.MustNewConstMetric(droppedSpans, prometheus.CounterValue, float64(s.telemetry.LostSpans()))
 	s.collectJobs(send)
+}
+
+// collectReplicas sends the metrics of standbys.
+func (s state) collectReplicas(send func(*prometheus.Desc, float64, ...string)) {
+	if s.replicas == nil {
+		return
+	}
+
+	for _, r := range s.replicas.States() {
+		send(replicaFresh, boolean(r.Fresh), r.Host)
+		send(replicaConnections, float64(r.Connections), r.Host)
+		if r.Fresh {
+			send(replicaLag, r.Lag.Seconds(), r.Host)
+		}
+	}
 }
 
 // collectWork sends the metrics of webhooks, schedules and the outbox.

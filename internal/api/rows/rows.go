@@ -57,11 +57,12 @@ var updateRestSettings = operation.Operation{
 type updateRestSettingsInput struct {
 	Project uuid.UUID `path:"projectUUID" format:"uuid"`
 	Body    struct {
-		Schemas    []string `json:"schemas,omitempty" minItems:"1" maxItems:"20"`
-		MaxRows    *int     `json:"max_rows,omitempty" minimum:"0" maximum:"1000000" doc:"Maximum number of rows of a response. 0: no limit."`
-		Aggregates *bool    `json:"aggregates,omitempty" doc:"Allow aggregates in select."`
-		Plan       *bool    `json:"plan,omitempty" doc:"Allow requests for the plan of a statement."`
-		TxEnd      *string  `json:"tx_end,omitempty" enum:"commit,commit-allow-override,rollback,rollback-allow-override" doc:"How transactions end, and whether requests may choose."`
+		Schemas     []string `json:"schemas,omitempty" minItems:"1" maxItems:"20"`
+		MaxRows     *int     `json:"max_rows,omitempty" minimum:"0" maximum:"1000000" doc:"Maximum number of rows of a response. 0: no limit."`
+		Aggregates  *bool    `json:"aggregates,omitempty" doc:"Allow aggregates in select."`
+		Plan        *bool    `json:"plan,omitempty" doc:"Allow requests for the plan of a statement."`
+		ReadReplica *bool    `json:"read_replica,omitempty" doc:"Answer reads from a read replica of PostgreSQL, if there is a fresh one and the request does not prefer the primary."`
+		TxEnd       *string  `json:"tx_end,omitempty" enum:"commit,commit-allow-override,rollback,rollback-allow-override" doc:"How transactions end, and whether requests may choose."`
 
 		AnonTimeoutMS          *int `json:"anon_timeout_ms,omitempty" minimum:"0" maximum:"30000" doc:"Timeout of a statement of anon in milliseconds. 0: 30 seconds."`
 		AuthenticatedTimeoutMS *int `json:"authenticated_timeout_ms,omitempty" minimum:"0" maximum:"30000" doc:"Timeout of a statement of authenticated in milliseconds. 0: 30 seconds."`

@@ -15,6 +15,7 @@ type Prefer struct {
 	Tx          string // commit, rollback
 	Handling    string // strict, lenient
 	Timezone    string // any text
+	Read        string // replica, primary
 	MaxAffected *int64 // non-negative
 	Invalid     []string
 }
@@ -48,6 +49,8 @@ func (p *Prefer) add(token string) bool {
 		to = &p.Count
 	case "tx=commit", "tx=rollback":
 		to = &p.Tx
+	case "read=replica", "read=primary":
+		to = &p.Read
 	case "handling=strict", "handling=lenient":
 		to = &p.Handling
 	default:
@@ -93,7 +96,7 @@ func (p Prefer) Applied() string {
 	var b []byte
 	for _, s := range [...]struct{ kind, value string }{
 		{"resolution=", p.Resolution}, {"missing=", p.Missing}, {"return=", p.Return}, {"count=", p.Count},
-		{"tx=", p.Tx}, {"handling=", p.Handling}, {"timezone=", p.Timezone},
+		{"tx=", p.Tx}, {"handling=", p.Handling}, {"timezone=", p.Timezone}, {"read=", p.Read},
 	} {
 		if s.value != "" {
 			b = append(append(comma(b), s.kind...), s.value...)
