@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
+import { texts } from '#texts/account'
 import { api, read, type Schemas } from '../../api/client'
 import { Code, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
@@ -33,25 +34,25 @@ export function Tokens({ role }: { role: number }) {
       params: { query: { page: Number(page), sort: 'createdAt', order: 'desc' } },
     })),
   })
-  const create = <Button look="primary" onClick={() => setCreates(true)}>Create token</Button>
+  const create = <Button look="primary" onClick={() => setCreates(true)}>{texts.createToken}</Button>
 
   return (
-    <Card title="Access tokens" actions={create}
-      lead="A script acts as you with a token, up to the role of the token. It never reaches your password, address or sessions.">
+    <Card title={texts.accessTokens} actions={create}
+      lead={texts.aScriptActsAsYou}>
       <Loaded query={query}>
         {({ content, metadata }) => content.length === 0 ? (
-          <Empty title="No token yet" action={create}>Create one for a script, a CI job or the command line.</Empty>
+          <Empty title={texts.noTokenYet} action={create}>{texts.createOneForAScript}</Empty>
         ) : (
           <>
-            <Table label="Access tokens" rows={content} keyOf={(t) => t.uuid} columns={[
-              { title: 'Name', cell: (t) => t.name },
-              { title: 'Role', cell: (t) => roleName(t.roleId) },
-              { title: 'Begins with', cell: (t) => <code>{t.hint}…</code>, narrow: true },
-              { title: 'Projects', cell: (t) => t.projectUuids === null ? 'all' : t.projectUuids.length, narrow: true },
-              { title: 'Last used', cell: (t) => <Time at={t.lastUsedAt} />, narrow: true },
-              { title: 'Expires', cell: (t) => <Time at={t.expiresAt} /> },
+            <Table label={texts.accessTokens} rows={content} keyOf={(t) => t.uuid} columns={[
+              { title: texts.name, cell: (t) => t.name },
+              { title: texts.role, cell: (t) => roleName(t.roleId) },
+              { title: texts.beginsWith, cell: (t) => <code>{t.hint}…</code>, narrow: true },
+              { title: texts.projects, cell: (t) => t.projectUuids === null ? 'all' : t.projectUuids.length, narrow: true },
+              { title: texts.lastUsed, cell: (t) => <Time at={t.lastUsedAt} />, narrow: true },
+              { title: texts.expires, cell: (t) => <Time at={t.expiresAt} /> },
               { title: '', align: 'right', cell: (t) => (
-                <Button look="danger" aria-label={`Revoke token ${t.name}`} onClick={() => setRevoked(t)}>Revoke</Button>
+                <Button look="danger" aria-label={texts.revokeTokenName(t.name)} onClick={() => setRevoked(t)}>{texts.revoke}</Button>
               ) },
             ]} />
             <Pager page={metadata.page} pages={metadata.totalPages} total={metadata.total}
@@ -61,17 +62,17 @@ export function Tokens({ role }: { role: number }) {
       </Loaded>
       {creates && <NewToken highest={role} onClose={() => setCreates(false)} onCreated={setCreated} />}
       {created && (
-        <ShownOnce title={`Token ${created.name}`} onClose={() => setCreated(undefined)}
-          values={[{ label: 'Token', value: created.token }]}>
-          <Code label="a first request" text={`curl ${location.origin}/projects -H 'Authorization: Bearer ${created.token}'`} />
+        <ShownOnce title={texts.tokenName(created.name)} onClose={() => setCreated(undefined)}
+          values={[{ label: texts.token, value: created.token }]}>
+          <Code label={texts.aFirstRequest} text={texts.curlProjectsHAuthorizationBearer(location.origin, created.token)} />
         </ShownOnce>
       )}
       {revoked && (
-        <Confirm title="Revoke token" open action="Revoke token" onClose={() => setRevoked(undefined)} onSubmit={async () => {
+        <Confirm title={texts.revokeToken} open action={texts.revokeToken} onClose={() => setRevoked(undefined)} onSubmit={async () => {
           await read(api.DELETE('/tokens/{tokenUUID}', { params: { path: { tokenUUID: revoked.uuid } } }))
           await queries.invalidateQueries({ queryKey: ['tokens'] })
         }}>
-          Scripts with <b>{revoked.name}</b> are refused. A revoked token does not come back.
+          {texts.scriptsWithAreRefusedA(<b>{revoked.name}</b>)}
         </Confirm>
       )}
     </Card>
@@ -105,12 +106,12 @@ function NewToken({ highest, onClose, onCreated }: {
   }
 
   return (
-    <FormDialog title="New access token" open onClose={onClose} action="Create token" onSubmit={create}>
-      <TextField label="Name" required maxLength={100} autoFocus value={name} hint="What uses it, such as deploy script."
+    <FormDialog title={texts.newAccessToken} open onClose={onClose} action={texts.createToken} onSubmit={create}>
+      <TextField label={texts.name} required maxLength={100} autoFocus value={name} hint={texts.whatUsesItSuchAs}
         onChange={(e) => setName(e.target.value)} />
       <RoleField highest={highest} value={role} onRole={setRole} />
-      <SelectField label="Valid for" value={days} onChange={(e) => setDays(Number(e.target.value))}>
-        {lifetimes.map((n) => <option key={n} value={n}>{n === 365 ? 'a year' : `${n} days`}</option>)}
+      <SelectField label={texts.validFor} value={days} onChange={(e) => setDays(Number(e.target.value))}>
+        {lifetimes.map((n) => <option key={n} value={n}>{n === 365 ? texts.aYear : texts.nDays(n)}</option>)}
       </SelectField>
       <ProjectChoice chosen={projects} onChoose={setProjects} />
     </FormDialog>
@@ -125,8 +126,8 @@ function ProjectChoice({ chosen, onChoose }: { chosen: string[]; onChoose: (proj
 
   return (
     <fieldset className={css.projects}>
-      <legend>Projects</legend>
-      <p className={css.hint}>None chosen: all that you can reach.</p>
+      <legend>{texts.projects}</legend>
+      <p className={css.hint}>{texts.noneChosenAllThatYou}</p>
       <Loaded query={query} rows={2}>
         {({ content }) => content.map((p) => (
           <CheckField key={p.uuid} label={p.name} checked={chosen.includes(p.uuid)} onChange={(e) =>
