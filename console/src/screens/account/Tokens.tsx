@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useDeferredValue, useState } from 'react'
 import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/account'
 import { api, read, type Schemas } from '../../api/client'
@@ -16,6 +16,7 @@ import { useURLState } from '../../url'
 import css from './Tokens.module.css'
 
 type Token = Schemas['Token']
+type Project = Pick<Schemas['Project'], 'uuid' | 'name'>
 
 interface Created {
   name: string
@@ -79,6 +80,7 @@ export function Tokens({ role }: { role: number }) {
   )
 }
 
+const shown = 20 // projects to choose from
 const lifetimes = [7, 30, 90, 365] // days
 
 function NewToken({ highest, onClose, onCreated }: {
@@ -89,7 +91,7 @@ function NewToken({ highest, onClose, onCreated }: {
   const [name, setName] = useState('')
   const [role, setRole] = useState<number>(Math.max(highest, roles.developer))
   const [days, setDays] = useState(30)
-  const [projects, setProjects] = useState<string[]>([])
+  const [projects, setProjects] = useState<Project[]>([])
   const [idempotency] = useState(() => crypto.randomUUID())
 
   async function create() {
@@ -97,7 +99,7 @@ function NewToken({ highest, onClose, onCreated }: {
       body: {
         name, role_id: role,
         expires_at: new Date(Date.now() + days * 86_400_000 - 60_000).toISOString(), // clocks differ; a year is the limit
-        ...(projects.length > 0 && { project_uuids: projects }),
+        ...(projects.length > 0 && { project_uuids: projects.map((p) => p.uuid) }),
       },
       headers: { 'Idempotency-Key': idempotency },
     }))
@@ -118,21 +120,35 @@ function NewToken({ highest, onClose, onCreated }: {
   )
 }
 
-function ProjectChoice({ chosen, onChoose }: { chosen: string[]; onChoose: (projects: string[]) => void }) {
+/** Chooses projects by their name: a person can have a thousand of them. */
+function ProjectChoice({ chosen, onChoose }: { chosen: Project[]; onChoose: (projects: Project[]) => void }) {
+  const [typed, setTyped] = useState('')
+  const search = useDeferredValue(typed)
   const query = useQuery({
-    queryKey: ['projects', 'choice'],
-    queryFn: () => read(api.GET('/projects', { params: { query: { limit: 100, sort: 'name' } } })),
+    queryKey: ['projects', 'choice', search],
+    queryFn: () => read(api.GET('/projects', {
+      params: { query: { limit: shown, sort: 'name', ...(search !== '' && { search }) } },
+    })),
+    placeholderData: (former) => former,
   })
+  const isChosen = (p: Project) => chosen.some((c) => c.uuid === p.uuid)
 
   return (
     <fieldset className={css.projects}>
       <legend>{texts.projects}</legend>
       <p className={css.hint}>{texts.noneChosenAllThatYou}</p>
       <Loaded query={query} rows={2}>
-        {({ content }) => content.map((p) => (
-          <CheckField key={p.uuid} label={p.name} checked={chosen.includes(p.uuid)} onChange={(e) =>
-            onChoose(e.target.checked ? [...chosen, p.uuid] : chosen.filter((uuid) => uuid !== p.uuid))} />
-        ))}
+        {({ content, metadata }) => (
+          <>
+            {(typed !== '' || metadata.total > shown) && (
+              <TextField label={texts.searchProjects} type="search" value={typed} onChange={(e) => setTyped(e.target.value)} />
+            )}
+            {[...chosen, ...content.filter((p) => !isChosen(p))].map((p) => (
+              <CheckField key={p.uuid} label={p.name} checked={isChosen(p)} onChange={(e) =>
+                onChoose(e.target.checked ? [...chosen, p] : chosen.filter((c) => c.uuid !== p.uuid))} />
+            ))}
+          </>
+        )}
       </Loaded>
     </fieldset>
   )

@@ -1,11 +1,11 @@
 /** Dialogs of what a person does with files and folders. */
 
 import { useState } from 'react'
-import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/files'
 import { api, inProject, read, sendJSON } from '../../api/client'
 import { Copyable, Time } from '../../components/Bits'
 import { Button } from '../../components/Button'
+import { useContainers } from '../../components/choices'
 import { Confirm, Dialog, FormDialog } from '../../components/Dialog'
 import { SelectField, TextField } from '../../components/Field'
 import { Row, Stack } from '../../components/Page'
@@ -33,13 +33,8 @@ export function MoveFile({ project, container, bucket, act, onClose, onDone }: P
   const copies = act.kind === 'copy'
   const [name, setName] = useState(act.file.fullName)
   const [target, setTarget] = useState(container)
-  const containers = useQuery({
-    queryKey: ['containers', project, 'names'],
-    queryFn: () => read(api.GET('/containers', {
-      params: { header: inProject(project), query: { limit: 100, sort: 'name' } },
-    })),
-  })
-  const known = containers.data?.content ?? []
+  const containers = useContainers(project)
+  const known = containers.data ?? []
 
   async function save() {
     if (copies) {

@@ -1,9 +1,9 @@
 import { useState, type FormEvent } from 'react'
 import { useNavigate } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/forms'
-import { api, inProject, read, type Schemas } from '../../api/client'
+import { api, read, type Schemas } from '../../api/client'
 import { Button } from '../../components/Button'
+import { useContainers } from '../../components/choices'
 import { Confirm } from '../../components/Dialog'
 import { SelectField, TextArea, TextField } from '../../components/Field'
 import { Card, Row, Stack } from '../../components/Page'
@@ -80,12 +80,7 @@ function Basics({ draft, set }: Part) {
 }
 
 function Limits({ draft, set, project }: Part & { project: string }) {
-  const containers = useQuery({
-    queryKey: ['containers', project, 'names'],
-    queryFn: () => read(api.GET('/containers', {
-      params: { header: inProject(project), query: { limit: 100, sort: 'name' } },
-    })),
-  })
+  const containers = useContainers(project)
 
   return (
     <>
@@ -99,7 +94,7 @@ function Limits({ draft, set, project }: Part & { project: string }) {
         onChange={(e) => set({ container: e.target.value })}>
         <option value="">{texts.none}</option>
         {draft.container !== '' && containers.data === undefined && <option value={draft.container}>{draft.container}</option>}
-        {containers.data?.content.map((c) => <option key={c.uuid} value={c.uuid}>{c.name}</option>)}
+        {containers.data?.map((c) => <option key={c.uuid} value={c.uuid}>{c.name}</option>)}
       </SelectField>
       <TextField label={texts.honeypot} value={draft.honeypot} placeholder={texts.website}
         hint={texts.nameOfAHiddenInput}

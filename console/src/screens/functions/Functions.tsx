@@ -6,6 +6,7 @@ import { api, inProject, read } from '../../api/client'
 import { Badge } from '../../components/Bits'
 import { Button } from '../../components/Button'
 import { change, mentionsOf } from '../../components/change'
+import { useFunctions } from '../../components/choices'
 import { Confirm } from '../../components/Dialog'
 import { jsonOf, textOf } from '../../components/exact'
 import { SelectField } from '../../components/Field'
@@ -116,14 +117,11 @@ function FunctionTable({ functions, onOpen, onSQL }: {
 const argumentsOf = (f: FunctionInfo) =>
   f.parameters.length > 0 ? f.parameters.map((p) => `${p.name} ${p.type}`).join(', ') : f.arguments || 'none'
 
-/** The schemas of the first functions, for the filter. */
+/** The schemas of functions, for the filter. */
 function useSchemas(project: string): string[] {
-  const { data } = useQuery({
-    queryKey: ['functions', project, 'all'],
-    queryFn: () => read(api.GET('/functions', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
+  const { data } = useFunctions(project)
 
-  return [...new Set(data?.content.map((f) => f.schema) ?? [])].sort()
+  return [...new Set(data?.map((f) => f.schema) ?? [])].sort()
 }
 
 /** Opens a function's whole definition in the SQL screen. */

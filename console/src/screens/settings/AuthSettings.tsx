@@ -84,7 +84,7 @@ function Subject({ subject, settings, update }: SubjectProps & { subject: string
       )
     case 'hooks':
       return object(texts.hooks, 'hooks', hookSpecs, settings.hooks,
-        texts.functionsOfTheProjectOr)
+        texts.whatTakesPartInSignUp)
     case 'oauth':
       return object(texts.oAuthServer, 'oauth_server', oauthSpecs, settings.oauthServer)
     default:

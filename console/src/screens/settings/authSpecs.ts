@@ -67,7 +67,7 @@ export const smsSpecs: Spec[] = [
     { value: 'twilio', text: texts.twilioOrAServiceWith },
   ] },
   { name: 'text', label: texts.text, kind: 'text', hint: texts.withTheVariablesTokenAnd },
-  { name: 'hook_url', label: texts.hookURL, kind: 'text', hint: texts.receivesTheUserAndThe },
+  { name: 'hook_url', label: texts.hookURL, kind: 'text', hint: texts.addressOfTheHook },
   { name: 'secrets.sms.hook', label: texts.hookSecret, kind: 'secret' },
   { name: 'twilio_account_sid', label: texts.twilioAccountSID, kind: 'text' },
   { name: 'secrets.sms.twilio', label: texts.twilioToken, kind: 'secret' },
@@ -123,7 +123,7 @@ export const hookNames = [
 ] as const
 
 export const hookSpecs: Spec[] = hookNames.flatMap((name): Spec[] => [
-  { name, label: name, kind: 'text', hint: texts.pgFunctionsPostgresSchemaFunction },
+  { name, label: name, kind: 'text', hint: texts.addressesOfHooks },
   { name: `secrets.hooks.${name}`, label: texts.secretOfName(name), kind: 'secret' },
 ])
 

@@ -1,8 +1,8 @@
 import { useId, useMemo, useState } from 'react'
-import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/structure'
-import { api, inProject, read, type Schemas } from '../../api/client'
+import { api, inProject, type Schemas } from '../../api/client'
 import { change, mentionsOf } from '../../components/change'
+import { useEnums } from '../../components/choices'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -88,11 +88,8 @@ interface Part {
 
 function Fields({ project, draft, set }: Part & { project: string }) {
   const list = useId()
-  const { data: enums } = useQuery({
-    queryKey: ['enums', project, 'names'],
-    queryFn: () => read(api.GET('/enums', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
-  const own = enums?.content.map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`)) ?? []
+  const { data: enums } = useEnums(project)
+  const own = enums?.map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`)) ?? []
 
   return (
     <>

@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'react'
-import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/structure'
-import { api, inProject, read } from '../../api/client'
+import { api } from '../../api/client'
 import { change } from '../../components/change'
+import { useFunctions } from '../../components/choices'
 import { FormDialog } from '../../components/Dialog'
 import { CheckField, SelectField, TextField } from '../../components/Field'
 import { onTable, reload, type TableRef } from './table'
@@ -78,10 +78,7 @@ export function TriggerForm({ table, onClose }: { table: TableRef; onClose: () =
 }
 
 function useTriggerFunctions(project: string): string[] {
-  const { data } = useQuery({
-    queryKey: ['functions', project, 'all'],
-    queryFn: () => read(api.GET('/functions', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
+  const { data } = useFunctions(project)
 
-  return data?.content.filter((f) => f.returnType === 'trigger').map((f) => `${f.schema}.${f.name}`) ?? []
+  return data?.filter((f) => f.returnType === 'trigger').map((f) => `${f.schema}.${f.name}`) ?? []
 }

@@ -1,10 +1,10 @@
 import { useState } from 'react'
 import { useNavigate } from '@tanstack/react-router'
-import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/tables'
 import { api, inProject, read } from '../../api/client'
 import { Code } from '../../components/Bits'
 import { Button } from '../../components/Button'
+import { useEnums } from '../../components/choices'
 import { FormDialog } from '../../components/Dialog'
 import { TextField } from '../../components/Field'
 import { toast } from '../../components/Toast'
@@ -23,10 +23,7 @@ export function CreateTable({ project, onClose }: { project: string; onClose: ()
   const [columns, setColumns] = useState(initial)
   const [key] = useState(() => crypto.randomUUID())
   const tables = useTables(project)
-  const enums = useQuery({
-    queryKey: ['enums', project, 'names'],
-    queryFn: () => read(api.GET('/enums', { params: { header: inProject(project), query: { limit: 100 } } })),
-  })
+  const enums = useEnums(project)
 
   const body = {
     name: name.trim(), schema, ...(comment !== '' && { comment }), columns: named(columns).map(newColumn),
@@ -55,7 +52,7 @@ export function CreateTable({ project, onClose }: { project: string; onClose: ()
         {[...new Set(['public', ...(tables.data ?? []).map((t) => t.schema)])].map((s) => <option key={s}>{s}</option>)}
       </datalist>
       <datalist id="types">
-        {[...types, ...(enums.data?.content ?? []).map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`))]
+        {[...types, ...(enums.data ?? []).map((e) => (e.schema === 'public' ? e.name : `${e.schema}.${e.name}`))]
           .map((t) => <option key={t}>{t}</option>)}
       </datalist>
       <section className={css.columns} aria-label={texts.columns}>

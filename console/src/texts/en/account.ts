@@ -110,6 +110,7 @@ export const texts = {
   validFor: 'Valid for',
   aYear: 'a year',
   nDays: (n: Value) => `${n} days`,
+  searchProjects: 'Search projects by name',
   noneChosenAllThatYou: 'None chosen: all that you can reach.',
 
   // Account

@@ -58,7 +58,8 @@ export const texts = {
   text: 'Text',
   withTheVariablesTokenAnd: 'With the variables {{ .Token }} and {{ .SiteURL }}.',
   hookURL: 'Hook URL',
-  receivesTheUserAndThe: 'Receives the user and the code, signed by the secret.',
+  addressOfTheHook:
+    'An https URL, or functions://name for an edge function. It receives the user and the code, signed by the secret.',
   hookSecret: 'Hook secret',
   twilioAccountSID: 'Twilio account SID',
   twilioToken: 'Twilio token',
@@ -103,7 +104,9 @@ export const texts = {
   anyoneMayRegisterAClient: 'Anyone may register a client',
   consentPage: 'Consent page',
   pathOfTheApplicationsPage: "Path of the application's page below the site URL. Empty: a page of this server.",
-  pgFunctionsPostgresSchemaFunction: 'pg-functions://postgres/schema/function, or an https URL. Empty: none.',
+  addressesOfHooks:
+    'pg-functions://postgres/schema/function in SQL, functions://name for an edge function, or an https URL. ' +
+    'Empty: none.',
   secretOfName: (name: Value) => `Secret of ${name}`,
 
   // MailPreview
@@ -179,8 +182,8 @@ export const texts = {
   mailServer: 'Mail server',
   mailLimits: 'Mail limits',
   captcha: 'Captcha',
-  functionsOfTheProjectOr:
-    'Functions of the project, or your own URLs, that take part in sign-up and sign-in. Requests to a URL are ' +
+  whatTakesPartInSignUp:
+    'Functions in SQL, edge functions, or your own URLs, that take part in sign-up and sign-in. Requests to a URL are ' +
     'signed by its secret.',
   phoneNumbersAndTextMessages: 'Phone numbers and text messages',
 
