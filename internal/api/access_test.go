@@ -617,7 +617,8 @@ func provide(
 	case id == "deleteEndUserSession" || id == "deleteEndUserFactor" || id == "deleteEndUserPasskey":
 		return createSignIn(t, targetOwner, n)
 	case slices.Contains([]string{"getEndUser", "updateEndUser", "deleteEndUser", "deleteEndUserSessions",
-		"listEndUserSessions", "listEndUserFactors", "listEndUserPasskeys", "listEndUserIdentities", "sendEndUserMail"}, id):
+		"listEndUserSessions", "listEndUserFactors", "listEndUserPasskeys", "listEndUserIdentities",
+		"sendEndUserMail"}, id):
 		return map[string]string{
 			"endUserUUID": targetOwner.Create("/projects/"+targetOwner.Project+"/end-users",
 				`{"email": "to-go-`+n+`@example.com"}`),
