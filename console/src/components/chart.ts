@@ -13,6 +13,7 @@ export interface Series {
 }
 
 export interface Chart {
+  axis: string // what the xs are
   xs: number[] // ascending; Unix seconds for times
   times: boolean
   nameOf?: (x: number) => string // for an axis of names, whose xs count from 0
@@ -43,11 +44,14 @@ export function draw(element: HTMLElement, chart: Chart): () => void {
   }
 }
 
+const timeText = (seconds: number) =>
+  new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'short' })
+
 function dataOf({ xs, series }: Chart): uPlot.AlignedData {
   return [xs, ...series.map((s) => s.values)]
 }
 
-function optionsOf(element: HTMLElement, { xs, times, nameOf, series, format, height }: Chart): uPlot.Options {
+function optionsOf(element: HTMLElement, { axis: axisName, xs, times, nameOf, series, format, height }: Chart): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const token = (name: string) => style.getPropertyValue(`--${name}`).trim()
   const half = xs.length > 1 ? ((xs.at(-1) ?? 0) - (xs[0] ?? 0)) / (xs.length - 1) / 2 : 0.5 // of a bar
@@ -61,6 +65,7 @@ function optionsOf(element: HTMLElement, { xs, times, nameOf, series, format, he
   }
   const text = format ?? ((value: number) => value.toLocaleString(undefined, { maximumSignificantDigits: 6 }))
   const name = nameOf && ((x: number) => (Number.isInteger(x) ? nameOf(x) : ''))
+  const at = name ?? (times ? timeText : (x: number) => x.toLocaleString())
 
   return {
     width: element.clientWidth,
@@ -74,7 +79,7 @@ function optionsOf(element: HTMLElement, { xs, times, nameOf, series, format, he
       { ...axis, size: 72, values: (_, splits) => splits.map(text) },
     ],
     series: [
-      name ? { value: (_, x) => (x === null ? '' : name(x)) } : {},
+      { label: axisName, value: (_, x) => (x === null ? '' : at(x)) },
       ...series.map((s): uPlot.Series => ({
         label: s.label,
         stroke: token(s.color),

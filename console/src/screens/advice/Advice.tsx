@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { useParams } from '@tanstack/react-router'
 import { useQuery } from '@tanstack/react-query'
 import { texts } from '#texts/advice'
@@ -15,6 +16,8 @@ const levels = {
   warning: { title: texts.warnings, lead: texts.probablyNotWhatYouMeant, tone: 'warning' },
   info: { title: texts.hints, lead: texts.performanceAndOrder, tone: 'neutral' },
 } as const
+
+const step = 25 // findings shown at once: some ask for columns of their own
 
 /** Probable security and performance problems of the database. */
 export function Advice() {
@@ -48,6 +51,8 @@ export function Advice() {
 
 function Level({ project, level, findings }: { project: string; level: keyof typeof levels; findings: Finding[] }) {
   const { title, lead, tone } = levels[level]
+  const [shown, setShown] = useState(step)
+  const more = Math.min(step, findings.length - shown)
 
   return (
     <section className={css.level} aria-label={title}>
@@ -56,8 +61,9 @@ function Level({ project, level, findings }: { project: string; level: keyof typ
       </h2>
       <p className={css.quiet}>{lead}</p>
       <ul className={css.list}>
-        {findings.map((f) => <FindingItem key={f.code + f.object} project={project} finding={f} />)}
+        {findings.slice(0, shown).map((f) => <FindingItem key={f.code + f.object} project={project} finding={f} />)}
       </ul>
+      {more > 0 && <Button onClick={() => setShown(shown + step)}>{texts.showMore(more)}</Button>}
     </section>
   )
 }

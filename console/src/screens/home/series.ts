@@ -20,6 +20,7 @@ const secondsOf = (buckets: Bucket[]) => buckets.map((b) => Date.parse(b.at) / 1
 /** Returns the chart of the counts: failed over refused over answered requests, in bars of their sum. */
 export function countsChart(buckets: Bucket[]): Chart {
   return {
+    axis: texts.time,
     xs: secondsOf(buckets),
     times: true,
     series: [
@@ -34,6 +35,7 @@ export function countsChart(buckets: Bucket[]): Chart {
 /** Returns the chart of the durations; a bucket without requests is a gap. */
 export function durationsChart(buckets: Bucket[]): Chart {
   return {
+    axis: texts.time,
     xs: secondsOf(buckets),
     times: true,
     series: [

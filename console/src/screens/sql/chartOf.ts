@@ -25,6 +25,7 @@ export function chartOf({ columns, rows }: Result, x: number, y: number, isLine:
   if (scaled) points.sort((a, b) => a.x - b.x)
 
   return {
+    axis: columns[x]?.name ?? '',
     xs: points.map((p) => p.x),
     times,
     ...(!scaled && { nameOf: (i: number) => (points[i]?.name ?? '').slice(0, longestName) }),

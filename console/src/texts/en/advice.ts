@@ -2,6 +2,7 @@ import { type Value } from '../message'
 
 export const texts = {
   // Advice
+  showMore: (count: Value) => `Show ${count} more`,
   errors: 'Errors',
   dataThatIsProbablyPrivate: 'Data that is probably private can be reached.',
   warnings: 'Warnings',
